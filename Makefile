@@ -1,0 +1,48 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+help: ## show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "boathook needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0] or 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+demo: $(READY) ## play a short agent turn with real hooks
+	@$(BIN)/boathook demo
+
+test: $(READY) ## run the tests
+	$(BIN)/python -m pytest -q -n auto
+
+check: $(READY) ## lint, types, layers, generated docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/generate_docs.py --check
+
+conformance: $(READY) ## run the conformance vectors and print the table
+	$(BIN)/python -m boathook.testing.conformance
+
+bench: $(READY) ## measure, interleaved, as ratios (writes docs/reference/benchmarks.md with WRITE=1)
+	$(BIN)/python bench/run.py $(if $(WRITE),--write)
+
+docs: $(READY) ## make the generated parts of the documentation again
+	$(BIN)/python scripts/generate_docs.py
+
+format: $(READY) ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what can be made again
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help demo test check conformance bench docs format clean

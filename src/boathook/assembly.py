@@ -1,0 +1,165 @@
+"""The composition root: the only place that knows all the parts."""
+
+from __future__ import annotations
+
+import os
+
+from boathook import compiled
+from boathook.core.policy import Policy
+from boathook.dialects import native
+from boathook.engine import Engine, Tracing
+from boathook.places import agents_dir, cache_dir, environment, find_project, state_dir
+from boathook.runners.process import ProcessRunner
+from boathook.runners.script import ScriptRunner
+from boathook.store.sessions import Sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from boathook.core.catalog import Catalog
+    from boathook.core.event import EventKind
+    from boathook.core.run import Call, Exit
+    from boathook.engine import BackgroundRunner
+
+    Path = str | os.PathLike[str]
+
+LOG_NAME = "background.log"
+
+
+def load(
+    project: Path | None = None,
+    *,
+    config: Path | None = None,
+    state: Path | None = None,
+    can_ask: bool = True,
+    debug: Callable[[str], None] | None = None,
+) -> Engine:
+    """Load the hooks that concern a project (default: here) and give an engine that dispatches events to them.
+
+    `config` is the user's agents folder, `state` the folder for the log and the sessions (default: the XDG ones);
+    without `can_ask` a question blocks; `debug` hears the debug lines.
+    """
+    from boathook.runners.background import Background
+
+    catalog = load_catalog(project, config=config)
+    state_path = os.fspath(state) if state is not None else state_dir(environment())
+    scripts = _scripts(catalog, ProcessRunner(), state_path)
+    write = _log_writer(f"{state_path}/{LOG_NAME}")
+
+    def report(call: Call, end: Exit) -> None:
+        text = report_text(call.hook.name, call.hook.trigger, end)
+        write(text)
+        if debug is not None:
+            debug(text.rstrip())
+
+    return _engine(catalog, scripts, Background(scripts, report), can_ask=can_ask, debug=debug)
+
+
+def load_catalog(project: Path | None = None, *, config: Path | None = None) -> Catalog:
+    """Read the hooks of the user and of a project from their files."""
+    from boathook.sources.hookdir import load_hooks
+
+    agents = os.fspath(config) if config is not None else agents_dir(environment())
+    return load_hooks(agents, project_of(project)).catalog
+
+
+def project_of(start: Path | None) -> str:
+    """Give the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
+    path = os.path.abspath(os.fspath(start) if start is not None else os.getcwd())
+    return find_project(path)
+
+
+def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: Callable[[str], None]) -> Engine:
+    """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
+
+    Debug lines go to `write`, if asked for here or in the user's hooks.toml.
+    """
+    from boathook.runners.spawn import own_process
+    from boathook.runners.supervisor import Supervisor
+
+    catalog = _catalog_for(kind, start)
+    spawn = own_process()
+    state = state_dir(environment())
+    scripts = _scripts(catalog, ProcessRunner(spawn, exclusive=True), state)
+    background = Supervisor(scripts, spawn, f"{state}/{LOG_NAME}")
+    trace = write if debug or catalog.settings.debug else None
+    return _engine(catalog, scripts, background, can_ask=can_ask, debug=trace)
+
+
+def _catalog_for(kind: EventKind, start: str) -> Catalog:
+    """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
+    env = environment()
+    agents, cache, project = agents_dir(env), cache_dir(env), find_project(start)
+    path = compiled.path_of(cache, project)
+    found = compiled.load(path, agents, project) if path is not None else None
+    if found is not None:
+        from boathook.sources.recall import recall
+
+        return recall(found, kind)
+    import time
+
+    from boathook.sources.cache import keep
+    from boathook.sources.hookdir import load_hooks
+
+    started = time.time()
+    loaded = load_hooks(agents, project)
+    keep(loaded.catalog, loaded.watch, cache=cache, agents=agents, started=started)
+    return loaded.catalog
+
+
+def _scripts(catalog: Catalog, process: ProcessRunner, state: str) -> ScriptRunner:
+    return ScriptRunner(process, native.write_event, catalog.project, Sessions(f"{state}/sessions"))
+
+
+def _engine(
+    catalog: Catalog,
+    scripts: ScriptRunner,
+    background: BackgroundRunner,
+    *,
+    can_ask: bool,
+    debug: Callable[[str], None] | None,
+) -> Engine:
+    settings = catalog.settings
+
+    def read_answer(call: Call, end: Exit) -> Any:
+        return native.read_answer(call, end, strict=settings.strict_exit_codes)
+
+    return Engine(
+        catalog,
+        scripts if debug is None else Tracing(scripts, debug),
+        read_answer,
+        background,
+        Policy(settings.max_stop_blocks, can_ask),
+        debug,
+        native.event_of,
+    )
+
+
+def _log_writer(path: str) -> Callable[[str], object]:
+    from boathook.store.log import Log
+
+    return Log(path).write
+
+
+def supervise() -> None:
+    """Be the supervisor of async hooks."""
+    from boathook.runners.supervisor import supervise as run_supervisor
+
+    run_supervisor(_log_writer, report_text)
+
+
+def report_text(name: str, trigger: str, end: Exit) -> str:
+    """Give the log's lines about an async hook that ended."""
+    from boathook.core.clean import clean
+    from boathook.engine import now
+
+    how = f"{end.fault}: {end.detail}" if end.fault else f"exit={end.code}"
+    took = round(end.seconds * 1000)
+    lines = [f"{now()} [ASYNC] Completed hook '{name}' for event '{trigger}' in {took}ms: {how}"]
+    for stream, data in (("stdout", end.stdout), ("stderr", end.stderr)):
+        text = clean(data.decode("utf-8", "replace"), 16384)
+        lines += [f"  {stream}: {line}" for line in text.splitlines()]
+    lines += [f"  warning: {text}" for text in end.warnings]
+    return "\n".join(lines) + "\n"

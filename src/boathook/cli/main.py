@@ -1,0 +1,22 @@
+"""The command `boathook`. `run` takes the fast way; all else goes through click."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Be the command line."""
+    args = sys.argv[1:]
+    if args[:1] == ["run"] and "--help" not in args:
+        from boathook.threshold import enter
+
+        enter(args[1:])
+    from boathook.cli.commands import cli
+
+    cli(prog_name="boathook")
+    raise SystemExit(0)

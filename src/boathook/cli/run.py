@@ -1,0 +1,146 @@
+"""`boathook run`: one event in on standard input, one answer out. Lean: a host starts this for every event.
+
+Exit codes: 0 answered, 1 the input cannot be read, 2 blocked, 128+n ended by signal n.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from boathook.core.jsontext import dump_line
+from boathook.dialects import native
+from boathook.errors import BoathookError, DialectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.core.event import Event
+    from boathook.core.run import Verdict
+
+HOSTS = {native.NAME: native}
+SIGHUP, SIGTERM, SIGCHLD = 1, 15, 17
+
+
+class Options:
+    """What the command line of `run` says."""
+
+    event: str | None = None
+    host = native.NAME
+    project: str | None = None
+    json = debug = no_ask = False
+
+
+class Usage(BoathookError):
+    """A command line that cannot be understood."""
+
+
+class Interrupted(BaseException):
+    """A signal asked this process to end."""
+
+
+VALUES = {"--host": "host", "--event": "event", "--project": "project"}
+FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask"}
+
+
+def parse(args: list[str]) -> Options:
+    """Read the arguments of `run`."""
+    options, rest = Options(), list(args)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if name in VALUES:
+            if not equals:
+                if not rest:
+                    raise Usage(f"{name} needs a value")
+                value = rest.pop(0)
+            setattr(options, VALUES[name], value)
+        elif word in FLAGS:
+            setattr(options, FLAGS[word], True)
+        elif word.startswith("-") or options.event is not None:
+            raise Usage(f"unexpected argument '{word}' (see boathook run --help)")
+        else:
+            options.event = word
+    if options.host not in HOSTS:
+        raise Usage(f"unknown host '{options.host}' (known: {', '.join(HOSTS)})")
+    return options
+
+
+def main(args: list[str], data: bytes | None = None) -> int:
+    """Run one event; give the exit code."""
+    try:
+        _catch_signals()
+        options = parse(args)
+        dialect = HOSTS[options.host]
+        event = dialect.read_event(read_all(0) if data is None else data, options.event)
+        verdict = _dispatch(event, options)
+        return _answer(verdict, options)
+    except (DialectError, Usage) as fault:
+        return _complain(str(fault))
+    except Interrupted as signal:
+        return 128 + int(signal.args[0])
+    except KeyboardInterrupt:
+        return 130
+    except Exception as fault:  # noqa: BLE001  (whatever it is, the host gets a word and an exit code)
+        return _complain(f"internal error: {type(fault).__name__}: {fault}")
+
+
+def _dispatch(event: Event, options: Options) -> Verdict:
+    from boathook.assembly import one_shot
+
+    start = os.path.abspath(options.project or event.work_dir.replace("\0", "") or os.getcwd())
+    engine = one_shot(event.kind, start, can_ask=not options.no_ask, debug=options.debug, write=_debug_line)
+    return engine.dispatch(event)
+
+
+def _answer(verdict: Verdict, options: Options) -> int:
+    if options.json:
+        write_all(1, dump_line(verdict.to_json()))
+        return 0
+    end = HOSTS[options.host].write_answer(verdict)
+    told = "".join(f"boathook: {line}\n" for line in verdict.warnings())
+    write_all(2, end.stderr + told.encode("utf-8", "backslashreplace"))
+    write_all(1, end.stdout)
+    return end.code or 0
+
+
+def _debug_line(text: str) -> None:
+    write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
+
+
+def _complain(text: str) -> int:
+    write_all(2, f"boathook: {text}\n".encode("utf-8", "backslashreplace"))
+    return 1
+
+
+def read_all(handle: int) -> bytes:
+    """Read everything from a file descriptor."""
+    parts = []
+    while part := os.read(handle, 1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write everything to a file descriptor; a reader that went away is no reason to fail."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(handle, view) :]
+    except OSError:
+        return
+
+
+def _catch_signals() -> None:
+    """End hooks when this process is asked to end, and be told of their ends even if the host ignores its children's."""
+    import _signal as signal  # `signal` imports enum, which costs half an interpreter start
+
+    def interrupt(number: int, _: object) -> None:
+        raise Interrupted(number)
+
+    for number in (SIGHUP, SIGTERM):
+        signal.signal(number, interrupt)
+    signal.signal(SIGCHLD, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

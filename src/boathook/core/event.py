@@ -1,0 +1,195 @@
+"""Events and their kinds. A kind is a row of the table below, never a class or a branch."""
+
+from __future__ import annotations
+
+from boathook.core.value import Value
+from boathook.errors import UnknownEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+COMMON_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context")
+TOOL = ("tool_name", "tool_input", "tool_use_id")
+SUBAGENT = ("subagent_name", "subagent_type", "task_description")
+STOP = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
+
+
+class EventKind(Value):
+    """One kind of event: its canonical name, its spellings, its own fields and what a block means there."""
+
+    name: str
+    spellings: tuple[str, ...]
+    fields: tuple[str, ...]
+    block: str
+    extension: bool = False
+    rewrites_input: bool = False
+    rewrites_output: bool = False
+
+    @property
+    def has_tool(self) -> bool:
+        """Say whether the events carry a tool call, so that matchers apply."""
+        return "tool_name" in self.fields
+
+    @property
+    def is_pre(self) -> bool:
+        """Say whether the event comes before what it is about."""
+        return self.name.startswith("pre-") or self.name == "permission-request"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by identity: every kind exists once."""
+        return self is other
+
+    def __hash__(self) -> int:
+        """Hash by name."""
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        """Show the name."""
+        return f"<EventKind {self.name}>"
+
+
+_REFUSED = "recorded only"
+KINDS: tuple[EventKind, ...] = (
+    EventKind(
+        "pre-session",
+        ("session_start", "session-start", "SessionStart"),
+        ("model", "args", "source"),
+        "the session is refused",
+    ),
+    EventKind(
+        "post-session",
+        ("session_end", "session-end", "SessionEnd"),
+        ("duration_seconds", "total_steps", "exit_reason"),
+        _REFUSED,
+    ),
+    EventKind(
+        "pre-agent-turn",
+        ("before_agent", "before-agent", "pre-agent", "UserPromptSubmit", "ExecutionStart"),
+        ("prompt",),
+        "the turn does not run; the reason goes to the user",
+    ),
+    EventKind(
+        "post-agent-turn",
+        ("after_agent", "after-agent", "post-agent", "ExecutionEnd"),
+        ("duration_seconds", "step_count", "final_message"),
+        "recorded; the reason is offered to the next turn",
+    ),
+    EventKind(
+        "pre-agent-turn-stop",
+        ("before_stop", "Stop"),
+        STOP,
+        "quality gate: the agent goes on, with the reason as feedback",
+    ),
+    EventKind("post-agent-turn-stop", (), STOP, _REFUSED),
+    EventKind(
+        "pre-tool-call",
+        ("before_tool", "before-tool", "pre-tool-use", "PreToolUse"),
+        TOOL,
+        "the tool does not run; the reason is the tool's error",
+        rewrites_input=True,
+    ),
+    EventKind(
+        "post-tool-call",
+        ("after_tool", "after-tool", "post-tool-use", "PostToolUse"),
+        (*TOOL, "tool_output", "duration_ms"),
+        "the reason is fed to the model",
+        rewrites_output=True,
+    ),
+    EventKind(
+        "post-tool-call-failure",
+        ("after_tool_failure", "PostToolUseFailure"),
+        (*TOOL, "error", "duration_ms"),
+        "the reason is fed to the model",
+    ),
+    EventKind("pre-subagent", ("subagent_start", "SubagentStart"), SUBAGENT, "the subagent is refused"),
+    EventKind(
+        "post-subagent",
+        ("subagent_stop", "SubagentStop"),
+        (*SUBAGENT, "result"),
+        "the subagent goes on, where the host can",
+    ),
+    EventKind(
+        "pre-context-compact",
+        ("pre_compact", "pre-compact", "PreCompact"),
+        ("trigger", "token_count"),
+        "compaction is skipped, where the host can",
+    ),
+    EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), _REFUSED),
+    EventKind(
+        "permission-request",
+        ("PermissionRequest",),
+        TOOL,
+        "denied",
+        extension=True,
+        rewrites_input=True,
+    ),
+    EventKind("notification", ("Notification",), ("message", "title"), "none", extension=True),
+    EventKind("pre-step", ("BeforeStep",), ("step_count",), "none; a stop ends the run", extension=True),
+    EventKind("post-step", ("AfterStep",), ("step_count",), "none; a stop ends the run", extension=True),
+    EventKind("turn-failure", ("StopFailure", "AgentFailed"), ("error",), "none", extension=True),
+)
+
+PRE_SESSION, POST_SESSION, PRE_TURN, POST_TURN, PRE_STOP, POST_STOP = KINDS[:6]
+PRE_TOOL, POST_TOOL, TOOL_FAILURE = KINDS[6:9]
+
+SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling in (kind.name, *kind.spellings)}
+
+
+def kind_of(name: str) -> EventKind:
+    """Find the kind that a name spells; raise UnknownEvent with the nearest known name."""
+    kind = SPELLINGS.get(name)
+    if kind is None:
+        import difflib
+
+        folded = {spelling.lower(): spelling for spelling in SPELLINGS}
+        near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+        raise UnknownEvent(name, folded[near[0]] if near else None)
+    return kind
+
+
+class Event(Value):
+    """One thing that happens in an agent. `data` holds the fields of its kind and whatever else the host sent."""
+
+    kind: EventKind
+    timestamp: str = ""
+    session_id: str = ""
+    work_dir: str = ""
+    context: Mapping[str, Any] = {}
+    data: Mapping[str, Any] = {}
+
+    @classmethod
+    def of(cls, kind: str | EventKind, **fields: Any) -> Event:
+        """Make an event from a kind (any spelling) and its fields by name."""
+        found = kind if isinstance(kind, EventKind) else kind_of(kind)
+        common = {name: fields.pop(name) for name in COMMON_FIELDS if name in fields}
+        common.pop("event_type", None)
+        return cls(found, data=fields, **common)
+
+    @property
+    def tool_name(self) -> str:
+        """Give the tool's name, empty where there is none."""
+        name = self.data.get("tool_name", "")
+        return name if isinstance(name, str) else ""
+
+    @property
+    def tool_input(self) -> Any:
+        """Give the tool's input, an empty object where there is none."""
+        found = self.data.get("tool_input")
+        return {} if found is None else found
+
+    def with_data(self, **changes: Any) -> Event:
+        """Give the event with some of its own fields changed."""
+        return self.replace(data={**self.data, **changes})
+
+    def to_fields(self, spelling: str | None = None) -> dict[str, Any]:
+        """Give all fields as the protocol orders them, the kind in the given spelling."""
+        return {
+            "event_type": spelling or self.kind.name,
+            "timestamp": self.timestamp,
+            "session_id": self.session_id,
+            "work_dir": self.work_dir,
+            "context": self.context,
+            **self.data,
+        }

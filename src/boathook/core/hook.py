@@ -1,0 +1,124 @@
+"""A hook: who wants to know about which events, and how it is asked."""
+
+from __future__ import annotations
+
+from boathook.core.matcher import ALL, Matcher, Pattern
+from boathook.core.value import Value
+from boathook.core.words import Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from boathook.core.event import EventKind
+
+USER, PROJECT = "user", "project"
+SCOPES = (USER, PROJECT, "local")
+
+ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY = "armed", "invalid", "shadowed", "disabled", "no-entry-point"
+
+ERROR, WARNING = "error", "warning"
+
+
+class Diagnostic(Value):
+    """Something wrong in a file: where, what, and how to mend it."""
+
+    path: str
+    line: int | None
+    key: str
+    level: str
+    message: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        key = f" [{self.key}]" if self.key else ""
+        return f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the fields for output."""
+        return {name: self.__dict__[name] for name in self._fields}
+
+
+class Script(Value):
+    """Handler: the entry point of a HOOK.md folder."""
+
+    folder: str
+
+
+class Needs(Value):
+    """What must be there for a hook to run."""
+
+    bins: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    os: tuple[str, ...] = ()
+
+
+class Hook(Value):
+    """One hook as loaded; only an armed one runs."""
+
+    name: str
+    kind: EventKind | None
+    trigger: str
+    scope: str
+    handler: Script
+    path: str
+    description: str = ""
+    matcher: Matcher = ALL
+    priority: int = 100
+    timeout: float = 30.0
+    background: bool = False
+    on_failure: str = "allow"
+    protected: bool = False
+    needs: Needs = Needs()
+    env: tuple[str, ...] = ()
+    metadata: Any = None
+    source: str = "hookdir"
+    dialect: str = "native"
+    state: str = ARMED
+    why: str = ""
+    problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """Give the sort key of running: priority, then scope, then name."""
+        return (-self.priority, SCOPES.index(self.scope), self.name, self.path)
+
+    @property
+    def mode(self) -> str:
+        """Say sync or async."""
+        return "async" if self.background else "sync"
+
+
+def hook_to_data(hook: Hook) -> tuple[Any, ...]:
+    """Give a hook as plain values that `marshal` can keep."""
+    plain = dict(hook.__dict__)
+    plain["kind"] = hook.kind.name if hook.kind else None
+    plain["handler"] = hook.handler.folder
+    plain["matcher"] = tuple(_pattern_to_data(p) for p in (hook.matcher.tool, hook.matcher.pattern))
+    plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
+    plain["problems"] = tuple(tuple(p.__dict__[n] for n in p._fields) for p in hook.problems)
+    return tuple(plain[name] for name in Hook._fields)
+
+
+def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
+    """Make the hook again from plain values."""
+    plain = dict(zip(Hook._fields, data, strict=True))
+    tool, pattern = plain["matcher"]
+    plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
+    plain["handler"] = Script(plain["handler"])
+    plain["matcher"] = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern)) if tool or pattern else ALL
+    plain["needs"] = Needs(*plain["needs"])
+    plain["problems"] = tuple(Diagnostic(*problem) for problem in plain["problems"])
+    return Hook(**plain)
+
+
+def _pattern_to_data(pattern: Pattern | None) -> tuple[Any, ...] | None:
+    if pattern is None:
+        return None
+    return (pattern.source, (pattern.words.any_of, pattern.words.proof) if pattern.words else None)
+
+
+def _pattern_from_data(data: tuple[Any, ...] | None) -> Pattern | None:
+    return Pattern(data[0], Words(*data[1]) if data[1] else None) if data else None

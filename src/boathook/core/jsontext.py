@@ -1,0 +1,178 @@
+"""Strict JSON, read and written the one way the protocol wants, without importing `json` (which needs `re`).
+
+Reading refuses what hides a decision or cannot be written again: repeated keys, NaN, infinities, numbers beyond limits, nesting
+beyond the interpreter's patience, anything after the value. Writing uses `": "` and `", "` and keeps non-ASCII.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+accelerator: Any
+try:
+    import _json as accelerator
+except ImportError:  # an interpreter without the C accelerator
+    accelerator = None
+
+SPACE = " \t\n\r"
+INFINITY = float("inf")
+MAX_DEPTH = 200  # far below where the interpreter's own limit would strike while writing
+
+
+class JsonFault(ValueError):
+    """What is wrong with a JSON text, in words."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise JsonFault(f"repeated key {key!r}")
+            seen.add(key)
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise JsonFault(f"{name} is not JSON")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number in (INFINITY, -INFINITY):
+        raise JsonFault(f"number {text[:20]} is beyond limits")
+    return number
+
+
+def _int(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise JsonFault(f"number of {len(text)} digits is beyond limits") from None
+
+
+class _Reading:
+    """The settings that the C scanner asks its context for."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = staticmethod(_object)
+    parse_float = staticmethod(_float)
+    parse_int = staticmethod(_int)
+    parse_constant = staticmethod(_constant)
+    memo: dict[str, str] = {}  # noqa: RUF012
+
+
+def _make_scan() -> Any:
+    if accelerator is not None:
+        return accelerator.make_scanner(_Reading())
+    import json.scanner
+
+    return json.scanner.py_make_scanner(_Reading())  # type: ignore[attr-defined]
+
+
+_scan = _make_scan()
+
+
+def decode(data: bytes) -> str:
+    """Read UTF-8 bytes, a byte-order mark forgiven; name the place of a byte that is none."""
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as fault:
+        raise JsonFault(f"not UTF-8 at byte {fault.start}") from None
+    if "\0" in text:
+        raise JsonFault(f"NUL at character {text.index(chr(0))}")
+    return text
+
+
+def loads(text: str) -> Any:
+    """Read one JSON value that fills the whole text; raise JsonFault otherwise."""
+    start = len(text) - len(text.lstrip(SPACE))
+    try:
+        value, end = _scanned(text, start)
+    except JsonFault:
+        raise
+    except StopIteration as fault:
+        raise JsonFault(f"no JSON value at {place(text, fault.value)}") from None
+    except RecursionError:
+        raise JsonFault("nested too deep") from None
+    except ValueError as fault:  # json.JSONDecodeError, raised by the scanner itself
+        message = getattr(fault, "msg", str(fault))
+        raise JsonFault(f"{message} at {place(text, getattr(fault, 'pos', 0))}") from None
+    rest = text[end:].strip(SPACE)
+    if rest:
+        what = "a second document" if rest[0] in '{["' else "text"
+        raise JsonFault(f"{what} after the JSON value at {place(text, end)}")
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+        raise JsonFault(f"nested too deep (more than {MAX_DEPTH} levels)")
+    return value
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _scanned(text: str, start: int) -> tuple[Any, int]:
+    found: tuple[Any, int]
+    try:
+        found = _scan(text, start)
+    except SystemError:  # older scanners can only raise their error if json.decoder is loaded already
+        import json.decoder  # noqa: F401
+
+        found = _scan(text, start)
+    return found
+
+
+def place(text: str, position: int) -> str:
+    """Say a position as line and column."""
+    before = text[:position]
+    return f"line {before.count(chr(10)) + 1} column {position - before.rfind(chr(10))}"
+
+
+def dumps(value: Any) -> str:
+    """Write JSON text with spaces after colons and commas, non-ASCII kept."""
+    if accelerator is None:
+        import json
+
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    write = accelerator.encode_basestring
+    encode = accelerator.make_encoder({}, _refuse, write, None, ": ", ", ", False, False, False)  # noqa: FBT003
+    return "".join(encode(value, 0))
+
+
+def dump_line(value: Any) -> bytes:
+    """Write JSON as one UTF-8 line; a lone surrogate becomes its JSON escape."""
+    return (dumps(value) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _refuse(value: object) -> Any:
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Give every string found anywhere among the values of a JSON value; nesting of any depth."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list | tuple):
+            pending.extend(item)

@@ -1,0 +1,136 @@
+"""Matchers: patterns compiled when loaded, searched in linear time."""
+
+from __future__ import annotations
+
+from boathook.core.jsontext import dumps, leaves
+from boathook.core.value import Value
+from boathook.core.words import HINT, Words, words_of
+from boathook.errors import ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from boathook.core.event import Event
+
+TEXT_LIMIT = 1 << 20
+NOT_IN_RE2 = (
+    ("(?=", "lookahead (?=…)"),
+    ("(?!", "negative lookahead (?!…)"),
+    ("(?<=", "lookbehind (?<=…)"),
+    ("(?<!", "negative lookbehind (?<!…)"),
+    ("(?>", "atomic group (?>…)"),
+    ("(?P=", "backreference (?P=…)"),
+    ("(?(", "conditional group (?(…)…)"),
+    ("(?#", "comment group (?#…)"),
+    ("*+", "possessive quantifier *+"),
+    ("++", "possessive quantifier ++"),
+    ("?+", "possessive quantifier ?+"),
+    ("\\Z", "\\Z (write \\z)"),
+    *((f"\\{digit}", f"backreference \\{digit}") for digit in range(1, 10)),
+)
+
+
+class Pattern(Value):
+    """A searched RE2 pattern, compiled at its first real use in a one-shot, at load time elsewhere."""
+
+    source: str
+    words: Words | None
+
+    def search(self, text: str) -> bool:
+        """Say whether the pattern is found anywhere in the text."""
+        words = self.words
+        if words is not None:
+            may = words.may_match(text)
+            if not may or words.proof != HINT:
+                return may
+        try:
+            return self.compiled().search(text) is not None
+        except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot say
+            return self.compiled().search(text.encode("utf-8", "replace").decode()) is not None
+
+    def compiled(self) -> Any:
+        """Give the RE2 object, compiled once."""
+        found = self.__dict__.get("_compiled")
+        if found is None:
+            found = self.__dict__["_compiled"] = _compile(self.source)
+        return found
+
+
+def compile_pattern(source: str) -> Pattern | None:
+    """Compile a pattern; None if it matches everything; ConfigError that says what is wrong with it."""
+    if source in ("", "*"):
+        return None
+    pattern = Pattern(source, words_of(source))
+    pattern.compiled()
+    return pattern
+
+
+def _compile(source: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(source, options)
+    except (re2.error, UnicodeEncodeError) as fault:
+        raise ConfigError(_why_not(source, fault)) from None
+
+
+def _why_not(source: str, fault: Exception) -> str:
+    for mark, construct in NOT_IN_RE2:
+        if mark in source:
+            return f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
+    detail = fault.args[0] if fault.args else fault
+    text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+    return f"the pattern {source!r} does not compile: {text}"
+
+
+class Matcher(Value):
+    """Which tool calls a hook wants: a pattern on the tool's name and one on its input. None matches all."""
+
+    tool: Pattern | None = None
+    pattern: Pattern | None = None
+
+    def why_not(self, event: Event, texts: Texts | None = None) -> str:
+        """Say why the event does not match, or nothing if it does."""
+        if not event.kind.has_tool:
+            return ""
+        if self.tool is not None and not self.tool.search(event.tool_name):
+            return f"tool '{event.tool_name}' does not match '{self.tool.source}'"
+        if self.pattern is not None and not (texts or Texts(event.tool_input)).match(self.pattern):
+            return f"input does not match '{self.pattern.source}'"
+        return ""
+
+    @property
+    def is_all(self) -> bool:
+        """Say whether every event matches."""
+        return self.tool is None and self.pattern is None
+
+
+ALL = Matcher()
+
+
+class Texts:
+    """The texts of one tool input that patterns are searched in, made when first needed."""
+
+    def __init__(self, tool_input: Any) -> None:
+        """Remember the input."""
+        self._input = tool_input
+        self._all: tuple[str, ...] | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Give every string leaf and the JSON text."""
+        if self._all is None:
+            self._all = (*leaves(self._input), dumps(self._input))
+        return self._all
+
+    @property
+    def too_long(self) -> bool:
+        """Say whether the text is beyond what is searched, so that it counts as a match."""
+        return len(self.all[-1]) > TEXT_LIMIT
+
+    def match(self, pattern: Pattern) -> bool:
+        """Say whether a pattern is found in any of the texts."""
+        return self.too_long or any(pattern.search(text) for text in self.all)

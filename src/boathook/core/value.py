@@ -1,0 +1,81 @@
+"""Frozen values with named fields, without the import cost of `dataclasses`.
+
+A start of `boathook run` takes less time than `import dataclasses` does, and a host starts it for every event; see
+docs/adr/0002-lean-road.md. Type checkers see a dataclass through `dataclass_transform`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        """Stand in for the type checkers' marker."""
+        return lambda cls: cls
+
+
+_MISSING = object()
+
+
+@dataclass_transform(frozen_default=True)
+class Value:
+    """Base of immutable records: positional or keyword fields, equality by value, `replace`."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+    _defaults: dict[str, Any] = {}  # noqa: RUF012  (never changed after the class exists)
+
+    def __init_subclass__(cls) -> None:
+        """Collect the annotated fields of a subclass and its defaults."""
+        own = tuple(name for name in cls.__annotations__ if not name.startswith("_"))
+        cls._fields += own
+        cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *args, **kwargs):
+            """Fill the fields from positions, names and defaults; refuse anything else."""
+            names = self._fields
+            if len(args) > len(names):
+                raise TypeError(f"{type(self).__name__} takes {len(names)} fields, {len(args)} given")
+            values = self.__dict__
+            for name, value in zip(names, args, strict=False):
+                values[name] = value
+            defaults = self._defaults
+            for name in names[len(args) :]:
+                value = kwargs.pop(name, _MISSING)
+                if value is _MISSING:
+                    value = defaults.get(name, _MISSING)
+                    if value is _MISSING:
+                        raise TypeError(f"{type(self).__name__} needs the field '{name}'")
+                values[name] = value
+            if kwargs:
+                raise TypeError(f"{type(self).__name__} has no field '{next(iter(kwargs))}'")
+
+        def __setattr__(self, name, value):
+            """Refuse: values do not change."""
+            raise AttributeError(f"{type(self).__name__} is frozen; use replace({name}=…)")
+
+        def __delattr__(self, name):
+            """Refuse: values do not change."""
+            raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def replace(self, **changes: Any) -> Self:
+        """Give a copy with some fields changed."""
+        return type(self)(**{**{n: self.__dict__[n] for n in self._fields}, **changes})
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by type and fields."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(self.__dict__[n] == other.__dict__[n] for n in self._fields)
+
+    def __hash__(self) -> int:
+        """Hash by fields, where they can be hashed."""
+        return hash(tuple(self.__dict__[n] for n in self._fields))
+
+    def __repr__(self) -> str:
+        """Show the fields by name."""
+        return f"{type(self).__name__}({', '.join(f'{n}={self.__dict__[n]!r}' for n in self._fields)})"

@@ -1,0 +1,203 @@
+"""The words of a pattern: literals of which at least one stands in every text that the pattern matches.
+
+Most events match no hook, and words say so without a regular expression. Where a pattern is nothing but words (`Shell`,
+`rm -rf /|mkfs`, `^(Shell|Bash)$`) they are the whole truth. Conservative on purpose: whatever is not plainly understood gives
+no words, and the regular expression decides. Works on patterns that RE2 has already accepted.
+"""
+
+from __future__ import annotations
+
+from boathook.core.value import Value
+
+MOST = 32  # words of one pattern; beyond that they cost more than they save
+
+CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
+
+START, END, GAP = "^", "$", "."
+
+
+class Words(Value):
+    """Words of a pattern, and what they prove: that it matches (contains, equals) or only that it may (hint)."""
+
+    any_of: tuple[str, ...]
+    proof: str
+
+    def may_match(self, text: str) -> bool:
+        """Say whether a text can match; for a proof other than a hint, whether it does."""
+        if self.proof == EQUALS:
+            return text in self.any_of
+        return any(word in text for word in self.any_of)
+
+
+class _Unclear(Exception):
+    """The pattern holds something that is not plainly understood."""
+
+
+class _Piece(Value):
+    """A part of a branch: exact alternatives, or (exact=False) words it needs, which may be none."""
+
+    words: tuple[str, ...]
+    exact: bool = True
+
+
+_ANYTHING = _Piece((), exact=False)
+
+
+def words_of(source: str) -> Words | None:
+    """Work out the words of a pattern; None where nothing certain can be said."""
+    try:
+        branches, at = _parse(source, 0)
+    except _Unclear:
+        return None
+    if at != len(source):
+        return None
+    return _whole(branches) or _hint([_needed(branch) for branch in branches])
+
+
+def _whole(branches: list[list[_Piece | str]]) -> Words | None:
+    """Give the words if they alone decide: all branches exact, and all of them anchored or none."""
+    anchored = [(b[:1] == [START], b[-1:] == [END]) for b in branches]
+    if len(set(anchored)) != 1 or anchored[0] not in ((True, True), (False, False)):
+        return None
+    both = anchored[0][0]
+    if both and len(branches) == 1 and len(branches[0]) < 2:
+        return None
+    words: list[str] = []
+    for branch in branches:
+        inner = branch[1:-1] if both else branch
+        pieces = [piece for piece in inner if isinstance(piece, _Piece)]
+        if len(pieces) != len(inner) or not all(piece.exact for piece in pieces):
+            return None
+        product = _product(pieces)
+        if not product or (not both and not all(product)):
+            return None
+        words += product
+    return Words(tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS) if len(words) <= MOST else None
+
+
+def _hint(needed: list[tuple[str, ...]]) -> Words | None:
+    words = tuple(dict.fromkeys(word for branch in needed for word in branch))
+    if not all(needed) or not all(words) or len(words) > MOST:
+        return None
+    return Words(words, HINT)
+
+
+def _needed(branch: list[_Piece | str]) -> tuple[str, ...]:
+    """Give the most telling words of one branch: the set whose shortest word is longest."""
+    candidates: list[tuple[str, ...]] = []
+    run: list[_Piece] = []
+    for piece in [*branch, GAP]:
+        if isinstance(piece, _Piece) and piece.exact:
+            run.append(piece)
+            continue
+        candidates.append(tuple(_product(run)))
+        run = []
+        if isinstance(piece, _Piece):
+            candidates.append(piece.words)
+    usable = [words for words in candidates if words and all(words)]
+    return max(usable, key=lambda words: min(map(len, words)), default=())
+
+
+def _product(pieces: list[_Piece]) -> list[str]:
+    """Put exact pieces together in every way; nothing if there are too many."""
+    if not pieces:
+        return []
+    words = [""]
+    for piece in pieces:
+        words = [left + right for left in words for right in piece.words]
+        if len(words) > MOST:
+            return []
+    return words
+
+
+def _parse(source: str, at: int) -> tuple[list[list[_Piece | str]], int]:
+    """Read alternatives up to the end or a closing parenthesis."""
+    branches: list[list[_Piece | str]] = [[]]
+    while at < len(source) and source[at] != ")":
+        if source[at] == "|":
+            branches.append([])
+            at += 1
+            continue
+        piece, at = _atom(source, at)
+        piece, at = _quantified(piece, source, at)
+        branches[-1].append(piece)
+    return branches, at
+
+
+def _atom(source: str, at: int) -> tuple[_Piece | str, int]:
+    char = source[at]
+    if char == "(":
+        return _group(source, at)
+    if char == "[":
+        return _ANYTHING, _class_end(source, at) + 1
+    if char == "\\":
+        return _escape(source, at)
+    if char in "^$.":
+        return char, at + 1
+    if char in "?*+{":
+        raise _Unclear
+    return _Piece((char,)), at + 1
+
+
+def _escape(source: str, at: int) -> tuple[_Piece | str, int]:
+    escaped = source[at + 1 : at + 2]
+    if escaped and not escaped.isalnum():
+        return _Piece((escaped,)), at + 2
+    if escaped and escaped in "bBdDwWsSAz":
+        return GAP, at + 2
+    raise _Unclear
+
+
+def _group(source: str, at: int) -> tuple[_Piece, int]:
+    at += 1
+    if source.startswith("?:", at):
+        at += 2
+    elif source.startswith("?", at):
+        raise _Unclear  # flags change the meaning of what follows; names are rare
+    branches, at = _parse(source, at)
+    if source[at : at + 1] != ")":
+        raise _Unclear
+    pieces = [[p for p in b if isinstance(p, _Piece)] for b in branches]
+    if all(len(p) == len(b) and all(x.exact for x in p) for p, b in zip(pieces, branches, strict=True)):
+        words = [word for p in pieces for word in (_product(p) if p else [""])]
+        if words and len(words) <= MOST:
+            return _Piece(tuple(words)), at + 1
+    hint = _hint([_needed(branch) for branch in branches])
+    return _Piece(hint.any_of if hint else (), exact=False), at + 1
+
+
+def _quantified(piece: _Piece | str, source: str, at: int) -> tuple[_Piece | str, int]:
+    """Read quantifiers behind an atom; an optional atom proves nothing, a repeated one is there at least once."""
+    while at < len(source) and source[at] in "?*+{":
+        char = source[at]
+        if char == "{":
+            close = source.find("}", at)
+            inner = source[at + 1 : close]
+            if close < 0 or not inner or inner.strip("0123456789,"):
+                raise _Unclear  # a brace that RE2 reads as itself
+            at = close
+        once = char == "+" and isinstance(piece, _Piece)
+        piece = _Piece(piece.words, exact=False) if once and isinstance(piece, _Piece) else GAP
+        at += 1
+    return piece, at
+
+
+def _class_end(source: str, at: int) -> int:
+    """Find the bracket that closes a character class."""
+    at += 1
+    if source[at : at + 1] == "^":
+        at += 1
+    first = True
+    while at < len(source):
+        char = source[at]
+        if char == "\\":
+            at += 1
+        elif source.startswith("[:", at):
+            at = source.find(":]", at) + 1
+            if not at:
+                raise _Unclear
+        elif char == "]" and not first:
+            return at
+        first = False
+        at += 1
+    raise _Unclear

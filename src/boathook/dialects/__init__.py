@@ -1,0 +1,1 @@
+"""Tongues of hosts and hooks, one file each; none knows another."""

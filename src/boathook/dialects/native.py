@@ -1,0 +1,208 @@
+"""The native tongue: what HOOK.md hooks read and answer, and what `boathook run` speaks by default.
+
+Four pure functions. An answer written for a host is itself a valid answer of a hook, so engines can be nested.
+"""
+
+from __future__ import annotations
+
+from boathook.core.clean import REASON_LIMIT, clean
+from boathook.core.event import COMMON_FIELDS, Event, EventKind, kind_of
+from boathook.core.jsontext import JsonFault, decode, dump_line, loads
+from boathook.core.outcome import ABSENT, Decision, Outcome
+from boathook.core.policy import Faulty
+from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.errors import DialectError, UnknownEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "native"
+
+DECISIONS = {
+    "allow": Decision.ALLOW,
+    "approve": Decision.ALLOW,
+    "ask": Decision.ASK,
+    "deny": Decision.BLOCK,
+    "block": Decision.BLOCK,
+}
+TYPES: dict[str, tuple[type, str]] = {
+    "decision": (str, "text"),
+    "reason": (str, "text"),
+    "log": (str, "text"),
+    "additional_context": (str, "text"),
+    "system_message": (str, "text"),
+    "stop_reason": (str, "text"),
+    "modified_input": (dict, "an object"),
+    "continue": (bool, "true or false"),
+}
+FIELD_TYPES: dict[str, tuple[type, str]] = {
+    "event_type": (str, "text"),
+    "timestamp": (str, "text"),
+    "session_id": (str, "text"),
+    "work_dir": (str, "text"),
+    "context": (dict, "an object"),
+    "tool_name": (str, "text"),
+}
+
+
+def read_event(data: bytes, name: str | None = None) -> Event:
+    """Read an event from a host; `name` is the event's name where the host says it beside the data."""
+    try:
+        fields = loads(decode(data))
+    except JsonFault as fault:
+        raise DialectError(f"the event on standard input is not JSON: {fault}") from None
+    if not isinstance(fields, dict):
+        raise DialectError(f"the event on standard input is {_word(fields)}, not a JSON object")
+    return event_of(fields, name)
+
+
+def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
+    """Make an event from the fields of a JSON object."""
+    for key, (wanted, words) in FIELD_TYPES.items():
+        if key in fields and not isinstance(fields[key], wanted):
+            raise DialectError(f"the event's '{key}' must be {words}, not {_word(fields[key])}")
+    kind = _kind(fields.get("event_type"), name)
+    common = {key: fields[key] for key in COMMON_FIELDS[1:] if key in fields}
+    data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
+    return Event(kind, data=data, **common)
+
+
+def _kind(in_data: str | None, beside: str | None) -> EventKind:
+    if in_data is None and beside is None:
+        raise DialectError("which event? Name it as an argument, or as 'event_type' in the JSON")
+    try:
+        kinds = [kind_of(name) for name in (beside, in_data) if name is not None]
+    except UnknownEvent as fault:
+        raise DialectError(str(fault)) from None
+    if kinds[0] is not kinds[-1]:
+        raise DialectError(f"the argument says '{beside}', but 'event_type' in the JSON says '{in_data}'")
+    return kinds[0]
+
+
+def write_event(event: Event, spelling: str) -> bytes:
+    """Write an event for a hook, its kind in the hook author's spelling."""
+    return dump_line(event.to_fields(spelling))
+
+
+def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
+    """Read a hook's answer; notes say what had no effect. `strict` is the reading in which only exit 2 blocks."""
+    if end.code == 2:
+        return _blocked(call, end), ()
+    if end.code != 0:
+        raise Faulty(FAILED, _exit_words(end))
+    if end.overflow:
+        raise Faulty(UNREADABLE, "the answer is longer than 1 MiB")
+    try:
+        text = decode(end.stdout).strip()
+        if text[:1] not in ("{", "[", '"'):
+            return Outcome(contexts=(clean(text),)) if text else Outcome(), ()
+        answer = loads(text)
+        _check(answer)
+    except JsonFault as fault:
+        raise Faulty(UNREADABLE, f"the answer is not valid: {fault}") from None
+    return _outcome(call, answer, strict=strict)
+
+
+def _blocked(call: Call, end: Exit) -> Outcome:
+    reason = clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT)
+    if not reason:
+        try:
+            answer = loads(decode(end.stdout))
+            reason = clean(answer["reason"], REASON_LIMIT)
+        except (JsonFault, KeyError, TypeError, AttributeError):
+            reason = ""
+    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or f"blocked by hook '{call.hook.name}'"),))
+
+
+def _exit_words(end: Exit) -> str:
+    if end.code is None:
+        return "it did not run"
+    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
+    said = clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT)
+    hint = " (only exit 2 blocks)" if end.code == 1 else ""
+    return f"{how}{hint}: {said}" if said else f"{how}{hint}"
+
+
+def _check(answer: Any) -> None:
+    """Refuse an answer of the wrong shape, with the exact fault."""
+    if not isinstance(answer, dict):
+        raise JsonFault(f"the top level is {_word(answer)}, not an object")
+    for key, (wanted, words) in TYPES.items():
+        value = answer.get(key)
+        if value is not None and not isinstance(value, wanted):
+            raise JsonFault(f"'{key}' must be {words}, not {_word(value)}")
+    decision = answer.get("decision")
+    if decision is not None and decision.lower() not in DECISIONS:
+        raise JsonFault(f"unknown decision {decision!r} (known: allow, deny, ask)")
+
+
+def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outcome, tuple[str, ...]]:
+    kind, notes = call.event.kind, []
+    decision, said = _decided(answer)
+    if strict and decision == Decision.BLOCK:
+        notes.append("'deny' has no effect: with strict_exit_codes only exit 2 blocks")
+        decision, said = Decision.NONE, ()
+    if decision == Decision.BLOCK and not said:
+        said = ((decision, f"blocked by hook '{call.hook.name}'"),)
+    changes = []
+    for key, allowed in (("modified_input", kind.rewrites_input), ("modified_output", kind.rewrites_output)):
+        value = answer.get(key)
+        if value is not None and not allowed:
+            notes.append(f"{key} has no effect on {kind.name}")
+        changes.append(ABSENT if value is None or not allowed else value)
+    outcome = Outcome(
+        decision,
+        said,
+        changes[0],
+        changes[1],
+        _texts(answer.get("additional_context")),
+        _texts(answer.get("system_message")),
+        _texts(answer.get("log")),
+    )
+    return outcome, tuple(notes)
+
+
+def _decided(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, str], ...]]:
+    word, reason = answer.get("decision"), clean(answer.get("reason") or "", REASON_LIMIT)
+    decision = DECISIONS[word.lower()] if word is not None else Decision.NONE
+    said: tuple[tuple[Decision, str], ...] = ((decision, reason),) if reason and decision else ()
+    if answer.get("continue") is False:
+        stop = clean(answer.get("stop_reason") or "", REASON_LIMIT) or reason
+        decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
+    return decision, said
+
+
+def _texts(text: str | None) -> tuple[str, ...]:
+    found = clean(text or "")
+    return (found,) if found else ()
+
+
+def write_answer(verdict: Verdict) -> Exit:
+    """Write a verdict for a host: exit 2 with the reasons, or one JSON object, or nothing."""
+    if verdict.decision == Decision.BLOCK:
+        reasons = "\n".join(verdict.reasons) or "blocked by a hook"
+        return Exit(2, stderr=(reasons + "\n").encode("utf-8", "backslashreplace"))
+    answer: dict[str, Any] = {}
+    reasons = "\n".join(verdict.reasons)
+    if verdict.decision == Decision.STOP:
+        answer["continue"] = False
+        answer["stop_reason"] = reasons or "stopped by a hook"
+    elif verdict.decision:
+        answer["decision"] = verdict.decision.word
+        if reasons:
+            answer["reason"] = reasons
+    if verdict.modified_input is not None:
+        answer["modified_input"] = verdict.modified_input
+    if verdict.outcome.output is not ABSENT:
+        answer["modified_output"] = verdict.outcome.output
+    if verdict.additional_context:
+        answer["additional_context"] = "\n".join(verdict.additional_context)
+    if verdict.system_message:
+        answer["system_message"] = "\n".join(verdict.system_message)
+    return Exit(0, stdout=dump_line(answer) if answer else b"")
+
+
+def _word(value: object) -> str:
+    names = {bool: "a flag", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+    return "null" if value is None else names.get(type(value), type(value).__name__)

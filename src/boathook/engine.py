@@ -1,0 +1,244 @@
+"""The engine: drives the pure flow of one event, sync or async, and tells what it does."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from boathook.core.dispatch import dispatch
+from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PRE_TURN, Event
+from boathook.core.jsontext import dumps
+from boathook.core.outcome import Decision
+from boathook.core.policy import Policy
+from boathook.core.run import FAILED, OK, Call, Exit, Run, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any, Protocol, Self
+
+    from boathook.core.catalog import Catalog
+    from boathook.core.outcome import Outcome
+    from boathook.core.run import Started
+
+    class Runner(Protocol):
+        """Runs calls and gives their ends in order; data readable on `cancel` ends them early."""
+
+        def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+            """Run calls together."""
+
+    class BackgroundRunner(Protocol):
+        """Runs calls that nobody waits for."""
+
+        def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
+            """Start calls and return at once."""
+
+        def drain(self, seconds: float) -> int:
+            """Wait for running calls; give the number still running."""
+
+        def close(self) -> None:
+            """Start nothing more."""
+
+    ReadAnswer = Callable[[Call, Exit], tuple[Outcome, tuple[str, ...]]]
+
+DRAIN_SECONDS = 5.0
+GATE_RESETS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
+
+
+class Engine:
+    """Dispatches events to the hooks of a catalogue. Safe to use from several threads and tasks."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        runner: Runner,
+        read_answer: ReadAnswer,
+        background: BackgroundRunner,
+        policy: Policy | None = None,
+        trace: Callable[[str], None] | None = None,
+        event_of: Callable[[dict[str, Any]], Event] | None = None,
+    ) -> None:
+        """Take the parts; `assembly.load` puts them together."""
+        self.catalog = catalog
+        self._runner = runner
+        self._read_answer = read_answer
+        self._background = background
+        self._policy = policy or Policy(max_stop_blocks=catalog.settings.max_stop_blocks)
+        self._trace = trace
+        self._event_of = event_of
+        self._stop_blocks: dict[str, int] = {}
+
+    def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
+        """Run an event through its hooks and give the verdict. Never raises for what a hook does."""
+        ready = self._ready(event)
+        flow = dispatch(ready, self.catalog.plan, self._policy, self.catalog.skips)
+        try:
+            calls = next(flow)
+            while True:
+                calls = flow.send(self._judge(calls, self._run(calls)))
+        except StopIteration as end:
+            verdict, background = end.value
+        return self._finish(verdict, background)
+
+    async def adispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
+        """Run an event through its hooks without holding up the event loop; cancelling it ends the hooks."""
+        ready = self._ready(event)
+        flow = dispatch(ready, self.catalog.plan, self._policy, self.catalog.skips)
+        try:
+            calls = next(flow)
+            while True:
+                calls = flow.send(self._judge(calls, await self._arun(calls)))
+        except StopIteration as end:
+            verdict, background = end.value
+        return self._finish(verdict, background)
+
+    def drain(self, seconds: float = DRAIN_SECONDS) -> int:
+        """Wait for async hooks that still run; give how many are left."""
+        return self._background.drain(seconds)
+
+    def close(self) -> None:
+        """Wait for async hooks a moment and end the engine's use."""
+        self.drain()
+        self._background.close()
+
+    def __enter__(self) -> Self:
+        """Use the engine in a `with` block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the engine."""
+        self.close()
+
+    def _ready(self, event: Event | Mapping[str, Any]) -> Event:
+        """Fill in what the sender left out."""
+        if not isinstance(event, Event):
+            if self._event_of is None:
+                raise TypeError("this engine takes Event objects only")
+            event = self._event_of(dict(event))
+        if not event.timestamp:
+            event = event.replace(timestamp=now())
+        if not event.work_dir:
+            event = event.replace(work_dir=_here() or self.catalog.project or "/")
+        if event.kind in (PRE_STOP, POST_STOP):
+            count = event.data.get("stop_block_count", self._stop_blocks.get(event.session_id, 0))
+            active = event.data.get("stop_hook_active", bool(count))
+            event = event.with_data(stop_hook_active=active, stop_block_count=count)
+        self._tell_start(event)
+        return event
+
+    def _run(self, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
+        try:
+            return self._runner.run(calls)
+        except Exception as fault:  # noqa: BLE001  (a fault of ours must not look like an approval)
+            return _engine_fault(calls, fault)
+
+    async def _arun(self, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
+        import asyncio
+
+        waiting, ringing = os.pipe()
+        work = asyncio.ensure_future(asyncio.to_thread(self._runner.run, calls, waiting))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            os.write(ringing, b"!")
+            await asyncio.wait([work])
+            raise
+        except Exception as fault:  # noqa: BLE001
+            return _engine_fault(calls, fault)
+        finally:
+            os.close(waiting)
+            os.close(ringing)
+
+    def _judge(self, calls: tuple[Call, ...], ends: tuple[Exit, ...]) -> tuple[Run, ...]:
+        runs = tuple(self._policy.judge(call, end, self._read_answer) for call, end in zip(calls, ends, strict=True))
+        for run in runs:
+            self._tell_run(run)
+        return runs
+
+    def _finish(self, verdict: Verdict, background: tuple[Call, ...]) -> Verdict:
+        started = self._background.start(background) if background else ()
+        if self._trace is not None:
+            for call in background:
+                self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
+            for skip in verdict.skipped:
+                self._trace(f"[HOOK DEBUG] Skipped hook '{skip.hook}': {skip.why}")
+        self._count_stops(verdict)
+        if verdict.event.kind is POST_SESSION:
+            self.drain()
+        return verdict.replace(background=started)
+
+    def _count_stops(self, verdict: Verdict) -> None:
+        session = verdict.event.session_id
+        if verdict.event.kind is PRE_STOP and verdict.decision == Decision.BLOCK:
+            self._stop_blocks[session] = self._stop_blocks.get(session, 0) + 1
+        elif verdict.event.kind in GATE_RESETS or verdict.event.kind is PRE_STOP:
+            self._stop_blocks.pop(session, None)
+
+    def _tell_start(self, event: Event) -> None:
+        if self._trace is None:
+            return
+        for hook in self.catalog.concerned(event.kind):
+            mode = hook.mode.upper()
+            why = hook.matcher.why_not(event) if hook.kind is not None else ""
+            if why:
+                told = f"[HOOK DEBUG] [{mode}] Not matched hook '{hook.name}' for event '{hook.trigger}': {why}"
+                self._trace(told)
+
+    def _tell_run(self, run: Run) -> None:
+        if self._trace is not None:
+            for line in run_lines(run):
+                self._trace(line)
+
+
+class Tracing:
+    """A runner that says which hooks it starts, with their input."""
+
+    def __init__(self, runner: Runner, trace: Callable[[str], None]) -> None:
+        """Wrap a runner."""
+        self._runner = runner
+        self._trace = trace
+
+    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+        """Tell, then run."""
+        for call in calls:
+            mode = call.hook.mode.upper()
+            again = f" (look {call.look})" if call.look > 1 else ""
+            self._trace(
+                f"[HOOK DEBUG] [{mode}] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'{again}"
+            )
+            self._trace(f"[HOOK DEBUG] Input: {dumps(call.event.to_fields(call.hook.trigger))}")
+        return self._runner.run(calls, cancel)
+
+
+def run_lines(run: Run) -> list[str]:
+    """Give the debug lines of one finished run."""
+    mode, blocked = run.hook.mode.upper(), run.outcome.decision >= Decision.BLOCK
+    took = round(run.seconds * 1000)
+    lines = [f"[HOOK DEBUG] [{mode}] Completed hook '{run.hook.name}' in {took}ms: blocked={blocked}"]
+    lines += [f"[HOOK DEBUG] Reason: {text}" for _, text in run.outcome.said]
+    if run.status != OK:
+        lines.append(f"[HOOK DEBUG] Error: {run.status}: {run.why}")
+    lines += [f"[HOOK DEBUG] Log: {text}" for text in run.outcome.logs]
+    lines += [f"[HOOK DEBUG] Note: {text}" for text in run.notes]
+    return lines
+
+
+def now() -> str:
+    """Give the time as ISO 8601 in UTC, with milliseconds."""
+    seconds = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _engine_fault(calls: tuple[Call, ...], fault: Exception) -> tuple[Exit, ...]:
+    detail = f"the engine failed to run it: {type(fault).__name__}: {fault}"
+    return tuple(Exit(fault=FAILED, detail=detail) for _ in calls)

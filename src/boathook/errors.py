@@ -1,0 +1,34 @@
+"""The one hierarchy of exceptions.
+
+BoathookError
+├── ConfigError       something in a file of the user's or the project's is wrong
+├── DialectError      bytes of a host that cannot be read as an event
+└── UnknownEvent      a name that is no spelling of any event
+
+A hook that fails is not an exception: it is a `Run` with a status.
+"""
+
+from __future__ import annotations
+
+
+class BoathookError(Exception):
+    """Base of every exception that boathook raises on purpose."""
+
+
+class ConfigError(BoathookError):
+    """A manifest, a hooks.toml or a command-line value that cannot be used."""
+
+
+class DialectError(BoathookError):
+    """Bytes that are no event in the dialect they came in."""
+
+
+class UnknownEvent(BoathookError):
+    """A name that is no spelling of any event."""
+
+    def __init__(self, name: str, nearest: str | None) -> None:
+        """Remember the name and the nearest known one."""
+        hint = f" (did you mean '{nearest}'?)" if nearest else ""
+        super().__init__(f"unknown event '{name}'{hint}")
+        self.name = name
+        self.nearest = nearest

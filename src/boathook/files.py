@@ -1,0 +1,84 @@
+"""Reading and writing files that somebody else may have prepared."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+MANIFEST_LIMIT = 1 << 20
+
+
+class FileFault(Exception):
+    """A file that is not read: why."""
+
+
+def read_regular(path: str, limit: int = MANIFEST_LIMIT) -> bytes:
+    """Read a regular file up to a limit; never waits on a FIFO, never reads a device, never more than allowed."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as fault:
+        raise FileFault(f"cannot be opened: {getattr(fault, 'strerror', None) or fault}") from None
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise FileFault("is not a regular file")
+        if found.st_size > limit:
+            raise FileFault(f"is larger than {limit // 1024} KiB")
+        parts, left = [], limit + 1
+        while left > 0 and (part := os.read(handle, left)):
+            parts.append(part)
+            left -= len(part)
+        if left <= 0:
+            raise FileFault(f"is larger than {limit // 1024} KiB")
+        return b"".join(parts)
+    except OSError as fault:
+        raise FileFault(f"cannot be read: {fault.strerror}") from None
+    finally:
+        os.close(handle)
+
+
+def read_text(path: str, limit: int = MANIFEST_LIMIT) -> str:
+    """Read a regular file as UTF-8, a byte-order mark forgiven."""
+    data = read_regular(path, limit)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise FileFault(f"is not UTF-8 at byte {fault.start}") from None
+    if "\0" in text:
+        raise FileFault("contains a NUL character")
+    return text
+
+
+def foreign(path: str) -> str | None:
+    """Say why a folder is not safe to run hooks from: somebody else owns it or anybody may write to it."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if not hasattr(os, "getuid"):
+        return None
+    if found.st_uid not in (os.getuid(), 0):
+        return f"belongs to another user (uid {found.st_uid})"
+    if found.st_mode & stat.S_IWOTH:
+        return "can be written by anybody (chmod o-w)"
+    return None
+
+
+def write_private(path: str, data: bytes) -> None:
+    """Write a file that only the user can read, all of it or nothing, replacing what was there."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    temporary = f"{path}.{os.getpid()}.new"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.close(handle)
+        handle = -1
+        os.replace(temporary, path)
+    except BaseException:
+        if handle >= 0:
+            os.close(handle)
+        os.unlink(temporary)
+        raise

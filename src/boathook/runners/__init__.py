@@ -1,0 +1,1 @@
+"""A call becomes an exit: the only rooms that start processes."""

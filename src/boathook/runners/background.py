@@ -1,0 +1,51 @@
+"""Async hooks of a long-lived process: a few workers, a queue, and an end to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Protocol
+
+from boathook.core.run import Call, Exit, Started
+
+WORKERS = 8
+
+
+class Runner(Protocol):
+    """Runs calls."""
+
+    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+        """Run calls together."""
+
+
+class Background:
+    """Runs async hooks on worker threads; the report of each goes to `report`."""
+
+    def __init__(self, runner: Runner, report: Callable[[Call, Exit], None]) -> None:
+        """Take the runner and whom to tell."""
+        self._runner = runner
+        self._report = report
+        self._pool: ThreadPoolExecutor | None = None
+        self._running: set[Future[None]] = set()
+
+    def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
+        """Start calls and return at once."""
+        for call in calls:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="boathook")
+            future = self._pool.submit(self._run, call)
+            self._running.add(future)
+            future.add_done_callback(self._running.discard)
+        return tuple(Started(call.hook.name, None) for call in calls)
+
+    def _run(self, call: Call) -> None:
+        self._report(call, self._runner.run((call,))[0])
+
+    def drain(self, seconds: float) -> int:
+        """Wait for what runs, at most some seconds; give the number of hooks still running."""
+        return len(wait(tuple(self._running), timeout=seconds).not_done)
+
+    def close(self) -> None:
+        """Start nothing more; what runs ends by its own timeout."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)

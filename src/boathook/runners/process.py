@@ -1,0 +1,391 @@
+"""Running hooks as processes. Whatever a hook does, this returns within its timeout and half a second.
+
+One loop watches all hooks of a stage: their pipes, their ends (pidfd) and their deadlines. A hook ends when its leader ends,
+whoever still holds its pipes. Standard input is a memory file, so writing it can neither block nor fail.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+
+from boathook.core.run import FAILED, REFUSED, TIMEOUT, Exit
+from boathook.core.value import Value
+from boathook.entry import first_bytes, interpreter_fault
+from boathook.runners.reaper import MARK, Reaper
+from boathook.runners.spawn import popen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from boathook.runners.spawn import Spawn
+
+STDOUT_LIMIT = 1 << 20
+STDERR_LIMIT = 1 << 16
+TERM_GRACE = 0.15
+KILL_GRACE = 0.15
+WATCH_AFTER = 0.25
+MOST_AT_ONCE = 16
+SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
+SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+
+
+class Job(Value):
+    """One process to run: command, input, directory, environment, and for how many seconds."""
+
+    argv: tuple[str, ...]
+    stdin: bytes
+    cwd: str
+    env: Mapping[bytes, bytes]
+    timeout: float
+    refused: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class ProcessRunner:
+    """Runs jobs, several at once. `exclusive` is for a process that is the engine's own."""
+
+    def __init__(self, spawn: Spawn = popen, *, exclusive: bool = False) -> None:
+        """Take the way to start processes."""
+        self._spawn = spawn
+        self._reaper = Reaper(exclusive=exclusive)
+        self._exclusive = exclusive
+        self._count = 0
+
+    def run_all(
+        self, jobs: Sequence[Job], cancel: int | None = None, done: Callable[[int, Exit], None] | None = None
+    ) -> list[Exit]:
+        """Run jobs together and give their ends in the same order; readable data on `cancel` ends them early.
+
+        `done` hears of each end when it comes.
+        """
+        self._reaper.enter()
+        batch = _Batch(self, jobs, cancel, done)
+        try:
+            return batch.run()
+        finally:
+            batch.abandon()
+            self._reaper.leave()
+
+    def start(self, job: Job) -> _Child | Exit:
+        """Start a job; an exit if that is impossible."""
+        if job.refused:
+            return Exit(fault=REFUSED, detail=job.refused, warnings=job.warnings)
+        self._count += 1
+        mark = f"{os.getpid()}-{self._count}-{time.monotonic_ns()}".encode()
+        for attempt in (1, 2):
+            try:
+                return _Child(self._spawn, job, mark)
+            except (OSError, ValueError) as fault:
+                if attempt == 1 and getattr(fault, "errno", None) in SCARCE:
+                    time.sleep(0.05)
+                    continue
+                return Exit(fault=FAILED, detail=_why_not_started(job, fault), warnings=job.warnings)
+        raise AssertionError
+
+    def finished(self, child: _Child, active: dict[int, _Child]) -> None:
+        """Clean up after a child whose leader has ended."""
+        if self._exclusive and active:
+            return  # siblings still run: what is left over is found when the last one ends
+        known = {pid for other in active.values() for pid in (other.pid, other.watcher)}
+        self._reaper.sweep(child.pid, MARK.encode() + b"=" + child.mark, known)
+
+
+def _why_not_started(job: Job, fault: OSError | ValueError) -> str:
+    """Say what is really wrong: the system blames the script for a missing interpreter or directory."""
+    path = job.argv[0]
+    number = getattr(fault, "errno", None)
+    if number in SCARCE:
+        return f"the system is out of resources: {os.strerror(number)}"
+    if not os.path.isdir(job.cwd):
+        return f"its directory {job.cwd} does not exist"
+    if not os.path.exists(path):
+        return f"{path} does not exist (any more)"
+    wrong = interpreter_fault(first_bytes(path))
+    return f"{path} cannot be started: {wrong or getattr(fault, 'strerror', None) or fault}"
+
+
+class _Child:
+    """A running hook."""
+
+    def __init__(self, spawn: Spawn, job: Job, mark: bytes) -> None:
+        self.job, self.mark = job, mark
+        self.started = time.monotonic()
+        self.deadline = self.started + job.timeout
+        self.watch_at = self.started + WATCH_AFTER
+        self.timed_out = self.cancelled = False
+        self.kills = 0
+        self.watcher = 0
+        self._watch_pipe = -1
+        self.overflow = False
+        self.pid, self.pidfd = 0, -1
+        opened: list[int] = []
+        try:
+            stdin = memory_file(job.stdin)
+            opened.append(stdin)
+            self.out, out = os.pipe()
+            opened += (self.out, out)
+            self.err, err = os.pipe()
+            opened += (self.err, err)
+            env = {**job.env, MARK.encode(): mark}
+            self.pid = spawn(job.argv, env, job.cwd, stdin, out, err)
+        except BaseException:
+            for handle in opened:
+                os.close(handle)
+            raise
+        for handle in (stdin, out, err):
+            os.close(handle)
+        for handle in (self.out, self.err):
+            os.set_blocking(handle, False)
+        self.pidfd = _pidfd(self.pid)
+        self.read: dict[int, bytearray] = {self.out: bytearray(), self.err: bytearray()}
+        self.open = {self.out, self.err}
+
+    def take(self, handle: int) -> bool:
+        """Read what a pipe holds, keep it up to the limit; say whether the pipe is still open."""
+        kept = self.read[handle]
+        limit = STDOUT_LIMIT if handle == self.out else STDERR_LIMIT
+        try:
+            data = os.read(handle, 65536)
+        except BlockingIOError:
+            return True
+        room = limit - len(kept)
+        kept += data[:room]
+        if handle == self.out and len(data) > room:
+            self.overflow = True
+        return bool(data)
+
+    def drain(self) -> None:
+        """Read what is left in the pipes without waiting; a pipe that never dries is left alone."""
+        for handle in self.open:
+            for _ in range(64):
+                before = len(self.read[handle])
+                if not self.take(handle) or len(self.read[handle]) == before:
+                    break
+
+    def kill(self, signal: int) -> None:
+        """Signal the whole group; a stopped one is woken so that it can die."""
+        for one in (signal, SIGCONT):
+            try:
+                os.killpg(self.pid, one)
+            except OSError:
+                return
+
+    def escalate(self, now: float) -> bool:
+        """Go one step further against a hook past its deadline; say whether there is a next step."""
+        self.kills += 1
+        if self.kills == 1:
+            self.kill(SIGTERM)
+            self.deadline = now + TERM_GRACE
+        elif self.kills == 2:
+            self.kill(SIGKILL)
+            self.deadline = now + KILL_GRACE
+        return self.kills < 3
+
+    def watch(self, spawn: Spawn) -> None:
+        """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold."""
+        self.watch_at = float("inf")
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            waiting, self._watch_pipe = os.pipe()
+        except OSError:
+            os.close(null)
+            return
+        try:
+            command = f"read -r _; kill -9 -{self.pid}"
+            self.watcher = spawn(("/bin/sh", "-c", command), self.job.env, "/", waiting, null, null)
+        except (OSError, ValueError):
+            pass  # the hook's own deadline still holds
+        finally:
+            os.close(waiting)
+            os.close(null)
+
+    def end(self) -> Exit:
+        """Wait for the leader, which has ended or is given up, and give the exit."""
+        code = _wait(self.pid, block=self.kills < 3)
+        seconds = time.monotonic() - self.started
+        self.drain()
+        exit_ = Exit(
+            code,
+            bytes(self.read[self.out]),
+            bytes(self.read[self.err]),
+            seconds,
+            overflow=self.overflow,
+            warnings=self.job.warnings,
+        )
+        if self.cancelled:
+            return exit_.replace(fault=FAILED, detail="cancelled")
+        if self.timed_out:
+            return exit_.replace(fault=TIMEOUT, detail=f"no end within {self.job.timeout:g} s")
+        if code is None:
+            return exit_.replace(
+                fault=FAILED, detail="its exit code was lost: the host takes the ends of all processes"
+            )
+        return exit_
+
+    def close(self) -> None:
+        """Give back what this child holds."""
+        for handle in (self.out, self.err, self.pidfd, self._watch_pipe):
+            if handle >= 0:
+                os.close(handle)
+        self.out = self.err = self.pidfd = self._watch_pipe = -1
+        if self.watcher:
+            try:
+                os.kill(self.watcher, SIGKILL)
+            except OSError:
+                return
+            _wait(self.watcher, block=True)
+
+
+class _Batch:
+    """The jobs of one stage on their way."""
+
+    def __init__(
+        self,
+        runner: ProcessRunner,
+        jobs: Sequence[Job],
+        cancel: int | None,
+        done: Callable[[int, Exit], None] | None,
+    ) -> None:
+        self.runner = runner
+        self.done = done or (lambda *_: None)
+        self.waiting = list(enumerate(jobs))[::-1]
+        self.ends: list[Exit] = [Exit(fault=FAILED, detail="cancelled")] * len(jobs)
+        self.active: dict[int, _Child] = {}
+        self.owner: dict[int, tuple[int, _Child]] = {}
+        self.poll = select.poll()
+        self.cancel = cancel
+        if cancel is not None:
+            self.poll.register(cancel, select.POLLIN)
+
+    def run(self) -> list[Exit]:
+        self._fill()
+        while self.active:
+            for handle, _ in self.poll.poll(self._patience()):
+                self._heard(handle)
+            self._clock()
+            self._fill()
+        return self.ends
+
+    def _fill(self) -> None:
+        while self.waiting and len(self.active) < MOST_AT_ONCE:
+            place, job = self.waiting.pop()
+            child = self.runner.start(job)
+            if isinstance(child, Exit):
+                self.ends[place] = child
+                self.done(place, child)
+                continue
+            self.active[place] = child
+            for handle in (child.out, child.err, child.pidfd):
+                if handle >= 0:
+                    self.owner[handle] = (place, child)
+                    self.poll.register(handle, select.POLLIN)
+
+    def _patience(self) -> float:
+        """Give the milliseconds until something must be done."""
+        now = time.monotonic()
+        until = min(min(child.deadline, child.watch_at) for child in self.active.values()) - now
+        if any(child.pidfd < 0 for child in self.active.values()):
+            until = min(until, 0.005)  # no pidfd here: look for the end now and then
+        return max(until * 1000, 0) + 0.5
+
+    def _heard(self, handle: int) -> None:
+        if handle == self.cancel:
+            self.waiting.clear()
+            self.poll.unregister(handle)
+            for child in self.active.values():
+                child.cancelled, child.kills = True, 1
+                child.deadline = 0.0
+            return
+        found = self.owner.get(handle)
+        if found is None:
+            return
+        place, child = found
+        if handle == child.pidfd:
+            self._finish(place, child)
+        elif not child.take(handle):
+            self.poll.unregister(handle)
+            child.open.discard(handle)
+
+    def _clock(self) -> None:
+        now = time.monotonic()
+        for place, child in list(self.active.items()):
+            if child.pidfd < 0 and _ended(child.pid):
+                self._finish(place, child)
+            elif now >= child.deadline:
+                child.timed_out = True
+                if not child.escalate(now):
+                    self._finish(place, child)
+            elif now >= child.watch_at:
+                child.watch(self.runner._spawn)
+
+    def _finish(self, place: int, child: _Child) -> None:
+        del self.active[place]
+        for handle in (child.pidfd, *child.open):
+            if handle >= 0:
+                self.poll.unregister(handle)
+        for handle in (child.out, child.err, child.pidfd):
+            self.owner.pop(handle, None)
+        child.kill(SIGKILL)  # before the leader is waited for: until then nobody else can have its number
+        self.ends[place] = child.end()
+        self.runner.finished(child, self.active)
+        child.close()
+        self.done(place, self.ends[place])
+
+    def abandon(self) -> None:
+        """Kill what still runs: only after an exception, such as a person's Ctrl-C."""
+        for place, child in list(self.active.items()):
+            child.kills, child.cancelled = 3, True
+            child.kill(SIGKILL)
+            self._finish(place, child)
+
+
+def memory_file(data: bytes) -> int:
+    """Give a readable handle on data, at its start."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("event")
+    else:
+        import tempfile
+
+        handle, path = tempfile.mkstemp()
+        os.unlink(path)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.lseek(handle, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+
+
+def _ended(pid: int) -> bool:
+    """Say whether a child has ended, leaving it to be waited for."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _wait(pid: int, *, block: bool) -> int | None:
+    """Take a child's end: its exit code, minus a signal, or None if somebody else took it or it does not end."""
+    try:
+        for _ in range(1 if block else 50):
+            found, status = os.waitpid(pid, 0 if block else os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.002)
+    except ChildProcessError:
+        pass
+    return None

@@ -1,0 +1,139 @@
+"""HOOK.md hooks as processes: a call becomes a job, with its command, directory, environment and input."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from boathook.core.event import PRE_SESSION
+from boathook.core.hook import ARMED
+from boathook.entry import find_entry, how_to_run, which
+from boathook.runners.process import Job, ProcessRunner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Protocol
+
+    from boathook.core.event import Event
+    from boathook.core.hook import Hook
+    from boathook.core.run import Call, Exit
+
+    class Sessions(Protocol):
+        """What is remembered of a session."""
+
+        def env_file(self, session: str) -> str | None:
+            """Give the file for exported variables."""
+
+        def exports(self, session: str) -> dict[bytes, bytes]:
+            """Give the exported variables."""
+
+
+DEPTH = b"BOATHOOK_DEPTH"
+MOST_DEEP = 3
+VALUE_LIMIT = 4096
+SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
+
+
+class ScriptRunner:
+    """Runs the scripts of HOOK.md hooks."""
+
+    def __init__(
+        self,
+        process: ProcessRunner,
+        write_event: Callable[[Event, str], bytes],
+        project: str,
+        sessions: Sessions | None = None,
+        environ: Mapping[bytes, bytes] | None = None,
+    ) -> None:
+        """Take the process runner, the hooks' tongue, the project, and what sessions remember."""
+        self._process = process
+        self._write_event = write_event
+        self._project = project
+        self._sessions = sessions
+        self._environ = environ
+
+    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+        """Run calls together and give their ends in order."""
+        return tuple(self._process.run_all([self.job(call) for call in calls], cancel))
+
+    def job(self, call: Call) -> Job:
+        """Work out everything about a process before it starts."""
+        hook, event = call.hook, call.event
+        base = dict(os.environb if self._environ is None else self._environ)
+        if self._sessions is not None:
+            base.update(self._sessions.exports(event.session_id))
+        env = {**base, **self._variables(hook, event, base)}
+        cwd, warning = self._directory(event)
+        argv: tuple[str, ...] = ("",)
+        odd = ""
+        path = find_entry(hook.handler.folder)
+        refused = unmet(hook, base)
+        if path is not None:
+            entry = how_to_run(path)
+            argv, odd = entry.argv, entry.warning
+        elif not refused:
+            refused = "no entry point"
+        data = self._write_event(event, hook.trigger)
+        warnings = tuple(text for text in (warning, odd) if text)
+        return Job(argv, data, cwd, env, hook.timeout, refused, warnings)
+
+    def _directory(self, event: Event) -> tuple[str, str]:
+        if event.work_dir and os.path.isdir(event.work_dir.replace("\0", "")):
+            return event.work_dir, ""
+        instead = self._project if os.path.isdir(self._project) else "/"
+        return instead, f"the work dir {event.work_dir!r} does not exist; it was run in {instead}"
+
+    def _variables(self, hook: Hook, event: Event, base: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        project = self._project or event.work_dir
+        own = {
+            "HOOK_NAME": hook.name,
+            "HOOK_EVENT": hook.trigger,
+            "HOOK_DIR": hook.handler.folder,
+            "SESSION_ID": event.session_id,
+            "WORK_DIR": event.work_dir,
+            "PROJECT_DIR": project,
+        }
+        named = {f"{prefix}_{key}": value for prefix in ("AGENT", "KIMI") for key, value in own.items()}
+        named |= {"CLAUDE_PROJECT_DIR": project, "MONOCO_PROJECT_ROOT": project}
+        if event.kind is PRE_SESSION and self._sessions is not None:
+            path = self._sessions.env_file(event.session_id)
+            if path is not None:
+                named["CLAUDE_ENV_FILE"] = path
+        found = {key.encode(): to_bytes(value) for key, value in named.items()}
+        found[DEPTH] = str(depth(base) + 1).encode()
+        return found
+
+
+def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
+    """Say which need of a hook is not met here, if any."""
+    if hook.state != ARMED:
+        return hook.why
+    if depth(env) >= MOST_DEEP:
+        return f"hooks are nested {MOST_DEEP} deep: a hook has started an agent or engine that fires hooks again"
+    path = env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape")
+    lacking = [name for name in hook.needs.bins if which(name, path) is None]
+    if lacking:
+        return f"it requires {', '.join(lacking)}, not found on the PATH"
+    unset = [name for name in hook.needs.env if not env.get(name.encode())]
+    if unset:
+        return f"it requires the variable {', '.join(unset)}, which is not set"
+    here = SYSTEMS.get(sys.platform, sys.platform)
+    if hook.needs.os and here not in hook.needs.os:
+        return f"it is made for {', '.join(hook.needs.os)}, this is {here}"
+    return ""
+
+
+def depth(env: Mapping[bytes, bytes]) -> int:
+    """Say how deep in hooks an environment is."""
+    value = env.get(DEPTH, b"0")
+    return int(value) if value.isdigit() and len(value) < 4 else 0
+
+
+def to_bytes(text: str) -> bytes:
+    """Give a text as a value that any environment takes: no NUL, no lone surrogate, bounded."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = text.encode("utf-8", "replace")
+    return data.replace(b"\0", b"")[:VALUE_LIMIT]

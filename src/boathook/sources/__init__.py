@@ -1,0 +1,1 @@
+"""Files become hooks and diagnostics."""

@@ -1,0 +1,81 @@
+"""Writing the compiled catalogue: see `boathook.compiled` for what it is and who reads it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from boathook import compiled
+from boathook.core.catalog import Catalog, Settings, takes_part
+from boathook.core.event import KINDS, SPELLINGS, EventKind
+from boathook.core.hook import Diagnostic, Hook, hook_to_data
+from boathook.core.words import EQUALS, Words
+from boathook.files import write_private
+
+RACY_SECONDS = 2.0
+
+
+def keep(catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, started: float) -> bool:
+    """Keep a catalogue for the next start; say whether that was possible. Never raises for what the disk does.
+
+    `started` is when reading began: what changed shortly before or since may change again unnoticed.
+    """
+    path = compiled.path_of(cache, catalog.project)
+    stamps = tuple((name, compiled.stamp(name)) for name in watch)
+    newest = max((found[0] for _, found in stamps if found), default=0)
+    if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
+        return False
+    spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
+    head = {"agents": agents, "project": catalog.project, "watch": stamps, "spellings": spellings}
+    head |= _settings_to_data(catalog)
+    sections: dict[str, Any] = {}
+    for kind in KINDS:
+        hooks = catalog.concerned(kind)
+        sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
+        sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
+    try:
+        write_private(path, compiled.pack(head, sections))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
+    settings = catalog.settings
+    return {
+        "settings": tuple(settings.__dict__[name] for name in Settings._fields),
+        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic._fields) for d in catalog.diagnostics),
+    }
+
+
+def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
+    """Give what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
+    loud = [hook for hook in hooks if hook.state in ("invalid", "no-entry-point") and not takes_part(hook)]
+    errors = [d for d in catalog.diagnostics if d.level == "error"]
+    active = [hook for hook in hooks if takes_part(hook)]
+    if loud or errors or catalog.settings.debug or (active and not kind.has_tool):
+        return None
+    rows: dict[Any, Any] = {}
+    for hook in active:
+        tool = _tool_words(hook.matcher.tool.words if hook.matcher.tool else None, hook)
+        words = hook.matcher.pattern.words if hook.matcher.pattern else None
+        if words is None or rows.get(tool, ()) is None:
+            rows[tool] = None
+        else:
+            rows[tool] = rows.get(tool, ()) + words.any_of
+    return tuple(rows.items())
+
+
+def _tool_words(words: Words | None, hook: Hook) -> tuple[Any, Any]:
+    """Give the names a tool may equal and the parts it may contain; (None, ()) if anything may match."""
+    if hook.matcher.tool is None or words is None:
+        return (None, ())
+    return (words.any_of, ()) if words.proof == EQUALS else ((), words.any_of)
+
+
+def forget(cache: str) -> None:
+    """Remove every compiled catalogue of a cache."""
+    for name in os.listdir(cache) if os.path.isdir(cache) else ():
+        if name.endswith(".catalogue"):
+            os.unlink(f"{cache}/{name}")

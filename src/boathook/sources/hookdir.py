@@ -1,0 +1,189 @@
+"""HOOK.md folders: discovery at two levels, and which of two hooks with one name counts."""
+
+from __future__ import annotations
+
+import os
+
+from boathook.core.catalog import Catalog
+from boathook.core.hook import (
+    ARMED,
+    ERROR,
+    INVALID,
+    NO_ENTRY,
+    PROJECT,
+    SHADOWED,
+    USER,
+    WARNING,
+    Diagnostic,
+    Hook,
+    Script,
+)
+from boathook.core.value import Value
+from boathook.entry import find_entry
+from boathook.files import FileFault, foreign, read_text
+from boathook.sources.config import Config, disable, read_config, refusals, settings_of, tune
+from boathook.sources.manifest import parse_manifest
+
+MANIFESTS = ("HOOK.md", "hook.md")
+MOST_FOLDERS = 10_000
+
+
+class Level(Value):
+    """One level of discovery: what was found, what is wrong with the level itself, and what to watch for changes."""
+
+    scope: str
+    hooks: tuple[tuple[Hook, frozenset[str]], ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    watch: tuple[str, ...] = ()
+
+
+class Loaded(Value):
+    """A catalogue with the paths whose change makes it stale."""
+
+    catalog: Catalog
+    watch: tuple[str, ...]
+
+
+def load_hooks(agents: str, project: str) -> Loaded:
+    """Load the hooks of the user's agents folder and of a project (which may be empty)."""
+    user_root, project_root = f"{agents}/hooks", f"{project}/.agents/hooks" if project else ""
+    if project_root and os.path.exists(user_root) and os.path.exists(project_root):
+        project_root = "" if os.path.samefile(user_root, project_root) else project_root
+    user = scan(user_root, USER, agents)
+    local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
+    user_config = read_config(f"{agents}/hooks.toml", USER)
+    local_toml = f"{project}/.agents/hooks.toml" if project_root else ""
+    local_config = read_config(local_toml, PROJECT) if local_toml else Config("", PROJECT)
+    hooks, seen = _arm(user, local, user_config, local_config)
+    problems = user.problems + local.problems + user_config.problems + local_config.problems
+    problems += refusals(hooks, local_config, user_config)
+    catalog = Catalog(tuple(sorted(hooks, key=_order)), settings_of(user_config), problems, project)
+    watch = (*user.watch, *local.watch, user_config.path, *filter(None, [local_toml]), *seen)
+    return Loaded(catalog, watch)
+
+
+def _order(hook: Hook) -> tuple[object, ...]:
+    return hook.order
+
+
+def scan(root: str, scope: str, top: str) -> Level:
+    """Read every hook folder directly below a root; one that cannot be read is an invalid hook, no more."""
+    watch = [root]
+    try:
+        entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
+    except FileNotFoundError:
+        return Level(scope, watch=(root,))
+    except OSError as fault:
+        told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {fault.strerror}")
+        return Level(scope, problems=(told,), watch=(root,))
+    if why := foreign(root):
+        told = Diagnostic(root, None, "", ERROR, f"no hook of this folder runs: it {why}")
+        return Level(scope, problems=(told,), watch=(root,))
+    problems: tuple[Diagnostic, ...] = ()
+    if len(entries) > MOST_FOLDERS:
+        many = f"more than {MOST_FOLDERS} hook folders; the rest is not loaded"
+        problems = (Diagnostic(root, None, "", ERROR, many),)
+    found = []
+    for entry in entries[:MOST_FOLDERS]:
+        hook, paths = _folder(entry, scope, top)
+        watch += paths
+        if hook is not None:
+            found.append(hook)
+    return Level(scope, tuple(found), problems, tuple(watch))
+
+
+def _folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[tuple[Hook, frozenset[str]] | None, list[str]]:
+    """Read one hook folder; give its hook, if it is one, and what to watch."""
+    folder = entry.path
+    try:
+        if not entry.is_dir():
+            return None, [folder] if entry.is_symlink() else []
+    except OSError as fault:
+        return (_unreadable(folder, folder, scope, f"cannot be read: {fault.strerror}"), frozenset()), [folder]
+    path = manifest_of(folder)
+    if path is None:
+        if not os.access(folder, os.R_OK | os.X_OK):
+            return (_unreadable(folder, folder, scope, "cannot be read: permission denied"), frozenset()), [folder]
+        return None, [folder]
+    watch = [path] if path.endswith(MANIFESTS[0]) else [path, folder]
+    if scope == PROJECT and (outside := leaves_project(path, top)):
+        return (_unreadable(path, folder, scope, outside), frozenset()), watch
+    return read_hook(path, folder, scope), watch
+
+
+def leaves_project(path: str, project: str) -> str | None:
+    """Say so if a manifest is reached through a link that leaves the project; its content is never shown."""
+    real, top = os.path.realpath(path), os.path.realpath(project)
+    return None if real.startswith(top.rstrip("/") + "/") else "is a link that leaves the project"
+
+
+def manifest_of(folder: str) -> str | None:
+    """Give the manifest of a hook folder, whatever kind of file it is."""
+    return next((f"{folder}/{name}" for name in MANIFESTS if os.path.lexists(f"{folder}/{name}")), None)
+
+
+def read_hook(path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
+    """Read a manifest file; one that cannot be read is an invalid hook."""
+    try:
+        text = read_text(path)
+    except FileFault as fault:
+        return _unreadable(path, folder, scope, str(fault)), frozenset()
+    return parse_manifest(text, path=path, folder=folder, scope=scope)
+
+
+def _unreadable(path: str, folder: str, scope: str, why: str) -> Hook:
+    name = folder.rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
+    told = f"{path.rpartition('/')[2]} {why}".encode("utf-8", "backslashreplace").decode()
+    problem = Diagnostic(path, None, "", ERROR, told)
+    return Hook(name, None, "", scope, Script(folder), path, state=INVALID, why=told, problems=(problem,))
+
+
+def _arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:
+    """Apply configs, look for entry points, and settle equal names; give the hooks and what else to watch."""
+    seen: list[str] = []
+    levels = []
+    for level in (user, local):
+        hooks = [tune(hook, written, local_config, user_config) for hook, written in level.hooks]
+        levels.append(_first_of_each([_entry(disable(h, local_config, user_config), seen) for h in hooks]))
+    users, projects = levels
+    _settle(users, projects, seen)
+    return tuple(users + projects), seen
+
+
+def _entry(hook: Hook, seen: list[str]) -> Hook:
+    """Mark an otherwise armed hook that has no entry point."""
+    if hook.state != ARMED or find_entry(hook.handler.folder) is not None:
+        return hook
+    seen += [hook.handler.folder, f"{hook.handler.folder}/scripts"]
+    why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
+    return hook.replace(state=NO_ENTRY, why=why, problems=(*hook.problems, Diagnostic(hook.path, None, "", ERROR, why)))
+
+
+def _first_of_each(hooks: list[Hook]) -> list[Hook]:
+    """On one level the first armed hook of a name counts; the others are shadowed."""
+    first: dict[str, Hook] = {}
+    kept = []
+    for hook in hooks:
+        winner = first.setdefault(hook.name, hook) if hook.state == ARMED else hook
+        same = f"the {hook.scope} hook in {winner.handler.folder} has the same name"
+        kept.append(hook if winner is hook else _shadow(hook, same, warn=True))
+    return kept
+
+
+def _settle(users: list[Hook], projects: list[Hook], seen: list[str]) -> None:
+    """Let an armed project hook replace the user's of the same name, unless that one is protected."""
+    armed = {hook.name: at for at, hook in enumerate(users) if hook.state == ARMED}
+    for place, hook in enumerate(projects):
+        at = armed.get(hook.name)
+        if at is None or hook.state != ARMED:
+            continue
+        seen.append(f"{hook.handler.folder}/scripts")
+        if users[at].protected:
+            projects[place] = _shadow(hook, f"the user's hook '{hook.name}' is protected", warn=True)
+        else:
+            users[at] = _shadow(users[at], f"replaced by the project's hook in {hook.handler.folder}")
+
+
+def _shadow(hook: Hook, why: str, *, warn: bool = False) -> Hook:
+    problems = (*hook.problems, Diagnostic(hook.path, None, "name", WARNING, why)) if warn else hook.problems
+    return hook.replace(state=SHADOWED, why=why, problems=problems)

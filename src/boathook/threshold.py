@@ -1,0 +1,135 @@
+"""Behind the door: most events match no hook, and that is decided here with almost no imports; else the engine is opened.
+
+This is no second engine. It answers only "nothing to do", and only when the compiled catalogue proves it; everything else,
+trouble of any kind included, is the engine's. `boathook run` comes in this way too.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from boathook.compiled import load, may_match, path_of
+from boathook.core.jsontext import JsonFault, decode, dumps, leaves, loads
+from boathook.places import agents_dir, cache_dir, environment, find_project, system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+TEXT_LIMIT = 1 << 20
+PLAIN = ("--host", "--event", "--project")
+
+
+def enter(args: list[str]) -> NoReturn:
+    """Answer an event and end the process."""
+    if args[:1] == ["--supervise"]:
+        _find_libraries()
+        from boathook.assembly import supervise
+
+        supervise()
+        system._exit(0)
+    wanted = _plain(args)
+    data = _read_all() if wanted is not None else None
+    if wanted is not None and data is not None and _nothing_to_do(wanted, data):
+        system._exit(0)
+    _find_libraries()
+    from boathook.cli.run import main
+
+    code = main(args, data)
+    system._exit(code)
+
+
+def _plain(args: list[str]) -> dict[str, str] | None:
+    """Read a command line that asks for no more than an answer; None for any other."""
+    found: dict[str, str] = {}
+    rest = list(args)
+    while rest:
+        word = rest.pop(0)
+        if word in PLAIN and rest:
+            found[word] = rest.pop(0)
+        elif word.startswith("-") or "--event" in found:
+            return None
+        else:
+            found["--event"] = word
+    return found if found.get("--host", "native") == "native" else None
+
+
+def _read_all() -> bytes | None:
+    parts = []
+    try:
+        while part := system.read(0, 1 << 16):
+            parts.append(part)
+    except OSError:
+        return None
+    return b"".join(parts)
+
+
+def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
+    """Say whether it is certain that no hook has anything to do with an event."""
+    if len(data) > TEXT_LIMIT:
+        return False
+    try:
+        event = loads(decode(data))
+    except JsonFault:
+        return False
+    if not _well_formed(event, wanted):
+        return False
+    name = wanted.get("--event") or event["event_type"]
+    start = wanted.get("--project") or event.get("work_dir") or _here()
+    if not start.startswith("/") or "/." in start or "//" in start or "\0" in start:
+        return False
+    env = environment()
+    project = find_project(start)
+    path = path_of(cache_dir(env), project)
+    found = load(path, agents_dir(env), project) if path is not None else None
+    kind = found.head["spellings"].get(name) if found is not None else None
+    if found is None or kind is None:
+        return False
+    rows = found.section(f"rows {kind}")
+    if rows is None:
+        return False
+    return not rows or not _may_match(rows, event)
+
+
+def _may_match(rows: Any, event: dict[str, Any]) -> bool:
+    tool_input = event.get("tool_input")
+    tool_input = {} if tool_input is None else tool_input
+    text = "\n".join((*leaves(tool_input), dumps(tool_input)))
+    return may_match(rows, event.get("tool_name", ""), text)
+
+
+def _well_formed(event: Any, wanted: dict[str, str]) -> bool:
+    """Leave every event with something odd about it to the engine, which can say what."""
+    if not isinstance(event, dict):
+        return False
+    texts = [event.get(key, "") for key in ("event_type", "timestamp", "session_id", "work_dir", "tool_name")]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(event.get("context", {}), dict):
+        return False
+    named = wanted.get("--event")
+    return ("event_type" in event) if named is None else event.get("event_type", named) == named
+
+
+def _here() -> str:
+    try:
+        return system.getcwd()
+    except OSError:
+        return ""
+
+
+class _LateSite:
+    """Makes third-party packages importable when one is first asked for: `-S` left them out, and most events need none."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Do at the first unknown import what the interpreter does at its start without -S, then look again."""
+        sys.meta_path.remove(self)
+        import site
+
+        site.main()
+        from importlib.machinery import PathFinder
+
+        return PathFinder.find_spec(name, path, target)
+
+
+def _find_libraries() -> None:
+    if "site" not in sys.modules:
+        sys.meta_path.append(_LateSite())

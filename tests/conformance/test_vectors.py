@@ -1,0 +1,145 @@
+"""Every vector, in process and through the command line; and that the runner can fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boathook.testing import conformance
+from boathook.testing.conformance import Vector, check_command, check_in_process, has_library_part, load_vectors
+
+VECTORS = load_vectors()
+BY_ID = {vector.id: vector for vector in VECTORS}
+CLAUSES = {f"S{number}" for number in range(1, 24)} - {"S13"}
+
+
+def _id(vector: Vector) -> str:
+    return vector.id
+
+
+@pytest.mark.parametrize("vector", filter(has_library_part, VECTORS), ids=_id)
+def test_in_process(vector: Vector) -> None:
+    assert check_in_process(vector) == []
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=_id)
+def test_command_line(vector: Vector) -> None:
+    assert check_command(vector) == []
+
+
+def test_every_clause_has_vectors() -> None:
+    assert {vector.clause for vector in VECTORS} == CLAUSES
+
+
+def test_there_are_enough_vectors() -> None:
+    assert len(VECTORS) >= 150
+
+
+def test_ids_are_unique_and_name_their_clause() -> None:
+    assert [name for name, count in Counter(map(_id, VECTORS)).items() if count > 1] == []
+    assert [v.id for v in VECTORS if not v.id.startswith(f"s{int(v.clause[1:]):02d}-")] == []
+
+
+def test_every_vector_says_its_rule_and_expects_something() -> None:
+    assert [v.id for v in VECTORS if not v.title.endswith(".") or not v.expect] == []
+
+
+def test_vectors_use_only_documented_keys() -> None:
+    known = {"id", "clause", "title", "files", "event", "stdin", "before", "run", "expect"}
+    assert [v.id for v in VECTORS if set(v.data) - known] == []
+    assert [v.id for v in VECTORS if set(v.run) - {"event", "cwd", "env", "debug", "wait_ms"}] == []
+    assert [v.id for v in VECTORS if set(v.expect) - {*conformance.COMMANDS, "files"}] == []
+
+
+def _changed(name: str, **expect: Any) -> Vector:
+    """Give a vector with other expectations."""
+    vector = BY_ID[name]
+    return dataclasses.replace(vector, data={**vector.data, "expect": expect})
+
+
+BLOCKED = "s18-stderr-is-the-reason"
+WRONG = {
+    "decision": _changed(BLOCKED, verdict={"decision": "allow"}),
+    "reason": _changed(BLOCKED, verdict={"reasons": ["another"]}),
+    "reason text": _changed(BLOCKED, verdict={"reasons": [{"contains": "another"}]}),
+    "reason to lack": _changed(BLOCKED, verdict={"reasons": [{"lacks": "house"}]}),
+    "one run too many": _changed(BLOCKED, verdict={"runs": [{"hook": "guard"}, {"hook": "other"}]}),
+    "no run": _changed(BLOCKED, verdict={"runs": []}),
+    "run status": _changed(BLOCKED, verdict={"runs": [{"hook": "guard", "status": "failed"}]}),
+    "flag for number": _changed(BLOCKED, verdict={"runs": [{"exit_code": True}]}),
+    "unknown key": _changed(BLOCKED, verdict={"colour": "blue"}),
+    "exit": _changed(BLOCKED, answer={"exit": 0}),
+    "stdout": _changed(BLOCKED, answer={"exit": 2, "stdout": {"decision": "block"}}),
+    "list state": _changed("s04-user-level", list=[{"name": "guard", "state": "shadowed"}]),
+    "list length": _changed("s04-user-level", list=[]),
+    "file text": _changed("s17-one-line", verdict={}, files={"project/lines.txt": "2\n"}),
+    "file missing": _changed("s17-one-line", verdict={}, files={"project/none.txt": "1\n"}),
+    "file too many": _changed("s17-one-line", verdict={}, files={"project/lines.txt": None}),
+    "file json": _changed("s03-context-kept", verdict={}, files={"project/seen.json": {"json": {"context": {}}}}),
+}
+
+
+@pytest.mark.parametrize("vector", WRONG.values(), ids=WRONG.keys())
+def test_the_runner_notices_a_wrong_expectation(vector: Vector) -> None:
+    assert check_in_process(vector) != []
+    assert check_command(vector) != []
+
+
+ONLY_BY_COMMAND = {
+    "stderr": _changed(BLOCKED, answer={"exit": 2, "stderr": "another"}),
+    "check exit": _changed("s06-clean", check={"path": "user/hooks/guard", "exit": 1, "diagnostics": []}),
+    "check key": _changed(
+        "s06-timeout-too-short",
+        check={"path": "user/hooks/guard", "exit": 1, "diagnostics": [{"key": "priority"}]},
+    ),
+    "prompt": _changed("s10-prompt", prompt={"contains": "nothing like it"}),
+    "explain": _changed("s11-tool-exact", explain=[{"hook": "guard", "would_run": False}]),
+}
+
+
+@pytest.mark.parametrize("vector", ONLY_BY_COMMAND.values(), ids=ONLY_BY_COMMAND.keys())
+def test_the_runner_notices_a_wrong_command_line(vector: Vector) -> None:
+    assert check_command(vector) != []
+
+
+def test_a_command_that_is_no_implementation_fails() -> None:
+    assert check_command(BY_ID["s19-plain-text"], ["true"]) != []
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "boathook.testing.conformance", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_prints_a_table() -> None:
+    done = _run("s19-decision-deny")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-2:] == [
+        "S19             1           1             1",
+        "all             1           1             1",
+    ]
+
+
+def test_the_command_tells_of_a_mismatch(tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text(json.dumps([WRONG["decision"].data]), encoding="utf-8")
+    done = _run("--vectors", str(tmp_path))
+    assert done.returncode == 1
+    assert f'{BLOCKED} (command line): verdict.decision: expected "allow", got "block"' in done.stdout
+    assert f"{BLOCKED} (in process)" in done.stdout
+
+
+def test_the_command_takes_another_implementation() -> None:
+    done = _run("--command", "true", "s19-decision-deny")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "all             1           -             0"
+
+
+def test_a_filter_without_vectors_is_a_failure() -> None:
+    assert _run("no-such-vector").returncode == 1
