@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Be the command line."""
     args = sys.argv[1:]
-    if args[:1] == ["run"] and "--help" not in args:
+    if args[:1] == ["run"] and not {"-h", "--help"} & set(args):
         from boathook.threshold import enter
 
         enter(args[1:])

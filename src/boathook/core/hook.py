@@ -74,7 +74,7 @@ class Hook(Value):
     needs: Needs = Needs()
     env: tuple[str, ...] = ()
     metadata: Any = None
-    source: str = "hookdir"
+    source: str = "HOOK.md"
     dialect: str = "native"
     state: str = ARMED
     why: str = ""

@@ -409,10 +409,10 @@ def check_command(vector: Vector, command: Sequence[str] = OWN_COMMAND) -> list[
 @contextlib.contextmanager
 def surroundings(inside: Box) -> Iterator[None]:
     """Stand in the vector's directory with the vector's environment."""
-    before = dict(os.environ)
+    before, within = dict(os.environ), inside.environment
     try:
         os.environ.clear()
-        os.environ.update(inside.environment)
+        os.environ.update(within)
         with contextlib.chdir(inside.cwd):
             yield
     finally:

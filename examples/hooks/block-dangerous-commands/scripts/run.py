@@ -70,6 +70,7 @@ DECODERS = {"base64", "base32", "xxd", "uudecode", "openssl", "gunzip", "zcat"}
 OWN_LISTS = {"git", "fd", "fdfind", "rg"}  # what these print lies in the project
 EXPORTERS = {"export", "declare", "local", "readonly", "typeset"}
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|php)[\d.]*")
+BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 CODE_DELETES = re.compile(r"rmtree|remove_tree|rm_rf|rm_r\b|rmSync|rmdirSync|rimraf")
 CODE_RUNS = re.compile(r"system|popen|subprocess|exec|spawn|shell")
 CODE_STRING = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
@@ -295,11 +296,16 @@ def printed(arguments: list[str]) -> list[str]:
 
 
 def braces(value: str) -> list[str]:
-    match = re.search(r"\{([^{}]*,[^{}]*)\}", value)
-    if not match or len(value) > 2000:
-        return [value]
-    heads = [value[: match.start()] + choice + value[match.end() :] for choice in match[1].split(",")]
-    return [piece for head in heads[:MAX_VALUES] for piece in braces(head)][:MAX_VALUES]
+    """`a{b,c}` as `ab` and `ac`; no more than MAX_VALUES of them."""
+    values = [value]
+    while len(values) < MAX_VALUES:
+        matches = [(text, match) for text in values if (match := BRACES.search(text))]
+        if not matches:
+            break
+        text, match = matches[0]
+        at = values.index(text)
+        values[at : at + 1] = [text[: match.start()] + choice + text[match.end() :] for choice in match[1].split(",")]
+    return values
 
 
 def written(value: str) -> str:

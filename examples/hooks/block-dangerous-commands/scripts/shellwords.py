@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 MAX_DEPTH = 20
+MAX_SCOPES = 100
 BLANKS = " \t\r"
 WORD_ENDS = " \t\r\n;&|<>()"
 OPENERS = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc"}
@@ -190,6 +191,8 @@ class _Reader:
         self.pos += len(operator)
         self._finish(operator)
         if operator == "(":
+            if len(self.scope) > MAX_SCOPES:
+                raise ShellError("nested too deep")
             self.scopes += 1
             self.scope += (self.scopes,)
         elif operator == ")" and len(self.scope) > 1:
@@ -222,9 +225,10 @@ class _Reader:
     def _document(self, mark: str, *, quoted: bool, tabs: bool) -> Word:
         lines: list[str] = []
         while self.pos < len(self.source):
-            line, newline, _ = self.source[self.pos :].partition("\n")
-            self.pos += len(line) + len(newline)
-            line = line.lstrip("\t") if tabs else line
+            end = self.source.find("\n", self.pos)
+            end = len(self.source) if end < 0 else end
+            line = self.source[self.pos : end].lstrip("\t" if tabs else "\n")
+            self.pos = end + 1
             if line.rstrip("\r") == mark:
                 return _document_word("".join(lines), self.depth, quoted=quoted)
             lines.append(line + "\n")

@@ -1,0 +1,37 @@
+"""`boathook check`: the strict checker."""
+
+from __future__ import annotations
+
+from boathook.assembly import project_of
+from boathook.cli.show import STATE_STYLES, print_json, say
+from boathook.core.hook import ERROR, Diagnostic
+from boathook.places import agents_dir, environment
+from boathook.sources.checker import check_loaded, check_path
+
+
+def check(paths: tuple[str, ...], project: str | None, *, strict: bool, as_json: bool) -> int:
+    """Print what is wrong; give the exit code: 0 clean, 1 with errors (with strict: or warnings)."""
+    if paths:
+        found = [problem for path in paths for problem in check_path(path)]
+    else:
+        found = check_loaded(agents_dir(environment()), project_of(project))
+    if as_json:
+        print_json([problem.to_json() for problem in found])
+    else:
+        _print(found)
+    return int(any(strict or problem.level == ERROR for problem in found))
+
+
+def _print(found: list[Diagnostic]) -> None:
+    for problem in found:
+        place = f"{problem.path}:{problem.line}" if problem.line else problem.path
+        key = f" [{problem.key}]" if problem.key else ""
+        say(f"{problem.level}: {place}{key}", STATE_STYLES[problem.level])
+        say(f"    {problem.message}")
+        if problem.fix:
+            say(f"    mend: {problem.fix}", "dim")
+    errors = sum(problem.level == ERROR for problem in found)
+    if found:
+        say(f"{errors} error{'s' * (errors != 1)}, {len(found) - errors} warning{'s' * (len(found) - errors != 1)}")
+    else:
+        say("all good", "green")

@@ -1,0 +1,220 @@
+"""The commands as click sees them: arguments, help, completion. What they do stands in their own files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from boathook import __version__
+from boathook.core.event import SPELLINGS
+from boathook.errors import BoathookError
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class EventName(click.ParamType[str]):
+    """An event in any of its spellings."""
+
+    name = "event"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take a known spelling; suggest one for any other."""
+        from boathook.core.event import kind_of
+
+        try:
+            kind_of(value)
+        except BoathookError as fault:
+            self.fail(f"{fault}; boathook events lists them", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
+        """Offer the spellings."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in SPELLINGS if name.startswith(incomplete)]
+
+
+EVENT = EventName()
+project_option = click.option("--project", metavar="DIR", help="Look from this folder instead of the current one.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class Group(click.Group):
+    """Turns our own errors into one line and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BoathookError as fault:
+            click.echo(f"boathook: {fault}", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=Group, context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="boathook")
+def cli() -> None:
+    """boathook, an engine for Agent Hooks.
+
+    Hooks are folders with a HOOK.md and a script: yours in ~/.config/agents/hooks, a project's in .agents/hooks.
+
+    \b
+    First steps:
+      boathook demo                                        see it work
+      boathook new no-force-push --event pre-tool-call \\
+          --tool Shell --pattern 'push.*--force'           make a hook
+      boathook check                                       what is wrong?
+      boathook explain pre-tool-call --tool Shell \\
+          --input '{"command": "git push --force"}'        would it run?
+      echo '{"event_type": "pre-tool-call", "tool_name": "Shell",
+             "tool_input": {"command": "git push --force"}}' | boathook run
+    """
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("event", required=False, type=EVENT)
+@click.option("--host", default="native", show_default=True, help="The agent whose dialect is spoken.")
+@click.option("--event", "event_option", type=EVENT, metavar="EVENT", help="The same as the argument EVENT.")
+@project_option
+@click.option("--json", "as_json", is_flag=True, help="Print the whole verdict as JSON, exit 0.")
+@click.option("--debug", is_flag=True, help="Tell on stderr what every hook does.")
+@click.option("--no-ask", is_flag=True, help="Nobody can be asked: a question blocks a tool call.")
+def run(**_: Any) -> None:
+    """Run one event, read as JSON from standard input, through its hooks.
+
+    \b
+    EVENT may be left out if the JSON says event_type.
+    Exit codes: 0 answered, 1 the input cannot be read, 2 blocked (the reasons on stderr).
+
+    \b
+    Examples:
+      echo '{"tool_name": "Shell", "tool_input": {"command": "ls"}}' | boathook run pre-tool-call
+      boathook run --json --debug < event.json
+    """
+    from boathook.threshold import enter
+
+    enter(sys.argv[2:])
+
+
+@cli.command("list", context_settings=CONTEXT)
+@click.option("--event", type=EVENT, help="Only hooks of this event.")
+@click.option("--prompt", is_flag=True, help="Name and description only, to put into an agent's prompt.")
+@json_option
+@project_option
+def list_command(event: str | None, prompt: bool, as_json: bool, project: str | None) -> None:
+    """Show every hook that was found, and its state.
+
+    \b
+    States: armed; invalid (cannot be read); shadowed (another of the same name counts);
+    disabled (by hooks.toml); no-entry-point (no script).
+
+    \b
+    Examples:
+      boathook list
+      boathook list --event pre-tool-call --json
+    """
+    from boathook.cli.list import list_hooks
+
+    sys.exit(list_hooks(project, event, as_json=as_json, prompt=prompt))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@json_option
+@project_option
+def check(paths: tuple[str, ...], strict: bool, as_json: bool, project: str | None) -> None:
+    """Find what is wrong with hooks: file, line, key, and how to mend it.
+
+    \b
+    PATH is a HOOK.md, a hook folder, a folder of hooks, a hooks.toml or a project; without one everything that
+    concerns the current folder is checked. Exit codes: 0 clean, 1 errors (with --strict: or warnings).
+
+    \b
+    Examples:
+      boathook check
+      boathook check --strict .agents/hooks/my-hook
+    """
+    from boathook.cli.check import check as run_check
+
+    sys.exit(run_check(paths, project, strict=strict, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("event", type=EVENT)
+@click.option("--tool", metavar="NAME", help="The tool that is called.")
+@click.option("--input", "tool_input", metavar="JSON", help="The tool's input.")
+@json_option
+@project_option
+def explain(event: str, tool: str | None, tool_input: str | None, as_json: bool, project: str | None) -> None:
+    """Say for each hook whether it would run on an event, and why or why not. Nothing is executed.
+
+    \b
+    Example:
+      boathook explain pre-tool-call --tool Shell --input '{"command": "rm -rf /"}'
+    """
+    from boathook.cli.explain import explain as run_explain
+
+    sys.exit(run_explain(event, project, tool, tool_input, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("name")
+@click.option("--event", required=True, type=EVENT, help="When it runs.")
+@click.option("--tool", metavar="REGEX", help="Only for these tools.")
+@click.option("--pattern", metavar="REGEX", help="Only if the tool's input matches. Such a hook blocks, to begin with.")
+@click.option(
+    "--lang", type=click.Choice(["sh", "py"]), default="sh", show_default=True, help="Language of the script."
+)
+@click.option("--user", is_flag=True, help="For all your projects, instead of for this one.")
+@project_option
+def new(
+    name: str, event: str, tool: str | None, pattern: str | None, lang: str, user: bool, project: str | None
+) -> None:
+    """Make a hook that works as it is.
+
+    \b
+    Examples:
+      boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
+      boathook new greet --event pre-session --lang py --user
+    """
+    from boathook.cli.new import new as run_new
+
+    sys.exit(run_new(name, event, tool, pattern, lang, project, user=user))
+
+
+@cli.command(context_settings=CONTEXT)
+@json_option
+def events(as_json: bool) -> None:
+    """Show the events, their spellings, and what a block means."""
+    from boathook.cli.events import print_events
+
+    print_events(as_json=as_json)
+
+
+@cli.command(context_settings=CONTEXT)
+def demo() -> None:
+    """Play a short agent turn with real hooks, offline, in a temporary project."""
+    from boathook.cli.demo import demo as run_demo
+
+    sys.exit(run_demo())
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    Examples:
+      boathook completion bash >> ~/.bashrc
+      boathook completion fish > ~/.config/fish/completions/boathook.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found: Callable[..., Any] | None = get_completion_class(shell)
+    if found is not None:
+        click.echo(found(cli, {}, "boathook", "_BOATHOOK_COMPLETE").source())

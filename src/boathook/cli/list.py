@@ -1,0 +1,98 @@
+"""`boathook list`: every hook that was found, and in what state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boathook.assembly import load_catalog
+from boathook.cli.show import STATE_STYLES, print_json, print_table, say
+from boathook.core.catalog import Catalog
+from boathook.core.event import kind_of
+from boathook.core.hook import ARMED, Hook
+
+
+def list_hooks(project: str | None, event: str | None, *, as_json: bool, prompt: bool) -> int:
+    """Print the hooks; give the exit code."""
+    catalog = load_catalog(project)
+    hooks = [hook for hook in catalog.hooks if event is None or hook.kind is kind_of(event)]
+    if prompt:
+        say(prompt_text(hooks))
+    elif as_json:
+        print_json([hook_to_json(hook) for hook in hooks])
+    else:
+        _print(catalog, hooks)
+    if not prompt:
+        for problem in catalog.diagnostics:
+            say(f"{problem.level}: {problem}", STATE_STYLES[problem.level], err=True)
+    return 0
+
+
+def hook_to_json(hook: Hook) -> dict[str, Any]:
+    """Give a hook as `list --json` prints it."""
+    tool, pattern = hook.matcher.tool, hook.matcher.pattern
+    matcher = {"tool": tool.source if tool else None, "pattern": pattern.source if pattern else None}
+    return {
+        "name": hook.name,
+        "description": hook.description,
+        "scope": hook.scope,
+        "event": hook.kind.name if hook.kind else None,
+        "trigger": hook.trigger,
+        "priority": hook.priority,
+        "mode": hook.mode,
+        "timeout_ms": round(hook.timeout * 1000),
+        "on_failure": hook.on_failure,
+        "protected": hook.protected,
+        "state": hook.state,
+        "why": hook.why,
+        "path": hook.path,
+        "matcher": None if hook.matcher.is_all else matcher,
+        "source": hook.source,
+        "metadata": hook.metadata,
+        "problems": [problem.to_json() for problem in hook.problems],
+    }
+
+
+def prompt_text(hooks: list[Hook]) -> str:
+    """Give the armed hooks in a form to put into an agent's prompt: name, description and event, no more."""
+    armed = [hook for hook in hooks if hook.state == ARMED]
+    if not armed:
+        return "No hooks are active."
+    lines = ["These hooks watch what you do. They run by themselves; a blocked action comes back with the reason.", ""]
+    for hook in armed:
+        kind = hook.kind.name if hook.kind else hook.trigger
+        lines.append(f"- {hook.name} ({kind}): {' '.join(hook.description.split())}")
+    return "\n".join(lines)
+
+
+def _print(catalog: Catalog, hooks: list[Hook]) -> None:
+    if not hooks:
+        where = catalog.project or "this folder"
+        say(f"No hooks for {where}. Make one: boathook new my-hook --event pre-tool-call")
+        return
+    rows = [
+        [
+            hook.name,
+            hook.state,
+            hook.scope,
+            hook.kind.name if hook.kind else "?",
+            hook.mode,
+            str(hook.priority),
+            matcher_text(hook),
+        ]
+        for hook in hooks
+    ]
+    styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
+    print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
+    for hook in hooks:
+        if hook.state != ARMED:
+            say(f"  {hook.name}: {hook.why}", STATE_STYLES[hook.state])
+        for problem in hook.problems:
+            if problem.message != hook.why:
+                say(f"  {problem.level}: {problem}", STATE_STYLES[problem.level])
+
+
+def matcher_text(hook: Hook) -> str:
+    """Say a matcher in a few words."""
+    tool, pattern = hook.matcher.tool, hook.matcher.pattern
+    parts = [f"tool {tool.source}" if tool else "", f"input {pattern.source}" if pattern else ""]
+    return ", ".join(part for part in parts if part) or "all"

@@ -1,0 +1,115 @@
+"""`boathook new`: a hook that passes the strict check and works as it is."""
+
+from __future__ import annotations
+
+import os
+
+from boathook.assembly import project_of
+from boathook.cli.show import say
+from boathook.core.event import EventKind, kind_of
+from boathook.core.matcher import compile_pattern
+from boathook.errors import ConfigError
+from boathook.places import agents_dir, environment
+from boathook.sources.manifest import name_fault
+
+BLOCK_SH = """\
+#!/bin/sh
+# The event comes as one line of JSON on standard input. The matcher in HOOK.md has picked it already.
+# exit 2 blocks, with the reason on stderr; exit 0 lets it pass.
+echo "blocked by the hook '{name}': edit scripts/run.sh to decide more finely" >&2
+exit 2
+"""
+NOTE_SH = """\
+#!/bin/sh
+# The event comes as one line of JSON on standard input.
+# exit 0 lets it pass; exit 2 blocks it, with the reason on stderr. Text on standard output becomes context for the agent.
+event=$(cat)
+echo "{name} saw $AGENT_HOOK_EVENT (${{#event}} characters)" >&2
+exit 0
+"""
+BLOCK_PY = '''\
+#!/usr/bin/env python3
+"""Decides about an event: exit 2 blocks, with the reason on stderr; exit 0 lets it pass."""
+
+import json
+import sys
+
+event = json.load(sys.stdin)
+tool_input = event.get("tool_input", {{}})
+print(f"blocked by the hook '{name}': edit scripts/run.py to decide more finely", file=sys.stderr)
+sys.exit(2)
+'''
+NOTE_PY = '''\
+#!/usr/bin/env python3
+"""Looks at an event: exit 0 lets it pass; exit 2 blocks it, with the reason on stderr."""
+
+import json
+import sys
+
+event = json.load(sys.stdin)
+print(f"{name} saw {{event['event_type']}}", file=sys.stderr)
+sys.exit(0)
+'''
+SCRIPTS = {("sh", True): BLOCK_SH, ("sh", False): NOTE_SH, ("py", True): BLOCK_PY, ("py", False): NOTE_PY}
+
+
+def new(
+    name: str, event: str, tool: str | None, pattern: str | None, lang: str, project: str | None, *, user: bool
+) -> int:
+    """Write a hook folder; give the exit code. Nothing that is there is overwritten."""
+    if wrong := name_fault(name):
+        raise ConfigError(f"the name {wrong}")
+    kind = kind_of(event)
+    if (tool or pattern) and not kind.has_tool:
+        raise ConfigError(f"{kind.name} has no tool, so --tool and --pattern cannot be used with it")
+    for source in (tool, pattern):
+        compile_pattern(source or "")
+    folder = f"{_root(project, user=user)}/{name}"
+    if os.path.lexists(folder):
+        raise ConfigError(f"{folder} exists already")
+    blocks = pattern is not None and kind.is_pre
+    script = f"{folder}/scripts/run.{lang}"
+    os.makedirs(os.path.dirname(script))
+    _write(f"{folder}/HOOK.md", manifest_text(name, kind, event, tool, pattern, blocks=blocks))
+    _write(script, SCRIPTS[lang, blocks].format(name=name))
+    os.chmod(script, 0o755)  # noqa: S103
+    does = "blocks what its matcher picks" if blocks else "lets everything pass and says what it saw"
+    say(f"made {os.path.relpath(folder)}: it {does}", "green")
+    say(f"  edit   {os.path.relpath(script)}")
+    say(f"  check  boathook check {os.path.relpath(folder)}")
+    say(f"  try    boathook explain {event}" + (f" --tool {tool}" if tool else ""))
+    return 0
+
+
+def _root(project: str | None, *, user: bool) -> str:
+    if user:
+        return f"{agents_dir(environment())}/hooks"
+    found = project_of(project)
+    return f"{found or os.path.abspath(project or os.getcwd())}/.agents/hooks"
+
+
+def manifest_text(
+    name: str, kind: EventKind, event: str, tool: str | None, pattern: str | None, *, blocks: bool
+) -> str:
+    """Give the HOOK.md of a new hook."""
+    does = "Blocks" if blocks else "Watches"
+    about = f" of {tool}" if tool else ""
+    lines = ["---", f"name: {name}", f"description: {does} {kind.name}{about}", f"trigger: {event}"]
+    lines[2] = f"description: {_quoted(lines[2].removeprefix('description: '))}"
+    lines[1] = f"name: {_quoted(name)}" if not name[0].isalpha() else lines[1]
+    if tool or pattern:
+        lines.append("matcher:")
+        lines += [f"  {key}: {_quoted(value)}" for key, value in (("tool", tool), ("pattern", pattern)) if value]
+    lines += ["timeout: 5000", "---", "", f"# {name}", ""]
+    lines.append("Say here what the hook is for, and whom to ask.")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """Give a text as a single-quoted YAML scalar: backslashes stay what they are."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "x", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,151 @@
+"""The strict checker: what is wrong with hooks, in files and scripts, before an agent finds out."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from boathook.core.event import EventKind
+from boathook.core.hook import ERROR, PROJECT, WARNING, Diagnostic, Hook
+from boathook.core.tools import FOREIGN, KNOWN
+from boathook.entry import find_entry, first_bytes, how_to_run, interpreter_fault
+from boathook.errors import ConfigError
+from boathook.files import FileFault, read_regular
+from boathook.sources.config import read_config
+from boathook.sources.hookdir import MANIFESTS, load_hooks, manifest_of, read_hook, scan
+
+SCRIPT_LIMIT = 1 << 20
+FAILS_WITH_1 = re.compile(r"(?m)^[^#\n]*?(?:\bexit 1\b|\bexit\(1\)|process\.exit\(1\))")
+BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\"block\"|'block'|return 2\b")
+
+
+def check_loaded(agents: str, project: str) -> list[Diagnostic]:
+    """Check everything that concerns a project: both levels, their hooks.toml, and how they meet."""
+    catalog = load_hooks(agents, project).catalog
+    return _sorted([*catalog.diagnostics, *(d for hook in catalog.hooks for d in check_hook(hook))])
+
+
+def check_path(path: str) -> list[Diagnostic]:
+    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, or a project."""
+    path = os.path.abspath(path)
+    if os.path.basename(path) == "hooks.toml":
+        return list(read_config(path, PROJECT).problems)
+    if os.path.basename(path) in MANIFESTS or (os.path.isfile(path) and path.endswith(".md")):
+        return check_folder(os.path.dirname(path), path)
+    if not os.path.isdir(path):
+        raise ConfigError(f"{path} is neither a HOOK.md, a hook folder, a folder of hooks nor a project")
+    if manifest_of(path) is not None:
+        return check_folder(path, None)
+    for below in (".agents/hooks", "hooks"):
+        if os.path.isdir(f"{path}/{below}"):
+            toml = f"{path}/{os.path.dirname(below)}/hooks.toml" if "/" in below else f"{path}/hooks.toml"
+            return _sorted([*_check_root(f"{path}/{below}", path), *read_config(toml, PROJECT).problems])
+    found = _check_root(path, path)
+    if not found and not any(manifest_of(entry.path) for entry in os.scandir(path) if entry.is_dir()):
+        raise ConfigError(f"no hook was found in {path}")
+    return found
+
+
+def _check_root(root: str, top: str) -> list[Diagnostic]:
+    level = scan(root, _scope_of(root), top)
+    found = [*level.problems, *(d for hook, _ in level.hooks for d in check_hook(hook))]
+    first: dict[str, Hook] = {}
+    for hook, _ in level.hooks:
+        other = first.setdefault(hook.name, hook)
+        if other is not hook:
+            told = f"the name '{hook.name}' is also that of {other.handler.folder}; only the first runs"
+            found.append(Diagnostic(hook.path, None, "name", WARNING, told, "rename one of them"))
+    return _sorted(found)
+
+
+def check_folder(folder: str, manifest: str | None) -> list[Diagnostic]:
+    """Check one hook folder."""
+    path = manifest or manifest_of(folder)
+    if path is None:
+        raise ConfigError(f"there is no HOOK.md in {folder}")
+    hook, _ = read_hook(path, folder, _scope_of(folder))
+    return _sorted(check_hook(hook))
+
+
+def _scope_of(path: str) -> str:
+    """Take a folder below `.agents` for a project's; elsewhere nothing tells, and the user's may say more."""
+    return PROJECT if "/.agents/" in path + "/" else "user"
+
+
+def check_hook(hook: Hook) -> list[Diagnostic]:
+    """Give the manifest's problems and what its entry point and matcher suggest."""
+    found = [*hook.problems]
+    path = find_entry(hook.handler.folder)
+    if path is None:
+        told = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
+        if not any("entry point" in d.message for d in found):
+            found.append(Diagnostic(hook.path, None, "", ERROR, told, "add scripts/run.sh"))
+    else:
+        found += _check_script(hook, path)
+    if hook.kind is not None and hook.kind.has_tool:
+        found += _check_tool(hook, hook.kind)
+    return found
+
+
+def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
+    name = path.rpartition("/")[2]
+    found: list[Diagnostic] = []
+
+    def warn(line: int | None, message: str, fix: str) -> None:
+        found.append(Diagnostic(path, line, "", WARNING, message, fix))
+
+    if not os.access(path, os.X_OK):
+        warn(None, f"scripts/{name} is not executable", f"chmod +x {path}")
+    entry = how_to_run(path)
+    head = first_bytes(path)
+    if os.access(path, os.X_OK) and entry.warning:
+        warn(1, f"scripts/{name} has no interpreter line", "begin it with #!/bin/sh or #!/usr/bin/env python3")
+    if wrong := interpreter_fault(head):
+        found.append(
+            Diagnostic(path, 1, "", ERROR, f"scripts/{name} cannot be started: {wrong}", "mend its first line")
+        )
+    try:
+        data = read_regular(path, SCRIPT_LIMIT)
+    except FileFault as fault:
+        warn(None, f"scripts/{name} {fault}", "")
+        return found
+    if b"\r\n" in data:
+        warn(data[: data.index(b"\r\n")].count(b"\n") + 1, f"scripts/{name} has Windows line ends", "convert it to LF")
+    if not hook.background and b"\0" not in data[:1024]:
+        text = data.decode("utf-8", "replace")
+        fails = FAILS_WITH_1.search(text)
+        if fails and not BLOCKS.search(text):
+            line = text.count("\n", 0, fails.end()) + 1
+            warn(line, "exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
+    return found
+
+
+def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
+    tool = hook.matcher.tool
+    if tool is None or any(tool.search(name) for name in KNOWN):
+        return []
+    if any(mark in tool.source for mark in FOREIGN) or tool.search("mcp__server__tool"):
+        return []
+    import difflib
+
+    near = difflib.get_close_matches(tool.source.strip("^$()"), KNOWN, n=1, cutoff=0.5)
+    fix = (
+        f"did you mean '{near[0]}'?"
+        if near
+        else "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
+    )
+    told = f"the tool pattern '{tool.source}' matches no tool that is known; on {kind.name} this hook may never run"
+    return [Diagnostic(hook.path, _line_of(hook.path, "tool:"), "matcher.tool", WARNING, told, fix)]
+
+
+def _line_of(path: str, key: str) -> int | None:
+    try:
+        lines = read_regular(path).decode("utf-8", "replace").splitlines()
+    except FileFault:
+        return None
+    return next((at for at, line in enumerate(lines, 1) if line.strip().startswith(key) or f"{{{key}" in line), None)
+
+
+def _sorted(found: list[Diagnostic]) -> list[Diagnostic]:
+    unique = list(dict.fromkeys(found))
+    return sorted(unique, key=lambda d: (d.path, d.line or 0, d.level))
