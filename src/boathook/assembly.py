@@ -67,8 +67,8 @@ def load_catalog(project: Path | None = None, *, config: Path | None = None) -> 
 
 def project_of(start: Path | None) -> str:
     """Give the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
-    path = os.path.abspath(os.fspath(start) if start is not None else os.getcwd())
-    return find_project(path)
+    given: str = os.getcwd() if start is None else os.fspath(start)
+    return find_project(os.path.abspath(given))
 
 
 def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: Callable[[str], None]) -> Engine:

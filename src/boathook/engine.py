@@ -27,15 +27,18 @@ if TYPE_CHECKING:
 
         def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
             """Run calls together."""
+            ...
 
     class BackgroundRunner(Protocol):
         """Runs calls that nobody waits for."""
 
         def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
             """Start calls and return at once."""
+            ...
 
         def drain(self, seconds: float) -> int:
             """Wait for running calls; give the number still running."""
+            ...
 
         def close(self) -> None:
             """Start nothing more."""

@@ -25,10 +25,11 @@ KIND = 0o170000
 
 def environment() -> Environment:
     """Give the environment as bytes."""
-    found: Mapping[Any, Any] = system.environ
+    found: Any = system.environ
     if found and isinstance(next(iter(found)), str):
         return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in found.items()}
-    return found
+    bytewise: Environment = found
+    return bytewise
 
 
 def _home_of(env: Environment, variable: bytes, below: str) -> str:

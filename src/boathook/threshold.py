@@ -33,7 +33,7 @@ def enter(args: list[str]) -> NoReturn:
     if wanted is not None and data is not None and _nothing_to_do(wanted, data):
         system._exit(0)
     _find_libraries()
-    from boathook.cli.run import main
+    from boathook.oneshot import main
 
     code = main(args, data)
     system._exit(code)

@@ -38,7 +38,7 @@ class Diagnostic(Value):
 
     def to_json(self) -> dict[str, Any]:
         """Give the fields for output."""
-        return {name: self.__dict__[name] for name in self._fields}
+        return {name: self.__dict__[name] for name in self.FIELDS}
 
 
 class Script(Value):
@@ -98,13 +98,13 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     plain["handler"] = hook.handler.folder
     plain["matcher"] = tuple(_pattern_to_data(p) for p in (hook.matcher.tool, hook.matcher.pattern))
     plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
-    plain["problems"] = tuple(tuple(p.__dict__[n] for n in p._fields) for p in hook.problems)
-    return tuple(plain[name] for name in Hook._fields)
+    plain["problems"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.problems)
+    return tuple(plain[name] for name in Hook.FIELDS)
 
 
 def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
     """Make the hook again from plain values."""
-    plain = dict(zip(Hook._fields, data, strict=True))
+    plain = dict(zip(Hook.FIELDS, data, strict=True))
     tool, pattern = plain["matcher"]
     plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
     plain["handler"] = Script(plain["handler"])

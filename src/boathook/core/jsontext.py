@@ -133,7 +133,7 @@ def _scanned(text: str, start: int) -> tuple[Any, int]:
     try:
         found = _scan(text, start)
     except SystemError:  # older scanners can only raise their error if json.decoder is loaded already
-        import json.decoder  # noqa: F401
+        import json.decoder  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
         found = _scan(text, start)
     return found
@@ -167,12 +167,12 @@ def _refuse(value: object) -> Any:
 
 def leaves(value: Any) -> Iterator[str]:
     """Give every string found anywhere among the values of a JSON value; nesting of any depth."""
-    pending = [value]
+    pending: list[Any] = [value]
     while pending:
-        item = pending.pop()
+        item: Any = pending.pop()
         if isinstance(item, str):
             yield item
         elif isinstance(item, dict):
-            pending.extend(item.values())
+            pending.extend(item.values())  # pyright: ignore[reportUnknownArgumentType]
         elif isinstance(item, list | tuple):
-            pending.extend(item)
+            pending.extend(item)  # pyright: ignore[reportUnknownArgumentType]

@@ -67,8 +67,9 @@ def compile_pattern(source: str) -> Pattern | None:
 
 
 def _compile(source: str) -> Any:
-    import re2
+    import re2 as library  # pyright: ignore[reportMissingTypeStubs]
 
+    re2: Any = library
     options = re2.Options()
     options.log_errors = False
     try:

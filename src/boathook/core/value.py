@@ -24,20 +24,20 @@ class Value:
     """Base of immutable records: positional or keyword fields, equality by value, `replace`."""
 
     __slots__ = ()
-    _fields: tuple[str, ...] = ()
+    FIELDS: tuple[str, ...] = ()
     _defaults: dict[str, Any] = {}  # noqa: RUF012  (never changed after the class exists)
 
     def __init_subclass__(cls) -> None:
         """Collect the annotated fields of a subclass and its defaults."""
         own = tuple(name for name in cls.__annotations__ if not name.startswith("_"))
-        cls._fields += own
+        cls.FIELDS += own
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
 
     if not TYPE_CHECKING:
 
         def __init__(self, *args, **kwargs):
             """Fill the fields from positions, names and defaults; refuse anything else."""
-            names = self._fields
+            names = self.FIELDS
             if len(args) > len(names):
                 raise TypeError(f"{type(self).__name__} takes {len(names)} fields, {len(args)} given")
             values = self.__dict__
@@ -64,18 +64,18 @@ class Value:
 
     def replace(self, **changes: Any) -> Self:
         """Give a copy with some fields changed."""
-        return type(self)(**{**{n: self.__dict__[n] for n in self._fields}, **changes})
+        return type(self)(**{**{n: self.__dict__[n] for n in self.FIELDS}, **changes})
 
     def __eq__(self, other: object) -> bool:
         """Compare by type and fields."""
         if type(other) is not type(self):
             return NotImplemented
-        return all(self.__dict__[n] == other.__dict__[n] for n in self._fields)
+        return all(self.__dict__[n] == other.__dict__[n] for n in self.FIELDS)
 
     def __hash__(self) -> int:
         """Hash by fields, where they can be hashed."""
-        return hash(tuple(self.__dict__[n] for n in self._fields))
+        return hash(tuple(self.__dict__[n] for n in self.FIELDS))
 
     def __repr__(self) -> str:
         """Show the fields by name."""
-        return f"{type(self).__name__}({', '.join(f'{n}={self.__dict__[n]!r}' for n in self._fields)})"
+        return f"{type(self).__name__}({', '.join(f'{n}={self.__dict__[n]!r}' for n in self.FIELDS)})"

@@ -16,6 +16,7 @@ class Runner(Protocol):
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Run calls together."""
+        ...
 
 
 class Background:

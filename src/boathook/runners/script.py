@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
         def env_file(self, session: str) -> str | None:
             """Give the file for exported variables."""
+            ...
 
         def exports(self, session: str) -> dict[bytes, bytes]:
             """Give the exported variables."""
+            ...
 
 
 DEPTH = b"BOATHOOK_DEPTH"

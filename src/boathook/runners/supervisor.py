@@ -57,7 +57,7 @@ class Supervisor:
 
 
 def _plain(job: Job) -> tuple[object, ...]:
-    return tuple(dict(v) if n == "env" else v for n, v in ((n, getattr(job, n)) for n in Job._fields))
+    return tuple(dict(v) if n == "env" else v for n, v in ((n, getattr(job, n)) for n in Job.FIELDS))
 
 
 def supervise(write_log: Callable[[str], Callable[[str], object]], report: Callable[[str, str, Exit], str]) -> None:

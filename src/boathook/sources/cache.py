@@ -44,8 +44,8 @@ def keep(catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, s
 def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
     settings = catalog.settings
     return {
-        "settings": tuple(settings.__dict__[name] for name in Settings._fields),
-        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic._fields) for d in catalog.diagnostics),
+        "settings": tuple(settings.__dict__[name] for name in Settings.FIELDS),
+        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic.FIELDS) for d in catalog.diagnostics),
     }
 
 

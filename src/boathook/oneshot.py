@@ -1,4 +1,4 @@
-"""`boathook run`: one event in on standard input, one answer out. Lean: a host starts this for every event.
+"""`boathook run` behind its door: one event in on standard input, one answer out. Lean: a host starts this for every event.
 
 Exit codes: 0 answered, 1 the input cannot be read, 2 blocked, 128+n ended by signal n.
 """
@@ -132,7 +132,7 @@ def write_all(handle: int, data: bytes) -> None:
 
 def _catch_signals() -> None:
     """End hooks when this process is asked to end, and be told of their ends even if the host ignores its children's."""
-    import _signal as signal  # `signal` imports enum, which costs half an interpreter start
+    import _signal as signal  # pyright: ignore[reportMissingImports]  `signal` imports enum, which costs half an interpreter start
 
     def interrupt(number: int, _: object) -> None:
         raise Interrupted(number)
