@@ -128,8 +128,16 @@ def may_match(rows: Iterable[tuple[Any, Any]], tool: str, text: str) -> bool:
 
     No false "no": the words are what every match needs (see core.words).
     """
+    grams: set[str] | None = None
     for (equal, inside), words in rows:
-        fits = equal is None or tool in equal or any(word in tool for word in inside)
-        if fits and (words is None or any(word in text for word in words)):
+        if equal is not None and tool not in equal and not any(word in tool for word in inside):
+            continue
+        if words is None:
+            return True
+        index, short = words
+        if grams is None:
+            grams = {text[at : at + 3] for at in range(len(text) - 2)}
+        found = [word for gram in grams & index.keys() for word in index[gram]]
+        if any(word in text for word in (*found, *short)):
             return True
     return False

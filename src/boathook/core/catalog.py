@@ -6,10 +6,11 @@ from boathook.core.hook import ARMED, INVALID, NO_ENTRY, Diagnostic, Hook
 from boathook.core.matcher import Texts
 from boathook.core.run import Skip
 from boathook.core.value import Value
+from boathook.core.words import grams_of, index_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from boathook.core.event import Event, EventKind
 
@@ -80,11 +81,9 @@ def takes_part(hook: Hook) -> bool:
 class Selector:
     """The matching hooks of one kind. Few hooks are asked one by one; many are found through the words of their patterns.
 
-    The index maps the first letters of every word to the hooks that need it. A text is looked up letter group by letter group, so
-    the cost depends on the text and not on the number of hooks; candidates are then asked themselves, so nothing is guessed.
+    Words only propose candidates (see core.words); these are then asked themselves, so nothing is guessed.
     """
 
-    GRAM = 3
     MANY = 64
     LONG = 1 << 14
 
@@ -92,54 +91,60 @@ class Selector:
         """Take the hooks in the order of running."""
         self._hooks = tuple(hooks)
         self._calls = 0
-        self._index: dict[str, list[int]] | None = None
-        self._always: list[int] = []
+        self._index: _Index | None = None
         self._by_tool: dict[str, tuple[list[int], frozenset[int]]] = {}
 
     def select(self, event: Event) -> tuple[Hook, ...]:
         """Give the hooks that match, in the order of running."""
         texts = Texts(event.tool_input)
         self._calls += 1
+        candidates: Sequence[Hook] = self._hooks
         # one event does not repay an index; the second one shows that there will be more
-        if len(self._hooks) < self.MANY or self._calls < 2 or not event.kind.has_tool:
-            candidates: Sequence[Hook] = self._hooks
-        elif texts.too_long or len(texts.all[-1]) > self.LONG:
-            candidates = self._hooks
-        else:
+        if (
+            len(self._hooks) >= self.MANY
+            and self._calls > 1
+            and event.kind.has_tool
+            and len(texts.all[-1]) <= self.LONG
+        ):
             candidates = self._candidates(event.tool_name, texts)
         return tuple(hook for hook in candidates if not hook.matcher.why_not(event, texts))
 
     def _candidates(self, tool: str, texts: Texts) -> Sequence[Hook]:
-        certain, possible = self._for_tool(tool)
-        index, size = self._grams(), self.GRAM
-        hits: set[int] = set()
-        for text in texts.all:
-            for gram in {text[at : at + size] for at in range(len(text) - size + 1)} & index.keys():
-                hits.update(index[gram])
-        return [self._hooks[at] for at in sorted([*certain, *(hits & possible)])]
+        if self._index is None:
+            self._index = _Index(self._hooks)
+        asked, wordy = self._for_tool(tool, self._index)
+        hits = {at for text in texts.all for at in self._index.owners(text)}
+        return [self._hooks[at] for at in sorted([*asked, *(hits & wordy)])]
 
-    def _for_tool(self, tool: str) -> tuple[list[int], frozenset[int]]:
+    def _for_tool(self, tool: str, index: _Index) -> tuple[list[int], frozenset[int]]:
         """Give the hooks for a tool that must be asked anyway, and those that need a word first."""
         found = self._by_tool.get(tool)
         if found is None:
-            self._grams()
-            fits = [
-                at for at, hook in enumerate(self._hooks) if hook.matcher.tool is None or hook.matcher.tool.search(tool)
-            ]
-            always = frozenset(self._always)
-            found = ([at for at in fits if at in always], frozenset(fits) - always)
+            matchers = enumerate(hook.matcher for hook in self._hooks)
+            fits = frozenset(at for at, matcher in matchers if matcher.tool is None or matcher.tool.search(tool))
+            found = (sorted(fits & index.asked), fits - index.asked)
             if len(self._by_tool) < 256:
                 self._by_tool[tool] = found
         return found
 
-    def _grams(self) -> dict[str, list[int]]:
-        if self._index is None:
-            self._index = {}
-            for at, hook in enumerate(self._hooks):
-                words = hook.matcher.pattern.words if hook.matcher.pattern else None
-                if words is None or min(map(len, words.any_of)) < self.GRAM:
-                    self._always.append(at)
-                    continue
-                for word in words.any_of:
-                    self._index.setdefault(word[: self.GRAM], []).append(at)
-        return self._index
+
+class _Index:
+    """Which hooks need which word, and which must be asked whatever the words."""
+
+    def __init__(self, hooks: Sequence[Hook]) -> None:
+        patterns = [hook.matcher.pattern for hook in hooks]
+        words = [pattern.words.any_of if pattern and pattern.words else () for pattern in patterns]
+        self._owners: dict[str, list[int]] = {}
+        for at, needed in enumerate(words):
+            for word in needed:
+                self._owners.setdefault(word, []).append(at)
+        self._grams, self._short = index_words(self._owners)
+        self._keys = self._grams.keys()
+        self.asked = frozenset(at for at, needed in enumerate(words) if not needed)
+
+    def owners(self, text: str) -> Iterator[int]:
+        """Give the hooks one of whose words stands in a text."""
+        found = [word for gram in grams_of(text) & self._keys for word in self._grams[gram]]
+        for word in (*found, *self._short):
+            if word in text:
+                yield from self._owners[word]

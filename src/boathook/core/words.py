@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from boathook.core.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+GRAM = 3
 MOST = 32  # words of one pattern; beyond that they cost more than they save
 
 CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
@@ -201,3 +206,29 @@ def _class_end(source: str, at: int) -> int:
         first = False
         at += 1
     raise _Unclear
+
+
+def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Index many words by one letter group each, the rarest it has; give the index and the words too short for it.
+
+    A text is then looked up group by group (`grams_of`), so the cost depends on the text and not on the number of words.
+    """
+    unique = tuple(dict.fromkeys(words))
+    count: dict[str, int] = {}
+    for word in unique:
+        for gram in grams_of(word):
+            count[gram] = count.get(gram, 0) + 1
+    index: dict[str, list[str]] = {}
+    short: list[str] = []
+    for word in unique:
+        grams = grams_of(word)
+        if grams:
+            index.setdefault(min(sorted(grams), key=count.__getitem__), []).append(word)
+        else:
+            short.append(word)
+    return {gram: tuple(found) for gram, found in index.items()}, tuple(short)
+
+
+def grams_of(text: str) -> set[str]:
+    """Give the letter groups of a text."""
+    return {text[at : at + GRAM] for at in range(len(text) - GRAM + 1)}

@@ -10,7 +10,7 @@ from boathook import compiled
 from boathook.core.catalog import Catalog, Settings, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
-from boathook.core.words import EQUALS, Words
+from boathook.core.words import EQUALS, Words, index_words
 from boathook.files import write_private
 
 RACY_SECONDS = 2.0
@@ -64,7 +64,7 @@ def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[A
             rows[tool] = None
         else:
             rows[tool] = rows.get(tool, ()) + words.any_of
-    return tuple(rows.items())
+    return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
 
 
 def _tool_words(words: Words | None, hook: Hook) -> tuple[Any, Any]:

@@ -2,45 +2,31 @@
 """Blocks shell commands that would destroy the machine, a disk or a home folder.
 
 `judge` is the whole decision: it takes the command and the folder it would run in, and gives a `Finding` or None.
-The rules are the functions named in `RULES`; `shellwords` does the reading. To protect more folders, change the sets below.
+The rules are the functions named in `RULES`. `shellwords` does the reading, `values` says what words may stand for, `places`
+which paths are to be protected.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
-from itertools import product
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 sys.dont_write_bytecode = True  # leave the hook's folder as it was copied
 
-from shellwords import ASSIGNMENT, Command, Part, ShellError, Word, parse  # noqa: E402
+from places import is_device, places, protected, whole  # noqa: E402
+from shellwords import ASSIGNMENT, Command, ShellError, parse  # noqa: E402
+from values import HOME, UNKNOWN, Scene, assign, change_folder, expand, printed, program_of, remember_loop, written  # noqa: E402
 
-TOP_FOLDERS = set(
-    "bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin snap srv sys usr var"
-    " Applications Library System Users Volumes private".split()
-)
-SYSTEM_FOLDERS = set("bin boot dev etc lib lib32 lib64 libx32 proc sbin sys usr Library System".split())
-FREE_FOLDERS = (("dev", "shm"), ("usr", "local"), ("usr", "src"))  # below these is not the system's
-STATE_FOLDERS = (("var", "lib"), ("var", "log"), ("var", "spool"), ("private", "etc"), ("private", "var"))
-HARMLESS_DEVICE = re.compile(
-    r"/dev/(null|zero|full|u?random|std(in|out|err)|tty.*|cu\..*|console|ptmx|log|dsp|(shm|pts|fd|tcp|udp|snd|input)(/.*)?)"
-)
 SUSPECT = re.compile(
     r"\b(rm|dd|mv|find|shred|wipefs|blkdiscard|chmod|chown|truncate|rsync)\b|mkfs|mke2fs|newfs|/dev/|\(\s*\)\s*\{|rmtree"
 )
 MAX_LENGTH = 400_000
 MAX_DEPTH = 12
-MAX_VALUES = 256
-MAX_VALUE = 4096
-
-HOME, UNKNOWN, SURELY = "\x01", "\x00", "\x02"  # in an expanded word: the home folder, anything, anything but nothing
-WRITTEN = {HOME: "$HOME", UNKNOWN: "$UNKNOWN", SURELY: "${UNKNOWN:?}"}
 
 # Commands that start another one: their options that take a value, and how many words stand before the command.
 WRAPPERS: dict[str, tuple[str, int]] = {
@@ -70,7 +56,6 @@ DECODERS = {"base64", "base32", "xxd", "uudecode", "openssl", "gunzip", "zcat"}
 OWN_LISTS = {"git", "fd", "fdfind", "rg"}  # what these print lies in the project
 EXPORTERS = {"export", "declare", "local", "readonly", "typeset"}
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|php)[\d.]*")
-BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 CODE_DELETES = re.compile(r"rmtree|remove_tree|rm_rf|rm_r\b|rmSync|rmdirSync|rimraf")
 CODE_RUNS = re.compile(r"system|popen|subprocess|exec|spawn|shell")
 CODE_STRING = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
@@ -81,37 +66,18 @@ class Finding(NamedTuple):
     reason: str
 
 
-class Scene:
-    """What is known at a place in the script: variables, and the folder one is in."""
-
-    def __init__(self, folder: str | None, project: str | None, depth: int = 0) -> None:
-        self.depth = depth
-        self.project = project
-        self.names: dict[str, list[str]] = {}
-        self.folders: dict[tuple[int, ...], str | None] = {(): folder}
-        self.scope: tuple[int, ...] = ()
-
-    def enter(self, scope: tuple[int, ...]) -> None:
-        for size in range(1, len(scope) + 1):
-            self.folders.setdefault(scope[:size], self.folders[scope[: size - 1]])
-        self.scope = scope
-
-    @property
-    def folder(self) -> str | None:
-        return self.folders[self.scope]
-
-    @folder.setter
-    def folder(self, folder: str | None) -> None:
-        self.folders[self.scope] = folder
-
-    def inner(self) -> Scene:
-        scene = Scene(self.folder, self.project, self.depth + 1)
-        scene.names = dict(self.names)
-        return scene
-
-
 Findings = Iterator[Finding]
-Rule = Callable[[str, list[str], Scene], Findings]
+
+
+class Call(NamedTuple):
+    """A program about to be started."""
+
+    program: str
+    arguments: list[str]
+    scene: Scene
+
+
+Rule = Callable[[Call], Findings]
 
 
 def judge(command: str, work_dir: str = "") -> Finding | None:
@@ -217,7 +183,7 @@ def examine_arguments(arguments: list[str], feed: Feed, scene: Scene) -> Finding
         return
     program, rest = program_of(arguments), arguments[1:]
     if program in ("cd", "pushd"):
-        change_folder(rest, scene)
+        change_folder((operands(rest) or [HOME])[0], scene)
     elif program == "xargs":
         yield from through_xargs(rest, feed, scene)
     elif program in READERS:
@@ -232,112 +198,10 @@ def examine_arguments(arguments: list[str], feed: Feed, scene: Scene) -> Finding
         if rule is None and UNKNOWN in arguments[0]:
             rule = removes  # a command whose name is hidden is taken for the worst
         if rule:
-            yield from rule(program, rest, scene)
-
-
-# words and their values
-
-
-def expand(word: Word, scene: Scene) -> list[str]:
-    """Every value the word may have, as far as the script itself tells."""
-    choices = [part_values(part, scene) for part in word.parts]
-    values = ["".join(value)[:MAX_VALUE] for _, value in zip(range(MAX_VALUES), product(*choices), strict=False)]
-    if word.raw.startswith("~"):
-        values = [re.sub(r"^~[^/]*", HOME, value) for value in values]
-    if any(not part.quoted and part.kind == "text" and "{" in part.value for part in word.parts):
-        values = [piece for value in values for piece in braces(value)]
-    if any(not part.quoted and part.kind != "text" for part in word.parts):
-        values = [piece for value in values for piece in value.split()]
-    return values[:MAX_VALUES]
-
-
-def part_values(part: Part, scene: Scene) -> list[str]:
-    if part.kind == "text":
-        return [part.value]
-    if part.kind == "script":
-        return [printed_by(part.value, scene)]
-    return name_values(part.value, scene)
-
-
-def name_values(inner: str, scene: Scene) -> list[str]:
-    """The values of `$X`, `${X}`, `${X:-other}` or `${X:?}`."""
-    match = re.fullmatch(r"([A-Za-z_]\w*)(?:(:?[-=?+])(.*))?", inner, re.DOTALL)
-    if not match:
-        return [UNKNOWN]
-    name, operator, other = match[1], match[2] or "", match[3] or ""
-    fixed = {"HOME": HOME, "PWD": scene.folder or UNKNOWN, "TMPDIR": "/tmp", "IFS": " "}
-    values = scene.names.get(name) or ([fixed[name]] if name in fixed else [])
-    if operator.endswith("?"):
-        return values or [SURELY]
-    if operator.endswith(("-", "=")) and not values:
-        return [UNKNOWN] if "$" in other or "`" in other else [UNKNOWN, other.strip("\"'")]
-    return values or [UNKNOWN]
-
-
-def printed_by(script: str, scene: Scene) -> str:
-    """What a substitution would print, if it is only an echo, a printf or a pwd."""
-    commands = parse(script)
-    if len(commands) != 1:
-        return UNKNOWN
-    arguments = [value for word in commands[0].words for value in expand(word, scene)]
-    if program_of(arguments) == "pwd":
-        return scene.folder or UNKNOWN
-    return " ".join(printed(arguments)) if program_of(arguments) in ("echo", "printf") else UNKNOWN
-
-
-def printed(arguments: list[str]) -> list[str]:
-    words = arguments[1:]
-    while words and re.fullmatch(r"-[neE]+", words[0]):
-        words = words[1:]
-    if program_of(arguments) != "printf" or not words:
-        return words
-    pieces = [piece.replace("\\n", "\n") for piece in words]
-    return pieces[1:] if "%" in pieces[0] and len(pieces) > 1 else pieces
-
-
-def braces(value: str) -> list[str]:
-    """`a{b,c}` as `ab` and `ac`; no more than MAX_VALUES of them."""
-    values = [value]
-    while len(values) < MAX_VALUES:
-        matches = [(text, match) for text in values if (match := BRACES.search(text))]
-        if not matches:
-            break
-        text, match = matches[0]
-        at = values.index(text)
-        values[at : at + 1] = [text[: match.start()] + choice + text[match.end() :] for choice in match[1].split(",")]
-    return values
-
-
-def written(value: str) -> str:
-    """An expanded value, as script text again."""
-    return re.sub("[\x00-\x02]", lambda mark: WRITTEN[mark[0]], value)
-
-
-def assign(word: Word, scene: Scene) -> None:
-    for value in expand(word, scene):
-        if match := ASSIGNMENT.match(value):
-            scene.names[match[1]] = [re.sub("^~(?=/|$)", HOME, value[match.end() :])]
-
-
-def remember_loop(command: Command, scene: Scene) -> None:
-    words = command.words
-    if len(words) > 3 and words[2].text == "in":
-        scene.names[words[1].text] = [value for word in words[3:] for value in expand(word, scene)]
-
-
-def change_folder(arguments: list[str], scene: Scene) -> None:
-    target = (operands(arguments) or [HOME])[0]
-    if target == "-" or UNKNOWN in target or SURELY in target:
-        scene.folder = None
-    elif target.startswith(("/", HOME)) or scene.folder:
-        scene.folder = os.path.join(scene.folder or "", target) if not target.startswith(HOME) else target
+            yield from rule(Call(program, rest, scene))
 
 
 # commands that start commands
-
-
-def program_of(arguments: list[str]) -> str:
-    return arguments[0].rsplit("/", 1)[-1] if arguments else ""
 
 
 def unwrap(arguments: list[str]) -> list[str]:
@@ -375,7 +239,7 @@ def after_options(arguments: list[str], with_value: str) -> list[str]:
 def through_shell(arguments: list[str], feed: Feed, scene: Scene) -> Findings:
     """`sh -c SCRIPT`, `… | sh`, `sh <<< SCRIPT`."""
     yield from downloaded(feed)
-    for option, script in zip(arguments, arguments[1:], strict=False):
+    for option, script in pairwise(arguments):
         if re.fullmatch(r"-\w*c", option):
             yield from through_text([script], scene)
             return
@@ -414,7 +278,7 @@ def through_xargs(arguments: list[str], feed: Feed, scene: Scene) -> Findings:
 
 def through_interpreter(arguments: list[str], feed: Feed, scene: Scene) -> Findings:
     """`python -c CODE`: deleting calls on a protected path, and strings that are shell commands."""
-    given = [code for option, code in zip(arguments, arguments[1:], strict=False) if re.fullmatch(r"-\w*[cer]", option)]
+    given = [code for option, code in pairwise(arguments) if re.fullmatch(r"-\w*[cer]", option)]
     code = written(given[0]) if given else feed.text() or ""
     strings = [single or double for single, double in CODE_STRING.findall(code)]
     if CODE_DELETES.search(code):
@@ -431,73 +295,6 @@ def in_code(strings: list[str], scene: Scene) -> Findings:
             continue  # not every string of a program is a shell command
 
 
-# paths
-
-
-def places(path: str, scene: Scene) -> tuple[str, ...] | None:
-    """The folders from the root (or from `~`) down to a path, or None if that cannot be said."""
-    if UNKNOWN in path or SURELY in path:
-        return None
-    if not path.startswith(("/", HOME)):
-        if scene.folder is None:
-            return None
-        path = f"{scene.folder}/{path}"
-    found: list[str] = []
-    for name in path.split("/"):
-        if name == "..":
-            found = found[:-1] if found != [HOME] else found
-        elif name not in ("", "."):
-            found.append(name)
-    while found and re.fullmatch(r"[.?!^\[\]*]*\*[.?!^\[\]*]*", found[-1]):  # all of a folder is the folder
-        found.pop()
-    return at_home(tuple(found))
-
-
-def at_home(found: tuple[str, ...]) -> tuple[str, ...]:
-    home = tuple(os.path.expanduser("~").strip("/").split("/"))
-    return (HOME, *found[len(home) :]) if home != ("",) and found[: len(home)] == home else found
-
-
-def same(pattern: str, name: str) -> bool:
-    return fnmatchcase(name, pattern)
-
-
-def whole(found: tuple[str, ...]) -> str:
-    """What a path is, if it is the root, a folder right below it, or somebody's home."""
-    if not found:
-        return "the root of the file system"
-    if found == (HOME,) or (len(found) == 2 and found[0] in ("home", "Users")):
-        return "a whole home folder"
-    if len(found) == 1 and any(same(found[0], top) for top in TOP_FOLDERS):
-        return f"the system folder /{found[0]}"
-    return ""
-
-
-def inside(found: tuple[str, ...]) -> str:
-    """What a path is, if it lies in a folder of the system."""
-    if found in STATE_FOLDERS or (found in FREE_FOLDERS and found[0] == "usr"):
-        return f"the system folder /{'/'.join(found)}"
-    if len(found) > 1 and found[:2] not in FREE_FOLDERS and any(same(found[0], top) for top in SYSTEM_FOLDERS):
-        return f"a part of the system folder /{found[0]}"
-    return ""
-
-
-def protected(path: str, scene: Scene) -> str:
-    found = places(path, scene)
-    if found is None:
-        return ""
-    if not whole(found) and in_project(found, scene):
-        return ""
-    return whole(found) or inside(found)
-
-
-def in_project(found: tuple[str, ...], scene: Scene) -> bool:
-    project = places(scene.project, scene) if scene.project else None
-    if not project or whole(project):
-        return False
-    return len(found) > len(project) and found[: len(project)] == project
-
-
 def on_protected(what: str, paths: list[str], scene: Scene) -> Findings:
     for path in paths:
         if why := protected(path, scene):
@@ -506,14 +303,9 @@ def on_protected(what: str, paths: list[str], scene: Scene) -> Findings:
             yield Finding("ask", f"{what} the root of the file system if the variable before {path[1:]} is empty")
 
 
-def is_device(path: str) -> bool:
-    path = re.sub("/+", "/", path)
-    return path.startswith("/dev/") and path != "/dev/" and not HARMLESS_DEVICE.fullmatch(path)
-
-
 def writes_device(what: str, paths: list[str]) -> Findings:
     for path in paths:
-        if is_device(path) or path == "/proc/sysrq-trigger":
+        if is_device(path):
             yield Finding("block", f"{what} would write straight to the device {written(path)}")
 
 
@@ -544,21 +336,21 @@ def is_recursive(arguments: list[str]) -> bool:
 # rules: what each program must not do
 
 
-def removes(program: str, arguments: list[str], scene: Scene) -> Findings:
+def removes(call: Call) -> Findings:
     if "--no-preserve-root" in arguments:
         yield Finding("block", "--no-preserve-root has no other use than to delete the root of the file system")
-    if is_recursive(arguments):
-        yield from on_protected(f"{written(program)} would delete", operands(arguments), scene)
+    if is_recursive(call.arguments):
+        yield from on_protected(f"{written(call.program)} would delete", operands(call.arguments), call.scene)
 
 
-def finds(program: str, arguments: list[str], scene: Scene) -> Findings:
-    starts = find_starts(arguments)
+def finds(call: Call) -> Findings:
+    starts = find_starts(call.arguments)
     if "-delete" in arguments:
-        yield from on_protected("find would delete what it finds in", starts, scene)
-    for at, word in enumerate(arguments):
+        yield from on_protected("find would delete what it finds in", starts, call.scene)
+    for at, word in enumerate(call.arguments):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
-            started = unwrap(arguments[at + 1 :])
-            yield from found_by_find(started[: end_of_exec(started)], starts, scene)
+            started = unwrap(call.arguments[at + 1 :])
+            yield from found_by_find(started[: end_of_exec(started)], starts, call.scene)
 
 
 def end_of_exec(arguments: list[str]) -> int:
@@ -571,7 +363,7 @@ def found_by_find(started: list[str], starts: list[str], scene: Scene) -> Findin
     if program in ("rm", "shred", "unlink"):
         yield from on_protected(f"find would hand {program}", [word for word in placed[1:] if word[:1] != "-"], scene)
     elif program in ("chmod", "chown", "chgrp"):
-        yield from RULES[program](program, ["-R", *placed[1:]], scene)
+        yield from RULES[program](Call(program, ["-R", *placed[1:]], scene))
     elif program:
         yield from examine(shlex.join(written(word) for word in placed), scene.inner())
 
@@ -583,86 +375,86 @@ def find_starts(arguments: list[str]) -> list[str]:
     return arguments[: ends[0]] if ends and ends[0] else (["."] if ends else arguments or ["."])
 
 
-def copies_raw(program: str, arguments: list[str], scene: Scene) -> Findings:
-    yield from writes_device(program, [word[3:] for word in arguments if word.startswith("of=")])
+def copies_raw(call: Call) -> Findings:
+    yield from writes_device(call.program, [word[3:] for word in call.arguments if word.startswith("of=")])
 
 
-def writes_operands(program: str, arguments: list[str], scene: Scene) -> Findings:
-    yield from writes_device(program, operands(arguments))
+def writes_operands(call: Call) -> Findings:
+    yield from writes_device(call.program, operands(call.arguments))
 
 
-def writes_last(program: str, arguments: list[str], scene: Scene) -> Findings:
-    yield from writes_device(program, operands(arguments)[-1:])
+def writes_last(call: Call) -> Findings:
+    yield from writes_device(call.program, operands(call.arguments)[-1:])
 
 
-def makes_file_system(program: str, arguments: list[str], scene: Scene) -> Findings:
-    if operands(arguments):
-        yield Finding("block", f"{program} would erase what is on the disk it is given")
+def makes_file_system(call: Call) -> Findings:
+    if operands(call.arguments):
+        yield Finding("block", f"{call.program} would erase what is on the disk it is given")
 
 
-def wipes(program: str, arguments: list[str], scene: Scene) -> Findings:
-    if operands(arguments) and not has_option(arguments, "n", "--no-act"):
-        yield Finding("block", f"{program} would erase what is on the disk it is given")
+def wipes(call: Call) -> Findings:
+    if operands(call.arguments) and not has_option(call.arguments, "n", "--no-act"):
+        yield Finding("block", f"{call.program} would erase what is on the disk it is given")
 
 
 def erases_with(*words: str) -> Rule:
-    def rule(program: str, arguments: list[str], scene: Scene) -> Findings:
+    def rule(call: Call) -> Findings:
         for word in arguments:
             if any(word.lower().startswith(name.lower()) for name in words):
-                yield Finding("block", f"{program} {word} would erase a disk")
+                yield Finding("block", f"{call.program} {word} would erase a disk")
 
     return rule
 
 
-def changes_mode(program: str, arguments: list[str], scene: Scene) -> Findings:
-    paths = operands(arguments)[1:] or operands(arguments)
-    if has_option(arguments, "R", "--recursive"):
-        yield from on_protected(f"{program} -R would change every file of", paths, scene)
-    elif any(places(path, scene) == () for path in paths):
-        yield Finding("block", f"{program} would change the root of the file system")
+def changes_mode(call: Call) -> Findings:
+    paths = operands(call.arguments)[1:] or operands(call.arguments)
+    if has_option(call.arguments, "R", "--recursive"):
+        yield from on_protected(f"{call.program} -R would change every file of", paths, call.scene)
+    elif any(places(path, call.scene) == () for path in paths):
+        yield Finding("block", f"{call.program} would change the root of the file system")
 
 
-def changes_owner(program: str, arguments: list[str], scene: Scene) -> Findings:
-    for finding in changes_mode(program, arguments, scene):
+def changes_owner(call: Call) -> Findings:
+    for finding in changes_mode(call):
         if "home folder" not in finding.reason:  # to take one's own files back is usual
             yield finding
 
 
-def moves(program: str, arguments: list[str], scene: Scene) -> Findings:
-    paths = operands(arguments)
-    sources = paths if has_option(arguments, "t", "--target-directory") else paths[:-1]
+def moves(call: Call) -> Findings:
+    paths = operands(call.arguments)
+    sources = paths if has_option(call.arguments, "t", "--target-directory") else paths[:-1]
     for path in sources:
-        found = places(path, scene)
+        found = places(path, call.scene)
         if found is not None and whole(found):
             yield Finding("block", f"mv would move away {whole(found)} ({written(path)})")
-    yield from writes_device(program, paths[-1:])
+    yield from writes_device(call.program, paths[-1:])
 
 
-def mirrors(program: str, arguments: list[str], scene: Scene) -> Findings:
-    if any(word.startswith("--delete") for word in arguments):
-        yield from on_protected("rsync --delete would empty", operands(arguments)[-1:], scene)
+def mirrors(call: Call) -> Findings:
+    if any(word.startswith("--delete") for word in call.arguments):
+        yield from on_protected("rsync --delete would empty", operands(call.arguments)[-1:], call.scene)
 
 
-def keeps_for_later(program: str, arguments: list[str], scene: Scene) -> Findings:
+def keeps_for_later(call: Call) -> Findings:
     """`trap SCRIPT SIGNAL`, `alias NAME=SCRIPT`."""
-    for word in operands(arguments)[:1]:
-        yield from through_text([ASSIGNMENT.sub("", word) if program == "alias" else word], scene)
+    for word in operands(call.arguments)[:1]:
+        yield from through_text([ASSIGNMENT.sub("", word) if call.program == "alias" else word], call.scene)
 
 
 def joins_after(options: str, skipped: int) -> Rule:
     """`ssh HOST COMMAND`, `watch COMMAND`. Another machine is worth as much as this one."""
 
-    def rule(program: str, arguments: list[str], scene: Scene) -> Findings:
-        yield from through_text(after_options(arguments, options)[skipped:], scene)
+    def rule(call: Call) -> Findings:
+        yield from through_text(after_options(call.arguments, options)[skipped:], call.scene)
 
     return rule
 
 
-def runs_option(program: str, arguments: list[str], scene: Scene) -> Findings:
+def runs_option(call: Call) -> Findings:
     """`su -c COMMAND`, `script -c COMMAND`."""
-    for option, value in zip(arguments, arguments[1:], strict=False):
+    for option, value in pairwise(call.arguments):
         if option in ("-c", "--command"):
-            yield from through_text([value], scene)
+            yield from through_text([value], call.scene)
 
 
 RULES: dict[str, Rule] = {

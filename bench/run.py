@@ -1,0 +1,314 @@
+"""`make bench`: what the engine costs, as ratios to what is physically possible, measured interleaved on this machine.
+
+Every row compares things measured in turn within one loop, so that load and clock changes hit both alike. Ratios are of medians;
+the tenth percentile stands beside them because it is less disturbed. Nothing is asserted: a noisy machine is not a wrong engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+DOOR = ROOT / "src/boathook/door.py"
+REPORT = ROOT / "docs/reference/benchmarks.md"
+EVENT = '{"event_type": "pre-tool-call", "session_id": "bench", "work_dir": "%s", "tool_name": "Shell", "tool_input": {"command": "make deploy %s"}}\n'
+SH = "#!/bin/sh\nexit 0\n"
+JQ = "#!/bin/bash\ncommand=$(jq -r .tool_input.command)\ncase \"$command\" in *forbidden*) echo no >&2; exit 2;; esac\nexit 0\n"
+
+Measure = Callable[[], float]
+
+
+@dataclass
+class Row:
+    """One comparison: what, against what, and the goal as a ratio."""
+
+    what: str
+    against: str
+    goal: float
+    ours: list[float] = field(default_factory=list)
+    theirs: list[float] = field(default_factory=list)
+
+    def ratio(self) -> float:
+        return statistics.median(self.ours) / statistics.median(self.theirs)
+
+    def ratio_p10(self) -> float:
+        return p10(self.ours) / p10(self.theirs)
+
+    def cells(self) -> list[str]:
+        met = "yes" if self.ratio() <= self.goal else "no"
+        medians = [f"{statistics.median(side) * 1000:.2f}" for side in (self.ours, self.theirs)]
+        return [self.what, self.against, *medians, f"{self.ratio():.2f}x", f"{self.ratio_p10():.2f}x", f"≤ {self.goal}x", met]
+
+
+def p10(values: list[float]) -> float:
+    return sorted(values)[len(values) // 10]
+
+
+class Launcher:
+    """The C program that starts commands; built once per run."""
+
+    def __init__(self, folder: Path) -> None:
+        binary = folder / "launch"
+        compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+        if compiler is None:
+            sys.exit("make bench needs a C compiler (cc): the limit is measured with a few lines of C")
+        subprocess.run([compiler, "-O2", "-o", str(binary), str(HERE / "launch.c")], check=True)
+        self.process = subprocess.Popen([str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def measure(self, data: Path, *argv: str, code: int = 0) -> Measure:
+        request = "\t".join([str(data), *argv]) + "\n"
+
+        def once() -> float:
+            assert self.process.stdin is not None and self.process.stdout is not None
+            self.process.stdin.write(request)
+            self.process.stdin.flush()
+            took, got = map(int, self.process.stdout.readline().split())
+            if got != code:
+                sys.exit(f"bench: {argv} ended with {got}, not {code}")
+            return took / 1e9
+
+        return once
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+class Worker:
+    """A long-lived engine in a process of a given weight."""
+
+    def __init__(self, project: Path, megabytes: int) -> None:
+        argv = [sys.executable, str(HERE / "worker.py"), str(project), str(megabytes)]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def measure(self) -> float:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        took, runs = map(int, self.process.stdout.readline().split())
+        if runs != 1:
+            sys.exit(f"bench: the engine ran {runs} hooks, not 1")
+        return took / 1e9
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+def interleave(rounds: int, pairs: list[tuple[Row, Measure, Measure]], warm: int = 3) -> None:
+    """Measure all pairs in turn, the order reversed every round."""
+    for turn in range(rounds + warm):
+        for row, ours, theirs in pairs if turn % 2 else pairs[::-1]:
+            sides = [(row.ours, ours), (row.theirs, theirs)]
+            for kept, measure in sides if turn % 2 else sides[::-1]:
+                took = measure()
+                if turn >= warm:
+                    kept.append(took)
+
+
+def write_hook(project: Path, name: str, tool: str, pattern: str, script: str = SH) -> Path:
+    scripts = project / ".agents/hooks" / name / "scripts"
+    scripts.mkdir(parents=True)
+    front = f"---\nname: {name}\ndescription: bench\ntrigger: pre-tool-call\nmatcher:\n  tool: '{tool}'\n  pattern: '{pattern}'\n---\n"
+    (scripts.parent / "HOOK.md").write_text(front)
+    run = scripts / "run.sh"
+    run.write_text(script)
+    run.chmod(0o755)
+    return run
+
+
+TOOLS = ("Shell", "^(Shell|Bash)$", "WriteFile|EditFile", "mcp__.*")
+PATTERNS = (
+    r"rm -rf /srv/{n}",
+    r"\.(py|js|ts){n}$",
+    r"kubectl.*production-{n}",
+    r"(secret|token)-{n}\b",
+    r"/etc/service{n}/.*\.conf",
+    r"git\s+push\s+.*release-{n}",
+)
+
+
+def many_hooks(project: Path, count: int) -> None:
+    for n in range(count):
+        write_hook(project, f"hook-{n:05}", TOOLS[n % 3 % 2], PATTERNS[n % len(PATTERNS)].format(n=n))
+
+
+def event_file(folder: Path, project: Path) -> Path:
+    path = folder / f"{project.name}.json"
+    path.write_text(EVENT % (project, "x" * 900))
+    return path
+
+
+def bench_spawn(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
+    project = folder / "one-words"
+    script = write_hook(project, "words", "Shell", "make deploy")
+    data = event_file(folder, project)
+    light, heavy = Worker(project, 50), Worker(project, 1024)
+    first = Row("engine runs one `sh` hook", "the script by C vfork+exec", 1.3)
+    second = Row("the same from a parent of 1 GB", "from one of 50 MB", 1.1)
+    interleave(rounds, [(first, light.measure, launcher.measure(data, str(script))), (second, heavy.measure, light.measure)])
+    light.close()
+    heavy.close()
+    return [first, second]
+
+
+def bench_door(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
+    python = os.path.realpath(sys.executable) if not os.path.exists("/proc/self/exe") else sys.executable
+    bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
+    pairs: list[tuple[Row, Measure, Measure]] = []
+    direct = folder / "jq.sh"
+    direct.write_text(JQ)
+    direct.chmod(0o755)
+
+    def door(project: Path, code: int = 0) -> Measure:
+        data = event_file(folder, project)
+        return launcher.measure(data, python, "-I", "-S", str(DOOR), "--host", "native", "--event", "pre-tool-call", code=code)
+
+    for count, goal in ((100, 1.3), (1000, 1.6)):
+        project = folder / f"many-{count}"
+        many_hooks(project, count)
+        pairs.append((Row(f"`door.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare))
+    words, regex = folder / "one-words", folder / "one-regex"
+    write_hook(regex, "regex", "^(Shell|Bash)$", r"make\s+deploy\b")
+    pairs.append((Row("`door.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare))
+    pairs.append((Row("`door.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare))
+    if shutil.which("jq"):
+        jq = launcher.measure(event_file(folder, words), str(direct))
+        pairs.append((Row("`door.py`, one `sh` hook, cold (matcher of words)", "a bash + jq hook run directly", 1.3), door(words), jq))
+        pairs.append((Row("`door.py`, one `sh` hook, cold (regular expression)", "a bash + jq hook run directly", 1.3), door(regex), jq))
+    else:
+        print("jq is not installed: the comparison with a bash + jq hook is left out", file=sys.stderr)
+    time.sleep(2.5)  # a catalogue is kept only when nothing in it is younger than two seconds
+    interleave(rounds, pairs, warm=4)
+    return [row for row, _, _ in pairs]
+
+
+def bench_selection(rounds: int) -> list[Row]:
+    from boathook.core.catalog import Catalog
+    from boathook.core.event import PRE_TOOL, Event
+    from boathook.core.hook import Hook, Script
+    from boathook.core.matcher import Matcher, compile_pattern
+
+    def catalog(count: int) -> Catalog:
+        hooks = [
+            Hook(
+                f"h{n:05}",
+                PRE_TOOL,
+                "pre-tool-call",
+                "project",
+                Script("/none"),
+                "/none",
+                matcher=Matcher(compile_pattern(TOOLS[n % 4]), compile_pattern(PATTERNS[n % len(PATTERNS)].format(n=n))),
+            )
+            for n in range(count)
+        ]
+        return Catalog(tuple(hooks))
+
+    events = [
+        Event.of("pre-tool-call", tool_name=tool, tool_input=tool_input)
+        for tool, tool_input in (
+            ("Shell", {"command": "git push origin release-7 && make"}),
+            ("Bash", {"command": "ls -la src/app.py | head; echo done"}),
+            ("WriteFile", {"path": "src/app.py", "content": "print('hello world')\n" * 20}),
+            ("Shell", {"command": "kubectl get pods -n production-3"}),
+            ("ReadFile", {"path": "docs/index.md"}),
+        )
+    ]
+
+    def selecting(many: Catalog) -> Measure:
+        def once() -> float:
+            start = time.perf_counter()
+            for _ in range(20):
+                for event in events:
+                    many.plan(event)
+            return (time.perf_counter() - start) / (20 * len(events))
+
+        return once
+
+    row = Row("selection among 10,000 hooks with patterns", "among 10", 3)
+    interleave(rounds, [(row, selecting(catalog(10_000)), selecting(catalog(10)))])
+    return [row]
+
+
+MEMORY = """
+import os, sys
+import re2, yaml, tomllib, json, concurrent.futures
+def rss():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+import boathook
+before = rss()
+if len(sys.argv) > 1:
+    engine = boathook.load(sys.argv[1])
+    assert len(engine.catalog.hooks) == 1000
+    for _ in range(3):
+        engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}})
+print(before, rss())
+"""
+
+
+def bench_memory(folder: Path) -> str:
+    if not os.path.exists("/proc/self/statm"):
+        return "memory was not measured here"
+    project = folder / "many-1000"
+    found = subprocess.run([sys.executable, "-c", MEMORY, str(project)], capture_output=True, text=True, check=True)
+    before, after = map(float, found.stdout.split())
+    return (
+        f"An engine with 1,000 hooks loaded holds {after - before:.1f} MB more than a bare interpreter that imported the same "
+        f"libraries ({after:.1f} against {before:.1f} MB; goal: under 40 MB more)."
+    )
+
+
+def table(rows: list[Row]) -> str:
+    head = ["what", "against", "ms", "against, ms", "ratio", "ratio p10", "goal", "met"]
+    lines = [head, ["---"] * len(head), *(row.cells() for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def report(rows: list[Row], memory: str, rounds: int) -> str:
+    about = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, {rounds} rounds"
+    return (
+        "# Benchmarks\n\n"
+        "Made by `make bench WRITE=1`. Every row is measured interleaved with what it is compared to; ratios are of medians, "
+        "with that of the tenth percentiles beside them. Compare ratios, not milliseconds: machines differ and are noisy.\n\n"
+        f"{about}.\n\n{table(rows)}\n\n{memory}\n\n"
+        "What the rows mean:\n\n"
+        "- The limit for running a script is C's `vfork` and `exec` of it; `bench/launch.c` does that and nothing more.\n"
+        "- A host starts `door.py` for every event. Most events match nothing; then only a few hundred lines are loaded.\n"
+        "- A matcher *of words* (`Shell`, `rm -rf /|mkfs`) needs no regular expression; others load RE2.\n"
+        "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
+    )
+
+
+def main() -> None:
+    """Measure, print, and write the report if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write docs/reference/benchmarks.md")
+    parser.add_argument("--rounds", type=int, default=60)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="boathook-bench-") as name:
+        folder = Path(os.path.realpath(name))
+        for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            os.environ[variable] = str(folder / variable.lower())
+        launcher = Launcher(folder)
+        rows = bench_spawn(folder, launcher, options.rounds)
+        rows += bench_door(folder, launcher, options.rounds)
+        rows += bench_selection(options.rounds)
+        memory = bench_memory(folder)
+        launcher.close()
+    text = report(rows, memory, options.rounds)
+    print(text)
+    if options.write:
+        REPORT.write_text(text)
+
+
+main()

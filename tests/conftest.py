@@ -1,0 +1,133 @@
+"""A scratch world for every test that wants files, and how hard hypothesis looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
+settings.register_profile("default", deadline=None, max_examples=100, suppress_health_check=SLOW_IS_FINE)
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
+settings.load_profile("default")
+
+OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_", "PYTHON")
+FIELDS = {"description": "a test", "trigger": "pre-tool-call"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A home, an agents folder, a cache, a state folder and a project, all below one root."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def agents(self) -> Path:
+        return self.root / "config" / "agents"
+
+    @property
+    def project(self) -> Path:
+        return self.root / "project"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache" / "boathook"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state" / "boathook"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        kinds = {f"XDG_{kind}_HOME": str(self.root / kind.lower()) for kind in ("CONFIG", "CACHE", "STATE", "DATA")}
+        return {"HOME": str(self.home), **kinds}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {k: v for k, v in os.environ.items() if not k.startswith(OURS)} | self.variables
+
+    def hooks(self, scope: str) -> Path:
+        return (self.agents if scope == "user" else self.project / ".agents") / "hooks"
+
+    def toml(self, scope: str, text: str) -> Path:
+        path = self.hooks(scope).parent / "hooks.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def hook(
+        self,
+        name: str,
+        *,
+        scope: str = "user",
+        script: str | None = "exit 0",
+        text: str | None = None,
+        manifest: str = "HOOK.md",
+        fields: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Write a hook folder; `fields` are lines of its frontmatter, `text` is a whole manifest instead."""
+        folder = self.hooks(scope) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / manifest).write_text(text or frontmatter({"name": name, **(fields or {})}), encoding="utf-8")
+        if script is not None:
+            write_script(folder, script)
+        return folder
+
+
+def frontmatter(fields: Mapping[str, Any]) -> str:
+    """Give a manifest with these fields, each value as YAML text."""
+    lines = [f"{key}: {value}" for key, value in {**FIELDS, **fields}.items() if value is not None]
+    return "\n".join(["---", *lines, "---", "", "A test.", ""])
+
+
+def write_script(folder: Path, script: str, name: str = "run.sh") -> Path:
+    """Write an executable shell script as the entry point of a hook folder."""
+    path = folder / "scripts" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def make_world(root: Path) -> World:
+    world = World(root)
+    for folder in (world.home, world.agents.parent, world.project):
+        folder.mkdir(parents=True)
+    return world
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A scratch world that this process lives in: HOME and XDG_* point into it, the directory is its project."""
+    made = make_world(tmp_path)
+    for name in [name for name in os.environ if name.startswith(OURS[:-1])]:
+        monkeypatch.delenv(name)
+    for name, value in made.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(made.project)
+    return made
+
+
+@pytest.fixture(scope="session")
+def new_world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], World]:
+    """Make scratch worlds that outlive a test; this process does not live in them."""
+    return lambda name: make_world(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def script_writer() -> Callable[..., Path]:
+    return write_script
+
+
+@pytest.fixture(scope="session")
+def manifest_text() -> Callable[[Mapping[str, Any]], str]:
+    return frontmatter

@@ -1,0 +1,45 @@
+"""What the tests of the core make again and again: hooks, events, and values for hypothesis to play with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from boathook.core.event import KINDS, PRE_TOOL, Event
+from boathook.core.hook import Hook, Script
+from boathook.core.matcher import Matcher, compile_pattern
+
+
+def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: Any) -> Hook:
+    matcher = Matcher(compile_pattern(tool), compile_pattern(pattern))
+    known = {"kind": PRE_TOOL, "trigger": "pre-tool-call", "scope": "user", "path": f"/h/{name}/HOOK.md"}
+    return Hook(name, handler=Script(f"/h/{name}"), **{**known, "matcher": matcher, **fields})
+
+
+def a_call(command: Any = "ls", tool: str = "Shell", kind: str = "pre-tool-call") -> Event:
+    return Event.of(kind, tool_name=tool, tool_input={"command": command}, session_id="s", work_dir="/w", timestamp="t")
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+json_values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
+)
+json_objects = st.dictionaries(st.text(), json_values, max_size=5)
+kinds = st.sampled_from(KINDS)
+tools = st.sampled_from(["", "Shell", "Write", "Read", "mcp__x__y"])
+words = st.sampled_from(["ls", "rm -rf /", "git push", "naïve", "a.b", "", "mkfs", "\n", "x" * 40])
+commands = st.lists(words, max_size=4).map(" ".join)
+inputs = st.fixed_dictionaries({}, optional={"command": commands, "path": words, "deep": st.lists(commands, max_size=3)})
+patterns = st.sampled_from(
+    ["", "*", "rm", "rm -rf|mkfs", "^ls$", "push.*x", "(?i)GIT", "a\\.b", "[xy]+", "na.ve", "(git|hg) push", "\\bls\\b", "$"]
+)
+tool_patterns = st.sampled_from(["", "*", "Shell", "^(Shell|Write)$", "Sh|Re", "mcp__.*", "^mcp", "[A-Z]", "(?i)shell"])
+COMMON = {"event_type", "timestamp", "session_id", "work_dir", "context"}
+fields = json_objects.map(lambda found: {key: value for key, value in found.items() if key not in COMMON})
+tool_events = st.builds(
+    lambda kind, tool, data: Event.of(kind, tool_name=tool, tool_input=data, timestamp="t", work_dir="/w"),
+    st.sampled_from([kind for kind in KINDS if kind.has_tool]),
+    tools,
+    inputs,
+)
