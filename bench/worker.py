@@ -24,6 +24,7 @@ def main() -> None:
     project, megabytes = sys.argv[1], int(sys.argv[2])
     ballast = bytearray(megabytes << 20)
     ballast[::4096] = b"x" * len(ballast[::4096])
+    os.chdir(project)  # as an agent in its project
     engine = boathook.load(project)
     event = {**EVENT, "work_dir": os.path.realpath(project)}
     for _ in sys.stdin:

@@ -121,10 +121,9 @@ class Engine:
             if self._event_of is None:
                 raise TypeError("this engine takes Event objects only")
             event = self._event_of(dict(event))
-        if not event.timestamp:
-            event = event.replace(timestamp=now())
-        if not event.work_dir:
-            event = event.replace(work_dir=_here() or self.catalog.project or "/")
+        if not event.timestamp or not event.work_dir:
+            work_dir = event.work_dir or _here() or self.catalog.project or "/"
+            event = event.replace(timestamp=event.timestamp or now(), work_dir=work_dir)
         if event.kind in (PRE_STOP, POST_STOP):
             count = event.data.get("stop_block_count", self._stop_blocks.get(event.session_id, 0))
             active = event.data.get("stop_hook_active", bool(count))
@@ -171,7 +170,7 @@ class Engine:
         self._count_stops(verdict)
         if verdict.event.kind is POST_SESSION:
             self.drain()
-        return verdict.replace(background=started)
+        return verdict.replace(background=started) if started else verdict
 
     def _count_stops(self, verdict: Verdict) -> None:
         session = verdict.event.session_id

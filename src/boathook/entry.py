@@ -39,7 +39,7 @@ def how_to_run(path: str) -> Entry:
     runnable = os.access(path, os.X_OK)
     if runnable and head.startswith((b"#!", *BINARIES)):
         return Entry(path, (path,))
-    interpreter = {"run.sh": which("bash") or "/bin/sh", "run.py": sys.executable}.get(name, "/bin/sh")
+    interpreter = sys.executable if name == "run.py" else (which("bash") if name == "run.sh" else None) or "/bin/sh"
     odd = "has no interpreter line (#!)" if runnable else "is not executable (chmod +x)"
     by = interpreter.rpartition("/")[2]
     return Entry(path, (interpreter, path), f"scripts/{name} {odd}; it was run by {by}")

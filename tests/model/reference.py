@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 RANK = ("none", "allow", "ask", "block", "stop")
 WORDS = {"allow": "allow", "approve": "allow", "ask": "ask", "deny": "block", "block": "block"}
+REWRITES = {"pre-tool-call": "modified_input", "post-tool-call": "modified_output"}
 TEXTS = ("decision", "reason", "log", "additional_context", "system_message", "stop_reason")
 
 
@@ -42,11 +42,6 @@ class Hook:
     pattern: str = ""
     answer: Answer = Answer()
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """Tell hooks in force apart."""
-        return self.scope, self.name
-
 
 @dataclass(frozen=True)
 class Said:
@@ -62,14 +57,12 @@ def in_force(hooks: list[Hook]) -> list[Hook]:
     """Give the hooks that are not invalid and not shadowed, in the order of running (S8, S14)."""
     firsts: dict[tuple[str, str], Hook] = {}
     for hook in sorted((h for h in hooks if h.valid), key=lambda h: h.folder):
-        firsts.setdefault(hook.key, hook)
-    kept = []
-    for (scope, name), hook in firsts.items():
-        mine, theirs = firsts.get(("user", name)), firsts.get(("project", name))
-        if mine and theirs and (scope == "project") == mine.protected:
-            continue
-        kept.append(hook)
-    return sorted(kept, key=lambda h: (-h.priority, h.scope != "user", h.name))
+        firsts.setdefault((hook.scope, hook.name), hook)
+    for hook in list(firsts.values()):
+        mine = firsts.get(("user", hook.name))
+        if hook.scope == "project" and mine:
+            del firsts["project" if mine.protected else "user", hook.name]
+    return sorted(firsts.values(), key=lambda h: (-h.priority, h.scope != "user", h.name))
 
 
 def matches(hook: Hook, tool: str, tool_input: dict[str, Any]) -> bool:
@@ -101,8 +94,7 @@ def read(hook: Hook, kind: str) -> Said:
         return failed(hook, "unreadable")
     word = out.get("decision")
     decision, reason = WORDS[word.lower()] if word is not None else "none", out.get("reason") or ""
-    if decision == "block":
-        reason = reason or default
+    reason = reason or default if decision == "block" else reason
     if out.get("continue") is False:
         decision, reason = "stop", out.get("stop_reason") or out.get("reason") or ""
     return Said("ok", decision, reason if decision != "none" else "", effects_of(out, kind))
@@ -115,19 +107,15 @@ def failed(hook: Hook, status: str) -> Said:
 
 def well_formed(out: dict[str, Any]) -> bool:
     """Check the types of an answer (S19)."""
-    word, rewritten, goes_on = out.get("decision"), out.get("modified_input"), out.get("continue")
-    return (
-        all(out.get(key) is None or isinstance(out[key], str) for key in TEXTS)
-        and (word is None or word.lower() in WORDS)
-        and (rewritten is None or isinstance(rewritten, dict))
-        and (goes_on is None or isinstance(goes_on, bool))
-    )
+    types = {**dict.fromkeys(TEXTS, str), "modified_input": dict, "continue": bool}
+    if any(out.get(key) is not None and not isinstance(out[key], wanted) for key, wanted in types.items()):
+        return False
+    return out.get("decision") is None or out["decision"].lower() in WORDS
 
 
 def effects_of(out: dict[str, Any], kind: str) -> dict[str, Any]:
     """Give the effects that this kind of event allows."""
-    keys = ["additional_context", "system_message"]
-    keys += {"pre-tool-call": ["modified_input"], "post-tool-call": ["modified_output"]}.get(kind, [])
+    keys = ("additional_context", "system_message", REWRITES[kind])
     return {key: out[key] for key in keys if out.get(key) not in (None, "")}
 
 
@@ -136,79 +124,76 @@ class Course:
 
     def __init__(self, hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
         """Start with nothing said."""
-        self.kind, self.tool, self.original, self.input = kind, tool, tool_input, tool_input
+        self.kind, self.tool, self.input = kind, tool, tool_input
         self.order = in_force(hooks)
         self.sync = [hook for hook in self.order if not hook.background]
         self.said: list[tuple[Hook, Said]] = []
-        self.seen: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        self.changed_by: Hook | None = None
+        self.seen: dict[str, list[dict[str, Any]]] = {}
+        self.changes: list[Hook] = []
         self.skipped: list[str] = []
         self.unsettled = False
 
-    @property
     def decision(self) -> str:
         """Give the weightiest decision so far (S21)."""
         said = [one.decision for _, one in self.said] + (["block"] if self.unsettled else [])
         return max(said, key=RANK.index, default="none")
 
-    @property
     def ended(self) -> bool:
         """Say whether a block or a stop ended the event (S14)."""
-        return self.decision in ("block", "stop")
+        return self.decision() in ("block", "stop")
 
     def ask(self, hook: Hook) -> None:
         """Run one hook; a rewrite replaces the input, and its author has seen it."""
-        self.seen.setdefault(hook.key, []).append(self.input)
+        self.seen.setdefault(hook.name, []).append(self.input)
         said = read(hook, self.kind)
         self.said.append((hook, said))
         rewritten = said.effects.get("modified_input")
         if rewritten is not None and rewritten != self.input:
-            self.input, self.changed_by = rewritten, hook
-            self.seen[hook.key].append(rewritten)
+            self.input = rewritten
+            self.changes.append(hook)
+            self.seen[hook.name].append(rewritten)
 
     def looks(self, hooks: list[Hook]) -> None:
         """Ask those that match the input as it then stands and have not seen it so; after the end, name the rest."""
         for hook in hooks:
-            if matches(hook, self.tool, self.input) and self.input not in self.seen.get(hook.key, []):
-                if not self.ended:
+            if matches(hook, self.tool, self.input) and self.input not in self.seen.get(hook.name, []):
+                if not self.ended():
                     self.ask(hook)
-                elif hook.key not in self.seen:
+                elif hook.name not in self.seen:
                     self.skipped.append(hook.name)
 
     def go(self) -> None:
         """Take first looks, second looks, and last looks of those before the last change (S15)."""
         self.looks(self.sync)
-        if self.ended or self.changed_by is None:
-            return
-        before = self.input
-        self.looks(self.sync)
-        if self.ended or self.input == before:
-            return
-        before = self.input
-        self.looks(self.sync[: self.sync.index(self.changed_by)])
-        self.unsettled = not self.ended and self.input != before
+        first = len(self.changes)
+        if first and not self.ended():
+            self.looks(self.sync)
+        second = len(self.changes)
+        if second > first and not self.ended():
+            self.looks(self.sync[: self.sync.index(self.changes[-1])])
+            self.unsettled = not self.ended() and len(self.changes) > second
 
 
 def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> dict[str, Any]:
     """Give what the engine must come to."""
     course = Course(hooks, kind, tool, tool_input)
     course.go()
-    quiet = course.ended and kind.startswith("pre-")
-    late = [h.name for h in course.order if h.background and matches(h, tool, course.input)]
-    outputs = list(_effects(course, "modified_output"))
+    quiet = course.ended() and kind.startswith("pre-")
+    late = [h.name for h in course.order if h.background and matches(h, tool, course.input) and not quiet]
+    outputs = _effects(course, "modified_output")
     return {
-        "decision": course.decision,
-        "reasons": [(h.name, s.reason) for h, s in course.said if s.decision == course.decision and s.reason != ""],
+        "decision": course.decision(),
+        "reasons": [(h.name, s.reason) for h, s in course.said if s.decision == course.decision() and s.reason != ""],
         "modified_input": course.input if course.input != tool_input else None,
         "modified_output": outputs[-1] if outputs else None,
-        "additional_context": list(_effects(course, "additional_context")),
-        "system_message": list(_effects(course, "system_message")),
+        "additional_context": _effects(course, "additional_context"),
+        "system_message": _effects(course, "system_message"),
         "runs": [(h.name, h.scope, s.status, h.answer.exit, s.decision) for h, s in course.said],
-        "background": [] if quiet else late,
+        "background": late,
         "skipped": sorted([h.name for h in hooks if not h.valid] + course.skipped),
         "unsettled": course.unsettled,
     }
 
 
-def _effects(course: Course, key: str) -> Iterator[Any]:
-    return (said.effects[key] for _, said in course.said if key in said.effects)
+def _effects(course: Course, key: str) -> list[Any]:
+    return [said.effects[key] for _, said in course.said if key in said.effects]

@@ -25,7 +25,9 @@ NULLABLE_TEXT = st.sampled_from([None, "", "x", "y"])
 OBJECTS = st.fixed_dictionaries(
     {},
     optional={
-        "decision": st.sampled_from(["allow", "approve", "deny", "block", "ask", "DENY", "ALLOW", "maybe", "", 5, None]),
+        "decision": st.sampled_from(
+            ["allow", "approve", "deny", "block", "ask", "DENY", "ALLOW", "maybe", "", 5, None]
+        ),
         "reason": st.sampled_from([None, "", "because", "no", 7]),
         "additional_context": NULLABLE_TEXT,
         "system_message": NULLABLE_TEXT,
@@ -174,7 +176,9 @@ B_TO_C = to("c", name="q", pattern="^b$", priority=50)
 
 @given(CATALOGUES, st.sampled_from(KINDS), st.sampled_from(["Shell", "WriteFile"]), INPUTS)
 @example(numbered([A_TO_B, B_TO_C, to("d", name="r", pattern="^c$")]), KINDS[0], "Shell", {"command": "a"})
-@example(numbered([A_TO_B, to("a", name="q", pattern="^b$"), Hook("r", priority=1000)]), KINDS[0], "Shell", {"command": "a"})
+@example(
+    numbered([A_TO_B, to("a", name="q", pattern="^b$"), Hook("r", priority=1000)]), KINDS[0], "Shell", {"command": "a"}
+)
 @settings(max_examples=300, deadline=None)
 def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as root:

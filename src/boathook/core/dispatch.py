@@ -5,7 +5,7 @@ Everything that waits, starts or reads is done by whoever drives it; so the sync
 
 from __future__ import annotations
 
-from boathook.core.outcome import ABSENT, Decision, Outcome
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.run import Call, Run, Skip, Verdict
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ class _Course:
         self.select = select
         self.policy = policy
         self.plan = select(event)
-        self.outcome = Outcome()
+        self.outcome = NOTHING
         self.runs: tuple[Run, ...] = ()
         self.version = 0
         self.seen: dict[Place, int] = {}
@@ -43,7 +43,7 @@ class _Course:
         self.runs += runs
         for hook in stage.hooks:
             self.seen[hook.order] = self.version
-        said = Outcome()
+        said = NOTHING
         for run in runs:
             said |= self.policy.weigh(self.event, run.outcome)
         self.outcome |= said

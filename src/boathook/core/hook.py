@@ -83,7 +83,11 @@ class Hook(Value):
     @property
     def order(self) -> tuple[int, int, str, str]:
         """Give the sort key of running: priority, then scope, then name."""
-        return (-self.priority, SCOPES.index(self.scope), self.name, self.path)
+        found: tuple[int, int, str, str] | None = self.__dict__.get("_order")
+        if found is None:
+            found = (-self.priority, SCOPES.index(self.scope), self.name, self.path)
+            self.__dict__["_order"] = found
+        return found
 
     @property
     def mode(self) -> str:

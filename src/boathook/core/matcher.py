@@ -133,5 +133,7 @@ class Texts:
         return len(self.all[-1]) > TEXT_LIMIT
 
     def match(self, pattern: Pattern) -> bool:
-        """Say whether a pattern is found in any of the texts."""
+        """Say whether a pattern is found in any of the texts; the JSON text is made only if no leaf matches."""
+        if self._all is None and any(pattern.search(text) for text in leaves(self._input)):
+            return True
         return self.too_long or any(pattern.search(text) for text in self.all)

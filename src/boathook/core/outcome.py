@@ -63,6 +63,8 @@ class Outcome(Value):
 
     def __or__(self, other: Outcome) -> Outcome:
         """Fold two outcomes: the heavier decision, all that was said, the later effects."""
+        if self is NOTHING or other is NOTHING:
+            return other if self is NOTHING else self
         return Outcome(
             max(self.decision, other.decision),
             self.said + other.said,
@@ -96,3 +98,6 @@ class Outcome(Value):
                 room -= len(kept[-1])
         said = f"context of hooks was cut: {total:,} characters, the limit is {CONTEXT_LIMIT:,}"
         return self.replace(contexts=tuple(kept), messages=(*self.messages, said))
+
+
+NOTHING = Outcome()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import PRE_STOP, PRE_TOOL
-from boathook.core.outcome import Decision, Outcome
+from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.core.run import OK, Call, Exit, Run
 from boathook.core.value import Value
 
@@ -70,5 +70,5 @@ class Policy(Value):
 def failure(call: Call, status: str, why: str) -> Outcome:
     """Give the outcome of a failed call: nothing, or a block that names hook and fault."""
     if call.hook.on_failure != "block":
-        return Outcome()
+        return NOTHING
     return Outcome(Decision.BLOCK, ((Decision.BLOCK, f"hook '{call.hook.name}' {status}: {why}"),))

@@ -16,9 +16,6 @@ else:
         return lambda cls: cls
 
 
-_MISSING = object()
-
-
 @dataclass_transform(frozen_default=True)
 class Value:
     """Base of immutable records: positional or keyword fields, equality by value, `replace`."""
@@ -37,22 +34,27 @@ class Value:
 
         def __init__(self, *args, **kwargs):
             """Fill the fields from positions, names and defaults; refuse anything else."""
-            names = self.FIELDS
-            if len(args) > len(names):
-                raise TypeError(f"{type(self).__name__} takes {len(names)} fields, {len(args)} given")
-            values = self.__dict__
-            for name, value in zip(names, args, strict=False):
-                values[name] = value
-            defaults = self._defaults
-            for name in names[len(args) :]:
-                value = kwargs.pop(name, _MISSING)
-                if value is _MISSING:
-                    value = defaults.get(name, _MISSING)
-                    if value is _MISSING:
-                        raise TypeError(f"{type(self).__name__} needs the field '{name}'")
-                values[name] = value
+            names, values = self.FIELDS, self.__dict__
+            if len(args) != len(names):
+                values.update(self._defaults)
+            values.update(zip(names, args, strict=False))
             if kwargs:
-                raise TypeError(f"{type(self).__name__} has no field '{next(iter(kwargs))}'")
+                values.update(kwargs)
+                self._check(args, kwargs)
+            elif len(values) != len(names) or len(args) > len(names):
+                self._check(args, kwargs)
+
+        def _check(self, args, kwargs):
+            """Name what is wrong with the fields given, if anything."""
+            names, what = self.FIELDS, type(self).__name__
+            if len(args) > len(names):
+                raise TypeError(f"{what} takes {len(names)} fields, {len(args)} given")
+            if unknown := kwargs.keys() - set(names):
+                raise TypeError(f"{what} has no field '{min(unknown)}'")
+            if twice := kwargs.keys() & set(names[: len(args)]):
+                raise TypeError(f"{what} was given the field '{min(twice)}' twice")
+            if missing := [name for name in names if name not in self.__dict__]:
+                raise TypeError(f"{what} needs the field '{missing[0]}'")
 
         def __setattr__(self, name, value):
             """Refuse: values do not change."""
@@ -64,7 +66,9 @@ class Value:
 
     def replace(self, **changes: Any) -> Self:
         """Give a copy with some fields changed."""
-        return type(self)(**{**{n: self.__dict__[n] for n in self.FIELDS}, **changes})
+        values = {name: self.__dict__[name] for name in self.FIELDS}
+        values.update(changes)
+        return type(self)(*values.values()) if len(values) == len(self.FIELDS) else type(self)(**values)
 
     def __eq__(self, other: object) -> bool:
         """Compare by type and fields."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import COMMON_FIELDS, Event, EventKind, kind_of
 from boathook.core.jsontext import JsonFault, decode, dump_line, loads
-from boathook.core.outcome import ABSENT, Decision, Outcome
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
 from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.errors import DialectError, UnknownEvent
@@ -96,7 +96,7 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     try:
         text = decode(end.stdout).strip()
         if text[:1] not in ("{", "[", '"'):
-            return Outcome(contexts=(clean(text),)) if text else Outcome(), ()
+            return Outcome(contexts=(clean(text),)) if text else NOTHING, ()
         answer = loads(text)
         _check(answer)
     except JsonFault as fault:

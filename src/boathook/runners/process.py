@@ -15,7 +15,7 @@ from boathook.core.run import FAILED, REFUSED, TIMEOUT, Exit
 from boathook.core.value import Value
 from boathook.entry import first_bytes, interpreter_fault
 from boathook.runners.reaper import MARK, Reaper
-from boathook.runners.spawn import popen
+from boathook.runners.spawn import shared_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 STDOUT_LIMIT = 1 << 20
 STDERR_LIMIT = 1 << 16
+READ_SIZE = 1 << 16  # as much as a pipe holds
 TERM_GRACE = 0.15
 KILL_GRACE = 0.15
 WATCH_AFTER = 0.25
 MOST_AT_ONCE = 16
+QUICK_MS = 3
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
@@ -48,7 +50,7 @@ class Job(Value):
 class ProcessRunner:
     """Runs jobs, several at once. `exclusive` is for a process that is the engine's own."""
 
-    def __init__(self, spawn: Spawn = popen, *, exclusive: bool = False) -> None:
+    def __init__(self, spawn: Spawn = shared_process, *, exclusive: bool = False) -> None:
         """Take the way to start processes."""
         self._spawn = spawn
         self._reaper = Reaper(exclusive=exclusive)
@@ -67,7 +69,8 @@ class ProcessRunner:
         try:
             return batch.run()
         finally:
-            batch.abandon()
+            if batch.active:
+                batch.abandon()
             self._reaper.leave()
 
     def start(self, job: Job) -> _Child | Exit:
@@ -149,7 +152,7 @@ class _Child:
         kept = self.read[handle]
         limit = STDOUT_LIMIT if handle == self.out else STDERR_LIMIT
         try:
-            data = os.read(handle, 65536)
+            data = os.read(handle, READ_SIZE)
         except BlockingIOError:
             return True
         room = limit - len(kept)
@@ -161,18 +164,19 @@ class _Child:
     def drain(self) -> None:
         """Read what is left in the pipes without waiting; a pipe that never dries is left alone."""
         for handle in self.open:
-            for _ in range(64):
+            for _ in range(STDOUT_LIMIT // READ_SIZE):
                 before = len(self.read[handle])
-                if not self.take(handle) or len(self.read[handle]) == before:
+                if not self.take(handle) or len(self.read[handle]) - before < READ_SIZE:
                     break
 
     def kill(self, signal: int) -> None:
-        """Signal the whole group; a stopped one is woken so that it can die."""
-        for one in (signal, SIGCONT):
-            try:
-                os.killpg(self.pid, one)
-            except OSError:
-                return
+        """Signal the whole group; a stopped one is woken so that it can hear it."""
+        try:
+            os.killpg(self.pid, signal)
+            if signal != SIGKILL:
+                os.killpg(self.pid, SIGCONT)
+        except OSError:
+            return
 
     def escalate(self, now: float) -> bool:
         """Go one step further against a hook past its deadline; say whether there is a next step."""
@@ -257,12 +261,17 @@ class _Batch:
         self.active: dict[int, _Child] = {}
         self.owner: dict[int, tuple[int, _Child]] = {}
         self.poll = select.poll()
+        self.listening = False
         self.cancel = cancel
         if cancel is not None:
             self.poll.register(cancel, select.POLLIN)
 
     def run(self) -> list[Exit]:
         self._fill()
+        if len(self.active) == 1:
+            self._hope()
+        for place, child in self.active.items():
+            self._listen(place, child)
         while self.active:
             for handle, _ in self.poll.poll(self._patience()):
                 self._heard(handle)
@@ -279,10 +288,26 @@ class _Batch:
                 self.done(place, child)
                 continue
             self.active[place] = child
-            for handle in (child.out, child.err, child.pidfd):
-                if handle >= 0:
-                    self.owner[handle] = (place, child)
-                    self.poll.register(handle, select.POLLIN)
+            if self.listening:
+                self._listen(place, child)
+
+    def _listen(self, place: int, child: _Child) -> None:
+        self.listening = True
+        for handle in (child.out, child.err, child.pidfd):
+            if handle >= 0:
+                self.owner[handle] = (place, child)
+                self.poll.register(handle, select.POLLIN)
+
+    def _hope(self) -> None:
+        """Wait a moment for the end alone: most hooks are that quick, and their pipes hold all they print till then."""
+        ((place, child),) = self.active.items()
+        if child.pidfd < 0 or self.cancel is not None:
+            return
+        self.poll.register(child.pidfd, select.POLLIN)
+        ended = self.poll.poll(QUICK_MS)
+        self.poll.unregister(child.pidfd)
+        if ended:
+            self._finish(place, child)
 
     def _patience(self) -> float:
         """Give the milliseconds until something must be done."""
@@ -308,6 +333,7 @@ class _Batch:
             self._finish(place, child)
         elif not child.take(handle):
             self.poll.unregister(handle)
+            self.owner.pop(handle)
             child.open.discard(handle)
 
     def _clock(self) -> None:
@@ -325,10 +351,8 @@ class _Batch:
     def _finish(self, place: int, child: _Child) -> None:
         del self.active[place]
         for handle in (child.pidfd, *child.open):
-            if handle >= 0:
+            if self.owner.pop(handle, None):
                 self.poll.unregister(handle)
-        for handle in (child.out, child.err, child.pidfd):
-            self.owner.pop(handle, None)
         child.kill(SIGKILL)  # before the leader is waited for: until then nobody else can have its number
         self.ends[place] = child.end()
         self.runner.finished(child, self.active)

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
+    from typing import Any
 
 MARK = "BOATHOOK_RUN"
 SIGKILL = 9
@@ -111,16 +112,29 @@ def _be_reaper_lean() -> bool:
 
 def _be_reaper(*, on: bool) -> bool:
     """Take or give back the role; say whether this process had it before."""
-    try:
-        import ctypes
-
-        prctl = ctypes.CDLL(None).prctl
-        before = ctypes.c_int()
-        prctl(GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
-        prctl(SET_SUBREAPER, int(on), 0, 0, 0)
-        return bool(before.value)
-    except Exception:  # noqa: BLE001  (not Linux)
+    prctl, before = _prctl()
+    if prctl is None:
         return True
+    import ctypes
+
+    prctl(GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(SET_SUBREAPER, int(on), 0, 0, 0)
+    return bool(before.value)
+
+
+_found: list[Any] = []
+
+
+def _prctl() -> list[Any]:
+    """Give the C function and a place for its answer, looked up once; no function where there is none."""
+    if not _found:
+        try:
+            import ctypes
+
+            _found[:] = [ctypes.CDLL(None).prctl, ctypes.c_int()]
+        except (ImportError, OSError, AttributeError):  # not Linux
+            _found[:] = [None, None]
+    return _found
 
 
 def _kill_tree(pid: int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from boathook.compiled import stamp
 from boathook.core.event import PRE_SESSION
-from boathook.core.hook import ARMED
-from boathook.entry import find_entry, how_to_run, which
+from boathook.core.hook import ARMED, Needs
+from boathook.entry import Entry, find_entry, how_to_run, which
 from boathook.runners.process import Job, ProcessRunner
 
 TYPE_CHECKING = False
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 DEPTH = b"BOATHOOK_DEPTH"
 MOST_DEEP = 3
 VALUE_LIMIT = 4096
+KEPT = 256
+NOTHING = Needs()
 SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
@@ -54,6 +57,8 @@ class ScriptRunner:
         self._project = project
         self._sessions = sessions
         self._environ = environ
+        self._kept: dict[tuple[str, ...], dict[bytes, bytes]] = {}
+        self._entries: dict[str, tuple[object, Entry]] = {}
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Run calls together and give their ends in order."""
@@ -62,23 +67,31 @@ class ScriptRunner:
     def job(self, call: Call) -> Job:
         """Work out everything about a process before it starts."""
         hook, event = call.hook, call.event
-        base = dict(os.environb if self._environ is None else self._environ)
+        env = current_environment() if self._environ is None else dict(self._environ)
         if self._sessions is not None:
-            base.update(self._sessions.exports(event.session_id))
-        env = {**base, **self._variables(hook, event, base)}
+            env.update(self._sessions.exports(event.session_id))
+        refused = unmet(hook, env)
+        env[DEPTH] = b"%d" % (depth(env) + 1)
+        env.update(self._variables(hook, event))
         cwd, warning = self._directory(event)
         argv: tuple[str, ...] = ("",)
         odd = ""
         path = find_entry(hook.handler.folder)
-        refused = unmet(hook, base)
         if path is not None:
-            entry = how_to_run(path)
+            entry = self._entry(path)
             argv, odd = entry.argv, entry.warning
         elif not refused:
             refused = "no entry point"
         data = self._write_event(event, hook.trigger)
-        warnings = tuple(text for text in (warning, odd) if text)
-        return Job(argv, data, cwd, env, hook.timeout, refused, warnings)
+        return Job(argv, data, cwd, env, hook.timeout, refused, tuple(text for text in (warning, odd) if text))
+
+    def _entry(self, path: str) -> Entry:
+        """Work out how a script is run; once, until it changes."""
+        found = stamp(path)
+        kept = self._entries.get(path)
+        if kept is None or kept[0] != found:
+            kept = self._entries[path] = (found, how_to_run(path))
+        return kept[1]
 
     def _directory(self, event: Event) -> tuple[str, str]:
         if event.work_dir and os.path.isdir(event.work_dir.replace("\0", "")):
@@ -86,25 +99,36 @@ class ScriptRunner:
         instead = self._project if os.path.isdir(self._project) else "/"
         return instead, f"the work dir {event.work_dir!r} does not exist; it was run in {instead}"
 
-    def _variables(self, hook: Hook, event: Event, base: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        project = self._project or event.work_dir
-        own = {
-            "HOOK_NAME": hook.name,
-            "HOOK_EVENT": hook.trigger,
-            "HOOK_DIR": hook.handler.folder,
-            "SESSION_ID": event.session_id,
-            "WORK_DIR": event.work_dir,
-            "PROJECT_DIR": project,
-        }
-        named = {f"{prefix}_{key}": value for prefix in ("AGENT", "KIMI") for key, value in own.items()}
-        named |= {"CLAUDE_PROJECT_DIR": project, "MONOCO_PROJECT_ROOT": project}
-        if event.kind is PRE_SESSION and self._sessions is not None:
-            path = self._sessions.env_file(event.session_id)
-            if path is not None:
-                named["CLAUDE_ENV_FILE"] = path
-        found = {key.encode(): to_bytes(value) for key, value in named.items()}
-        found[DEPTH] = str(depth(base) + 1).encode()
-        return found
+    def _variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
+        """Give the variables of a hook; those that do not change from call to call are kept."""
+        key = (hook.name, hook.trigger, hook.handler.folder, event.session_id, event.work_dir)
+        found = self._kept.get(key)
+        if found is None:
+            found = named_variables(hook, event, self._project or event.work_dir)
+            self._kept = {**self._kept, key: found} if len(self._kept) < KEPT else {key: found}
+        path = self._sessions.env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
+        return found if path is None else {**found, b"CLAUDE_ENV_FILE": to_bytes(path)}
+
+
+def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:
+    """Give the variables that every hook finds, under the names of the standard and of its relatives."""
+    own = {
+        "HOOK_NAME": hook.name,
+        "HOOK_EVENT": hook.trigger,
+        "HOOK_DIR": hook.handler.folder,
+        "SESSION_ID": event.session_id,
+        "WORK_DIR": event.work_dir,
+        "PROJECT_DIR": project,
+    }
+    named = {f"{prefix}_{key}": value for prefix in ("AGENT", "KIMI") for key, value in own.items()}
+    named |= {"CLAUDE_PROJECT_DIR": project, "MONOCO_PROJECT_ROOT": project}
+    return {key.encode(): to_bytes(value) for key, value in named.items()}
+
+
+def current_environment() -> dict[bytes, bytes]:
+    """Give a copy of this process's environment as it is now."""
+    kept = getattr(os.environb, "_data", None)  # the dictionary inside: copying it is ten times quicker than the view
+    return dict(kept) if isinstance(kept, dict) else dict(os.environb)
 
 
 def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
@@ -113,6 +137,8 @@ def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
         return hook.why
     if depth(env) >= MOST_DEEP:
         return f"hooks are nested {MOST_DEEP} deep: a hook has started an agent or engine that fires hooks again"
+    if hook.needs == NOTHING:
+        return ""
     path = env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape")
     lacking = [name for name in hook.needs.bins if which(name, path) is None]
     if lacking:

@@ -1,7 +1,7 @@
 """Starting a process in a session of its own: two ways, one meaning.
 
-`popen` is for any program that embeds the engine. `posix` costs less to import and changes the directory of the calling process, so
-it is only for a process that is the engine's own.
+posix_spawn costs least but cannot change the directory. A process that is the engine's own changes its own directory first; one
+that embeds the engine uses it where the hook's directory is the present one, and the standard library's way elsewhere.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
     Spawn = Callable[[Sequence[str], Mapping[bytes, bytes], str, int, int, int], int]
 
+HAS_SETSID = os.uname().sysname == "Linux" and hasattr(os, "posix_spawn")
 RESET_SIGNALS = (13, 25)  # SIGPIPE and SIGXFSZ, which Python ignores and its children would inherit ignored
 
 
-def popen(argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int) -> int:
-    """Start a process through the standard library; give its pid. The caller waits for it."""
+def shared_process(
+    argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
+) -> int:
+    """Start a process from a program that embeds the engine; give its pid. The caller waits for it."""
+    if HAS_SETSID and _is_here(cwd):
+        return posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
     import subprocess
 
     child = subprocess.Popen(argv, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
@@ -26,19 +31,56 @@ def popen(argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int,
     return child.pid
 
 
-def posix(argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int) -> int:
-    """Start a process with posix_spawn from this directory on; give its pid."""
-    os.chdir(cwd)
-    moves = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate((stdin, stdout, stderr))]
+def posix(
+    argv: Sequence[str],
+    env: Mapping[bytes, bytes],
+    cwd: str,
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    close: Sequence[int] = (),
+) -> int:
+    """Start a process with posix_spawn, from this directory on if one is given; give its pid."""
+    if cwd:
+        os.chdir(cwd)
+    moves: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1)]
+    moves.append((os.POSIX_SPAWN_DUP2, stderr, 2))
+    moves += [(os.POSIX_SPAWN_CLOSE, handle) for handle in close]
     return os.posix_spawn(argv[0], list(argv), env, file_actions=moves, setsid=True, setsigdef=RESET_SIGNALS)
+
+
+def _is_here(cwd: str) -> bool:
+    try:
+        return os.getcwd() == cwd
+    except OSError:
+        return False
+
+
+def _inheritable() -> list[int]:
+    """Name the descriptors that a new process would inherit besides the first three."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+        except OSError:
+            continue
+    return found
 
 
 def own_process() -> Spawn:
     """Prepare a process that is the engine's own, and give its cheapest way to start others."""
-    if not hasattr(os, "posix_spawn") or os.uname().sysname != "Linux":
-        return popen
+    if not HAS_SETSID:
+        return shared_process
+    _open_standard_streams()
     _close_on_exec()
     return posix
+
+
+def _open_standard_streams() -> None:
+    """Make sure that 0, 1 and 2 are taken, so that no pipe of ours gets one of these numbers."""
+    while os.open(os.devnull, os.O_RDWR) < 3:
+        continue
 
 
 def _close_on_exec() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import functools
 import io
 import json
 import os
@@ -29,6 +30,8 @@ SECONDS = 60.0
 BACKGROUND_SECONDS = 15.0
 OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_")
 CONDITIONS = frozenset({"contains", "lacks"})
+SETTLED_SECONDS = 2.2
+UNRELATED = ("post-step", "notification")
 
 Fields = Mapping[str, Any]
 
@@ -319,6 +322,13 @@ class Terminal:
         debug = ["--debug"] if run.get("debug") else []
         return self.call("run", *arguments, *debug, *flags, stdin=stdin)
 
+    def warm_up(self) -> None:
+        """Let the files grow old and send an event of another kind, so that what an implementation keeps is kept."""
+        time.sleep(SETTLED_SECONDS)
+        text = json.dumps(self.inside.vector.data)
+        kind = next(kind for kind in UNRELATED if kind not in text)
+        self.call("run", stdin=json.dumps({"event_type": kind, "work_dir": str(self.inside.cwd)}))
+
 
 def _command_verdict(terminal: Terminal, want: Any) -> list[str]:
     return compare_keys("verdict", want, terminal.dispatch("--json").json())
@@ -389,14 +399,20 @@ COMMANDS: dict[str, Callable[[Terminal, Any], list[str]]] = {
 }
 
 
-def check_command(vector: Vector, command: Sequence[str] = OWN_COMMAND) -> list[str]:
-    """Run a vector through a command line, every expectation in a fresh box; give what did not come out."""
+def check_command(vector: Vector, command: Sequence[str] = OWN_COMMAND, *, warm: bool = False) -> list[str]:
+    """Run a vector through a command line, every expectation in a fresh box; give what did not come out.
+
+    With `warm` the command has met the same files before, some seconds after they were written.
+    """
     faults: list[str] = []
     files = "files" in vector.expect
     for part, checked in COMMANDS.items():
         if part in vector.expect:
             with box(vector) as inside:
-                faults += checked(Terminal(command, inside), inside.fill(vector.expect[part]))
+                terminal = Terminal(command, inside)
+                if warm:
+                    terminal.warm_up()
+                faults += checked(terminal, inside.fill(vector.expect[part]))
                 if files:
                     faults += await_files(inside, vector)
                     files = False
@@ -422,7 +438,7 @@ def surroundings(inside: Box) -> Iterator[None]:
 
 @dataclass
 class Library:
-    """This engine in a box; an event is dispatched once, and both verdict and answer are looked at."""
+    """The engine in a box; an event is dispatched once, and both verdict and answer are looked at."""
 
     inside: Box
     debug_lines: list[str] = field(default_factory=list)
@@ -526,7 +542,7 @@ def guarded(check: Callable[[], list[str]]) -> list[str]:
     """Turn an exception of an implementation into a mismatch."""
     try:
         return check()
-    except Exception as fault:
+    except Exception as fault:  # noqa: BLE001  (whatever it is, it is not what the vector says)
         return [f"raised {type(fault).__name__}: {fault}"]
 
 
@@ -539,10 +555,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     command = shlex.split(options.command) if options.command else OWN_COMMAND
     with ThreadPoolExecutor(options.jobs) as pool:
-        by_command = list(pool.map(lambda one: guarded(lambda: check_command(one, command)), vectors))
+        check = functools.partial(check_command, command=command, warm=options.warm)
+        by_command = list(pool.map(lambda one: guarded(functools.partial(check, one)), vectors))
     own = not options.command
-    in_process = [guarded(lambda one=one: check_in_process(one)) if own else [] for one in vectors]  # type: ignore[misc]
-    print(report(vectors, in_process, by_command, own=own))
+    in_process = [guarded(functools.partial(check_in_process, one)) if own else [] for one in vectors]
+    print(report(vectors, in_process, by_command, own=own), end="")
     return int(any(in_process) or any(by_command))
 
 
@@ -551,6 +568,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("filter", nargs="?", default="", help="only vectors whose id, clause or title contains this")
     parser.add_argument("--command", help="the command line of another implementation (default: this one)")
     parser.add_argument("--vectors", type=Path, default=VECTORS, help="the folder of vectors")
+    parser.add_argument("--warm", action="store_true", help="let the command meet each vector's files beforehand")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many commands at a time")
     return parser.parse_args(arguments)
 
@@ -568,7 +586,7 @@ def report(
         for way, faults in (("in process", inner), ("command line", outer)):
             for fault in faults:
                 print(f"{vector.id} ({way}): {fault}", file=out)
-    print(f"\n{'clause':8}{'vectors':>9}{'in process':>12}{'command line':>14}", file=out)
+    print(f"{'clause':8}{'vectors':>9}{'in process':>12}{'command line':>14}", file=out)
     total = Tally(*(sum(map(pick, tallies.values())) for pick in (_count, _inner, _outer)))
     for clause, tally in [*sorted(tallies.items(), key=_by_number), ("all", total)]:
         inner_text = str(tally.in_process) if own else "-"

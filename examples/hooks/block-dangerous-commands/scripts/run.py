@@ -20,12 +20,23 @@ sys.dont_write_bytecode = True  # leave the hook's folder as it was copied
 
 from places import is_device, places, protected, whole  # noqa: E402
 from shellwords import ASSIGNMENT, Command, ShellError, parse  # noqa: E402
-from values import HOME, UNKNOWN, Scene, assign, change_folder, expand, printed, program_of, remember_loop, written  # noqa: E402
+from values import (  # noqa: E402
+    HOME,
+    MAX_LENGTH,
+    UNKNOWN,
+    Scene,
+    assign,
+    change_folder,
+    expand,
+    printed,
+    program_of,
+    remember_loop,
+    written,
+)
 
 SUSPECT = re.compile(
     r"\b(rm|dd|mv|find|shred|wipefs|blkdiscard|chmod|chown|truncate|rsync)\b|mkfs|mke2fs|newfs|/dev/|\(\s*\)\s*\{|rmtree"
 )
-MAX_LENGTH = 400_000
 MAX_DEPTH = 12
 
 # Commands that start another one: their options that take a value, and how many words stand before the command.
@@ -337,7 +348,7 @@ def is_recursive(arguments: list[str]) -> bool:
 
 
 def removes(call: Call) -> Findings:
-    if "--no-preserve-root" in arguments:
+    if "--no-preserve-root" in call.arguments:
         yield Finding("block", "--no-preserve-root has no other use than to delete the root of the file system")
     if is_recursive(call.arguments):
         yield from on_protected(f"{written(call.program)} would delete", operands(call.arguments), call.scene)
@@ -345,7 +356,7 @@ def removes(call: Call) -> Findings:
 
 def finds(call: Call) -> Findings:
     starts = find_starts(call.arguments)
-    if "-delete" in arguments:
+    if "-delete" in call.arguments:
         yield from on_protected("find would delete what it finds in", starts, call.scene)
     for at, word in enumerate(call.arguments):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -399,7 +410,7 @@ def wipes(call: Call) -> Findings:
 
 def erases_with(*words: str) -> Rule:
     def rule(call: Call) -> Findings:
-        for word in arguments:
+        for word in call.arguments:
             if any(word.lower().startswith(name.lower()) for name in words):
                 yield Finding("block", f"{call.program} {word} would erase a disk")
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import islice, product
+from itertools import product
+from math import prod
 
-from shellwords import ASSIGNMENT, Command, Part, Word, parse
+from shellwords import ASSIGNMENT, Command, Part, ShellError, Word, parse
 
 HOME, UNKNOWN, SURELY = "\x01", "\x00", "\x02"  # in a value: the home folder, anything, anything but nothing
 WRITTEN = {HOME: "$HOME", UNKNOWN: "$UNKNOWN", SURELY: "${UNKNOWN:?}"}
 BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-MAX_VALUES = 256
-MAX_VALUE = 4096
+MAX_VALUES = 10_000
+MAX_LENGTH = 400_000
 
 
 class Scene:
@@ -47,14 +48,16 @@ class Scene:
 def expand(word: Word, scene: Scene) -> list[str]:
     """Every value the word may have, as far as the script itself tells."""
     choices = [part_values(part, scene) for part in word.parts]
-    values = ["".join(value)[:MAX_VALUE] for value in islice(product(*choices), MAX_VALUES)]
+    at_most(MAX_VALUES, prod(len(values) for values in choices))
+    at_most(MAX_LENGTH, sum(max((len(value) for value in values), default=0) for values in choices))
+    values = ["".join(value) for value in product(*choices)]
     if word.raw.startswith("~"):
         values = [re.sub(r"^~[^/]*", HOME, value) for value in values]
     if any(not part.quoted and part.kind == "text" and "{" in part.value for part in word.parts):
         values = [piece for value in values for piece in braces(value)]
     if any(not part.quoted and part.kind != "text" for part in word.parts):
         values = [piece for value in values for piece in value.split()]
-    return values[:MAX_VALUES]
+    return values
 
 
 def part_values(part: Part, scene: Scene) -> list[str]:
@@ -102,16 +105,21 @@ def printed(arguments: list[str]) -> list[str]:
 
 
 def braces(value: str) -> list[str]:
-    """`a{b,c}` as `ab` and `ac`; no more than MAX_VALUES of them."""
-    values = [value]
-    while len(values) < MAX_VALUES:
-        matches = [(text, match) for text in values if (match := BRACES.search(text))]
-        if not matches:
-            break
-        text, match = matches[0]
-        at = values.index(text)
-        values[at : at + 1] = [text[: match.start()] + choice + text[match.end() :] for choice in match[1].split(",")]
-    return values
+    """`a{b,c}` as `ab` and `ac`."""
+    done, rest = [], [value]
+    while rest:
+        text = rest.pop()
+        if match := BRACES.search(text):
+            rest.extend(text[: match.start()] + choice + text[match.end() :] for choice in match[1].split(","))
+        else:
+            done.append(text)
+        at_most(MAX_VALUES, len(done) + len(rest))
+    return done[::-1]
+
+
+def at_most(limit: int, size: int) -> None:
+    if size > limit:
+        raise ShellError("it stands for too much text")
 
 
 def written(value: str) -> str:

@@ -7,8 +7,8 @@ marks=$project/.agents/log/memo-reminder
 session=$(printf '%s' "${AGENT_SESSION_ID:-none}" | tr -c 'A-Za-z0-9_-' '_' | cut -c 1-100)
 
 [ -e "$marks/$session" ] && exit 0
-mkdir -p "$marks" || exit 1
-touch "$marks/$session" || exit 1
+mkdir -p "$marks" || exit
+touch "$marks/$session" || exit
 
 count=0
 [ -f "$memo" ] && count=$(grep -c '^## ' "$memo")

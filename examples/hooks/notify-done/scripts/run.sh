@@ -15,5 +15,5 @@ else
     bell=$(printf '\a')
 fi
 
-mkdir -p "$project/.agents/log" || exit 1
-printf '%s %s session=%s by=%s%s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$text" "${AGENT_SESSION_ID:-none}" "$how" "$bell" >>"$log" || exit 1
+mkdir -p "$project/.agents/log" || exit
+printf '%s %s session=%s by=%s%s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$text" "${AGENT_SESSION_ID:-none}" "$how" "$bell" >>"$log"

@@ -44,13 +44,13 @@ def move(words: list[str]) -> str | None:
         return None
     force = "f" in letters or "--force" in options
     test = '[ -e "$it" ] || [ -L "$it" ] || continue; ' if force else ""
-    one = f'to=$(mktemp -d "{TRASH}") && mv -- "$it" "$to/" || exit 1'
+    one = f'to=$(mktemp -d "{TRASH}") && mv -- "$it" "$to/" || exit'
     return f"(for it in {' '.join(paths)}; do {test}{one}; done)"
 
 
 def rewrite(line: str) -> str:
-    if "<<" in line:
-        return line  # a here-document is text; better leave it than spoil it
+    if "<<" in line or TOKEN.sub("", line).strip():
+        return line  # a here-document or an open quote: better leave it than spoil it
     for words in reversed(simple_commands(line)):
         moved = move([word[0] for word in words]) if RM.fullmatch(words[0][0]) else None
         if moved:

@@ -1,0 +1,23 @@
+"""Fixtures of the fault tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import WAYS, Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """Give an empty project; whatever carries its mark is ended with the test."""
+    made = Project(tmp_path)
+    yield made
+    made.end_all()
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    """Give each way to fire an event."""
+    return request.param

@@ -1,0 +1,303 @@
+"""Laying out projects with hooks, firing events at them in two ways under a hard watchdog, and looking what is left.
+
+In process means: in a child interpreter (`probe.py`) that loads the engine and dispatches; it is killed by its pid when it does not
+come back, so a hang fails one test and not the suite. The time that counts is taken inside it, around the dispatch, so the start
+of an interpreter is in no measurement. By command means `boathook run`.
+
+Leftovers are found by a mark, unique to each project, in the environment or the command line of every process there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+HERE = Path(__file__).resolve().parent
+GRACE = 0.5
+HARD_LIMIT = 30.0
+GROWTH_LIMIT = 32 << 20
+COMMAND_MEMORY_LIMIT = 64 << 20
+MARK = "FAULT_MARK"
+WAYS = ("in process", "by command")
+TOOL_CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}}
+ORDINARY = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "TMPDIR")
+
+
+class Hung(AssertionError):
+    """Something did not come back within the hard limit and was killed."""
+
+
+@dataclass
+class Result:
+    """What one event came to, and what its dispatch cost and left behind."""
+
+    verdict: dict[str, Any]
+    seconds: float = 0.0
+    growth: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def decision(self) -> str:
+        return self.verdict["decision"]
+
+    @property
+    def reasons(self) -> list[str]:
+        return self.verdict["reasons"]
+
+    @property
+    def runs(self) -> list[tuple[str, str, int | None, str]]:
+        """Give hook, status, exit code and decision of every run."""
+        return [(r["hook"], r["status"], r["exit_code"], r["decision"]) for r in self.verdict["runs"]]
+
+    @property
+    def why(self) -> list[str | None]:
+        """Give the reason of every run."""
+        return [run["reason"] for run in self.verdict["runs"]]
+
+    @property
+    def run_notes(self) -> list[str]:
+        return [note for run in self.verdict["runs"] for note in run["notes"]]
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        return {skip["hook"]: skip["why"] for skip in self.verdict["skipped"]}
+
+
+@dataclass
+class Ended:
+    """A process that ended."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    memory: int = 0
+
+
+class Project:
+    """A project with hooks in a scratch world of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mark = f"fault-{uuid.uuid4().hex}"
+        self.root = folder / "project"
+        self.hooks = self.root / ".agents" / "hooks"
+        self.home = folder / "home"
+        self.config = self.home / "config" / "agents"
+        self.state = self.home / "state" / "boathook"
+        self.log = self.state / "background.log"
+        self.scratch = folder / "scratch"
+        for made in (self.hooks, self.config / "hooks", self.scratch):
+            made.mkdir(parents=True)
+
+    @property
+    def env(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ORDINARY if name in os.environ}
+        xdg = {f"XDG_{name.upper()}_HOME": str(self.home / name) for name in ("config", "state", "cache")}
+        scratch = {"SCRATCH": str(self.scratch), "PYTHON": sys.executable}
+        return {**kept, **xdg, **scratch, "HOME": str(self.home), MARK: self.mark}
+
+    def hook(
+        self,
+        name: str,
+        script: str | bytes | None = "",
+        *,
+        entry: str = "run.sh",
+        mode: int = 0o755,
+        user: bool = False,
+        manifest: str | bytes | None = None,
+        **fields: object,
+    ) -> Path:
+        """Lay out one hook; a script without interpreter line gets /bin/sh, `None` makes no script; fields go to the manifest."""
+        folder = (self.config / "hooks" if user else self.hooks) / name
+        folder.mkdir(parents=True)
+        (folder / "HOOK.md").write_bytes(_bytes(manifest if manifest is not None else manifest_text(name, **fields)))
+        if script is not None:
+            (folder / "scripts").mkdir()
+            place = folder / "scripts" / entry
+            place.write_bytes(with_interpreter(script))
+            place.chmod(mode)
+        return folder
+
+    def raw_script(self, name: str, data: bytes, *, entry: str = "run.sh", mode: int = 0o755) -> Path:
+        """Give a hook the exact bytes of a script."""
+        place = self.hooks / name / "scripts" / entry
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(data)
+        place.chmod(mode)
+        return place
+
+    def fire(self, way: str = WAYS[0], event: dict[str, Any] | None = None, **options: Any) -> Result:
+        """Send an event one way and give what it came to."""
+        return self.in_process(event, **options) if way == WAYS[0] else self.by_command(event, **options)
+
+    def in_process(self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT) -> Result:
+        """Dispatch in a child interpreter; `host` is code that makes it a host of some kind first."""
+        found = self.probe(f"{host}\nreport(measure(load(), EVENT))", event, limit=limit)
+        return Result(found["verdict"], found["seconds"], found["growth"], found)
+
+    def probe(self, code: str, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> dict[str, Any]:
+        """Run code in a child interpreter that knows the event and the names of `probe.py`; give what it reports."""
+        ended = watched(*self.probe_command(code), cwd=self.root, data=self.line(event), limit=limit)
+        assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
+        return json.loads(ended.stdout)
+
+    def probe_command(self, code: str) -> tuple[list[str], dict[str, str]]:
+        """Give the command and the environment of a child interpreter."""
+        env = {**self.env, "PYTHONPATH": str(HERE), "PROBE_PROJECT": str(self.root)}
+        return [sys.executable, "-c", f"from probe import *\n{code}\n"], env
+
+    def by_command(self, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> Result:
+        """Send an event through `boathook run --json`."""
+        ended = self.command(event, "--json", limit=limit)
+        assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
+        return Result(json.loads(ended.stdout), growth=ended.memory)
+
+    def plain(self, event: dict[str, Any] | None = None) -> Ended:
+        """Send an event through `boathook run` as a host does."""
+        return self.command(event)
+
+    def command(self, event: dict[str, Any] | None, *args: str, limit: float = HARD_LIMIT, **more: Any) -> Ended:
+        """Run `boathook run` on an event."""
+        return watched(self.argv(*args), self.env, cwd=self.root, data=self.line(event), limit=limit, **more)
+
+    def argv(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", "boathook", "run", "--project", str(self.root), *args]
+
+    def event(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {**TOOL_CALL, "session_id": "s", "work_dir": str(self.root), **(event or {})}
+
+    def line(self, event: dict[str, Any] | None = None) -> bytes:
+        return json.dumps(self.event(event)).encode()
+
+    def survivors(self) -> list[str]:
+        """Give every process that carries the mark of this project, zombies aside."""
+        return processes_with(self.mark.encode())
+
+    def gone(self, seconds: float = 5.0) -> list[str]:
+        """Wait until no process of this project is left; give those that are."""
+        wait_until(lambda: not self.survivors(), seconds)
+        return self.survivors()
+
+    def end_all(self) -> None:
+        """Kill what a failed test left."""
+        for told in self.survivors():
+            try:
+                os.kill(int(told.split()[0]), signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def with_interpreter(script: str | bytes) -> bytes:
+    data = _bytes(script)
+    return data if data.startswith(b"#!") else b"#!/bin/sh\n" + data
+
+
+def python(code: str) -> str:
+    """Give a script in Python."""
+    return f"#!{sys.executable} -IS\n{code}\n"
+
+
+def manifest_text(name: str, **fields: object) -> str:
+    """Write a manifest; fields that are None are left out, texts stand as they are given."""
+    known: dict[str, object] = {"name": name, "description": "A hook of a test.", "trigger": "pre-tool-call", **fields}
+    if "background" in known:
+        known["async"] = known.pop("background")
+    words = {True: "true", False: "false"}
+    lines = [f"{k}: {words[v] if isinstance(v, bool) else v}" for k, v in known.items() if v is not None]
+    return "\n".join(["---", *lines, "---", "", f"# {name}", ""])
+
+
+def assert_clean(project: Project, result: Result, timeout: float) -> None:
+    """Hold a finished dispatch against every promise: back in time, nothing left, nothing leaked, memory within bounds."""
+    assert project.survivors() == []
+    if "fds" not in result.notes:
+        assert result.growth < COMMAND_MEMORY_LIMIT
+        return
+    assert result.seconds <= timeout + GRACE
+    assert result.notes["fds"][0] == result.notes["fds"][1]
+    assert result.notes["children"] == []
+    assert result.growth < GROWTH_LIMIT
+
+
+def watched(
+    argv: list[str],
+    env: dict[str, str],
+    *,
+    cwd: Path,
+    data: bytes = b"",
+    limit: float = HARD_LIMIT,
+    **more: Any,
+) -> Ended:
+    """Run a command; kill it by its pid if it does not end. It writes to files, so nobody can hold us up with a pipe."""
+    with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
+        stdin.write(data)
+        stdin.seek(0)
+        process = subprocess.Popen(
+            argv, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, **more
+        )
+        try:
+            memory = _watch(process, time.monotonic() + limit)
+        finally:
+            process.kill()
+            process.wait()
+        return Ended(process.returncode, _all(stdout), _all(stderr), memory)
+
+
+def _watch(process: subprocess.Popen[bytes], end: float) -> int:
+    """Wait for a process and give the most memory it was seen to use; raise Hung at the end of all patience."""
+    peak = 0
+    while process.poll() is None:
+        if time.monotonic() > end:
+            raise Hung(f"no end in time: {process.args!r:.300}")
+        found = re.search(rb"VmHWM:\s+(\d+) kB", _read(f"/proc/{process.pid}/status"))
+        peak = max(peak, int(found[1]) * 1024) if found else peak
+        time.sleep(0.01)
+    return peak
+
+
+def _all(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def processes_with(mark: bytes) -> list[str]:
+    """Find processes by a mark in their environment or command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if int(pid) == os.getpid():
+            continue
+        told = b"".join(_read(f"/proc/{pid}/{name}") for name in ("environ", "cmdline"))
+        if mark in told:
+            words = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
+            found.append(f"{pid} {words[:120]}")
+    return found
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+def wait_until(true: Any, seconds: float = 10.0) -> bool:
+    """Look again and again until something is true; say whether it became so in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.01)
+    return bool(true())
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode()
