@@ -115,7 +115,7 @@ NEAREST = {
     "pretooluse": "PreToolUse",
     "PRE-TOOL-CALL": "pre-tool-call",
     "sesion_start": "session_start",
-    "notifcation": "notification",
+    "permision-request": "permission-request",
     "zzzzzz": None,
     "": None,
 }

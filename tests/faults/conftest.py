@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+pytest.register_assert_rewrite("harness")
+
 from harness import WAYS, Project
 
 

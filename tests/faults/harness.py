@@ -80,7 +80,7 @@ class Ended:
     code: int
     stdout: bytes
     stderr: bytes
-    memory: int = 0
+    memory: int = field(default=0, compare=False)
 
 
 class Project:

@@ -12,6 +12,8 @@ from boathook import __version__
 from boathook.core.event import SPELLINGS
 from boathook.errors import BoathookError
 
+click.UsageError.exit_code = 1  # 2 would mean "blocked" to a host whose configuration has a slip in it
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 

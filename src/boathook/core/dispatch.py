@@ -124,10 +124,10 @@ def _second_looks(course: _Course) -> Generator[tuple[Call, ...], tuple[Run, ...
 
 
 def _look_again(course: _Course, before: Place | None, look: int) -> Generator[tuple[Call, ...], tuple[Run, ...], None]:
-    asked: set[Place] = set()
+    place: Place | None = None
     while not course.outcome.halts:
-        stage = next((s for s in course.unseen(before) if s.order not in asked), None)
+        stage = next((s for s in course.unseen(before) if place is None or s.order > place), None)
         if stage is None:
             return
-        asked.add(stage.order)
+        place = stage.order
         yield from course.run(stage, look)

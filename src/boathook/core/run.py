@@ -136,7 +136,8 @@ class Verdict(Value):
         """Give a line for every hook that failed or did not run: a failure must never look like consent."""
         lines = [f"hook '{s.hook}' did not run: {s.why}" for s in self.skipped if s.loud]
         for run in self.runs:
-            if run.status != OK:
+            told = self.decision == Decision.BLOCK and run.outcome.decision == Decision.BLOCK  # it is among the reasons
+            if run.status != OK and not told:
                 lines.append(f"hook '{run.hook.name}' {run.status}: {run.why}")
             lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
         return tuple(dict.fromkeys(lines))

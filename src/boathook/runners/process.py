@@ -1,7 +1,8 @@
 """Running hooks as processes. Whatever a hook does, this returns within its timeout and half a second.
 
-One loop watches all hooks of a stage: their pipes, their ends (pidfd) and their deadlines. A hook ends when its leader ends,
-whoever still holds its pipes. Standard input is a memory file, so writing it can neither block nor fail.
+One loop watches all hooks of a stage: their pipes, their ends (pidfd) and their deadlines. A hook ends when its leader ends; who
+still holds its pipes then has a moment to write what the leader said through it. Standard input is a memory file, so writing
+it can neither block nor fail.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import time
 from boathook.core.run import FAILED, REFUSED, TIMEOUT, Exit
 from boathook.core.value import Value
 from boathook.entry import first_bytes, interpreter_fault
-from boathook.runners.reaper import MARK, Reaper
+from boathook.runners.reaper import MARK, Mark, Reaper
 from boathook.runners.spawn import shared_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from threading import Semaphore
 
     from boathook.runners.spawn import Spawn
 
@@ -28,10 +30,14 @@ STDERR_LIMIT = 1 << 16
 READ_SIZE = 1 << 16  # as much as a pipe holds
 TERM_GRACE = 0.15
 KILL_GRACE = 0.15
+LINGER = 0.2
 WATCH_AFTER = 0.25
 MOST_AT_ONCE = 16
+FEWEST_STAGES, MOST_STAGES, HANDLES_EACH = 4, 256, 16
 QUICK_MS = 3
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
+BLOCK = 2  # the exit code that counts whatever else went wrong
+INFO_EXIT, GET_INFO = 8, 3 << 30 | 64 << 16 | 0xFF << 8 | 11  # PIDFD_INFO_EXIT, PIDFD_GET_INFO
 SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
@@ -52,9 +58,9 @@ class ProcessRunner:
 
     def __init__(self, spawn: Spawn = shared_process, *, exclusive: bool = False) -> None:
         """Take the way to start processes."""
-        self._spawn = spawn
-        self._reaper = Reaper(exclusive=exclusive)
-        self._exclusive = exclusive
+        self.spawn = spawn
+        self.reaper = Reaper(exclusive=exclusive)
+        self._room = None if exclusive else _room()
         self._count = 0
 
     def run_all(
@@ -64,24 +70,28 @@ class ProcessRunner:
 
         `done` hears of each end when it comes.
         """
-        self._reaper.enter()
-        batch = _Batch(self, jobs, cancel, done)
+        self._count += 1
+        batch = _Batch(self, jobs, cancel, done, Mark(self._count))
+        if self._room is not None and not _take(self._room, cancel):
+            return batch.ends
+        self.reaper.enter()
         try:
             return batch.run()
+        except BaseException:
+            batch.abandon()
+            raise
         finally:
-            if batch.active:
-                batch.abandon()
-            self._reaper.leave()
+            self.reaper.leave()
+            if self._room is not None:
+                self._room.release()
 
-    def start(self, job: Job) -> _Child | Exit:
+    def start(self, job: Job, mark: Mark) -> _Child | Exit:
         """Start a job; an exit if that is impossible."""
         if job.refused:
             return Exit(fault=REFUSED, detail=job.refused, warnings=job.warnings)
-        self._count += 1
-        mark = f"{os.getpid()}-{self._count}-{time.monotonic_ns()}".encode()
         for attempt in (1, 2):
             try:
-                return _Child(self._spawn, job, mark)
+                return _Child(self.spawn, job, mark)
             except (OSError, ValueError) as fault:
                 if attempt == 1 and getattr(fault, "errno", None) in SCARCE:
                     time.sleep(0.05)
@@ -89,12 +99,26 @@ class ProcessRunner:
                 return Exit(fault=FAILED, detail=_why_not_started(job, fault), warnings=job.warnings)
         raise AssertionError
 
-    def finished(self, child: _Child, active: dict[int, _Child]) -> None:
-        """Clean up after a child whose leader has ended."""
-        if self._exclusive and active:
-            return  # siblings still run: what is left over is found when the last one ends
-        known = {pid for other in active.values() for pid in (other.pid, other.watcher)}
-        self._reaper.sweep(child.pid, MARK.encode() + b"=" + child.mark, known)
+
+_rooms: dict[str, Semaphore] = {}
+
+
+def _room() -> Semaphore:
+    """Give what bounds how many stages run at a time in a host, so that a burst of events cannot use up its descriptors."""
+    import resource
+    import threading
+
+    handles = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = MOST_STAGES if handles == resource.RLIM_INFINITY else handles // HANDLES_EACH
+    return _rooms.setdefault("", threading.Semaphore(min(max(most, FEWEST_STAGES), MOST_STAGES)))
+
+
+def _take(room: Semaphore, cancel: int | None) -> bool:
+    """Wait for room; say whether it was had before the wait was cancelled."""
+    while not room.acquire(timeout=None if cancel is None else 0.05):
+        if cancel is not None and select.select([cancel], (), (), 0)[0]:
+            return False
+    return True
 
 
 def _why_not_started(job: Job, fault: OSError | ValueError) -> str:
@@ -114,12 +138,12 @@ def _why_not_started(job: Job, fault: OSError | ValueError) -> str:
 class _Child:
     """A running hook."""
 
-    def __init__(self, spawn: Spawn, job: Job, mark: bytes) -> None:
-        self.job, self.mark = job, mark
+    def __init__(self, spawn: Spawn, job: Job, mark: Mark) -> None:
+        self.job = job
         self.started = time.monotonic()
         self.deadline = self.started + job.timeout
         self.watch_at = self.started + WATCH_AFTER
-        self.timed_out = self.cancelled = False
+        self.timed_out = self.cancelled = self.ended = self.reaped = False
         self.kills = 0
         self.watcher = 0
         self._watch_pipe = -1
@@ -133,7 +157,7 @@ class _Child:
             opened += (self.out, out)
             self.err, err = os.pipe()
             opened += (self.err, err)
-            env = {**job.env, MARK.encode(): mark}
+            env = {**job.env, MARK.encode(): mark.text}
             self.pid = spawn(job.argv, env, job.cwd, stdin, out, err)
         except BaseException:
             for handle in opened:
@@ -147,30 +171,40 @@ class _Child:
         self.read: dict[int, bytearray] = {self.out: bytearray(), self.err: bytearray()}
         self.open = {self.out, self.err}
 
-    def take(self, handle: int) -> bool:
-        """Read what a pipe holds, keep it up to the limit; say whether the pipe is still open."""
+    def take(self, handle: int) -> int:
+        """Read what a pipe holds, keep it up to the limit; give the number of bytes: 0 at its end, -1 if there is nothing yet."""
         kept = self.read[handle]
         limit = STDOUT_LIMIT if handle == self.out else STDERR_LIMIT
         try:
             data = os.read(handle, READ_SIZE)
         except BlockingIOError:
-            return True
+            return -1
         room = limit - len(kept)
         kept += data[:room]
         if handle == self.out and len(data) > room:
             self.overflow = True
-        return bool(data)
+        return len(data)
 
     def drain(self) -> None:
         """Read what is left in the pipes without waiting; a pipe that never dries is left alone."""
-        for handle in self.open:
-            for _ in range(STDOUT_LIMIT // READ_SIZE):
-                before = len(self.read[handle])
-                if not self.take(handle) or len(self.read[handle]) - before < READ_SIZE:
+        for handle in tuple(self.open):
+            for _ in range(STDOUT_LIMIT // READ_SIZE + 1):
+                got = self.take(handle)
+                if got == 0:
+                    self.open.discard(handle)
+                if got <= 0:
                     break
+
+    def leave(self, now: float) -> None:
+        """Note that the leader has ended; who still holds its pipes has a moment left, unless the hook was killed."""
+        self.ended = True
+        self.deadline = now if self.kills else min(self.deadline, now + LINGER)
+        self.watch_at = float("inf")
 
     def kill(self, signal: int) -> None:
         """Signal the whole group; a stopped one is woken so that it can hear it."""
+        if self.reaped:
+            return  # its number may be somebody else's by now
         try:
             os.killpg(self.pid, signal)
             if signal != SIGKILL:
@@ -192,25 +226,24 @@ class _Child:
     def watch(self, spawn: Spawn) -> None:
         """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold."""
         self.watch_at = float("inf")
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        opened: list[int] = []
         try:
+            null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            opened.append(null)
             waiting, self._watch_pipe = os.pipe()
-        except OSError:
-            os.close(null)
-            return
-        try:
+            opened.append(waiting)
             command = f"read -r _; kill -9 -{self.pid}"
             self.watcher = spawn(("/bin/sh", "-c", command), self.job.env, "/", waiting, null, null)
         except (OSError, ValueError):
             pass  # the hook's own deadline still holds
         finally:
-            os.close(waiting)
-            os.close(null)
+            for handle in opened:
+                os.close(handle)
 
-    def end(self) -> Exit:
-        """Wait for the leader, which has ended or is given up, and give the exit."""
-        code = _wait(self.pid, block=self.kills < 3)
-        seconds = time.monotonic() - self.started
+    def end(self, seconds: float) -> Exit:
+        """Take the end of the leader, which has ended or is given up, and give the exit."""
+        code = _wait(self.pid, self.pidfd)
+        self.reaped = True
         self.drain()
         exit_ = Exit(
             code,
@@ -222,7 +255,7 @@ class _Child:
         )
         if self.cancelled:
             return exit_.replace(fault=FAILED, detail="cancelled")
-        if self.timed_out:
+        if self.timed_out and code != BLOCK:
             return exit_.replace(fault=TIMEOUT, detail=f"no end within {self.job.timeout:g} s")
         if code is None:
             return exit_.replace(
@@ -231,17 +264,15 @@ class _Child:
         return exit_
 
     def close(self) -> None:
-        """Give back what this child holds."""
+        """Give back what this child holds; the watcher goes first, for the end of its pipe would set it off."""
+        if self.watcher:
+            _kill(self.watcher)
+            _wait(self.watcher)
+            self.watcher = 0
         for handle in (self.out, self.err, self.pidfd, self._watch_pipe):
             if handle >= 0:
                 os.close(handle)
         self.out = self.err = self.pidfd = self._watch_pipe = -1
-        if self.watcher:
-            try:
-                os.kill(self.watcher, SIGKILL)
-            except OSError:
-                return
-            _wait(self.watcher, block=True)
 
 
 class _Batch:
@@ -253,12 +284,15 @@ class _Batch:
         jobs: Sequence[Job],
         cancel: int | None,
         done: Callable[[int, Exit], None] | None,
+        mark: Mark,
     ) -> None:
         self.runner = runner
+        self.mark = mark
         self.done = done or (lambda *_: None)
         self.waiting = list(enumerate(jobs))[::-1]
         self.ends: list[Exit] = [Exit(fault=FAILED, detail="cancelled")] * len(jobs)
         self.active: dict[int, _Child] = {}
+        self.leaders: set[int] = set()
         self.owner: dict[int, tuple[int, _Child]] = {}
         self.poll = select.poll()
         self.listening = False
@@ -282,12 +316,14 @@ class _Batch:
     def _fill(self) -> None:
         while self.waiting and len(self.active) < MOST_AT_ONCE:
             place, job = self.waiting.pop()
-            child = self.runner.start(job)
+            child = self.runner.start(job, self.mark)
             if isinstance(child, Exit):
                 self.ends[place] = child
                 self.done(place, child)
                 continue
             self.active[place] = child
+            self.leaders.add(child.pid)
+            self.runner.reaper.put_on(self.mark, child.pid)
             if self.listening:
                 self._listen(place, child)
 
@@ -306,7 +342,11 @@ class _Batch:
         self.poll.register(child.pidfd, select.POLLIN)
         ended = self.poll.poll(QUICK_MS)
         self.poll.unregister(child.pidfd)
-        if ended:
+        if not ended:
+            return
+        child.leave(time.monotonic())
+        child.drain()
+        if not child.open:
             self._finish(place, child)
 
     def _patience(self) -> float:
@@ -328,43 +368,62 @@ class _Batch:
         found = self.owner.get(handle)
         if found is None:
             return
-        place, child = found
+        _, child = found
         if handle == child.pidfd:
-            self._finish(place, child)
+            self._forget(handle)
+            child.leave(time.monotonic())
         elif not child.take(handle):
-            self.poll.unregister(handle)
-            self.owner.pop(handle)
+            self._forget(handle)
             child.open.discard(handle)
+
+    def _forget(self, handle: int) -> None:
+        if self.owner.pop(handle, None):
+            self.poll.unregister(handle)
 
     def _clock(self) -> None:
         now = time.monotonic()
         for place, child in list(self.active.items()):
-            if child.pidfd < 0 and _ended(child.pid):
-                self._finish(place, child)
+            if child.pidfd < 0 and not child.ended and _ended(child.pid):
+                child.leave(now)
+            if child.ended:
+                if not child.open or now >= child.deadline:
+                    self._finish(place, child)
             elif now >= child.deadline:
                 child.timed_out = True
                 if not child.escalate(now):
                     self._finish(place, child)
             elif now >= child.watch_at:
-                child.watch(self.runner._spawn)
+                child.watch(self.runner.spawn)
 
     def _finish(self, place: int, child: _Child) -> None:
-        del self.active[place]
-        for handle in (child.pidfd, *child.open):
-            if self.owner.pop(handle, None):
-                self.poll.unregister(handle)
+        """Take the end of a child and clean up after it; may be called again if it was interrupted."""
+        seconds = time.monotonic() - child.started
+        for handle in (child.out, child.err, child.pidfd):
+            self._forget(handle)
         child.kill(SIGKILL)  # before the leader is waited for: until then nobody else can have its number
-        self.ends[place] = child.end()
-        self.runner.finished(child, self.active)
+        if len(self.active) == 1:  # while others run, what is left over may be theirs
+            self._sweep()
+        if not child.reaped:
+            self.ends[place] = child.end(seconds)
         child.close()
+        del self.active[place]
         self.done(place, self.ends[place])
 
+    def _sweep(self) -> None:
+        known = {pid for child in self.active.values() for pid in (child.pid, child.watcher)}
+        self.runner.reaper.sweep(self.leaders, self.mark, known)
+
     def abandon(self) -> None:
-        """Kill what still runs: only after an exception, such as a person's Ctrl-C."""
-        for place, child in list(self.active.items()):
-            child.kills, child.cancelled = 3, True
-            child.kill(SIGKILL)
-            self._finish(place, child)
+        """Kill what still runs after an exception, such as a person's Ctrl-C; another one meanwhile changes nothing."""
+        for _ in range(16):
+            try:
+                for place, child in list(self.active.items()):
+                    child.kills, child.cancelled = 3, True
+                    self._finish(place, child)
+                self._sweep()  # also what was just being started
+            except BaseException:  # noqa: BLE001, S112  (the first one is on its way to whom it concerns)
+                continue
+            return
 
 
 def memory_file(data: bytes) -> int:
@@ -402,14 +461,35 @@ def _ended(pid: int) -> bool:
         return True
 
 
-def _wait(pid: int, *, block: bool) -> int | None:
-    """Take a child's end: its exit code, minus a signal, or None if somebody else took it or it does not end."""
+def _kill(pid: int) -> None:
     try:
-        for _ in range(1 if block else 50):
-            found, status = os.waitpid(pid, 0 if block else os.WNOHANG)
+        os.kill(pid, SIGKILL)
+    except OSError:
+        return
+
+
+def _wait(pid: int, pidfd: int = -1) -> int | None:
+    """Take a child's end: its exit code, minus a signal, or None if it cannot be had or does not come."""
+    try:
+        for _ in range(200):
+            found, status = os.waitpid(pid, os.WNOHANG)
             if found:
                 return os.waitstatus_to_exitcode(status)
-            time.sleep(0.002)
+            time.sleep(0.0005)
     except ChildProcessError:
-        pass
+        return _recorded(pidfd)
     return None
+
+
+def _recorded(pidfd: int) -> int | None:
+    """Give the exit code of a child that somebody else has waited for, where the kernel still knows it (Linux 6.15)."""
+    import fcntl
+    import struct
+
+    known = bytearray(struct.pack("Q56x", INFO_EXIT))
+    try:
+        fcntl.ioctl(pidfd, GET_INFO, known)
+    except (OSError, ValueError):
+        return None
+    mask, status = struct.unpack("Q52xi", known)
+    return os.waitstatus_to_exitcode(status) if mask & INFO_EXIT else None

@@ -3,121 +3,165 @@
 While hooks run, this process is the reaper of its orphaned descendants: a hook's child that detaches itself, by two forks and a new
 session, becomes ours when the hook ends, so one look at our children shows whether anything is left. In a process of the engine's
 own every such child is a hook's. In a program that embeds us a child is touched only if it is in the hook's session or carries
-the hook's mark in its environment, for it may belong to somebody else. Elsewhere than on Linux only the process group is killed.
+its mark, for it may belong to somebody else. The mark stands in the environment, which a process can throw away, and in
+a limit that all descendants inherit and that a zombie still shows. Elsewhere than on Linux only the process group is killed.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from contextlib import AbstractContextManager
+    from collections.abc import Container
     from typing import Any
 
 MARK = "BOATHOOK_RUN"
 SIGKILL = 9
 SWEEP_SECONDS = 0.1
 SET_SUBREAPER, GET_SUBREAPER = 36, 37
+FIRST_LIMIT = 1 << 62  # microseconds of real-time scheduling: no process will ever get there
+
+
+class Mark:
+    """What the processes of some hooks are known by: a text in their environment and, where it can be set, a limit."""
+
+    def __init__(self, number: int) -> None:
+        """Make a mark; `number` tells it from the others of this process."""
+        self.text = f"{os.getpid()}-{number}-{time.monotonic_ns()}".encode()
+        self.limit = b""
+        self._number = FIRST_LIMIT + number
+
+    def put_on(self, pid: int) -> None:
+        """Set the limit of a process that has just started, unless we stand under such a limit ourselves."""
+        import resource
+
+        try:
+            if resource.getrlimit(resource.RLIMIT_RTTIME)[1] == resource.RLIM_INFINITY:
+                resource.prlimit(pid, resource.RLIMIT_RTTIME, (self._number, self._number))
+                self.limit = b" %d " % self._number
+        except (AttributeError, OSError, ValueError):
+            return
+
+    def is_on(self, pid: int) -> bool:
+        """Say whether a process carries the mark."""
+        if self.limit and self.limit in _read(f"/proc/{pid}/limits"):
+            return True
+        return MARK.encode() + b"=" + self.text in _read(f"/proc/{pid}/environ")
 
 
 class Reaper:
     """Finds and ends what hooks leave behind."""
 
     def __init__(self, *, exclusive: bool) -> None:
-        """Say whether every unknown child of this process is a hook's."""
+        """Say whether every unknown child of this process is a hook's; those it has now are not."""
         self._exclusive = exclusive
-        self._users = 0
-        self._was_reaper = False
-        self._children = f"/proc/self/task/{os.getpid()}/children"
-        self._lock: AbstractContextManager[object] = _NoLock() if exclusive else _new_lock()
+        self._foreign = frozenset(_child_pids()) if exclusive else frozenset()
+        self._ready = False
 
     def enter(self) -> None:
         """Become the reaper of orphans, if this is the first hook now running."""
-        with self._lock:
-            self._users += 1
-            if self._users == 1 and not self._was_reaper:
-                self._was_reaper = _be_reaper_lean() if self._exclusive else _be_reaper(on=True)
+        if not self._exclusive:
+            _role.take()
+        elif not self._ready:
+            self._ready = True
+            _be_reaper_lean()
 
     def leave(self) -> None:
         """Give the role back after the last hook."""
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and not self._was_reaper:
-                _be_reaper(on=False)
+        if not self._exclusive:
+            _role.give_back()
 
-    def sweep(self, leader: int, mark: bytes, known: Iterable[int]) -> None:
-        """End every process that a finished hook left, within a bounded time."""
+    def put_on(self, mark: Mark, pid: int) -> None:
+        """Mark a process, where that is needed to know it again."""
+        if not self._exclusive:
+            mark.put_on(pid)
+
+    def sweep(self, leaders: Container[int], mark: Mark, known: Container[int]) -> None:
+        """End every process that finished hooks left, within a bounded time."""
         end = time.monotonic() + SWEEP_SECONDS
+        ours: set[int] = set()
         while True:
-            left = [pid for pid in self._child_pids() if pid not in known and self._is_of(pid, leader, mark)]
-            if not left:
+            ours = {
+                pid for pid in _child_pids() if pid in ours or (pid not in known and self._is_of(pid, leaders, mark))
+            }
+            if not ours:
                 return
-            for pid in left:
+            for pid in ours:
                 _kill_tree(pid)
-            for pid in left:
+            for pid in ours:
                 _reap(pid)
             if time.monotonic() > end:
                 return
             time.sleep(0.001)
 
-    def _child_pids(self) -> list[int]:
-        try:
-            handle = os.open(self._children, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return []
-        try:
-            return [int(pid) for pid in os.read(handle, 65536).split()]
-        finally:
-            os.close(handle)
-
-    def _is_of(self, pid: int, leader: int, mark: bytes) -> bool:
+    def _is_of(self, pid: int, leaders: Container[int], mark: Mark) -> bool:
         if self._exclusive:
-            return True
+            return pid not in self._foreign
         fields = _stat(pid)
         if fields is None:
             return False
-        return int(fields[2]) == leader or int(fields[3]) == leader or mark in _read(f"/proc/{pid}/environ")
+        return int(fields[2]) in leaders or int(fields[3]) in leaders or mark.is_on(pid)
 
 
-class _NoLock:
-    """For a process with one thread."""
+class _Role:
+    """What a host is while hooks run: the reaper of their orphans, and one that is told how its children end.
 
-    def __enter__(self) -> None:
-        """Do nothing."""
+    It belongs to the process, however many engines and threads run hooks in it: the first takes it, the last gives it back.
+    """
 
-    def __exit__(self, *_: object) -> None:
-        """Do nothing."""
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: in a process that was forked off nobody runs hooks yet."""
+        self._lock = _thread.allocate_lock()
+        self._users = 0
+        self._was_reaper = self._ignored = False
+
+    def take(self) -> None:
+        """Take the role for one more user."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._was_reaper = _be_reaper(on=True)
+                self._ignored = _heed_children()
+
+    def give_back(self) -> None:
+        """Give the role back for one user."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and not self._was_reaper:
+                _be_reaper(on=False)
+            if self._users == 0 and self._ignored:
+                _ignore_children()
 
 
-def _new_lock() -> AbstractContextManager[object]:
-    import threading
+_role = _Role()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_role.reset)
 
-    return threading.Lock()
 
-
-def _be_reaper_lean() -> bool:
+def _be_reaper_lean() -> None:
     """Ask the kernel through the bare C interface: `import ctypes` would cost half an interpreter start."""
     try:
         import _ctypes
 
         prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
         _ctypes.call_function(prctl, (SET_SUBREAPER, 1, 0, 0, 0))
-    except Exception:  # noqa: BLE001, S110  (no such call here: the group is killed all the same)
-        pass
-    return True  # and keep it: the process is ours
+    except Exception:  # noqa: BLE001  (no such call here: the group is killed all the same)
+        return
 
 
 def _be_reaper(*, on: bool) -> bool:
     """Take or give back the role; say whether this process had it before."""
-    prctl, before = _prctl()
-    if prctl is None:
+    libc = _libc()
+    if libc is None:
         return True
-    import ctypes
-
-    prctl(GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl, before, reference = libc[:3]
+    prctl(GET_SUBREAPER, reference, 0, 0, 0)
     prctl(SET_SUBREAPER, int(on), 0, 0, 0)
     return bool(before.value)
 
@@ -125,16 +169,53 @@ def _be_reaper(*, on: bool) -> bool:
 _found: list[Any] = []
 
 
-def _prctl() -> list[Any]:
-    """Give the C function and a place for its answer, looked up once; no function where there is none."""
+def _libc() -> tuple[Any, ...] | None:
+    """Give what we need of the C library, looked up once: prctl, a place for its answer (twice), signal. None: not Linux."""
     if not _found:
         try:
             import ctypes
 
-            _found[:] = [ctypes.CDLL(None).prctl, ctypes.c_int()]
-        except (ImportError, OSError, AttributeError):  # not Linux
-            _found[:] = [None, None]
-    return _found
+            libc, place = ctypes.CDLL(None), ctypes.c_int()
+            libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+            _found.append((libc.prctl, place, ctypes.byref(place), libc.signal))
+        except (ImportError, OSError, AttributeError):
+            _found.append(None)
+    return _found[0]  # type: ignore[no-any-return]
+
+
+def _heed_children() -> bool:
+    """Be told how children end, even if the host ignores that (then nobody learns a hook's exit code); say whether it does."""
+    import _signal
+
+    return _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN and _set_sigchld(_signal.SIG_DFL)
+
+
+def _ignore_children() -> None:
+    """Ignore the ends of children again, unless the host has changed its mind, and let go those that ended meanwhile."""
+    import _signal
+
+    if _signal.getsignal(_signal.SIGCHLD) != _signal.SIG_IGN or not _set_sigchld(_signal.SIG_IGN):
+        return
+    try:
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
+            continue
+    except ChildProcessError:
+        return
+
+
+def _set_sigchld(handler: int) -> bool:
+    """Set what the kernel does when a child ends; unlike `signal.signal` this may be called from any thread."""
+    import _signal
+
+    libc = _libc()
+    if libc is not None:
+        libc[3](int(_signal.SIGCHLD), int(handler))
+    return libc is not None
+
+
+def _child_pids() -> list[int]:
+    """Give the children of this process, adopted ones included."""
+    return [int(pid) for pid in _read(f"/proc/self/task/{os.getpid()}/children").split()]
 
 
 def _kill_tree(pid: int) -> None:

@@ -94,10 +94,13 @@ class ScriptRunner:
         return kept[1]
 
     def _directory(self, event: Event) -> tuple[str, str]:
-        if event.work_dir and os.path.isdir(event.work_dir.replace("\0", "")):
-            return event.work_dir, ""
+        wanted = event.work_dir.replace("\0", "")
+        there = bool(wanted) and os.path.isdir(wanted)
+        if there and os.access(wanted, os.X_OK):
+            return wanted, ""
         instead = self._project if os.path.isdir(self._project) else "/"
-        return instead, f"the work dir {event.work_dir!r} does not exist; it was run in {instead}"
+        wrong = "cannot be entered" if there else "does not exist"
+        return instead, f"the work dir {event.work_dir!r} {wrong}; it was run in {instead}"
 
     def _variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
         """Give the variables of a hook; those that do not change from call to call are kept."""

@@ -15,7 +15,8 @@ from boathook.sources.config import read_config
 from boathook.sources.hookdir import MANIFESTS, load_hooks, manifest_of, read_hook, scan
 
 SCRIPT_LIMIT = 1 << 20
-FAILS_WITH_1 = re.compile(r"(?m)^[^#\n]*?(?:\bexit 1\b|\bexit\(1\)|process\.exit\(1\))")
+FAILS_WITH_1 = re.compile(r"(?m)^(?:[^#'\"\n]*[;&|{(\s])?(?:exit 1\b|(?:sys\.|process\.|os\._)?exit\(1\))")
+SAYS_WHY = re.compile(r">&2|stderr|console\.error")
 BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\"block\"|'block'|return 2\b")
 
 
@@ -113,11 +114,22 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         warn(data[: data.index(b"\r\n")].count(b"\n") + 1, f"scripts/{name} has Windows line ends", "convert it to LF")
     if not hook.background and b"\0" not in data[:1024]:
         text = data.decode("utf-8", "replace")
-        fails = FAILS_WITH_1.search(text)
-        if fails and not BLOCKS.search(text):
-            line = text.count("\n", 0, fails.end()) + 1
+        line = _means_to_block_with_1(text)
+        if line is not None:
             warn(line, "exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
     return found
+
+
+def _means_to_block_with_1(text: str) -> int | None:
+    """Give the line of an `exit 1` that gives a reason first, in a script that never blocks the right way."""
+    if BLOCKS.search(text):
+        return None
+    lines = text.splitlines()
+    for found in FAILS_WITH_1.finditer(text):
+        at = text.count("\n", 0, found.end())
+        if SAYS_WHY.search("\n".join(lines[max(at - 3, 0) : at + 1])):
+            return at + 1
+    return None
 
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:

@@ -121,7 +121,8 @@ class _Reader:
         self.documents: list[Redirect] = []
         self.joint, self.defines = "", ""
         self.braces: tuple[str, ...] = ()
-        self.scope, self.scopes = (0,), 0
+        self.scope: tuple[int, ...] = (0,)
+        self.scopes = 0
 
     def read(self, *, nested: bool = False) -> list[Command]:
         """Reads to the end, or, when nested, to the parenthesis that closes the substitution."""

@@ -36,7 +36,8 @@ def simple_commands(line: str) -> list[list[re.Match[str]]]:
 
 def move(words: list[str]) -> str | None:
     """The command that moves what `rm` would delete, or None if it deletes single files only."""
-    options, paths = [], []
+    options: list[str] = []
+    paths: list[str] = []
     for word in words[1:]:
         (options if word.startswith("-") and "--" not in options else paths).append(word)
     letters = "".join(option for option in options if not option.startswith("--"))

@@ -1,0 +1,184 @@
+"""The catalogue: which hooks an event concerns, found one by one or through an index, always the same ones."""
+
+from __future__ import annotations
+
+import threading
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathook.core.catalog import Catalog, Plan, Selector, Settings, Stage, takes_part
+from boathook.core.event import POST_TOOL, PRE_STOP, PRE_TOOL, Event
+from boathook.core.hook import ARMED, DISABLED, INVALID, NO_ENTRY, SHADOWED, Diagnostic
+from boathook.core.matcher import Matcher, Pattern
+from boathook.core.run import Skip
+from boathook.core.words import CONTAINS, Words
+from core.making import a_call, a_hook, patterns, tool_events, tool_patterns
+
+MANY = Selector.MANY
+STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY)
+matchers = st.lists(st.tuples(tool_patterns, patterns), min_size=1, max_size=12)
+
+
+def one_by_one(hooks, event):
+    return tuple(hook for hook in hooks if not hook.matcher.why_not(event))
+
+
+@given(matchers, st.lists(tool_events.map(lambda e: e.replace(kind=PRE_TOOL)), min_size=2, max_size=6))
+@settings(max_examples=60)
+def test_selecting_through_the_index_equals_asking_every_hook(found, events):
+    hooks = [a_hook(f"h{n:03}", tool=t, pattern=p) for n, (t, p) in enumerate(found * (MANY // len(found) + 1))]
+    selector = Selector(hooks)
+    assert [selector.select(event) for event in events] == [one_by_one(hooks, event) for event in events]
+
+
+letters = st.text(alphabet="abc.", min_size=1, max_size=6)
+
+
+@given(st.lists(letters, min_size=1, max_size=MANY), st.lists(st.text(alphabet="abc", max_size=9), min_size=2, max_size=4))
+@settings(max_examples=60)
+def test_the_index_finds_words_of_any_length(sources, texts):
+    hooks = [a_hook(f"h{n:03}", pattern=source) for n, source in enumerate((sources * MANY)[:MANY])]
+    selector = Selector(hooks)
+    events = [a_call(text) for text in texts]
+    assert [selector.select(event) for event in events] == [one_by_one(hooks, event) for event in events]
+
+
+def test_hooks_are_given_in_the_order_of_running_whatever_the_index_says():
+    hooks = [a_hook(f"h{n:03}", pattern=("mkfs", "", "rm -rf", "x|rm ")[n % 4]) for n in range(MANY)]
+    selector, event = Selector(hooks), a_call("rm -rf / && mkfs")
+    assert [selector.select(event) for _ in range(3)] == [tuple(hooks)] * 3
+
+
+def test_an_input_beyond_the_index_and_one_beyond_the_search_are_asked_one_by_one():
+    hooks = [a_hook(f"h{n:03}", pattern="needle" if n % 2 else "absent") for n in range(MANY)]
+    selector = Selector(hooks)
+    selector.select(a_call())
+    assert selector.select(a_call("x" * Selector.LONG + "needle")) == tuple(hooks[1::2])
+    assert selector.select(a_call("x" * (1 << 20))) == tuple(hooks)
+
+
+class Slow(Words):
+    """Words that hold up whoever reads them first, so that a second thread comes in meanwhile."""
+
+    reached, go_on = threading.Event(), threading.Event()
+
+    @property
+    def any_of(self):
+        self.reached.set()
+        self.go_on.wait(0.5)
+        return ("rm ",)
+
+
+def test_a_thread_that_comes_while_another_builds_the_index_sees_all_hooks():
+    slow = Matcher(None, Pattern("rm ", Slow(("rm ",), CONTAINS)))
+    hooks = [a_hook("h000").replace(matcher=slow), *(a_hook(f"h{n:03}", pattern="rm -rf") for n in range(1, MANY))]
+    selector, event = Selector(hooks), a_call("rm -rf /")
+    Slow.go_on.set()
+    selector.select(event)
+    Slow.go_on.clear()
+    Slow.reached.clear()
+    builder = threading.Thread(target=selector.select, args=(event,))
+    builder.start()
+    Slow.reached.wait(10)
+    meanwhile = selector.select(event)
+    Slow.go_on.set()
+    builder.join()
+    assert meanwhile == tuple(hooks)
+    assert selector.select(event) == tuple(hooks)
+
+
+states = st.sampled_from(STATES)
+any_hooks = st.lists(
+    st.builds(
+        lambda t, p, state, failing, background, kind: a_hook(
+            tool=t, pattern=p, state=state, on_failure=failing, background=background, kind=kind, why=f"is {state}"
+        ),
+        tool_patterns,
+        patterns,
+        states,
+        st.sampled_from(["allow", "block"]),
+        st.booleans(),
+        st.sampled_from([PRE_TOOL, POST_TOOL]),
+    ),
+    max_size=8,
+).map(lambda found: tuple(hook.replace(name=f"h{n}", path=f"/{n}") for n, hook in enumerate(found)))
+
+
+@given(any_hooks, tool_events)
+def test_a_hook_that_matches_is_either_in_the_plan_or_among_the_skipped(hooks, event):
+    catalog = Catalog(hooks)
+    plan = catalog.plan(event)
+    meant = {hook.name for hook in one_by_one(hooks, event) if hook.kind is event.kind}
+    planned = {hook.name for stage in plan.stages for hook in stage.hooks} | {hook.name for hook in plan.background}
+    skipped = {skip.hook for skip in catalog.skips(event)}
+    invalid = {h.name for h in hooks if h.state == INVALID and h.kind is event.kind and not takes_part(h)}
+    assert planned == {hook.name for hook in hooks if takes_part(hook)} & meant
+    assert skipped == (meant - planned) | invalid
+
+
+def test_a_plan_has_a_stage_for_every_sync_hook_and_the_async_ones_beside():
+    one, two, three = a_hook("one"), a_hook("two", background=True), a_hook("three", pattern="mkfs")
+    catalog = Catalog((one, two, three))
+    assert catalog.plan(a_call()) == Plan((Stage(one.order, (one,)),), (two,))
+    assert catalog.plan(a_call("mkfs")) == Plan((Stage(one.order, (one,)), Stage(three.order, (three,))), (two,))
+    assert catalog.plan(Event.of("Stop")) == Plan()
+
+
+def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud():
+    hooks = tuple(
+        a_hook(state, state=state, why=f"because {state}", path=f"/{state}") for state in STATES if state != ARMED
+    )
+    assert Catalog(hooks).skips(a_call()) == (
+        Skip("invalid", "because invalid", loud=True),
+        Skip("shadowed", "because shadowed"),
+        Skip("disabled", "because disabled"),
+        Skip("no-entry-point", "because no-entry-point", loud=True),
+    )
+
+
+def test_an_invalid_hook_is_named_whether_or_not_its_matcher_could_be_read():
+    hook = a_hook(pattern="mkfs", state=INVALID, why="broken")
+    assert Catalog((hook,)).skips(a_call("ls")) == (Skip("guard", "broken", loud=True),)
+    assert Catalog((hook,)).skips(Event.of("Stop")) == ()
+
+
+def test_a_hook_whose_kind_could_not_be_read_is_named_at_every_event():
+    for on_failure in ("allow", "block"):
+        hook = a_hook(kind=None, trigger="", state=INVALID, why="no trigger", on_failure=on_failure)
+        named = (Skip("guard", "no trigger", loud=True),)
+        assert [Catalog((hook,)).skips(event) for event in (a_call(), Event.of("Stop"))] == [named, named]
+
+
+def test_a_broken_hook_that_is_set_to_block_takes_part():
+    for state in (INVALID, NO_ENTRY):
+        hook = a_hook(state=state, why="broken", on_failure="block")
+        assert Catalog((hook,)).plan(a_call()) == Plan((Stage(hook.order, (hook,)),))
+        assert Catalog((hook,)).skips(a_call()) == ()
+    assert [takes_part(a_hook(state=state, on_failure="block")) for state in (SHADOWED, DISABLED)] == [False, False]
+
+
+def test_an_error_in_a_file_that_is_no_hook_is_told_at_every_event_and_a_warning_is_not():
+    error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "mend it")
+    warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
+    catalog = Catalog(diagnostics=(error, warning))
+    told = (Skip("/hooks.toml", "/hooks.toml:3: [hooks] is broken (mend it)", loud=True),)
+    assert [catalog.skips(event) for event in (a_call(), Event.of("Stop"))] == [told, told]
+
+
+def test_the_concerned_hooks_are_those_of_a_kind_in_any_state():
+    pre, post, unknown = a_hook("pre"), a_hook("post", kind=POST_TOOL), a_hook("unknown", kind=None, state=INVALID)
+    off = a_hook("off", state=DISABLED)
+    catalog = Catalog((pre, post, unknown, off))
+    assert catalog.concerned(PRE_TOOL) == (pre, unknown, off)
+    assert catalog.concerned(PRE_STOP) == (unknown,)
+
+
+def test_a_catalogue_that_was_used_still_equals_one_that_was_not():
+    used, fresh = Catalog((a_hook(),)), Catalog((a_hook(),))
+    used.plan(a_call())
+    assert used == fresh
+
+
+def test_an_empty_catalogue_has_the_default_settings():
+    assert Catalog().settings == Settings(debug=False, strict_exit_codes=False, max_stop_blocks=3)

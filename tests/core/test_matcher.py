@@ -1,0 +1,155 @@
+"""Matchers (S11) and their patterns in linear time (S12)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import re2
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from boathook.core.event import KINDS, Event
+from boathook.core.jsontext import leaves
+from boathook.core.matcher import ALL, TEXT_LIMIT, Matcher, Pattern, Texts, compile_pattern
+from boathook.core.words import CONTAINS, Words
+from boathook.errors import ConfigError
+from core.making import a_call, json_values, patterns, tool_events, tool_patterns
+
+
+def matches(event: Event, tool: str = "", pattern: str = "") -> bool:
+    return Matcher(compile_pattern(tool), compile_pattern(pattern)).why_not(event) == ""
+
+
+def found(pattern: str, text: str) -> bool:
+    return pattern in ("", "*") or re2.search(pattern, text) is not None
+
+
+@given(tool_events, tool_patterns, patterns)
+def test_a_matcher_is_both_of_its_patterns_searched_where_they_belong(event, tool, pattern):
+    texts = [*leaves(event.tool_input), json.dumps(event.tool_input, ensure_ascii=False)]
+    expected = found(tool, event.tool_name) and any(found(pattern, text) for text in texts)
+    assert matches(event, tool, pattern) == expected
+
+
+@given(json_values)
+def test_the_texts_of_an_input_are_its_strings_and_its_json(value):
+    assert Texts(value).all == (*leaves(value), json.dumps(value, ensure_ascii=False))
+
+
+SEARCHED = {
+    "a part of the tool's name": ({"tool": "hel"}, True),
+    "another case": ({"tool": "shell"}, False),
+    "the whole name": ({"tool": "^Shell$"}, True),
+    "a star": ({"tool": "*", "pattern": "*"}, True),
+    "nothing": ({"tool": "", "pattern": ""}, True),
+    "a leaf": ({"pattern": "^rm -rf"}, True),
+    "a leaf in a list": ({"pattern": "^deep é$"}, True),
+    "the JSON text": ({"pattern": '"n": 1, "list"'}, True),
+    "a key, through the JSON text": ({"pattern": '"command": "rm'}, True),
+    "a key is no leaf": ({"pattern": "^command$"}, False),
+    "non-ASCII as it is": ({"pattern": "é"}, True),
+    "both match": ({"tool": "Shell", "pattern": "rm"}, True),
+    "only the tool matches": ({"tool": "Shell", "pattern": "mkfs"}, False),
+    "only the pattern matches": ({"tool": "Write", "pattern": "rm"}, False),
+}
+
+
+@pytest.mark.parametrize(("matcher", "expected"), SEARCHED.values(), ids=SEARCHED)
+def test_where_patterns_are_searched(matcher, expected):
+    tool_input = {"command": "rm -rf /", "n": 1, "list": [{"x": ["deep é"]}]}
+    assert matches(Event.of("pre-tool-call", tool_name="Shell", tool_input=tool_input), **matcher) is expected
+
+
+def test_an_event_without_input_is_matched_as_an_empty_object():
+    event = Event.of("pre-tool-call", tool_name="Shell")
+    assert matches(event, pattern=r"^\{\}$")
+    assert not matches(event, pattern="rm")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.has_tool], ids=lambda kind: kind.name)
+def test_events_without_a_tool_ignore_the_matcher(kind):
+    assert matches(Event.of(kind, prompt="x"), tool="^Nothing$", pattern="nothing")
+
+
+def test_why_a_matcher_does_not_match_is_said():
+    matcher = Matcher(compile_pattern("^Write$"), compile_pattern("mkfs"))
+    assert matcher.why_not(a_call()) == "tool 'Shell' does not match '^Write$'"
+    assert matcher.why_not(a_call(tool="Write")) == "input does not match 'mkfs'"
+    assert matcher.why_not(a_call("mkfs /dev", tool="Write")) == ""
+
+
+def test_a_pattern_for_everything_is_none():
+    assert [compile_pattern(""), compile_pattern("*")] == [None, None]
+    assert (ALL.is_all, Matcher(None, compile_pattern("a")).is_all) == (True, False)
+
+
+def test_a_pattern_is_its_source_with_its_words():
+    assert compile_pattern("rm -rf") == Pattern("rm -rf", Words(("rm -rf",), CONTAINS))
+
+
+NOT_IN_RE2 = {
+    "a(?=b)": "lookahead (?=…)",
+    "a(?!b)": "negative lookahead (?!…)",
+    "(?<=a)b": "lookbehind (?<=…)",
+    "(?<!a)b": "negative lookbehind (?<!…)",
+    "(?>a)b": "atomic group (?>…)",
+    "(?P<n>a)(?P=n)": "backreference (?P=…)",
+    "(a)(?(1)b|c)": "conditional group (?(…)…)",
+    "a(?#note)": "comment group (?#…)",
+    "a*+": "possessive quantifier *+",
+    "a++": "possessive quantifier ++",
+    "a?+": "possessive quantifier ?+",
+    "a\\Z": "\\Z (write \\z)",
+    "(a)\\1": "backreference \\1",
+}
+
+
+@pytest.mark.parametrize(("source", "construct"), NOT_IN_RE2.items())
+def test_a_construct_that_re2_lacks_is_named(source, construct):
+    with pytest.raises(ConfigError) as fault:
+        compile_pattern(source)
+    told = f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
+    assert str(fault.value) == told
+
+
+@pytest.mark.parametrize("source", ["(", "a)", "[", "a{2,1}", "a**", "\\", "(?", "\ud800", "x{1001}"])
+def test_a_pattern_that_does_not_compile_is_a_fault_that_shows_it(source):
+    with pytest.raises(ConfigError) as fault:
+        compile_pattern(source)
+    assert str(fault.value).startswith(f"the pattern {source!r} does not compile: ")
+
+
+@given(st.text(max_size=12))
+@example("\x00")
+def test_any_source_compiles_or_is_a_config_error(source):
+    try:
+        pattern = compile_pattern(source)
+    except ConfigError:
+        return
+    assert pattern is None or pattern.source == source
+
+
+def test_a_pattern_that_ruins_a_backtracking_engine_is_searched_in_linear_time():
+    pattern = compile_pattern("^(a+)+(b?b?b?b?b?b?)*$")
+    assert pattern is not None
+    assert pattern.search("a" * 200_000 + "!") is False
+
+
+def test_an_input_longer_than_is_searched_matches_every_pattern():
+    at_limit = "x" * (TEXT_LIMIT - len('{"command": ""}'))
+    assert not matches(a_call(at_limit), pattern="^never$")
+    assert matches(a_call(at_limit + "x"), pattern="^never$")
+    assert not matches(a_call(at_limit + "x"), tool="^Write$", pattern="^never$")
+
+
+def test_the_length_is_that_of_the_json_text_and_not_of_any_leaf():
+    assert matches(a_call([0] * 400_000), pattern="^never$")
+
+
+LONE = {"rm": True, "^x.*y$": True, "(?i)RM": True, "mkfs": False, "q[ab]": False}
+
+
+@pytest.mark.parametrize(("pattern", "expected"), LONE.items())
+def test_a_text_with_a_lone_surrogate_is_searched_all_the_same(pattern, expected):
+    assert matches(a_call("x\ud800 rm y"), pattern=pattern) is expected

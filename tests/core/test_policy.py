@@ -1,0 +1,134 @@
+"""What failures, gates and questions come to (S18, S20, S22)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.core.event import KINDS, Event
+from boathook.core.outcome import Decision, Outcome
+from boathook.core.policy import Faulty, Policy, failure
+from boathook.core.run import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
+from core.making import a_call, a_hook
+
+BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "not yet"),))
+ASK = Outcome(Decision.ASK, ((Decision.ASK, "really?"),))
+
+
+def never(*_):
+    raise AssertionError("a failed end has no answer to read")
+
+
+@pytest.mark.parametrize("status", [FAILED, TIMEOUT, REFUSED])
+def test_an_end_with_a_fault_is_let_pass_and_reported_by_default(status):
+    end = Exit(None, seconds=1.5, fault=status, detail="it \x1b[31mbroke\x1b[0m", warnings=("odd",))
+    run = Policy().judge(Call(a_hook(), a_call(), 2), end, never)
+    assert run == Run(a_hook(), status, Outcome(), None, 1.5, "it broke", ("odd",), 2)
+
+
+@pytest.mark.parametrize("status", [FAILED, TIMEOUT, REFUSED])
+def test_an_end_with_a_fault_blocks_where_the_hook_says_so_and_names_hook_and_fault(status):
+    hook = a_hook(on_failure="block")
+    run = Policy().judge(Call(hook, a_call()), Exit(fault=status, detail="it broke"), never)
+    reason = f"hook 'guard' {status}: it broke"
+    assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), why="it broke")
+
+
+def test_an_answer_that_cannot_be_read_is_a_failure():
+    def read(*_):
+        raise Faulty(UNREADABLE, "two documents")
+
+    end = Exit(0, b"{}{}", seconds=0.25)
+    assert Policy().judge(Call(a_hook(), a_call()), end, read) == Run(
+        a_hook(), UNREADABLE, Outcome(), 0, 0.25, "two documents"
+    )
+    hook = a_hook(on_failure="block")
+    assert Policy().judge(Call(hook, a_call()), end, read).outcome.reasons == ("hook 'guard' unreadable: two documents",)
+
+
+def test_an_answer_that_is_read_keeps_its_outcome_and_notes():
+    run = Policy().judge(Call(a_hook(), a_call()), Exit(0, warnings=("slow",)), lambda *_: (BLOCK, ("no effect",)))
+    assert run == Run(a_hook(), OK, BLOCK, 0, notes=("slow", "no effect"))
+
+
+def test_a_long_fault_is_cut():
+    run = Policy().judge(Call(a_hook(), a_call()), Exit(fault=FAILED, detail="x" * 9000), never)
+    assert run.why == "x" * 8192 + "… [cut, 9,000 characters]"
+
+
+def test_a_failure_has_no_opinion_or_blocks_and_never_allows():
+    assert failure(Call(a_hook(), a_call()), FAILED, "w") == Outcome()
+    assert failure(Call(a_hook(on_failure="block"), a_call()), FAILED, "w").decision == Decision.BLOCK
+
+
+def stop(**fields) -> Event:
+    return Event.of("pre-agent-turn-stop", **fields)
+
+
+GATE = {
+    "the first time": ({"stop_block_count": 0}, 3, ""),
+    "the third time": ({"stop_block_count": 2, "stop_reason": "no_tool_calls"}, 3, ""),
+    "beyond the limit": (
+        {"stop_block_count": 3},
+        3,
+        "the stop was refused 3 times in this turn and is let through now; the gate said: not yet",
+    ),
+    "with no limit left at all": (
+        {"stop_block_count": 0},
+        0,
+        "the stop was refused 0 times in this turn and is let through now; the gate said: not yet",
+    ),
+    "a higher limit": ({"stop_block_count": 9}, 10, ""),
+    "another reason to stop": (
+        {"stop_reason": "max_steps"},
+        3,
+        "a stop for 'max_steps' cannot be refused; the gate said: not yet",
+    ),
+    "a reason that was not said": ({"stop_reason": None}, 3, ""),
+    "no count": ({}, 3, ""),
+    "a count that is no number": ({"stop_block_count": "many"}, 3, ""),
+}
+
+
+@pytest.mark.parametrize(("fields", "limit", "lifted"), GATE.values(), ids=GATE)
+def test_the_quality_gate_holds_until_its_limit(fields, limit, lifted):
+    expected = Outcome(messages=("hello", lifted)) if lifted else BLOCK.replace(messages=("hello",))
+    assert Policy(limit).weigh(stop(**fields), BLOCK.replace(messages=("hello",))) == expected
+
+
+@given(st.sampled_from(KINDS), st.integers(0, 9), st.sampled_from([0, 1, 2, 4]))
+def test_nothing_but_a_block_of_a_stop_is_ever_lifted(kind, count, rank):
+    event = Event.of(kind, stop_block_count=count)
+    other = Outcome(Decision(rank), ((Decision(rank), "x"),))
+    assert Policy().weigh(event, other) == other
+    if kind.name != "pre-agent-turn-stop":
+        assert Policy().weigh(event, BLOCK) == BLOCK
+
+
+def test_a_question_goes_to_the_host():
+    assert Policy(can_ask=True).settle(a_call(), ASK) == ASK
+
+
+def test_a_question_with_nobody_to_ask_blocks_a_tool_call():
+    settled = Policy(can_ask=False).settle(a_call(), ASK)
+    assert (settled.decision, settled.reasons) == (Decision.BLOCK, ("really? (nobody to ask)",))
+    silent = Policy(can_ask=False).settle(a_call(), Outcome(Decision.ASK))
+    assert silent.reasons == ("a hook wants a person to be asked (nobody to ask)",)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name != "pre-tool-call"], ids=lambda kind: kind.name)
+def test_a_question_with_nobody_to_ask_stays_a_question_elsewhere(kind):
+    assert Policy(can_ask=False).settle(Event.of(kind), ASK) == ASK
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 4])
+def test_other_decisions_do_not_care_who_is_there(rank):
+    outcome = Outcome(Decision(rank), ((Decision(rank), "x"),))
+    assert Policy(can_ask=False).settle(a_call(), outcome) == outcome
+
+
+def test_settling_keeps_the_contexts_within_their_limit():
+    settled = Policy().settle(a_call(), Outcome(contexts=("x" * 10_001,)))
+    assert settled.contexts == ("x" * 10_000,)
+    assert settled.messages == ("context of hooks was cut: 10,001 characters, the limit is 10,000",)

@@ -1,0 +1,419 @@
+"""The native tongue: events in and out, answers in and out (S3, S18, S19, S20)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from boathook.core.clean import clean
+from boathook.core.event import SPELLINGS, Event
+from boathook.core.outcome import ABSENT, Decision, Outcome
+from boathook.core.policy import Faulty
+from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
+from boathook.errors import DialectError
+from core.making import a_call, a_hook, fields, json_objects, json_values, kinds
+
+NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
+PRE = Call(a_hook(), a_call())
+POST = Call(a_hook(), a_call(kind="post-tool-call"))
+TURN = Call(a_hook(), Event.of("pre-agent-turn", prompt="x"))
+
+
+def said(decision: Decision, reason: str = "", **effects) -> Outcome:
+    return Outcome(decision, ((decision, reason),) if reason else (), **effects)
+
+
+# Events
+
+events = st.builds(
+    lambda kind, timestamp, session, folder, context, data: Event(kind, timestamp, session, folder, context, data),
+    kinds,
+    st.text(),
+    st.text(),
+    st.text(),
+    json_objects,
+    fields.map(lambda found: found | ({"tool_name": str(found["tool_name"])} if "tool_name" in found else {})),
+)
+
+
+@given(events, st.data())
+def test_an_event_that_is_written_reads_back_the_same_in_every_spelling(event, data):
+    spelling = data.draw(st.sampled_from([event.kind.name, *event.kind.spellings]))
+    assert read_event(write_event(event, spelling)) == event
+    assert read_event(write_event(event, spelling), event.kind.name) == event
+
+
+@given(events)
+def test_an_event_is_one_line_of_utf_8_json(event):
+    written = write_event(event, "Stop")
+    assert written.endswith(b"\n")
+    assert written.count(b"\n") == 1
+    assert written.decode().rstrip("\n") == json.dumps(event.to_fields("Stop"), ensure_ascii=False)
+
+
+def test_fields_the_engine_does_not_know_are_kept():
+    event = read_event(b'{"event_type": "PreToolUse", "tool_name": "Shell", "x": {"y": null}, "session_id": "s"}')
+    assert event == Event(
+        SPELLINGS["pre-tool-call"], session_id="s", data={"tool_name": "Shell", "x": {"y": None}}
+    )
+
+
+def test_a_field_that_was_left_out_is_not_invented():
+    assert read_event(b'{"event_type": "Stop"}') == Event(SPELLINGS["Stop"])
+    assert read_event(b"{}", "before_stop") == Event(SPELLINGS["Stop"])
+
+
+@pytest.mark.parametrize(("one", "other"), [("PreToolUse", "before_tool"), ("Stop", "Stop")])
+def test_the_argument_and_the_data_may_spell_one_event_in_two_ways(one, other):
+    assert read_event(json.dumps({"event_type": one}).encode(), other).kind is SPELLINGS[one]
+
+
+WRONG_EVENTS = {
+    "nothing": (b"", None, "the event on standard input is not JSON: no JSON value at line 1 column 1"),
+    "no JSON": (b"{", None, "the event on standard input is not JSON: Expecting property name enclosed in double"),
+    "bytes": (b"\xff", None, "the event on standard input is not JSON: not UTF-8 at byte 0"),
+    "two documents": (b"{} {}", None, "the event on standard input is not JSON: a second document after the JSON"),
+    "a repeated key": (b'{"a": 1, "a": 1}', None, "the event on standard input is not JSON: repeated key 'a'"),
+    "a list": (b"[]", "Stop", "the event on standard input is a list, not a JSON object"),
+    "null": (b"null", "Stop", "the event on standard input is null, not a JSON object"),
+    "text": (b'"x"', "Stop", "the event on standard input is text, not a JSON object"),
+    "a number": (b"1.5", "Stop", "the event on standard input is a number, not a JSON object"),
+    "a flag": (b"true", "Stop", "the event on standard input is a flag, not a JSON object"),
+    "no name": (b"{}", None, "which event? Name it as an argument, or as 'event_type' in the JSON"),
+    "an unknown name": (b"{}", "PreToolUs", "unknown event 'PreToolUs' (did you mean 'PreToolUse'?)"),
+    "an empty name": (b"{}", "", "unknown event ''"),
+    "an unknown name inside": (b'{"event_type": "x"}', None, "unknown event 'x'"),
+    "two names": (
+        b'{"event_type": "Stop"}',
+        "PreToolUse",
+        "the argument says 'PreToolUse', but 'event_type' in the JSON says 'Stop'",
+    ),
+    "a type that is null": (b'{"event_type": null}', "Stop", "the event's 'event_type' must be text, not null"),
+    "a number for text": (b'{"session_id": 1}', "Stop", "the event's 'session_id' must be text, not a number"),
+    "a list for text": (b'{"timestamp": []}', "Stop", "the event's 'timestamp' must be text, not a list"),
+    "an object for text": (b'{"work_dir": {}}', "Stop", "the event's 'work_dir' must be text, not an object"),
+    "a flag for text": (b'{"tool_name": true}', "Stop", "the event's 'tool_name' must be text, not a flag"),
+    "text for an object": (b'{"context": "x"}', "Stop", "the event's 'context' must be an object, not text"),
+}
+
+
+@pytest.mark.parametrize(("data", "name", "told"), WRONG_EVENTS.values(), ids=WRONG_EVENTS)
+def test_what_is_no_event_is_refused_in_words(data, name, told):
+    with pytest.raises(DialectError) as fault:
+        read_event(data, name)
+    assert str(fault.value)[: len(told)] == told
+
+
+@given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "x"]))
+def test_junk_for_an_event_is_refused_and_nothing_else(data, name):
+    try:
+        event = read_event(data, name)
+    except DialectError:
+        return
+    assert (type(json.loads(data)), event.kind.name) == (dict, "pre-agent-turn-stop")
+
+
+@given(json_objects, st.none() | st.sampled_from(sorted(SPELLINGS)))
+def test_any_object_is_an_event_or_refused(found, name):
+    try:
+        event = event_of(found, name)
+    except DialectError:
+        return
+    assert event.kind is SPELLINGS[name or found["event_type"]]
+
+
+# Answers: how a hook ended
+
+
+def junk(detail: str) -> Faulty:
+    return Faulty(UNREADABLE, f"the answer is not valid: {detail}")
+
+
+ENDS = {
+    "exit 0, silent": (Exit(0), said(NONE)),
+    "exit 0, blank": (Exit(0, b" \n\t"), said(NONE)),
+    "exit 0, noise on stderr": (Exit(0, stderr=b"noise"), said(NONE)),
+    "exit 2 with stderr": (Exit(2, stderr=b"no\n"), said(BLOCK, "no")),
+    "exit 2 with JSON": (Exit(2, b'{"reason": "json"}'), said(BLOCK, "json")),
+    "exit 2 with both": (Exit(2, b'{"reason": "json"}', b"err"), said(BLOCK, "err")),
+    "exit 2, silent": (Exit(2), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 saying allow": (Exit(2, b'{"decision": "allow"}'), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with junk": (Exit(2, b"{{{\xff"), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with text": (Exit(2, b"plain"), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with a list": (Exit(2, b'["reason"]'), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with a number": (Exit(2, b'{"reason": 7}'), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with a null": (Exit(2, b'{"reason": null}'), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 beyond the limit": (Exit(2, b"x", overflow=True), said(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with colours": (Exit(2, stderr=b"\x1b[31mno\x1b[0m\r\n"), said(BLOCK, "no")),
+    "exit 2 with blank stderr": (Exit(2, b'{"reason": "r"}', b" \n"), said(BLOCK, "r")),
+    "exit 2 with bytes": (Exit(2, stderr=b"a\xffb"), said(BLOCK, "a\ufffdb")),
+    "exit 1": (Exit(1), Faulty(FAILED, "exit code 1 (only exit 2 blocks)")),
+    "exit 1 with stderr": (Exit(1, stderr=b"oops"), Faulty(FAILED, "exit code 1 (only exit 2 blocks): oops")),
+    "exit 1 saying deny": (Exit(1, b'{"decision": "deny"}'), Faulty(FAILED, "exit code 1 (only exit 2 blocks)")),
+    "exit 3": (Exit(3, stderr=b"\x1b[1moops"), Faulty(FAILED, "exit code 3: oops")),
+    "exit 127": (Exit(127), Faulty(FAILED, "exit code 127")),
+    "a signal": (Exit(-9), Faulty(FAILED, "killed by signal 9")),
+    "no end": (Exit(None), Faulty(FAILED, "it did not run")),
+    "too long": (Exit(0, b"{}", overflow=True), Faulty(UNREADABLE, "the answer is longer than 1 MiB")),
+}
+
+
+@pytest.mark.parametrize(("end", "expected"), ENDS.values(), ids=ENDS)
+def test_the_exit_decides_what_the_rest_means(end, expected):
+    assert answer_to(PRE, end) == told(expected)
+
+
+def answer_to(call: Call, end: Exit, *, strict: bool = False):
+    try:
+        outcome, notes = read_answer(call, end, strict=strict)
+    except Faulty as fault:
+        return told(fault)
+    return outcome, notes
+
+
+def told(expected):
+    return (expected.status, expected.why) if isinstance(expected, Faulty) else (expected, ())
+
+
+def test_a_reason_is_cut_at_its_limit():
+    cut = "x" * 8192 + "… [cut, 9,000 characters]"
+    assert answer_to(PRE, Exit(2, stderr=b"x" * 9000)) == (said(BLOCK, cut), ())
+    deny = json.dumps({"decision": "deny", "reason": "x" * 9000}).encode()
+    assert answer_to(PRE, Exit(0, deny)) == (said(BLOCK, cut), ())
+
+
+# Answers: what stdout says at exit 0
+
+ANSWERS = {
+    "text": ("hello\nthere", said(NONE, contexts=("hello\nthere",))),
+    "text with colours": ("\x1b[1mhello\x1b[0m", said(NONE, contexts=("hello",))),
+    "a number": ("42", said(NONE, contexts=("42",))),
+    "a word of JSON": ("true", said(NONE, contexts=("true",))),
+    "text with a brace in it": ("see {x}", said(NONE, contexts=("see {x}",))),
+    "text of control characters only": ("\x01\x02", said(NONE)),
+    "a byte-order mark": ('\ufeff{"decision": "allow"}', said(ALLOW)),
+    "an empty object": ("{}", said(NONE)),
+    "white space around": (' \n{"decision": "ask"}\n\n', said(ASK)),
+    "allow": ('{"decision": "allow"}', said(ALLOW)),
+    "approve": ('{"decision": "approve", "reason": "fine"}', said(ALLOW, "fine")),
+    "deny": ('{"decision": "deny", "reason": "no"}', said(BLOCK, "no")),
+    "block": ('{"decision": "block", "reason": "no"}', said(BLOCK, "no")),
+    "deny without reason": ('{"decision": "deny"}', said(BLOCK, "blocked by hook 'guard'")),
+    "ask": ('{"decision": "ask", "reason": "sure?"}', said(ASK, "sure?")),
+    "upper case": ('{"decision": "DENY", "reason": "no"}', said(BLOCK, "no")),
+    "a reason alone": ('{"reason": "because"}', said(NONE)),
+    "a log": ('{"log": "seen\\u0007"}', said(NONE, logs=("seen",))),
+    "context": ('{"additional_context": " know this "}', said(NONE, contexts=("know this",))),
+    "a message": ('{"system_message": "look"}', said(NONE, messages=("look",))),
+    "empty texts": ('{"additional_context": "", "system_message": " ", "log": "", "reason": ""}', said(NONE)),
+    "an input": ('{"modified_input": {"command": "ls -l"}}', said(NONE, input={"command": "ls -l"})),
+    "an empty input": ('{"modified_input": {}}', said(NONE, input={})),
+    "an input with allow": (
+        '{"decision": "allow", "modified_input": {"a": 1}}',
+        said(ALLOW, input={"a": 1}),
+    ),
+    "continue": ('{"continue": true}', said(NONE)),
+    "stop": ('{"continue": false, "stop_reason": "enough"}', said(STOP, "enough")),
+    "stop by its reason": ('{"continue": false, "reason": "why"}', said(STOP, "why")),
+    "stop without reason": ('{"continue": false}', said(STOP)),
+    "stop and deny": (
+        '{"continue": false, "stop_reason": "enough", "decision": "deny", "reason": "no"}',
+        Outcome(STOP, ((BLOCK, "no"), (STOP, "enough"))),
+    ),
+    "a stop reason alone": ('{"stop_reason": "enough"}', said(NONE)),
+    "other keys": ('{"colour": "blue", "decision": "allow", "n": [1]}', said(ALLOW)),
+    "nulls": (
+        '{"decision": null, "reason": null, "log": null, "additional_context": null, "system_message": null,'
+        ' "stop_reason": null, "modified_input": null, "modified_output": null, "continue": null}',
+        said(NONE),
+    ),
+    "an unknown decision": (
+        '{"decision": "maybe"}',
+        junk("unknown decision 'maybe' (known: allow, deny, ask)"),
+    ),
+    "an empty decision": ('{"decision": ""}', junk("unknown decision '' (known: allow, deny, ask)")),
+    "a flag for a decision": ('{"decision": true}', junk("'decision' must be text, not a flag")),
+    "a list for a reason": ('{"reason": ["x"]}', junk("'reason' must be text, not a list")),
+    "a number for a log": ('{"log": 1}', junk("'log' must be text, not a number")),
+    "an object for context": ('{"additional_context": {}}', junk("'additional_context' must be text, not an object")),
+    "a flag for a message": ('{"system_message": false}', junk("'system_message' must be text, not a flag")),
+    "a number for a stop reason": ('{"stop_reason": 0}', junk("'stop_reason' must be text, not a number")),
+    "text for an input": ('{"modified_input": "x"}', junk("'modified_input' must be an object, not text")),
+    "a list for an input": ('{"modified_input": []}', junk("'modified_input' must be an object, not a list")),
+    "text for continue": ('{"continue": "no"}', junk("'continue' must be true or false, not text")),
+    "a number for continue": ('{"continue": 0}', junk("'continue' must be true or false, not a number")),
+    "a list": ("[]", junk("the top level is a list, not an object")),
+    "a text": ('"deny"', junk("the top level is text, not an object")),
+    "text behind": ('{"decision": "deny"} ok', junk("text after the JSON value at line 1 column 21")),
+    "two documents": ("{}\n{}", junk("a second document after the JSON value at line 1 column 3")),
+    "a repeated key": ('{"decision": "allow", "decision": "deny"}', junk("repeated key 'decision'")),
+    "a repeated key inside": ('{"x": {"y": 1, "y": 2}}', junk("repeated key 'y'")),
+    "not a number": ('{"x": NaN}', junk("NaN is not JSON")),
+    "infinity": ('{"x": -Infinity}', junk("-Infinity is not JSON")),
+    "a number beyond limits": ('{"x": 1e400}', junk("number 1e400 is beyond limits")),
+    "digits beyond limits": ('{"x": ' + "1" * 5000 + "}", junk("number of 5000 digits is beyond limits")),
+    "nesting": ('{"x": ' + "[" * 100_000, junk("nested too deep")),
+    "an open brace": ("{", junk("Expecting property name enclosed in double quotes at line 1 column 2")),
+    "a NUL": ('{"x": "\0"}', junk("NUL at character 7")),
+    "a NUL in text": ("hello\0", junk("NUL at character 5")),
+}
+
+
+@pytest.mark.parametrize(("stdout", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_at_exit_0_means_what_the_table_says(stdout, expected):
+    assert answer_to(PRE, Exit(0, stdout.encode())) == told(expected)
+
+
+def test_an_answer_that_is_not_utf_8_is_unreadable():
+    assert answer_to(PRE, Exit(0, b"hello \xff")) == told(junk("not UTF-8 at byte 6"))
+
+
+NOTED = {
+    "an input after the call": (POST, {"modified_input": {"a": 1}}, {}, "modified_input has no effect on post-tool-call"),
+    "an input without a tool": (TURN, {"modified_input": {"a": 1}}, {}, "modified_input has no effect on pre-agent-turn"),
+    "an output before the call": (PRE, {"modified_output": "x"}, {}, "modified_output has no effect on pre-tool-call"),
+    "an output after the call": (POST, {"modified_output": [1]}, {"output": [1]}, ""),
+    "an output that is false": (POST, {"modified_output": False}, {"output": False}, ""),
+    "an input for a permission": (
+        Call(a_hook(), a_call(kind="permission-request")),
+        {"modified_input": {"a": 1}},
+        {"input": {"a": 1}},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "answer", "effects", "note"), NOTED.values(), ids=NOTED)
+def test_a_change_has_an_effect_where_its_event_allows_it_and_leaves_a_note_elsewhere(call, answer, effects, note):
+    end = Exit(0, json.dumps(answer).encode())
+    assert answer_to(call, end) == (Outcome(**effects), (note,) if note else ())
+
+
+STRICT_NOTE = "'deny' has no effect: with strict_exit_codes only exit 2 blocks"
+STRICT = {
+    "deny": ('{"decision": "deny", "reason": "no", "log": "l"}', said(NONE, logs=("l",)), (STRICT_NOTE,)),
+    "allow": ('{"decision": "allow"}', said(ALLOW), ()),
+    "ask": ('{"decision": "ask"}', said(ASK), ()),
+    "stop": ('{"continue": false, "stop_reason": "s"}', said(STOP, "s"), ()),
+}
+
+
+@pytest.mark.parametrize(("stdout", "outcome", "notes"), STRICT.values(), ids=STRICT)
+def test_with_strict_exit_codes_a_deny_is_no_opinion_with_a_note(stdout, outcome, notes):
+    assert answer_to(PRE, Exit(0, stdout.encode()), strict=True) == (outcome, notes)
+
+
+def test_with_strict_exit_codes_exit_2_still_blocks():
+    assert answer_to(PRE, Exit(2, stderr=b"no"), strict=True) == (said(BLOCK, "no"), ())
+
+
+# Anything at all
+
+SNIPPETS = [b"{", b"}", b"[", b'"', b"decision", b": ", b"deny", b"null", b",", b"1e999", b"\xff", b"\0", b" ", b"\n", b"\\u"]
+noise = st.binary(max_size=80) | st.lists(st.sampled_from(SNIPPETS), max_size=12).map(b"".join)
+
+
+@given(noise, noise, st.sampled_from([0, 0, 0, 1, 2, -9, None]), st.booleans(), st.booleans())
+def test_junk_for_an_answer_is_a_failure_and_never_anything_else(stdout, stderr, code, strict, overflow):
+    try:
+        outcome, _ = read_answer(PRE, Exit(code, stdout, stderr, overflow=overflow), strict=strict)
+    except Faulty as fault:
+        assert code != 2
+        assert fault.status == (FAILED if code != 0 else UNREADABLE)
+    else:
+        assert code in (0, 2)
+        assert (outcome.decision == BLOCK) or code == 0
+
+
+KEYS = ["decision", "reason", "log", "additional_context", "system_message", "stop_reason"]
+KEYS += ["modified_input", "modified_output", "continue"]
+objects = st.dictionaries(st.sampled_from(KEYS), json_values | st.sampled_from(["allow", "deny", "ask"]), max_size=5)
+
+
+@given(objects, st.sampled_from([PRE, POST, TURN]))
+@example({"reason": ["x"] * 9000}, PRE)
+def test_any_object_is_an_answer_or_a_failure_at_every_exit(answer, call):
+    data = json.dumps(answer).encode()
+    assert answer_to(call, Exit(2, data))[0].decision == BLOCK
+    found = answer_to(call, Exit(0, data))
+    assert found[0] == UNREADABLE or isinstance(found[0], Outcome)
+
+
+# Answers for hosts
+
+line = st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
+clean_lines = st.lists(line.map(str.strip).filter(bool), max_size=3).map(tuple)
+
+
+def _verdict(event: Event, decision: Decision, reasons, change, contexts, messages) -> Verdict:
+    if decision == NONE:
+        reasons = ()
+    if decision == BLOCK:  # exit 2 says the reason and nothing else
+        change, contexts, messages = ABSENT, (), ()
+    pre = event.kind.rewrites_input
+    after = event.with_data(tool_input=change) if pre and change is not ABSENT else event
+    output = ABSENT if pre else change
+    outcome = Outcome(decision, tuple((decision, r) for r in reasons), ABSENT, output, contexts, messages)
+    return Verdict(after, event, outcome)
+
+
+verdicts = st.builds(
+    _verdict,
+    st.sampled_from([PRE.event, POST.event]),
+    st.sampled_from([NONE, ALLOW, ASK, BLOCK, STOP]),
+    clean_lines,
+    st.just(ABSENT) | json_objects,
+    clean_lines,
+    clean_lines,
+)
+DEFAULTS = {BLOCK: "blocked by a hook", STOP: "stopped by a hook"}
+
+
+@given(verdicts)
+def test_an_answer_for_a_host_is_itself_a_valid_answer_that_says_the_same(verdict):
+    outcome, notes = read_answer(Call(a_hook(), verdict.original), write_answer(verdict))
+    reason = "\n".join(verdict.reasons) or DEFAULTS.get(verdict.decision, "")
+    contexts, messages = "\n".join(verdict.additional_context), "\n".join(verdict.system_message)
+    assert notes == ()
+    assert outcome == Outcome(
+        verdict.decision,
+        ((verdict.decision, clean(reason)),) if reason else (),
+        ABSENT if verdict.modified_input is None else verdict.modified_input,
+        verdict.outcome.output,
+        (contexts,) if contexts else (),
+        (messages,) if messages else (),
+    )
+
+
+def answer_of(outcome: Outcome, after: Event | None = None) -> Exit:
+    return write_answer(Verdict(after or a_call(), a_call(), outcome))
+
+
+WRITTEN = {
+    "no opinion": (Outcome(), Exit(0)),
+    "allow": (said(ALLOW), Exit(0, b'{"decision": "allow"}\n')),
+    "ask": (said(ASK, "sure?"), Exit(0, b'{"decision": "ask", "reason": "sure?"}\n')),
+    "block": (said(BLOCK, "né"), Exit(2, stderr="né\n".encode())),
+    "block without reason": (said(BLOCK), Exit(2, stderr=b"blocked by a hook\n")),
+    "two blocks": (said(BLOCK, "a") | said(BLOCK, "b"), Exit(2, stderr=b"a\nb\n")),
+    "block with a lone surrogate": (said(BLOCK, "\ud800"), Exit(2, stderr=b"\\ud800\n")),
+    "stop": (said(STOP, "enough"), Exit(0, b'{"continue": false, "stop_reason": "enough"}\n')),
+    "stop without reason": (said(STOP), Exit(0, b'{"continue": false, "stop_reason": "stopped by a hook"}\n')),
+    "context": (said(NONE, contexts=("a", "b")), Exit(0, b'{"additional_context": "a\\nb"}\n')),
+    "message": (said(NONE, messages=("m",)), Exit(0, b'{"system_message": "m"}\n')),
+    "output": (said(NONE, output=[1]), Exit(0, b'{"modified_output": [1]}\n')),
+    "logs stay here": (said(NONE, logs=("l",)), Exit(0)),
+}
+
+
+@pytest.mark.parametrize(("outcome", "expected"), WRITTEN.values(), ids=WRITTEN)
+def test_a_verdict_is_written_as_the_protocol_wants(outcome, expected):
+    assert answer_of(outcome) == expected
+
+
+def test_a_rewritten_input_is_written_whole():
+    assert answer_of(Outcome(), a_call("ls -l")) == Exit(0, b'{"modified_input": {"command": "ls -l"}}\n')

@@ -1,0 +1,67 @@
+"""Every code block in the documentation is run: shell blocks in one shell per document, Python blocks as programs.
+
+A ```text block that follows is what the block before it prints, to the letter; `…` in it stands for anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = sorted(
+    path
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "examples/README.md"]
+    if "adr" not in path.parts and path.name not in ("specification.md", "cli.md", "benchmarks.md")
+)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    return [(found[1], found[2]) for found in BLOCK.finditer(path.read_text(encoding="utf-8"))]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    scratch = {name: str(folder / name.lower()) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "REPO": str(ROOT), "LC_ALL": "C.UTF-8", **scratch}
+
+
+def as_pattern(expected: str) -> str:
+    return ".*".join(re.escape(part) for part in expected.rstrip("\n").split("…"))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_code_in_a_document_does_what_the_document_says(path: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "examples").symlink_to(ROOT / "examples")
+    printed: str | None = None
+    for language, text in blocks(path):
+        if language in RUN:
+            done = subprocess.run(
+                [*RUN[language], text], cwd=work, env=environment(tmp_path), capture_output=True, text=True, timeout=60
+            )
+            printed = done.stdout + done.stderr
+            assert done.returncode == 0, f"{text}\n{printed}"
+        elif language == "text" and printed is not None:
+            assert re.fullmatch(as_pattern(text), printed.rstrip("\n"), re.DOTALL), f"expected:\n{text}\nprinted:\n{printed}"
+            printed = None
+
+
+def test_the_documents_hold_code_to_run() -> None:
+    counted = sum(language in RUN for path in DOCUMENTS for language, _ in blocks(path))
+    assert counted >= 25
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (path.parent / link).exists()]
+    assert missing == []

@@ -1,0 +1,127 @@
+"""Variables that a session's first hooks leave for its later ones (S17)."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.store.sessions import LIMIT, Sessions
+
+
+@pytest.fixture
+def sessions(tmp_path):
+    return Sessions(str(tmp_path / "sessions"))
+
+
+def exported(sessions: Sessions, text: str | bytes) -> dict[bytes, bytes]:
+    path = sessions.env_file("s")
+    assert path is not None
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return sessions.exports("s")
+
+
+LINES = {
+    "export NAME=value": {b"NAME": b"value"},
+    "NAME=value": {b"NAME": b"value"},
+    "export NAME='two words'": {b"NAME": b"two words"},
+    'export NAME="a \\"b\\""': {b"NAME": b'a "b"'},
+    "export NAME=": {b"NAME": b""},
+    "export NAME=a=b": {b"NAME": b"a=b"},
+    "export NAME=é": {b"NAME": "é".encode()},
+    "export NAME=value # why": {b"NAME": b"value"},
+    "  export   NAME=value  ": {b"NAME": b"value"},
+    "export A=1\nexport B=2\nexport A=3": {b"A": b"3", b"B": b"2"},
+    "# export NAME=value": {},
+    "": {},
+    "export": {},
+    "export NAME": {},
+    "export A=1 B=2": {},
+    "echo NAME=value": {},
+    "export 1A=x": {},
+    "export A-B=x": {},
+    "export É=x": {},
+    "export NAME='open": {},
+    "NAME = value": {},
+    "export BOATHOOK_DEPTH=0": {},
+    "export A=$(rm -rf /)": {},
+    "export A=$HOME": {b"A": b"$HOME"},
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), LINES.items())
+def test_lines_are_read_as_a_shell_would_quote_them_and_nothing_is_run(sessions, text, expected):
+    assert exported(sessions, text) == expected
+
+
+@given(st.text(max_size=60))
+def test_any_text_gives_variables_that_an_environment_takes(tmp_path_factory, text):
+    found = exported(Sessions(str(tmp_path_factory.mktemp("s"))), text.encode("utf-8", "replace"))
+    assert all(name and b"=" not in name and b"\0" not in name + value for name, value in found.items())
+
+
+@pytest.mark.parametrize("data", [b"export A=\xff", b"export A=1\0", b"export A=1\n" * LIMIT], ids=["bytes", "NUL", "long"])
+def test_a_file_that_cannot_be_read_gives_nothing(sessions, data):
+    assert exported(sessions, data) == {}
+
+
+def test_a_session_without_a_file_has_no_variables(sessions):
+    assert sessions.exports("unknown") == {}
+
+
+def test_the_file_is_private_and_kept_when_asked_for_again(sessions):
+    path = sessions.env_file("s")
+    assert [stat.S_IMODE(os.stat(p).st_mode) for p in (os.path.dirname(path), path)] == [0o700, 0o600]
+    assert exported(sessions, "A=1") == {b"A": b"1"}
+    assert sessions.env_file("s") == path
+    assert sessions.exports("s") == {b"A": b"1"}
+
+
+def test_sessions_do_not_see_each_other(sessions):
+    exported(sessions, "A=1")
+    assert sessions.env_file("other") != sessions.env_file("s")
+    assert sessions.exports("other") == {}
+
+
+ids = st.text(alphabet=st.characters(codec="ascii"), min_size=1, max_size=20)
+
+
+@given(ids, ids)
+def test_every_session_has_a_file_of_its_own_directly_in_the_folder(one, other):
+    sessions = Sessions("/folder")
+    paths = [sessions._path(one), sessions._path(other)]
+    assert [os.path.dirname(os.path.normpath(path)) for path in paths] == ["/folder"] * 2
+    assert (paths[0] == paths[1]) == (one == other)
+
+
+@pytest.mark.parametrize("session", ["", "é", "x" * 129, "\ud800"])
+def test_an_odd_session_has_no_file(sessions, session):
+    assert (sessions.env_file(session), sessions.exports(session)) == (None, {})
+    sessions.forget(session)
+
+
+def test_a_name_that_the_disk_does_not_take_is_no_file(sessions):
+    assert sessions.env_file("/" * 128) is None
+
+
+def test_a_link_in_place_of_the_file_is_refused(sessions, tmp_path):
+    path = sessions.env_file("s")
+    os.unlink(path)
+    os.symlink(tmp_path / "target", path)
+    assert (sessions.env_file("s"), (tmp_path / "target").exists()) == (None, False)
+
+
+def test_a_folder_that_cannot_be_made_gives_no_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert Sessions(str(tmp_path / "file")).env_file("s") is None
+
+
+def test_a_session_that_ended_is_forgotten(sessions):
+    exported(sessions, "A=1")
+    sessions.forget("s")
+    sessions.forget("s")
+    assert sessions.exports("s") == {}
