@@ -23,9 +23,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 DOOR = ROOT / "src/boathook/door.py"
 REPORT = ROOT / "docs/reference/benchmarks.md"
-EVENT = '{"event_type": "pre-tool-call", "session_id": "bench", "work_dir": "%s", "tool_name": "Shell", "tool_input": {"command": "make deploy %s"}}\n'
+EVENT = (
+    '{"event_type": "pre-tool-call", "session_id": "bench", "work_dir": "%s", "tool_name": "Shell",'
+    ' "tool_input": {"command": "make deploy %s"}}\n'
+)
 SH = "#!/bin/sh\nexit 0\n"
-JQ = "#!/bin/bash\ncommand=$(jq -r .tool_input.command)\ncase \"$command\" in *forbidden*) echo no >&2; exit 2;; esac\nexit 0\n"
+JQ = '#!/bin/bash\ncommand=$(jq -r .tool_input.command)\ncase "$command" in *forbidden*) echo no >&2; exit 2;; esac\nexit 0\n'
 
 Measure = Callable[[], float]
 
@@ -49,7 +52,15 @@ class Row:
     def cells(self) -> list[str]:
         met = "yes" if self.ratio() <= self.goal else "no"
         medians = [f"{statistics.median(side) * 1000:.2f}" for side in (self.ours, self.theirs)]
-        return [self.what, self.against, *medians, f"{self.ratio():.2f}x", f"{self.ratio_p10():.2f}x", f"≤ {self.goal}x", met]
+        return [
+            self.what,
+            self.against,
+            *medians,
+            f"{self.ratio():.2f}x",
+            f"{self.ratio_p10():.2f}x",
+            f"≤ {self.goal}x",
+            met,
+        ]
 
 
 def p10(values: list[float]) -> float:
@@ -71,7 +82,8 @@ class Launcher:
         request = "\t".join([str(data), *argv]) + "\n"
 
         def once() -> float:
-            assert self.process.stdin is not None and self.process.stdout is not None
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
             self.process.stdin.write(request)
             self.process.stdin.flush()
             took, got = map(int, self.process.stdout.readline().split())
@@ -93,7 +105,8 @@ class Worker:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def measure(self) -> float:
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         took, runs = map(int, self.process.stdout.readline().split())
@@ -119,7 +132,8 @@ def interleave(rounds: int, pairs: list[tuple[Row, Measure, Measure]], warm: int
 def write_hook(project: Path, name: str, tool: str, pattern: str, script: str = SH) -> Path:
     scripts = project / ".agents/hooks" / name / "scripts"
     scripts.mkdir(parents=True)
-    front = f"---\nname: {name}\ndescription: bench\ntrigger: pre-tool-call\nmatcher:\n  tool: '{tool}'\n  pattern: '{pattern}'\n---\n"
+    matcher = f"matcher:\n  tool: '{tool}'\n  pattern: '{pattern}'\n"
+    front = f"---\nname: {name}\ndescription: bench\ntrigger: pre-tool-call\n{matcher}---\n"
     (scripts.parent / "HOOK.md").write_text(front)
     run = scripts / "run.sh"
     run.write_text(script)
@@ -156,14 +170,16 @@ def bench_spawn(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
     light, heavy = Worker(project, 50), Worker(project, 1024)
     first = Row("engine runs one `sh` hook", "the script by C vfork+exec", 1.3)
     second = Row("the same from a parent of 1 GB", "from one of 50 MB", 1.1)
-    interleave(rounds, [(first, light.measure, launcher.measure(data, str(script))), (second, heavy.measure, light.measure)])
+    interleave(
+        rounds, [(first, light.measure, launcher.measure(data, str(script))), (second, heavy.measure, light.measure)]
+    )
     light.close()
     heavy.close()
     return [first, second]
 
 
 def bench_door(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
-    python = os.path.realpath(sys.executable) if not os.path.exists("/proc/self/exe") else sys.executable
+    python = sys.executable
     bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
     pairs: list[tuple[Row, Measure, Measure]] = []
     direct = folder / "jq.sh"
@@ -172,20 +188,24 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
 
     def door(project: Path, code: int = 0) -> Measure:
         data = event_file(folder, project)
-        return launcher.measure(data, python, "-I", "-S", str(DOOR), "--host", "native", "--event", "pre-tool-call", code=code)
+        return launcher.measure(
+            data, python, "-I", "-S", str(DOOR), "--host", "native", "--event", "pre-tool-call", code=code
+        )
 
     for count, goal in ((100, 1.3), (1000, 1.6)):
         project = folder / f"many-{count}"
         many_hooks(project, count)
-        pairs.append((Row(f"`door.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare))
+        pairs.append(
+            (Row(f"`door.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare)
+        )
     words, regex = folder / "one-words", folder / "one-regex"
     write_hook(regex, "regex", "^(Shell|Bash)$", r"make\s+deploy\b")
     pairs.append((Row("`door.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare))
     pairs.append((Row("`door.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare))
     if shutil.which("jq"):
-        jq = launcher.measure(event_file(folder, words), str(direct))
-        pairs.append((Row("`door.py`, one `sh` hook, cold (matcher of words)", "a bash + jq hook run directly", 1.3), door(words), jq))
-        pairs.append((Row("`door.py`, one `sh` hook, cold (regular expression)", "a bash + jq hook run directly", 1.3), door(regex), jq))
+        jq, against = launcher.measure(event_file(folder, words), str(direct)), "a bash + jq hook run directly"
+        pairs.append((Row("`door.py`, one `sh` hook, cold (matcher of words)", against, 1.3), door(words), jq))
+        pairs.append((Row("`door.py`, one `sh` hook, cold (regular expression)", against, 1.3), door(regex), jq))
     else:
         print("jq is not installed: the comparison with a bash + jq hook is left out", file=sys.stderr)
     time.sleep(2.5)  # a catalogue is kept only when nothing in it is younger than two seconds
@@ -208,7 +228,9 @@ def bench_selection(rounds: int) -> list[Row]:
                 "project",
                 Script("/none"),
                 "/none",
-                matcher=Matcher(compile_pattern(TOOLS[n % 4]), compile_pattern(PATTERNS[n % len(PATTERNS)].format(n=n))),
+                matcher=Matcher(
+                    compile_pattern(TOOLS[n % 4]), compile_pattern(PATTERNS[n % len(PATTERNS)].format(n=n))
+                ),
             )
             for n in range(count)
         ]

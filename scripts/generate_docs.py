@@ -74,7 +74,7 @@ EXIT_CODES = """\
 | exit code | `run` | `check` | others |
 |---|---|---|---|
 | 0 | answered; with `--json` always | clean | done |
-| 1 | the input or the command line cannot be read | errors were found, or wrong usage | something given cannot be used, or wrong usage |
+| 1 | the input or the command line cannot be read | errors, or wrong usage | something given cannot be used |
 | 2 | blocked, the reasons on stderr | | |
 | 128 + n | ended by signal n | | |
 

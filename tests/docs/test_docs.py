@@ -28,7 +28,9 @@ def blocks(path: Path) -> list[tuple[str, str]]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    scratch = {name: str(folder / name.lower()) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    scratch = {
+        name: str(folder / name.lower()) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+    }
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {"PATH": path, "REPO": str(ROOT), "LC_ALL": "C.UTF-8", **scratch}
 
@@ -51,7 +53,9 @@ def test_the_code_in_a_document_does_what_the_document_says(path: Path, tmp_path
             printed = done.stdout + done.stderr
             assert done.returncode == 0, f"{text}\n{printed}"
         elif language == "text" and printed is not None:
-            assert re.fullmatch(as_pattern(text), printed.rstrip("\n"), re.DOTALL), f"expected:\n{text}\nprinted:\n{printed}"
+            assert re.fullmatch(as_pattern(text), printed.rstrip("\n"), re.DOTALL), (
+                f"expected:\n{text}\nprinted:\n{printed}"
+            )
             printed = None
 
 

@@ -304,6 +304,8 @@ class _Batch:
         self._fill()
         if len(self.active) == 1:
             self._hope()
+        if self.active:
+            self.runner.reaper.spread(self.mark, self.leaders)
         for place, child in self.active.items():
             self._listen(place, child)
         while self.active:

@@ -15,7 +15,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
     from typing import Any
 
 MARK = "BOATHOOK_RUN"
@@ -35,7 +35,7 @@ class Mark:
         self._number = FIRST_LIMIT + number
 
     def put_on(self, pid: int) -> None:
-        """Set the limit of a process that has just started, unless we stand under such a limit ourselves."""
+        """Set the limit of a process, unless we stand under such a limit ourselves."""
         import resource
 
         try:
@@ -74,10 +74,19 @@ class Reaper:
         if not self._exclusive:
             _role.give_back()
 
-    def put_on(self, mark: Mark, pid: int) -> None:
-        """Mark a process, where that is needed to know it again."""
+    def put_on(self, mark: Mark, leader: int) -> None:
+        """Mark a hook that was just started, where that is needed to know its processes again."""
         if not self._exclusive:
-            mark.put_on(pid)
+            mark.put_on(leader)
+
+    def spread(self, mark: Mark, leaders: Container[int]) -> None:
+        """Mark what hooks had started before they were marked themselves."""
+        if self._exclusive or not mark.limit:
+            return
+        for child in _child_pids():
+            if child in leaders or mark.is_on(child):
+                for pid in _tree(child):
+                    mark.put_on(pid)
 
     def sweep(self, leaders: Container[int], mark: Mark, known: Container[int]) -> None:
         """End every process that finished hooks left, within a bounded time."""
@@ -89,8 +98,7 @@ class Reaper:
             }
             if not ours:
                 return
-            for pid in ours:
-                _kill_tree(pid)
+            ours.update(*map(_kill_tree, ours))  # what dies below them will be ours next
             for pid in ours:
                 _reap(pid)
             if time.monotonic() > end:
@@ -218,17 +226,25 @@ def _child_pids() -> list[int]:
     return [int(pid) for pid in _read(f"/proc/self/task/{os.getpid()}/children").split()]
 
 
-def _kill_tree(pid: int) -> None:
-    """Kill a process and its descendants, parents first so that they cannot start more."""
-    pending = [pid]
-    while pending:
-        one = pending.pop()
-        below = _read(f"/proc/{one}/task/{one}/children").split()
+def _kill_tree(pid: int) -> list[int]:
+    """Kill a process and its descendants, parents first so that they cannot start more; give them."""
+    killed = []
+    for one in _tree(pid):
         try:
             os.kill(one, SIGKILL)
         except OSError:
             continue
-        pending += map(int, below)
+        killed.append(one)
+    return killed
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """Give a process and its descendants, looking below each before giving it."""
+    pending = [pid]
+    while pending:
+        one = pending.pop()
+        pending += map(int, _read(f"/proc/{one}/task/{one}/children").split())
+        yield one
 
 
 def _reap(pid: int) -> None:

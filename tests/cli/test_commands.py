@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
+BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"
+
+
+@dataclass
+class Project:
+    """A project with its own home, and the command line in it."""
+
+    path: Path
+    home: Path
+
+    def hook(
+        self, name: str, manifest: str, script: str | None = BLOCK, *, user: bool = False, entry: str = "run.sh"
+    ) -> Path:
+        root = self.home / "config/agents/hooks" if user else self.path / ".agents/hooks"
+        folder = root / name
+        (folder / "scripts").mkdir(parents=True)
+        (folder / "HOOK.md").write_text(manifest)
+        if script is not None:
+            (folder / "scripts" / entry).write_bytes(script.encode())
+            (folder / "scripts" / entry).chmod(0o755)
+        return folder
+
+    def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        scratch = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "STATE", "CACHE")}
+        found = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **scratch, **(env or {})}
+        argv = [sys.executable, "-m", "boathook", *args]
+        return subprocess.run(argv, input=stdin, capture_output=True, text=True, cwd=self.path, env=found, timeout=60)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "home").mkdir()
+    return Project(tmp_path / "project", tmp_path / "home")
+
+
+def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
+    folder = project.hook("guard", GUARD)
+    (found,) = json.loads(project.run("list", "--json").stdout)
+    assert found == {
+        "name": "guard",
+        "description": "Guards",
+        "scope": "project",
+        "event": "pre-tool-call",
+        "trigger": "before_tool",
+        "priority": 100,
+        "mode": "sync",
+        "timeout_ms": 30000,
+        "on_failure": "allow",
+        "protected": False,
+        "state": "armed",
+        "why": "",
+        "path": str(folder / "HOOK.md"),
+        "matcher": {"tool": "Shell", "pattern": None},
+        "source": "HOOK.md",
+        "metadata": None,
+        "problems": [],
+    }
+
+
+def test_list_shows_all_five_states(project: Project) -> None:
+    project.hook("armed", GUARD.replace("guard", "armed"))
+    project.hook("broken", "---\nname: [\n---\n")
+    project.hook("empty", GUARD.replace("guard", "empty"), script=None)
+    project.hook("same", GUARD.replace("guard", "same"))
+    project.hook("same", GUARD.replace("guard", "same"), user=True)
+    project.hook("off", GUARD.replace("guard", "off"))
+    (project.path / ".agents/hooks.toml").write_text('[[hooks.disable]]\nname = "off"\n')
+    found = {(h["name"], h["scope"]): h["state"] for h in json.loads(project.run("list", "--json").stdout)}
+    assert found == {
+        ("armed", "project"): "armed",
+        ("broken", "project"): "invalid",
+        ("empty", "project"): "no-entry-point",
+        ("same", "project"): "armed",
+        ("same", "user"): "shadowed",
+        ("off", "project"): "disabled",
+    }
+
+
+def test_list_takes_an_event_in_any_spelling(project: Project) -> None:
+    project.hook("guard", GUARD)
+    project.hook("gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
+    assert [h["name"] for h in json.loads(project.run("list", "--json", "--event", "PreToolUse").stdout)] == ["guard"]
+
+
+def test_list_prompt_gives_name_event_and_description_only(project: Project) -> None:
+    project.hook("guard", GUARD)
+    printed = project.run("list", "--prompt").stdout
+    assert printed.splitlines()[-1] == "- guard (pre-tool-call): Guards"
+    assert str(project.path) not in printed
+
+
+def test_a_start_in_a_subdirectory_finds_the_project(project: Project) -> None:
+    project.hook("guard", GUARD)
+    (project.path / "a/b").mkdir(parents=True)
+    found = project.run("list", "--json", "--project", str(project.path / "a/b"))
+    assert [h["name"] for h in json.loads(found.stdout)] == ["guard"]
+
+
+def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: Project) -> None:
+    project.hook("guard", GUARD)
+    for command in (["list"], ["check"], ["events"], ["explain", "Stop"], ["--help"]):
+        printed = project.run(*command)
+        assert "\x1b" not in printed.stdout + printed.stderr
+        assert "─" not in printed.stdout
+
+
+def test_check_is_clean_with_exit_0_and_says_so(project: Project) -> None:
+    project.hook("guard", GUARD)
+    done = project.run("check", "--strict")
+    assert (done.returncode, done.stdout) == (0, "all good\n")
+
+
+def test_check_names_file_line_key_fault_and_mend(project: Project) -> None:
+    folder = project.hook("guard", GUARD.replace("before_tool", "before_tol"))
+    done = project.run("check", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == [
+        {
+            "path": str(folder / "HOOK.md"),
+            "line": 4,
+            "key": "trigger",
+            "level": "error",
+            "message": "unknown event 'before_tol' (did you mean 'before_tool'?)",
+            "fix": "write 'before_tool'",
+        }
+    ]
+
+
+WARNINGS = {
+    "a script that blocks with exit 1": (
+        "#!/bin/sh\necho no >&2\nexit 1\n",
+        0o755,
+        "exit 1 is a failure and does not block",
+    ),
+    "a script that is not executable": ("#!/bin/sh\nexit 2\n", 0o644, "scripts/run.sh is not executable"),
+    "a script without an interpreter line": ("exit 2\n", 0o755, "scripts/run.sh has no interpreter line"),
+}
+
+
+@pytest.mark.parametrize("title", WARNINGS)
+def test_check_warns_of(project: Project, title: str) -> None:
+    script, mode, message = WARNINGS[title]
+    folder = project.hook("guard", GUARD, script)
+    (folder / "scripts/run.sh").chmod(mode)
+    found = json.loads(project.run("check", "--json").stdout)
+    assert [(d["level"], d["message"]) for d in found] == [("warning", message)]
+    assert project.run("check").returncode == 0
+    assert project.run("check", "--strict").returncode == 1
+
+
+def test_check_finds_windows_line_ends_and_a_missing_interpreter(project: Project) -> None:
+    project.hook("crlf", GUARD.replace("guard", "crlf"), "#!/bin/sh\r\nexit 2\r\n")
+    project.hook("lost", GUARD.replace("guard", "lost"), "#!/no/such/program\nexit 2\n")
+    found = {d["message"] for d in json.loads(project.run("check", "--json").stdout)}
+    assert any("Windows line ends" in message for message in found)
+    assert any("its interpreter /no/such/program does not exist here" in message for message in found)
+
+
+def test_check_warns_of_a_tool_pattern_that_no_known_tool_matches(project: Project) -> None:
+    project.hook("guard", GUARD.replace("tool: Shell", "tool: Shel1"))
+    (found,) = json.loads(project.run("check", "--json").stdout)
+    assert (found["level"], found["key"], found["line"], found["fix"]) == (
+        "warning",
+        "matcher.tool",
+        6,
+        "did you mean 'Shell'?",
+    )
+
+
+def test_check_leaves_patterns_for_added_servers_alone(project: Project) -> None:
+    project.hook("guard", GUARD.replace("tool: Shell", "tool: mcp__github__.*"))
+    assert project.run("check", "--strict").returncode == 0
+
+
+@pytest.mark.parametrize("given", ["folder", "manifest", "root", "project"])
+def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: Project, given: str) -> None:
+    folder = project.hook("guard", GUARD, script=None)
+    path = {"folder": folder, "manifest": folder / "HOOK.md", "root": folder.parent, "project": project.path}[given]
+    done = project.run("check", str(path), "--json")
+    assert done.returncode == 1
+    assert ["no entry point" in d["message"] for d in json.loads(done.stdout)] == [True]
+
+
+def test_check_of_nothing_says_what_it_takes(project: Project) -> None:
+    done = project.run("check", str(project.path / "nowhere"))
+    assert done.returncode == 1
+    assert "is neither a HOOK.md, a hook folder, a folder of hooks nor a project" in done.stderr
+
+
+def test_explain_says_for_each_hook_whether_and_why_in_order(project: Project) -> None:
+    project.hook("late", GUARD.replace("guard", "late").replace("matcher", "priority: 1\nmatcher"))
+    project.hook("early", GUARD.replace("guard", "early").replace("matcher", "priority: 900\nmatcher"))
+    project.hook("other", GUARD.replace("guard", "other").replace("Shell", "WriteFile"))
+    project.hook("empty", GUARD.replace("guard", "empty"), script=None)
+    done = project.run("explain", "PreToolUse", "--tool", "Shell", "--input", '{"command": "ls"}', "--json")
+    rows = [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)]
+    assert rows == [
+        ("early", True, "matches tool Shell"),
+        (
+            "empty",
+            False,
+            "no-entry-point: no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
+        ),
+        ("other", False, "tool 'Shell' does not match 'WriteFile'"),
+        ("late", True, "matches tool Shell"),
+    ]
+
+
+def test_explain_executes_nothing(project: Project) -> None:
+    project.hook("guard", GUARD, "#!/bin/sh\ntouch ran\n")
+    project.run("explain", "PreToolUse", "--tool", "Shell")
+    assert not (project.path / "ran").exists()
+
+
+def test_explain_refuses_input_that_is_not_json(project: Project) -> None:
+    done = project.run("explain", "PreToolUse", "--tool", "Shell", "--input", "{oops")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--input is not JSON" in done.stderr
+
+
+@pytest.mark.parametrize("lang", ["sh", "py"])
+@pytest.mark.parametrize(
+    "event", ["pre-tool-call", "PostToolUse", "Stop", "session_start", "notification", "pre-agent-turn"]
+)
+def test_a_new_hook_passes_the_strict_check_and_works_as_it_is(project: Project, lang: str, event: str) -> None:
+    assert project.run("new", "fresh", "--event", event, "--lang", lang).returncode == 0
+    assert project.run("check", "--strict").stdout == "all good\n"
+    verdict = json.loads(project.run("run", event, "--json", stdin='{"tool_name": "Shell"}').stdout)
+    assert [(run["hook"], run["status"], run["decision"]) for run in verdict["runs"]] == [("fresh", "ok", "none")]
+
+
+@pytest.mark.parametrize("lang", ["sh", "py"])
+def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: Project, lang: str) -> None:
+    pattern = r"it's \d+ \"quoted\" \\ things"
+    made = project.run("new", "fresh", "--event", "PreToolUse", "--tool", "Shell", "--pattern", pattern, "--lang", lang)
+    assert made.returncode == 0
+    assert project.run("check", "--strict").stdout == "all good\n"
+    event = json.dumps({"tool_name": "Shell", "tool_input": {"command": 'it\'s 12 "quoted" \\ things'}})
+    assert project.run("run", "PreToolUse", stdin=event).returncode == 2
+
+
+def test_a_new_hook_of_the_user_is_found_from_any_project(project: Project) -> None:
+    project.run("new", "mine", "--event", "Stop", "--user")
+    assert [(h["name"], h["scope"]) for h in json.loads(project.run("list", "--json").stdout)] == [("mine", "user")]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["new", "../evil", "--event", "Stop"], "the name may hold letters"),
+        (["new", "x", "--event", "Stop", "--tool", "Shell"], "has no tool"),
+        (["new", "x", "--event", "PreToolUse", "--pattern", "(?=a)"], "lookahead"),
+        (["new", "x", "--event", "nope"], "unknown event 'nope'"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_bad_input_gets_a_clear_word_and_exit_code_1(project: Project, args: list[str], message: str) -> None:
+    done = project.run(*args)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (project.path / ".agents").exists()
+
+
+def test_a_new_hook_overwrites_nothing(project: Project) -> None:
+    folder = project.hook("guard", GUARD)
+    done = project.run("new", "guard", "--event", "Stop")
+    assert (done.returncode, "exists already" in done.stderr) == (1, True)
+    assert (folder / "HOOK.md").read_text() == GUARD
+
+
+def test_the_demo_plays_what_it_promises(project: Project) -> None:
+    done = project.run("demo")
+    assert done.returncode == 0
+    for part in (
+        "guard: block",
+        "did not run: that would wipe the disk",
+        "input becomes {'command': 'sh run-tests.sh --quiet'}",
+        "add-context: no opinion",
+        "tidy: started in the background",
+        "greeting.txt is now 'hello\\n'",
+        "[Hook blocked stop: the tests do not pass yet]",
+        "tests-pass: no opinion",
+    ):
+        assert part in done.stdout
+
+
+def test_the_demo_leaves_nothing_behind(project: Project) -> None:
+    temporary = project.home / "tmp"
+    temporary.mkdir()
+    project.run("demo", env={"TMPDIR": str(temporary)})
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(project: Project, shell: str) -> None:
+    done = project.run("completion", shell)
+    assert done.returncode == 0
+    assert "_BOATHOOK_COMPLETE" in done.stdout
+
+
+def test_events_json_lists_all_kinds(project: Project) -> None:
+    found = json.loads(project.run("events", "--json").stdout)
+    assert len([row for row in found if not row["extension"]]) == 13
+    assert len([row for row in found if row["extension"]]) == 5
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "message"),
+    [
+        ([], "{}", "which event?"),
+        (["Stop"], "{oops", "the event on standard input is not JSON"),
+        (["Stop"], "", "the event on standard input is not JSON"),
+        (["Stop"], "[1]", "a list, not a JSON object"),
+        (["Stop"], '{"event_type": "PreToolUse"}', "the argument says 'Stop'"),
+        (["Stop"], '{"session_id": 5}', "'session_id' must be text"),
+        (["Stopp"], "{}", "unknown event 'Stopp' (did you mean 'Stop'?)"),
+        (["Stop", "--host", "nobody"], "{}", "unknown host 'nobody'"),
+        (["Stop", "--bogus"], "{}", "unexpected argument '--bogus'"),
+        (["--event"], "{}", "--event needs a value"),
+    ],
+)
+def test_run_says_why_it_cannot_read_its_input_and_exits_with_1(
+    project: Project, args: list[str], stdin: str, message: str
+) -> None:
+    done = project.run("run", *args, stdin=stdin)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+
+
+def test_run_answers_nothing_when_nobody_has_an_opinion(project: Project) -> None:
+    done = project.run("run", "PreToolUse", stdin='{"tool_name": "Shell", "tool_input": {}}')
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_no_ask_turns_a_question_into_a_block(project: Project) -> None:
+    project.hook("guard", GUARD, '#!/bin/sh\necho \'{"decision": "ask", "reason": "sure?"}\'\n')
+    asked = project.run("run", "PreToolUse", stdin='{"tool_name": "Shell"}')
+    assert (asked.returncode, json.loads(asked.stdout)) == (0, {"decision": "ask", "reason": "sure?"})
+    blocked = project.run("run", "PreToolUse", "--no-ask", stdin='{"tool_name": "Shell"}')
+    assert (blocked.returncode, blocked.stdout, blocked.stderr) == (2, "", "sure? (nobody to ask)\n")

@@ -1,0 +1,461 @@
+"""HOOK.md: every field, its limits, and what the loader gets along with (S5, S6, S7)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.core.event import SPELLINGS
+from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
+from boathook.core.matcher import ALL, Matcher, compile_pattern
+from boathook.sources.frontmatter import Scalar
+from boathook.sources.manifest import FIELDS, name_fault, parse_manifest, whole_number
+
+PATH, FOLDER = "/h/guard/HOOK.md", "/h/guard"
+LINES = {"name": "guard", "description": "a test", "trigger": "pre-tool-call"}
+NAME_LINE, DESCRIPTION_LINE, TRIGGER_LINE, NEXT_LINE = 2, 3, 4, 5
+
+
+def parse(scope: str = "user", folder: str = FOLDER, **fields) -> Hook:
+    lines = [f"{key}: {value}" for key, value in {**LINES, **fields}.items() if value is not None]
+    return parse_text("\n".join(["---", *lines, "---", ""]), scope, folder)[0]
+
+
+def parse_text(text: str, scope: str = "user", folder: str = FOLDER) -> tuple[Hook, frozenset[str]]:
+    return parse_manifest(text, path=PATH, folder=folder, scope=scope)
+
+
+def problem(line: int | None, key: str, level: str, message: str, fix: str = "") -> Diagnostic:
+    return Diagnostic(PATH, line, key, level, message, fix)
+
+
+PLAIN = Hook("guard", SPELLINGS["pre-tool-call"], "pre-tool-call", "user", Script(FOLDER), PATH, "a test")
+
+
+def test_a_manifest_with_nothing_but_the_required_fields_has_the_defaults():
+    assert parse() == PLAIN
+    assert (PLAIN.timeout, PLAIN.priority, PLAIN.background, PLAIN.on_failure) == (30.0, 100, False, "allow")
+    assert (PLAIN.protected, PLAIN.needs, PLAIN.env, PLAIN.metadata) == (False, Needs(), (), None)
+    assert (PLAIN.matcher, PLAIN.state, PLAIN.problems) == (ALL, ARMED, ())
+
+
+def test_every_field_is_read_and_those_written_are_named():
+    text = """---
+name: guard
+description: a test
+trigger: PreToolUse
+matcher:
+  tool: Shell
+  pattern: 'rm -rf'
+timeout: 1500
+async: true
+priority: 7
+on_failure: block
+protected: true
+requires:
+  bins: [git, sh]
+  env: HOME
+  os:
+    - linux
+env: [TOKEN]
+metadata:
+  author: me
+  tags: [a, 1, true, ~, '2']
+---
+"""
+    assert parse_text(text) == (
+        PLAIN.replace(
+            trigger="PreToolUse",
+            matcher=Matcher(compile_pattern("Shell"), compile_pattern("rm -rf")),
+            timeout=1.5,
+            background=True,
+            priority=7,
+            on_failure="block",
+            protected=True,
+            needs=Needs(("git", "sh"), ("HOME",), ("linux",)),
+            env=("TOKEN",),
+            metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
+        ),
+        frozenset(FIELDS),
+    )
+
+
+@pytest.mark.parametrize(("spelling", "kind"), SPELLINGS.items())
+def test_every_spelling_is_a_trigger_and_kept_as_written(spelling, kind):
+    assert parse(trigger=spelling) == PLAIN.replace(kind=kind, trigger=spelling)
+
+
+# What the loader gets along with: the fault, what is used instead, and what is said
+
+NUMBERS = {
+    "timeout: 99": ({"timeout": 0.1}, "'timeout' is 99, allowed are 100 to 600000", "100 is used"),
+    "timeout: 600001": ({"timeout": 600.0}, "'timeout' is 600001, allowed are 100 to 600000", "600000 is used"),
+    "timeout: -5": ({"timeout": 0.1}, "'timeout' is -5, allowed are 100 to 600000", "100 is used"),
+    "timeout: 5s": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: '500'": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: 1:30": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: 0500": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: 1e4": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: 500.0": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: 5_000": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: 0x100": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: ٥٠٠": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: true": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout:": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "timeout: [500]": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
+    "priority: -1": ({"priority": 0}, "'priority' is -1, allowed are 0 to 1000", "0 is used"),
+    "priority: 1001": ({"priority": 1000}, "'priority' is 1001, allowed are 0 to 1000", "1000 is used"),
+    "priority: high": ({}, "'priority' must be a whole number", "the default 100 is used"),
+    "async: 1": ({}, "'async' must be true or false", "false is used"),
+    "async: maybe": ({}, "'async' must be true or false", "false is used"),
+    "async: 'true'": ({}, "'async' must be true or false", "false is used"),
+    "async: []": ({}, "'async' must be true or false", "false is used"),
+    "protected: 1": ({}, "'protected' must be true or false", "false is used"),
+    "on_failure: deny": ({}, "'on_failure' must be allow or block", "allow is used"),
+    "on_failure: BLOCK": ({}, "'on_failure' must be allow or block", "allow is used"),
+    "on_failure:": ({}, "'on_failure' must be allow or block", "allow is used"),
+    "requires: git": ({}, "'requires' must have bins, env or os below it", "it is ignored"),
+    "metadata: [a]": ({}, "'metadata' must be a mapping", "it is ignored"),
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), NUMBERS.items(), ids=NUMBERS)
+def test_a_wrong_value_is_replaced_and_told(line, expected):
+    changes, message, fix = expected
+    key, _, value = line.partition(":")
+    told = problem(NEXT_LINE, key, ERROR, message, fix)
+    assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, problems=(told,))
+
+
+LIMITS = {"timeout": [(100, 0.1), (600_000, 600.0)], "priority": [(0, 0), (1000, 1000), (5, 5)]}
+
+
+@pytest.mark.parametrize(("key", "number", "kept"), [(k, *pair) for k, pairs in LIMITS.items() for pair in pairs])
+def test_the_limits_themselves_are_allowed(key, number, kept):
+    assert parse(**{key: number}) == PLAIN.replace(**{key: kept})
+
+
+WORDS = {"true": True, "yes": True, "on": True, "True": True, "false": False, "no": False, "off": False, "FALSE": False}
+
+
+@pytest.mark.parametrize(("word", "expected"), WORDS.items())
+def test_a_flag_is_any_word_of_yaml_for_it(word, expected):
+    assert parse(**{"async": word}) == PLAIN.replace(background=expected)
+
+
+MISSING = problem(None, "description", ERROR, "'description' is missing", "say in one sentence what the hook does")
+DESCRIPTIONS = {
+    "missing": (None, "", MISSING),
+    "empty": ("''", "", MISSING.replace(line=DESCRIPTION_LINE)),
+    "null": ("~", "", MISSING.replace(line=DESCRIPTION_LINE)),
+    "too long": (
+        "x" * 1025,
+        "x" * 1025,
+        problem(DESCRIPTION_LINE, "description", ERROR, "'description' has 1025 characters, 1024 are allowed"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "kept", "told"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
+def test_a_hook_without_a_good_description_runs_all_the_same(value, kept, told):
+    assert parse(description=value) == PLAIN.replace(description=kept, problems=(told,))
+
+
+def test_the_longest_description_is_allowed():
+    assert parse(description="x" * 1024) == PLAIN.replace(description="x" * 1024)
+
+
+def test_a_description_that_is_no_text_is_told():
+    hook = parse(description="[a]")
+    assert (hook.state, hook.description) == (ARMED, "")
+    assert hook.problems[0] == problem(DESCRIPTION_LINE, "description", ERROR, "'description' must be a text")
+
+
+NAMES = {
+    "missing": (None, problem(None, "name", ERROR, "'name' is missing", "name: guard")),
+    "empty": ("''", problem(2, "name", ERROR, "'name' is missing", "name: guard")),
+    "null": ("null", problem(2, "name", ERROR, "'name' is missing", "name: guard")),
+    "too long": (
+        "x" * 65,
+        problem(2, "name", ERROR, "'name' has 65 characters, 64 are allowed", "the folder's name 'guard' is used"),
+    ),
+    "a slash": (
+        "a/b",
+        problem(
+            2,
+            "name",
+            ERROR,
+            "'name' may hold letters, digits, '-', '_' and '.', and must start with a letter or digit",
+            "the folder's name 'guard' is used",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "told"), NAMES.values(), ids=NAMES)
+def test_a_name_that_is_missing_or_not_allowed_is_that_of_the_folder(value, told):
+    assert parse(name=value) == PLAIN.replace(problems=(told,))
+
+
+def test_a_name_that_differs_from_its_folder_is_kept_with_a_warning():
+    told = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'")
+    assert parse(name="other") == PLAIN.replace(name="other", problems=(told,))
+
+
+@pytest.mark.parametrize("name", ["a", "no", "0", "1.5", "a-b_c.d", "A" * 64, "on", "123"])
+def test_allowed_names_stay_text_as_written(name):
+    hook = parse(name=name, folder=f"/h/{name}")
+    assert (hook.name, hook.problems) == (name, ())
+
+
+@pytest.mark.parametrize("name", [".a", "-a", "_a", "a b", "a/b", "é", "a\n", "x" * 65, "a\u200b", "٣"])
+def test_names_that_are_not_allowed(name):
+    assert name_fault(name) is not None
+
+
+def test_an_unknown_field_is_a_warning_that_suggests_the_nearest():
+    assert parse(time_out=5, zzz=1) == PLAIN.replace(
+        problems=(
+            problem(5, "time_out", WARNING, "unknown field 'time_out'", "did you mean 'timeout'?"),
+            problem(6, "zzz", WARNING, "unknown field 'zzz'", f"known: {', '.join(FIELDS)}"),
+        )
+    )
+
+
+def test_protected_belongs_to_the_user_alone():
+    assert parse(protected="true") == PLAIN.replace(protected=True)
+    told = problem(5, "protected", ERROR, "only a user hook can be protected", "remove it; it is ignored")
+    assert parse("project", protected="true") == PLAIN.replace(scope="project", problems=(told,))
+    assert parse("project", protected="false") == PLAIN.replace(scope="project")
+
+
+def test_a_matcher_on_an_event_without_a_tool_is_told():
+    hook = parse(trigger="Stop", matcher="{tool: Shell}")
+    assert hook.state == ARMED
+    assert hook.problems == (problem(5, "matcher", WARNING, "this event has no tool; the matcher is ignored"),)
+
+
+# What makes a hook invalid
+
+INVALIDS = {
+    "no trigger": (
+        {"trigger": None},
+        None,
+        problem(None, "trigger", ERROR, "'trigger' is missing", "name an event, e.g. trigger: pre-tool-call"),
+    ),
+    "an empty trigger": (
+        {"trigger": "''"},
+        None,
+        problem(4, "trigger", ERROR, "'trigger' is missing", "name an event, e.g. trigger: pre-tool-call"),
+    ),
+    "an unknown trigger": (
+        {"trigger": "pre-tool"},
+        None,
+        problem(4, "trigger", ERROR, "unknown event 'pre-tool' (did you mean 'pre-tool-use'?)", "write 'pre-tool-use'"),
+    ),
+    "a trigger like none": (
+        {"trigger": "qqq"},
+        None,
+        problem(4, "trigger", ERROR, "unknown event 'qqq'", "boathook events lists the known ones"),
+    ),
+    "a lookahead": (
+        {"matcher": "{tool: 'a(?=b)'}"},
+        "pre-tool-call",
+        problem(
+            5,
+            "matcher.tool",
+            ERROR,
+            "the pattern 'a(?=b)' uses lookahead (?=…), which RE2 does not have (patterns run in linear time)",
+        ),
+    ),
+    "a pattern that does not compile": (
+        {"matcher": "{pattern: '('}"},
+        "pre-tool-call",
+        problem(5, "matcher.pattern", ERROR, "the pattern '(' does not compile: missing ): ("),
+    ),
+    "a matcher that is a word": (
+        {"matcher": "Shell"},
+        "pre-tool-call",
+        problem(5, "matcher", ERROR, "'matcher' must have 'tool' or 'pattern' below it", "matcher: {tool: Shell}"),
+    ),
+    "a matcher that is a list": (
+        {"matcher": "[Shell]"},
+        "pre-tool-call",
+        problem(5, "matcher", ERROR, "'matcher' must have 'tool' or 'pattern' below it", "matcher: {tool: Shell}"),
+    ),
+    "a list for a pattern": (
+        {"matcher": "{tool: [a, b]}"},
+        "pre-tool-call",
+        problem(5, "matcher.tool", ERROR, "'matcher.tool' must be a text"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "kind", "told"), INVALIDS.values(), ids=INVALIDS)
+def test_a_fault_that_leaves_open_what_was_meant_makes_the_hook_invalid(fields, kind, told):
+    hook = parse(**fields)
+    assert (hook.state, hook.why, hook.problems) == (INVALID, told.message, (told,))
+    assert hook.kind is (SPELLINGS[kind] if kind else None)
+
+
+def test_an_invalid_hook_keeps_what_could_be_read():
+    hook = parse(trigger="qqq", on_failure="block", priority=7, matcher="{tool: Shell}")
+    assert (hook.trigger, hook.on_failure, hook.priority) == ("qqq", "block", 7)
+    assert hook.matcher == Matcher(compile_pattern("Shell"))
+
+
+UNREADABLES = {
+    "no frontmatter": ("# Guard\n", 1, "no frontmatter", "begin the file with a line '---'"),
+    "no end": ("---\nname: guard\n", 1, "the frontmatter has no end", "close it with a line '---'"),
+    "empty": ("---\n---\n", 2, "the frontmatter is empty", "give name, description and trigger"),
+    "a repeated key": ("---\nname: a\nname: b\n---\n", 3, "the key 'name' is there twice", "keep one of them"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message", "fix"), UNREADABLES.values(), ids=UNREADABLES)
+def test_a_frontmatter_that_cannot_be_read_makes_an_invalid_hook_with_the_folder_s_name(text, line, message, fix):
+    told = problem(line, "", ERROR, message, fix)
+    expected = PLAIN.replace(kind=None, trigger="", description="", state=INVALID, why=message, problems=(told,))
+    assert parse_text(text) == (expected, frozenset())
+
+
+def test_a_mapping_without_entries_is_no_hook_that_is_armed():
+    hook, _ = parse_text("---\n{}\n---\n")
+    assert (hook.state, hook.kind) == (INVALID, None)
+    assert hook.problems != ()
+
+
+# Matchers
+
+MATCHERS = {
+    "a tool": ("{tool: Shell}", ("Shell", "")),
+    "a pattern": ("{pattern: 'rm -rf'}", ("", "rm -rf")),
+    "both": ("{tool: a, pattern: b}", ("a", "b")),
+    "stars": ("{tool: '*', pattern: '*'}", ("", "")),
+    "empty texts": ("{tool: '', pattern: ''}", ("", "")),
+    "nulls": ("{tool: ~, pattern: null}", ("", "")),
+    "quoted nulls": ("{tool: '~', pattern: 'null'}", ("~", "null")),
+    "nothing": ("", ("", "")),
+    "null": ("~", ("", "")),
+    "no entries": ("{}", ("", "")),
+    "words of YAML": ("{tool: no, pattern: 12}", ("no", "12")),
+}
+
+
+@pytest.mark.parametrize(("value", "sources"), MATCHERS.values(), ids=MATCHERS)
+def test_matchers_are_text_whatever_yaml_would_make_of_them(value, sources):
+    tool, pattern = map(compile_pattern, sources)
+    assert parse(matcher=value) == PLAIN.replace(matcher=Matcher(tool, pattern))
+
+
+def test_an_unknown_field_of_a_matcher_is_a_warning():
+    told = problem(5, "matcher.tols", WARNING, "unknown field 'matcher.tols'", "did you mean 'tool'?")
+    assert parse(matcher="{tols: x, pattern: y}") == PLAIN.replace(
+        matcher=Matcher(None, compile_pattern("y")), problems=(told,)
+    )
+
+
+CONTROLS = {'"\\brm\\b"': "\\brm\\b", '"a\\fb"': "a\\fb", '"a\\vb"': "a\\vb", '"\\x08"': "\\b"}
+
+
+@pytest.mark.parametrize(("written", "meant"), CONTROLS.items())
+def test_a_control_character_in_a_pattern_is_read_back_as_its_escape(written, meant):
+    hook = parse(matcher=f"{{pattern: {written}}}")
+    told = f"a control character was read as the escape it came from: {meant}"
+    assert hook.matcher == Matcher(None, compile_pattern(meant))
+    assert hook.problems == (problem(5, "matcher.pattern", WARNING, told, "use single quotes"),)
+
+
+def test_a_backslash_in_double_quotes_is_forgiven_with_a_warning():
+    hook = parse(matcher='{pattern: "\\.py$"}')
+    told = "a backslash in double quotes was read as it stands; use single quotes"
+    assert hook == PLAIN.replace(
+        matcher=Matcher(None, compile_pattern("\\.py$")), problems=(problem(5, "", WARNING, told),)
+    )
+
+
+def test_a_bare_star_is_forgiven_with_a_warning():
+    hook = parse(matcher="\n  tool: *")
+    assert (hook.state, hook.matcher) == (ARMED, ALL)
+    assert hook.problems == (problem(6, "", WARNING, 'a bare * was read as "*"; quote it'),)
+
+
+# Needs
+
+NEEDS = {
+    "lists": ("{bins: [a, b], os: [linux]}", Needs(("a", "b"), (), ("linux",)), ()),
+    "one name": ("{bins: git}", Needs(("git",)), ()),
+    "nothing": ("{}", Needs(), ()),
+    "a mapping for names": (
+        "{bins: {a: b}}",
+        Needs(),
+        (problem(5, "requires.bins", ERROR, "'requires.bins' must be a list of names"),),
+    ),
+    "an empty name": (
+        "{env: [A, '']}",
+        Needs((), ("A",)),
+        (problem(5, "requires.env", ERROR, "'requires.env' must be a list of names"),),
+    ),
+    "an unknown field": (
+        "{bin: git}",
+        Needs(),
+        (problem(5, "requires.bin", WARNING, "unknown field 'requires.bin'", "did you mean 'bins'?"),),
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "needs", "told"), NEEDS.values(), ids=NEEDS)
+def test_needs_are_lists_of_names(value, needs, told):
+    assert parse(requires=value) == PLAIN.replace(needs=needs, problems=told)
+
+
+def test_env_is_a_list_of_names():
+    assert parse(env="TOKEN") == PLAIN.replace(env=("TOKEN",))
+    told = problem(5, "env", ERROR, "'env' must be a list of names")
+    assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), problems=(told,))
+
+
+def test_problems_are_told_in_the_order_of_their_lines():
+    hook = parse(timeout="x", zzz=1, priority="y")
+    assert [(p.line, p.key) for p in hook.problems] == [(5, "timeout"), (6, "zzz"), (7, "priority")]
+
+
+# Folder names and numbers
+
+
+def test_a_folder_name_that_is_no_text_is_told_in_escapes():
+    hook = parse(folder="/h/\udcff")
+    assert (hook.name, hook.handler) == ("guard", Script("/h/\udcff"))
+    assert hook.problems == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
+    assert parse(folder="/h/\udcff", name=None).name == "\\udcff"
+
+
+@given(st.integers(-(10**18) + 1, 10**18 - 1))
+def test_a_whole_number_is_plain_decimal(number):
+    assert whole_number(Scalar(str(number), 1, quoted=False)) == number
+    assert whole_number(Scalar(str(number), 1, quoted=True)) is None
+
+
+@pytest.mark.parametrize("text", ["", "-", "+1", "1_0", "01", "-01", "0x1", "1.0", "1e3", "1:30", "²", "٣", "9" * 19, " 1"])
+def test_anything_else_is_no_whole_number(text):
+    assert whole_number(Scalar(text, 1, quoted=False)) is None
+
+
+VALUES = ["", "x", "~", "[]", "{}", "[a, {b: c}]", "{a: b}", "true", "'x'", '"\\d"', "-1", "|", "*", "(", "&a 1", "!x y"]
+any_fields = st.dictionaries(st.sampled_from([*FIELDS, "other"]), st.sampled_from(VALUES), max_size=6)
+
+
+@given(any_fields, st.sampled_from(["user", "project"]))
+def test_whatever_the_fields_hold_a_hook_comes_out_and_says_what_is_wrong(fields, scope):
+    text = "\n".join(["---", *(f"{key}: {value}" for key, value in fields.items()), "---", ""])
+    hook, _ = parse_text(text, scope)
+    assert (hook.state == INVALID) == (hook.why != "")
+    assert hook.state == ARMED or any(p.level == ERROR and p.message == hook.why for p in hook.problems)
+    assert hook.state == INVALID or hook.kind is not None
+
+
+@given(st.text(max_size=80))
+def test_whatever_a_file_holds_a_hook_comes_out(text):
+    hook, _ = parse_text(text)
+    assert hook.state == INVALID or hook.kind is not None
