@@ -131,8 +131,8 @@ def test_the_command_prints_a_table() -> None:
     done = _run("s19-decision-deny")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-2:] == [
-        "S19             1           1             1",
-        "all             1           1             1",
+        "S19             1        1 of 1             1",
+        "all             1        1 of 1             1",
     ]
 
 
@@ -147,7 +147,7 @@ def test_the_command_tells_of_a_mismatch(tmp_path: Path) -> None:
 def test_the_command_takes_another_implementation() -> None:
     done = _run("--command", "true", "s19-decision-deny")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "all             1           -             0"
+    assert done.stdout.splitlines()[-1] == "all             1             -             0"
 
 
 def test_a_filter_without_vectors_is_a_failure() -> None:

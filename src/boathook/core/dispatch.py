@@ -5,18 +5,21 @@ Everything that waits, starts or reads is done by whoever drives it; so the sync
 
 from __future__ import annotations
 
+from boathook.core.jsontext import alike
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.run import Call, Run, Skip, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from typing import Any
 
     from boathook.core.catalog import Plan, Stage
     from boathook.core.event import Event
     from boathook.core.hook import Hook
     from boathook.core.policy import Policy
 
+    Asking = Generator[tuple[Call, ...], tuple[Run, ...], None]
     Flow = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
     Place = tuple[int, int, str, str]
 
@@ -24,7 +27,7 @@ UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen 
 
 
 class _Course:
-    """Where a dispatch stands: the event as changed, what was said, and which version of the input each hook saw."""
+    """Where a dispatch stands: the event as changed, what was said, and which inputs each hook has seen."""
 
     def __init__(self, event: Event, select: Callable[[Event], Plan], policy: Policy) -> None:
         self.event = event
@@ -33,39 +36,52 @@ class _Course:
         self.plan = select(event)
         self.outcome = NOTHING
         self.runs: tuple[Run, ...] = ()
-        self.version = 0
-        self.seen: dict[Place, int] = {}
+        self.changes = 0
+        self.seen: dict[Place, tuple[Any, ...]] = {}
         self.last_change: Place | None = None
+        self.not_reached: tuple[Hook, ...] = ()
 
-    def run(self, stage: Stage, look: int) -> Generator[tuple[Call, ...], tuple[Run, ...], None]:
+    def walk(self, stages: Callable[[], tuple[Stage, ...]], look: int) -> Asking:
+        """Ask stages one after the other, those that there are as the input then stands, until one halts."""
+        place: Place | None = None
+        while True:
+            rest = [stage for stage in stages() if place is None or stage.order > place]
+            if self.outcome.halts:
+                self.not_reached = tuple(hook for stage in rest for hook in stage.hooks)
+            if self.outcome.halts or not rest:
+                return
+            place = rest[0].order
+            yield from self._ask(rest[0], look)
+
+    def _ask(self, stage: Stage, look: int) -> Asking:
         """Ask the hooks of a stage and take in what they say."""
         runs = yield tuple(Call(hook, self.event, look) for hook in stage.hooks)
         self.runs += runs
         for hook in stage.hooks:
-            self.seen[hook.order] = self.version
+            self._saw(hook)
         said = NOTHING
         for run in runs:
             said |= self.policy.weigh(self.event, run.outcome)
         self.outcome |= said
-        if said.input is not ABSENT and said.input != self.event.tool_input:
-            self._rewrite(stage, said.input)
+        if said.input is not ABSENT and not alike(said.input, self.event.tool_input):
+            self.event = self.event.with_data(tool_input=said.input)
+            self.plan = self.select(self.event)
+            self.changes += 1
+            self.last_change = stage.order
+            self._saw(stage.hooks[-1])  # the author of a rewrite has seen it
 
-    def _rewrite(self, stage: Stage, tool_input: object) -> None:
-        self.event = self.event.with_data(tool_input=tool_input)
-        self.plan = self.select(self.event)
-        self.version += 1
-        self.last_change = stage.order
-        for hook in stage.hooks[-1:]:  # the author of a rewrite has seen it
-            self.seen[hook.order] = self.version
+    def _saw(self, hook: Hook) -> None:
+        self.seen[hook.order] = (*self.seen.get(hook.order, ()), self.event.tool_input)
 
-    def unseen(self, before: Place | None = None) -> list[Stage]:
+    def unseen(self, before: Place | None = None) -> tuple[Stage, ...]:
         """Give the stages with hooks that match the input as it stands and have not seen it so."""
-        return [
+        now = self.event.tool_input
+        return tuple(
             stage
             for stage in self.plan.stages
             if (before is None or stage.order < before)
-            and any(self.seen.get(hook.order, -1) != self.version for hook in stage.hooks)
-        ]
+            and any(not any(alike(now, one) for one in self.seen.get(hook.order, ())) for hook in stage.hooks)
+        )
 
 
 def dispatch(
@@ -73,23 +89,28 @@ def dispatch(
 ) -> Flow:
     """Run an event through its hooks; return the verdict and the calls to start in the background."""
     course = _Course(event, select, policy)
-    place = yield from _first_looks(course)
-    if not course.outcome.halts and course.version:
-        yield from _second_looks(course)
+    yield from course.walk(lambda: course.plan.stages, 1)
+    if not course.outcome.halts and course.changes:
+        yield from _look_again(course)
     outcome = policy.settle(course.event, course.outcome)
-    late = _after(course, place) if outcome.halts else ()
-    waiting = course.plan.background
+    late, waiting = course.not_reached, course.plan.background
     if outcome.halts and event.kind.is_pre:
         late, waiting = late + waiting, ()
-    ended = _ended(course, outcome)
-    skipped = skips(course.event) + tuple(Skip(hook.name, ended) for hook in late)
+    skipped = skips(course.event) + tuple(Skip(hook.name, _ended(course, outcome)) for hook in late)
     verdict = Verdict(course.event, event, outcome, course.runs, (), skipped)
     return verdict, tuple(Call(hook, course.event) for hook in waiting)
 
 
-def _after(course: _Course, place: Place | None) -> tuple[Hook, ...]:
-    """Give the matching hooks that come after a place."""
-    return tuple(h for s in course.plan.stages if place is None or s.order > place for h in s.hooks)
+def _look_again(course: _Course) -> Asking:
+    """Let hooks that match the rewritten input and have not seen it look again, so that no rewrite slips past a guard."""
+    changes = course.changes
+    yield from course.walk(course.unseen, 2)
+    if course.outcome.halts or course.changes == changes:
+        return
+    changes, before = course.changes, course.last_change
+    yield from course.walk(lambda: course.unseen(before), 3)
+    if not course.outcome.halts and course.changes != changes:
+        course.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
 
 
 def _ended(course: _Course, outcome: Outcome) -> str:
@@ -97,37 +118,3 @@ def _ended(course: _Course, outcome: Outcome) -> str:
     by = next((run.hook.name for run in course.runs if run.outcome.decision == outcome.decision), None)
     who = f" by '{by}'" if by else ""
     return f"not reached: {outcome.decision.word}{who}"
-
-
-def _first_looks(course: _Course) -> Generator[tuple[Call, ...], tuple[Run, ...], Place | None]:
-    """Ask one stage after the other, each about the input as it then stands; give the place of the last one asked."""
-    place: Place | None = None
-    while not course.outcome.halts:
-        stage = next((s for s in course.plan.stages if place is None or s.order > place), None)
-        if stage is None:
-            break
-        place = stage.order
-        yield from course.run(stage, 1)
-    return place
-
-
-def _second_looks(course: _Course) -> Generator[tuple[Call, ...], tuple[Run, ...], None]:
-    """Let hooks that match the rewritten input and have not seen it look again, so that no rewrite slips past a guard."""
-    version = course.version
-    yield from _look_again(course, None, 2)
-    if course.outcome.halts or course.version == version:
-        return
-    before, version = course.last_change, course.version
-    yield from _look_again(course, before, 3)
-    if not course.outcome.halts and course.version != version:
-        course.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
-
-
-def _look_again(course: _Course, before: Place | None, look: int) -> Generator[tuple[Call, ...], tuple[Run, ...], None]:
-    place: Place | None = None
-    while not course.outcome.halts:
-        stage = next((s for s in course.unseen(before) if place is None or s.order > place), None)
-        if stage is None:
-            return
-        place = stage.order
-        yield from course.run(stage, look)

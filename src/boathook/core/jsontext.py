@@ -165,6 +165,17 @@ def _refuse(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
+def alike(one: Any, other: Any) -> bool:
+    """Say whether two JSON values are equal; true is not 1, and the order of keys does not matter."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return bool(one == other)
+
+
 def leaves(value: Any) -> Iterator[str]:
     """Give every string found anywhere among the values of a JSON value; nesting of any depth."""
     pending: list[Any] = [value]

@@ -41,7 +41,8 @@ class Policy(Value):
         except Faulty as fault:
             why = clean(fault.why, REASON_LIMIT)
             outcome = failure(call, fault.status, why)
-            return Run(call.hook, fault.status, outcome, end.code, end.seconds, why, end.warnings, call.look)
+            code = None if end.fault else end.code  # what the engine did to end it is no answer of the hook
+            return Run(call.hook, fault.status, outcome, code, end.seconds, why, end.warnings, call.look)
 
     def settle(self, event: Event, outcome: Outcome) -> Outcome:
         """Apply what concerns the event as a whole: questions with nobody to ask, the context limit."""

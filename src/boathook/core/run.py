@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boathook.core.jsontext import alike
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.value import Value
 
@@ -107,8 +108,8 @@ class Verdict(Value):
     @property
     def modified_input(self) -> Any:
         """Give the tool input if hooks changed it, else None."""
-        changed = self.event.data.get("tool_input") != self.original.data.get("tool_input")
-        return self.event.tool_input if changed else None
+        now, before = self.event.data.get("tool_input"), self.original.data.get("tool_input")
+        return None if now is before or alike(now, before) else self.event.tool_input
 
     @property
     def modified_output(self) -> Any:

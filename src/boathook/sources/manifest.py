@@ -150,8 +150,11 @@ class _Reading:
         return text or ""
 
     def _trigger(self) -> tuple[Any, str]:
+        line, node = self._line("trigger"), self._get("trigger")
+        if node is not None and not isinstance(node, Scalar):
+            self._invalid(line, "trigger", "'trigger' must be a text", "name one event, e.g. trigger: pre-tool-call")
+            return None, ""
         trigger = self._text("trigger")
-        line = self._line("trigger")
         if not trigger:
             self._invalid(line, "trigger", "'trigger' is missing", "name an event, e.g. trigger: pre-tool-call")
             return None, ""

@@ -534,6 +534,7 @@ class Tally:
     """How the vectors of one clause did."""
 
     count: int = 0
+    in_library: int = 0
     in_process: int = 0
     by_command: int = 0
 
@@ -576,38 +577,26 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def report(
     vectors: Sequence[Vector], in_process: Sequence[list[str]], by_command: Sequence[list[str]], *, own: bool
 ) -> str:
-    """Give the mismatches and the table."""
-    out, tallies = io.StringIO(), dict[str, Tally]()
+    """Give the mismatches and the table; in process counts of how many vectors the library shows anything."""
+    out, tallies, total = io.StringIO(), dict[str, Tally](), Tally()
     for vector, inner, outer in zip(vectors, in_process, by_command, strict=True):
-        tally = tallies.setdefault(vector.clause, Tally())
-        tally.count += 1
-        tally.in_process += not inner
-        tally.by_command += not outer
+        for tally in (tallies.setdefault(vector.clause, Tally()), total):
+            tally.count += 1
+            tally.in_library += has_library_part(vector)
+            tally.in_process += has_library_part(vector) and not inner
+            tally.by_command += not outer
         for way, faults in (("in process", inner), ("command line", outer)):
             for fault in faults:
                 print(f"{vector.id} ({way}): {fault}", file=out)
-    print(f"{'clause':8}{'vectors':>9}{'in process':>12}{'command line':>14}", file=out)
-    total = Tally(*(sum(map(pick, tallies.values())) for pick in (_count, _inner, _outer)))
+    print(f"{'clause':8}{'vectors':>9}{'in process':>14}{'command line':>14}", file=out)
     for clause, tally in [*sorted(tallies.items(), key=_by_number), ("all", total)]:
-        inner_text = str(tally.in_process) if own else "-"
-        print(f"{clause:8}{tally.count:>9}{inner_text:>12}{tally.by_command:>14}", file=out)
+        library = f"{tally.in_process} of {tally.in_library}" if own else "-"
+        print(f"{clause:8}{tally.count:>9}{library:>14}{tally.by_command:>14}", file=out)
     return out.getvalue()
 
 
 def _by_number(row: tuple[str, Tally]) -> int:
     return int(row[0].removeprefix("S"))
-
-
-def _count(tally: Tally) -> int:
-    return tally.count
-
-
-def _inner(tally: Tally) -> int:
-    return tally.in_process
-
-
-def _outer(tally: Tally) -> int:
-    return tally.by_command
 
 
 if __name__ == "__main__":

@@ -1,0 +1,208 @@
+"""The door as a process: the same answer as `boathook run`, and the imports that each road takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import boathook
+
+DOOR = Path(boathook.__file__).with_name("door.py")
+ROADS = {
+    "door": lambda event: [sys.executable, "-I", "-S", str(DOOR), "--event", event],
+    "command": lambda event: [sys.executable, "-m", "boathook", "run", event],
+}
+BLOCKS, ASKS = "echo no >&2; exit 2", 'echo \'{"decision": "ask", "reason": "sure?"}\''
+REWRITES = 'echo \'{"modified_input": {"command": "ls"}, "additional_context": "changed"}\''
+
+
+def _words(world):
+    world.hook("rm", script=BLOCKS, fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
+    world.hook("write", script=ASKS, fields={"matcher": "{tool: ^Write$}"})
+
+
+def _regex(world):
+    world.hook("rm", script=REWRITES, fields={"matcher": "{tool: 'S.*l', pattern: 'rm\\s+-rf'}"})
+    world.hook("local", scope="project", script="exit 7", fields={"matcher": "{tool: Write}", "on_failure": "block"})
+
+
+def _broken(world):
+    world.hook("bad", text="---\nname: bad\ntrigger: pre-tool-cal\n---\n")
+    world.hook("good", fields={"matcher": "{tool: Write}"}, script="echo hello")
+
+
+def _off(world):
+    world.hook("off", script=BLOCKS)
+    world.hook("both", script=BLOCKS, fields={"matcher": "{tool: Write}"})
+    world.hook("both", scope="project", script="exit 0", fields={"matcher": "{tool: Write}"})
+    world.hook("later", script="exit 0", fields={"async": "true", "matcher": "{pattern: 'rm -rf'}"})
+    world.toml("user", "[[hooks.disable]]\nname = 'off'\n")
+
+
+def _gates(world):
+    world.hook("gate", script=BLOCKS, fields={"trigger": "Stop"})
+    world.hook("idle", script=None, fields={"matcher": "{tool: Write}", "on_failure": "block"})
+    world.toml("project", "[hooks]\nmax_stop_blocks = 9\n")
+
+
+WORLDS = {"empty": lambda world: None, "words": _words, "regex": _regex, "broken": _broken, "off": _off, "gates": _gates}
+
+
+@pytest.fixture(scope="session")
+def worlds(new_world):
+    """Worlds whose catalogues are kept: made, waited for once, and visited once."""
+    made = {}
+    for name, fill in WORLDS.items():
+        made[name] = new_world(f"door-{name}")
+        made[name].hooks("project").mkdir(parents=True)
+        fill(made[name])
+    time.sleep(2.1)
+    for world in made.values():
+        enter("door", world, "Notification", {})
+        assert len(list(world.cache.iterdir())) == 1
+    return made
+
+
+def enter(road: str, world, event: str, data: dict | bytes, *options: str) -> tuple[int, bytes, bytes]:
+    given_ = data if isinstance(data, bytes) else json.dumps(data).encode()
+    command = ROADS[road](event)
+    command[1:1] = options
+    done = subprocess.run(command, input=given_, capture_output=True, cwd=world.project, env=world.environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+calls = st.fixed_dictionaries(
+    {"tool_name": st.sampled_from(["Shell", "Write", "Read"])},
+    optional={
+        "tool_input": st.sampled_from([{"command": "rm -rf /"}, {"command": "ls"}, {"x": [1, "é"]}, None]),
+        "work_dir": st.sampled_from(["", "sub", "/", "relative"]),
+        "session_id": st.sampled_from(["s", 1]),
+        "context": st.sampled_from([{}, []]),
+        "event_type": st.sampled_from(["PreToolUse", "Stop", "x"]),
+    },
+)
+names = st.sampled_from(["pre-tool-call", "PreToolUse", "PreToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "PreTool", ""])
+
+
+@given(st.sampled_from(sorted(WORLDS)), names, calls | calls | st.sampled_from([b"", b"{", b"[]", b"\xff"]))
+@settings(max_examples=40)
+def test_the_door_and_the_command_give_the_same_answer(worlds, name, event, data):
+    world = worlds[name]
+    if isinstance(data, dict) and data.get("work_dir") in ("", "sub"):
+        data = {**data, "work_dir": str(world.project / data["work_dir"])}
+    assert enter("door", world, event, data) == enter("command", world, event, data)
+
+
+ANSWERS = {
+    "no match": ("words", "PreToolUse", {"tool_name": "Read"}, (0, b"", b"")),
+    "a block": ("words", "PreToolUse", {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}, (2, b"", b"no\n")),
+    "a question": (
+        "words",
+        "PreToolUse",
+        {"tool_name": "Write"},
+        (0, b'{"decision": "ask", "reason": "sure?"}\n', b""),
+    ),
+    "a rewrite": (
+        "regex",
+        "PreToolUse",
+        {"tool_name": "Shell", "tool_input": {"command": "rm  -rf"}},
+        (0, b'{"modified_input": {"command": "ls"}, "additional_context": "changed"}\n', b""),
+    ),
+    "a failure that blocks": (
+        "regex",
+        "PreToolUse",
+        {"tool_name": "Write"},
+        (2, b"", b"hook 'local' failed: exit code 7\nboathook: hook 'local' failed: exit code 7\n"),
+    ),
+    "an invalid hook": (
+        "broken",
+        "Stop",
+        {},
+        (0, b"", b"boathook: hook 'bad' did not run: unknown event 'pre-tool-cal' (did you mean 'pre-tool-call'?)\n"),
+    ),
+    "an unknown event": (
+        "empty",
+        "PreToolUs",
+        {},
+        (1, b"", b"boathook: unknown event 'PreToolUs' (did you mean 'PreToolUse'?)\n"),
+    ),
+    "an empty name": ("empty", "", {}, (1, b"", b"boathook: unknown event ''\n")),
+    "no JSON": (
+        "empty",
+        "Stop",
+        b"",
+        (1, b"", b"boathook: the event on standard input is not JSON: no JSON value at line 1 column 1\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(("name", "event", "data", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_what_a_host_gets(worlds, road, name, event, data, expected):
+    assert enter(road, worlds[name], event, data) == expected
+
+
+def test_a_broken_cache_changes_no_answer(worlds):
+    world = worlds["words"]
+    (path,) = world.cache.iterdir()
+    whole = path.read_bytes()
+    call = {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}
+    for data in (b"", whole[: len(whole) // 2], whole[:-1] + b"\0"):
+        path.write_bytes(data)
+        assert enter("door", world, "PreToolUse", call) == (2, b"", b"no\n")
+        assert path.read_bytes() == whole  # made anew
+
+
+def test_a_start_from_a_folder_that_is_gone_is_answered(worlds, tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    command = f'rmdir "{folder}"; exec "{sys.executable}" -I -S "{DOOR}" --event Stop'
+    environment = worlds["words"].environment
+    done = subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, cwd=folder, env=environment)
+    assert done.returncode in (0, 1)
+    assert b"Traceback" not in done.stderr
+
+
+# Imports
+
+HEAVY = {"json", "re", "enum", "dataclasses", "typing", "subprocess", "asyncio", "threading", "yaml", "re2"}
+LEAN = HEAVY | {"os", "collections", "functools"}
+TRAVELS = {
+    "no match": ("words", {"tool_name": "Read", "tool_input": {"command": "rm -rf"}}, 0, LEAN, set()),
+    "no hooks": ("empty", {"tool_name": "Read"}, 0, LEAN, set()),
+    "no match of a regex": ("regex", {"tool_name": "Read"}, 0, LEAN, set()),
+    "a match by words": ("words", {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}, 2, HEAVY, {"os"}),
+    "a match by a regex": ("regex", {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}, 0, HEAVY - {"re2"}, {"re2"}),
+}
+
+
+def imported(report: bytes) -> set[str]:
+    lines = [line for line in report.decode().splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+@pytest.mark.parametrize(("name", "data", "code", "unwanted", "wanted"), TRAVELS.values(), ids=TRAVELS)
+def test_a_road_imports_no_more_than_it_needs(worlds, name, data, code, unwanted, wanted):
+    found, _, report = enter("door", worlds[name], "PreToolUse", data, "-X", "importtime")
+    modules = imported(report)
+    assert found == code
+    assert (modules & unwanted, wanted - modules) == (set(), set())
+    assert "boathook.threshold" in modules
+
+
+def test_the_package_can_be_moved_as_a_whole(tmp_path, worlds):
+    os.symlink(DOOR.parent.parent, tmp_path / "boathook")
+    moved = tmp_path / "boathook" / "boathook" / "door.py"
+    command = [sys.executable, "-I", "-S", str(moved), "--event", "PreToolUse"]
+    call = b'{"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}'
+    world = worlds["words"]
+    done = subprocess.run(command, input=call, capture_output=True, cwd=world.project, env=world.environment)
+    assert (done.returncode, done.stderr) == (2, b"no\n")
