@@ -30,9 +30,25 @@ kinds = st.sampled_from(KINDS)
 tools = st.sampled_from(["", "Shell", "Write", "Read", "mcp__x__y"])
 words = st.sampled_from(["ls", "rm -rf /", "git push", "naïve", "a.b", "", "mkfs", "\n", "x" * 40])
 commands = st.lists(words, max_size=4).map(" ".join)
-inputs = st.fixed_dictionaries({}, optional={"command": commands, "path": words, "deep": st.lists(commands, max_size=3)})
+inputs = st.fixed_dictionaries(
+    {}, optional={"command": commands, "path": words, "deep": st.lists(commands, max_size=3)}
+)
 patterns = st.sampled_from(
-    ["", "*", "rm", "rm -rf|mkfs", "^ls$", "push.*x", "(?i)GIT", "a\\.b", "[xy]+", "na.ve", "(git|hg) push", "\\bls\\b", "$"]
+    [
+        "",
+        "*",
+        "rm",
+        "rm -rf|mkfs",
+        "^ls$",
+        "push.*x",
+        "(?i)GIT",
+        "a\\.b",
+        "[xy]+",
+        "na.ve",
+        "(git|hg) push",
+        "\\bls\\b",
+        "$",
+    ]
 )
 tool_patterns = st.sampled_from(["", "*", "Shell", "^(Shell|Write)$", "Sh|Re", "mcp__.*", "^mcp", "[A-Z]", "(?i)shell"])
 COMMON = {"event_type", "timestamp", "session_id", "work_dir", "context"}

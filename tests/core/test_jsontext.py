@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.jsontext import MAX_DEPTH, JsonFault, decode, dump_line, dumps, leaves, loads, place
+from boathook.core.jsontext import MAX_DEPTH, JsonFault, alike, decode, dump_line, dumps, leaves, loads, place
 from core.making import json_values
 
 
@@ -167,6 +167,28 @@ def test_a_place_is_line_and_column():
         "line 2 column 2",
         "line 2 column 3",
     ]
+
+
+@given(json_values, json_values)
+def test_values_are_alike_exactly_if_they_are_written_alike_with_sorted_keys(one, other):
+    assert alike(one, one)
+    assert alike(one, loads(dumps(one)))
+    if alike(one, other):
+        assert one == other
+    elif one == other:
+        assert json.dumps(one, sort_keys=True) != json.dumps(other, sort_keys=True)
+
+
+DIFFERENT = [(True, 1), (False, 0), (False, None), ([True], [1]), ({"a": 0}, {"a": False}), ([1], [1, 1]), ({}, [])]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_a_flag_is_not_alike_a_number(one, other):
+    assert (alike(one, other), alike(other, one)) == (False, False)
+
+
+def test_the_order_of_keys_and_the_way_a_number_is_written_do_not_matter():
+    assert alike({"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0})
 
 
 @given(json_values)

@@ -35,6 +35,11 @@ def test_an_end_with_a_fault_blocks_where_the_hook_says_so_and_names_hook_and_fa
     assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), why="it broke")
 
 
+def test_how_the_engine_ended_a_hook_is_no_exit_code_of_its_own():
+    run = Policy().judge(Call(a_hook(), a_call()), Exit(-15, fault=TIMEOUT, detail="too slow"), never)
+    assert run == Run(a_hook(), TIMEOUT, Outcome(), None, why="too slow")
+
+
 def test_an_answer_that_cannot_be_read_is_a_failure():
     def read(*_):
         raise Faulty(UNREADABLE, "two documents")
@@ -44,7 +49,9 @@ def test_an_answer_that_cannot_be_read_is_a_failure():
         a_hook(), UNREADABLE, Outcome(), 0, 0.25, "two documents"
     )
     hook = a_hook(on_failure="block")
-    assert Policy().judge(Call(hook, a_call()), end, read).outcome.reasons == ("hook 'guard' unreadable: two documents",)
+    assert Policy().judge(Call(hook, a_call()), end, read).outcome.reasons == (
+        "hook 'guard' unreadable: two documents",
+    )
 
 
 def test_an_answer_that_is_read_keeps_its_outcome_and_notes():

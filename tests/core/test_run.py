@@ -70,8 +70,9 @@ def test_every_failure_note_and_loud_skip_is_told_once():
         Run(a_hook("one"), FAILED, Outcome(), 1, why="exit code 1"),
         Run(a_hook("one"), FAILED, Outcome(), 1, why="exit code 1", look=2),
         Run(a_hook("two"), OK, Outcome(), 0, notes=("no effect",)),
-        Run(a_hook("three"), UNREADABLE, BLOCK, 0, why="NaN is not JSON", notes=("is slow",)),
-        Run(a_hook("four"), OK, BLOCK, 2),
+        Run(a_hook("three"), UNREADABLE, Outcome(), 0, why="NaN is not JSON", notes=("is slow",)),
+        Run(a_hook("four"), FAILED, BLOCK, 2, why="is among the reasons"),
+        Run(a_hook("five"), OK, BLOCK, 2),
     )
     skipped = (Skip("off", "disabled"), Skip("bad", "no trigger", loud=True))
     assert Verdict(a_call(), a_call(), BLOCK, runs, (), skipped).warnings() == (

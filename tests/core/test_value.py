@@ -44,7 +44,7 @@ def test_names_with_an_underscore_are_no_fields():
 
 WRONG = {
     "too many": (lambda: Point(1, 2, 3), "Point takes 2 fields, 3 given"),
-    "one missing": (lambda: Point(), "Point needs the field 'x'"),
+    "one missing": (Point, "Point needs the field 'x'"),
     "unknown": (lambda: Point(1, z=3), "Point has no field 'z'"),
     "given twice": (lambda: Point(1, x=3), "Point was given the field 'x' twice"),
     "unknown in replace": (lambda: Point(1).replace(z=1), "Point has no field 'z'"),

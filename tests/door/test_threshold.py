@@ -39,7 +39,7 @@ def keep_as(world, catalog: Catalog) -> Catalog:
     return catalog
 
 
-def ask(event: dict | bytes, **wanted: str) -> bool:
+def ask(event: dict | bytes, /, **wanted: str) -> bool:
     data = event if isinstance(event, bytes) else json.dumps(event, ensure_ascii=False).encode()
     return _nothing_to_do({f"--{key}": value for key, value in wanted.items()}, data)
 
@@ -83,7 +83,6 @@ events = st.fixed_dictionaries(
 @given(catalogs, st.lists(st.tuples(events, st.none() | names), min_size=1, max_size=6))
 @settings(max_examples=250)
 @example(Catalog(), [({}, "")])
-@example(Catalog((a_hook(pattern="never"),)), [({"tool_input": {"x": [0] * 400_000}}, "pre-tool-call")])
 @example(Catalog((a_hook(tool="^$"),)), [({}, "pre-tool-call")])
 @example(Catalog((a_hook(pattern="^\\{\\}$"),)), [({"tool_input": None}, "pre-tool-call")])
 @example(Catalog((a_hook(kind=None, state=INVALID, on_failure="block"),)), [({}, "Stop")])
@@ -181,10 +180,9 @@ def test_any_bytes_are_left_to_the_engine_or_are_an_event(here, data, name):
 def test_an_input_too_long_to_be_searched_is_left_to_the_engine(here):
     keep_as(here, GUARDS)
     long = {**CALL, "tool_input": {"command": "x" * (1 << 20)}}
-    assert ask(long) is False
     compact = json.dumps({**CALL, "tool_input": {"x": [0] * 400_000}}, separators=(",", ":")).encode()
-    assert len(compact) < 1 << 20
-    assert ask(compact) is False
+    said = [ask(long), len(compact) < 1 << 20, ask(compact)]
+    assert said == [False, True, False]  # the second grows beyond the limit only when it is written with spaces
 
 
 def test_the_argument_and_the_data_must_say_the_same(here):

@@ -81,6 +81,15 @@ def test_the_async_engine_comes_to_the_same_verdict(found, tool, tool_input, can
     assert verdict(lambda engine: engine.dispatch(event)) == verdict(lambda e: asyncio.run(e.adispatch(event)))
 
 
+async def until(condition) -> bool:
+    """Wait for something that is not of the loop's making; give up after a long while."""
+    for _ in range(10_000):
+        if condition():
+            return True
+        await asyncio.sleep(0.002)
+    return False
+
+
 def test_the_async_engine_does_not_hold_up_the_loop():
     waiting, release = threading.Event(), threading.Event()
 
@@ -90,8 +99,7 @@ def test_the_async_engine_does_not_hold_up_the_loop():
 
     async def both():
         work = asyncio.ensure_future(an_engine([a_hook()], {"guard": slow}).adispatch(a_call()))
-        while not waiting.is_set():
-            await asyncio.sleep(0.001)
+        assert await until(waiting.is_set)
         release.set()  # only a loop that still turns gets here
         return await work
 
@@ -122,8 +130,7 @@ def test_cancelling_an_async_dispatch_ends_its_hook(world):
     async def cancelled():
         with boathook.load(world.project) as engine:
             work = asyncio.ensure_future(engine.adispatch(a_call().replace(work_dir=str(world.project))))
-            while not mark.exists():
-                await asyncio.sleep(0.01)
+            assert await until(mark.exists)
             work.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await work
@@ -169,7 +176,9 @@ DRIVES = {"sync": lambda e, event: e.dispatch(event), "async": lambda e, event: 
 
 
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
-@pytest.mark.parametrize("fault", [OSError(24, "Too many open files"), RuntimeError("odd"), MemoryError(), KeyError("x")])
+@pytest.mark.parametrize(
+    "fault", [OSError(24, "Too many open files"), RuntimeError("odd"), MemoryError(), KeyError("x")]
+)
 def test_a_runner_that_raises_is_a_failed_run_and_never_an_exception(drive, fault):
     engine = an_engine([a_hook()], {}, runner=Broken(fault))
     verdict = drive(engine, a_call())

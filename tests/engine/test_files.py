@@ -126,5 +126,5 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
 
 def test_writing_where_no_folder_can_be_is_an_os_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="Not a directory|File exists"):
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
         write_private(str(tmp_path / "file" / "below"), b"x")

@@ -22,7 +22,10 @@ FOLDERS = {
         ("/h/.config", "/h/.cache", "/h/.local/state"),
     ),
     "nothing": ({}, ("/nonexistent/.config", "/nonexistent/.cache", "/nonexistent/.local/state")),
-    "a name that is no text": ({b"XDG_CONFIG_HOME": b"/\xff", b"HOME": b"/h"}, ("/\udcff", "/h/.cache", "/h/.local/state")),
+    "a name that is no text": (
+        {b"XDG_CONFIG_HOME": b"/\xff", b"HOME": b"/h"},
+        ("/\udcff", "/h/.cache", "/h/.local/state"),
+    ),
 }
 
 

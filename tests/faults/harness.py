@@ -165,9 +165,17 @@ class Project:
         """Send an event through `boathook run` as a host does."""
         return self.command(event)
 
-    def command(self, event: dict[str, Any] | None, *args: str, limit: float = HARD_LIMIT, **more: Any) -> Ended:
+    def command(
+        self,
+        event: dict[str, Any] | None,
+        *args: str,
+        data: bytes | None = None,
+        limit: float = HARD_LIMIT,
+        **more: Any,
+    ) -> Ended:
         """Run `boathook run` on an event."""
-        return watched(self.argv(*args), self.env, cwd=self.root, data=self.line(event), limit=limit, **more)
+        line = self.line(event) if data is None else data
+        return watched(self.argv(*args), self.env, cwd=self.root, data=line, limit=limit, **more)
 
     def argv(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "boathook", "run", "--project", str(self.root), *args]

@@ -358,7 +358,7 @@ def test_row_20_the_terminal_is_there_without_the_engine() -> None:
 @contextlib.contextmanager
 def running(project: Project, *args: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run `boathook run` on an event; it is killed by its pid in the end."""
-    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(project.argv(*args), env=project.env, cwd=project.root, **pipes) as process:
         assert process.stdin is not None
         process.stdin.write(project.line())
@@ -770,8 +770,8 @@ def test_row_34_a_hook_that_starts_the_engine_again_is_stopped_at_a_depth(
 
 
 def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(project: Project, way: str) -> None:
-    inner = 'setsid sleep 60 &\nsleep 61'
-    again = f'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --project "$AGENT_PROJECT_DIR"; fi\n'
+    inner = "setsid sleep 60 &\nsleep 61"
+    again = 'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --project "$AGENT_PROJECT_DIR"; fi\n'
     project.hook("slow", again + f'[ "$BOATHOOK_DEPTH" = 1 ] || {{ {STARTED}{inner}\n}}', timeout=1500)
     result = project.fire(way)
     assert (project.scratch / "started").exists()

@@ -1,4 +1,4 @@
-"""The compiled catalogue: says what the files say, notices every change of them, and is trusted no further than it can be checked."""
+"""The compiled catalogue: says what the files say, notices every change, and is trusted no further than it can be checked."""
 
 from __future__ import annotations
 
@@ -216,7 +216,9 @@ def every_sort(world):
 @pytest.fixture(scope="module")
 def kept(new_world):
     """Worlds for all these tests, old enough to be kept: made first, then waited for once."""
-    builds = {f"{group} {name}": build for group, table in (("s", STALE), ("f", FRESH)) for name, (build, _) in table.items()}
+    builds = {
+        f"{group} {name}": build for group, table in (("s", STALE), ("f", FRESH)) for name, (build, _) in table.items()
+    }
     builds |= {"every sort": every_sort, "plain": bare, "damage": bare, "modes": bare, "heads": bare, "racy": bare}
     worlds = {name: new_world("kept") for name in builds}
     for name, build in builds.items():

@@ -89,7 +89,13 @@ def test_settings_of_a_project_are_ignored_with_a_warning(read, line):
 
 
 WRONG = {
-    "an unknown table": ("[other]\nx = 1", WARNING, "other", "unknown table 'other'", "everything stands below [hooks]"),
+    "an unknown table": (
+        "[other]\nx = 1",
+        WARNING,
+        "other",
+        "unknown table 'other'",
+        "everything stands below [hooks]",
+    ),
     "an unknown key": ("[hooks]\nenable = true", WARNING, "hooks.enable", "unknown key 'enable'", f"known: {KNOWN}"),
     "hooks that are no table": ("hooks = 1", ERROR, "hooks", "'hooks' must be a table", ""),
     "a word for a flag": (
@@ -99,7 +105,13 @@ WRONG = {
         "'enabled' must be true or false",
         "true is used",
     ),
-    "a number for a flag": ("[hooks]\ndebug = 1", ERROR, "hooks.debug", "'debug' must be true or false", "false is used"),
+    "a number for a flag": (
+        "[hooks]\ndebug = 1",
+        ERROR,
+        "hooks.debug",
+        "'debug' must be true or false",
+        "false is used",
+    ),
     "a flag for a number": (
         "[hooks]\nmax_stop_blocks = true",
         ERROR,
@@ -251,7 +263,9 @@ def test_a_fifo_or_folder_is_an_error_that_nobody_waits_for(tmp_path):
 
 tomlish = st.text(alphabet="hoks.=[]{}\"'\n0123456789truefalsnmd_,-: #", max_size=60)
 snippets = st.lists(
-    st.sampled_from(["[hooks]\n", "[[hooks.disable]]\n", "[hooks.defaults]\n", "name = 'x'\n", "timeout = ", "1\n", "async = "]),
+    st.sampled_from(
+        ["[hooks]\n", "[[hooks.disable]]\n", "[hooks.defaults]\n", "name = 'x'\n", "timeout = ", "1\n", "async = "]
+    ),
     max_size=8,
 ).map("".join)
 
@@ -310,7 +324,9 @@ def test_defaults_of_a_project_cannot_turn_the_user_s_block_into_allow():
 def test_overrides_of_the_user_are_for_any_hook_and_have_the_last_word():
     config = user(override=(("guard", ALL_FOUR), ("other", {"priority": 1})))
     assert tune(MINE, frozenset({"timeout", "priority"}), NOBODY, config) == MINE.replace(**CHANGED)
-    assert tune(THEIRS, frozenset(), project(override=(("guard", {"timeout": 900}),)), config) == THEIRS.replace(**CHANGED)
+    assert tune(THEIRS, frozenset(), project(override=(("guard", {"timeout": 900}),)), config) == THEIRS.replace(
+        **CHANGED
+    )
 
 
 def test_overrides_of_a_project_are_for_its_own_hooks():
@@ -325,9 +341,9 @@ def test_overrides_of_a_project_can_only_make_a_user_s_hook_block_on_failure():
     assert tune(strict, frozenset({"on_failure"}), loosening, user()) == strict
 
 
-tunings = st.dictionaries(
-    st.sampled_from(["timeout", "priority", "async", "on_failure"]), st.none(), max_size=4
-).map(lambda found: {key: ALL_FOUR[key] for key in found}) | st.just({"on_failure": "allow", "priority": 0})
+tunings = st.dictionaries(st.sampled_from(["timeout", "priority", "async", "on_failure"]), st.none(), max_size=4).map(
+    lambda found: {key: ALL_FOUR[key] for key in found}
+) | st.just({"on_failure": "allow", "priority": 0})
 
 
 @given(tunings, tunings, st.booleans(), st.booleans(), st.sampled_from(["allow", "block"]))

@@ -100,7 +100,10 @@ STARS = ("anchors and aliases (& and *) are not allowed", 2, "quote a text that 
 REFUSED = {
     "an anchor": ("a: &x 1", STARS),
     "an alias": ("a: &x 1\nb: *x", STARS),
-    "a tag": ("a: !!python/object:os.system x", ("the tag tag:yaml.org,2002:python/object:os.system is not allowed", 2, "remove it")),
+    "a tag": (
+        "a: !!python/object:os.system x",
+        ("the tag tag:yaml.org,2002:python/object:os.system is not allowed", 2, "remove it"),
+    ),
     "a tag of our own": ("a: !mine x", ("the tag !mine is not allowed", 2, "remove it")),
     "a harmless tag": ("a: !!str 1", ("the tag tag:yaml.org,2002:str is not allowed", 2, "remove it")),
     "a repeated key": ("a: 1\nb: 2\na: 3", ("the key 'a' is there twice", 4, "keep one of them")),
@@ -174,7 +177,7 @@ MENDED = {
     "digits": ('a: 1\np: "\\d+\\s"', {"a": "1", "p": "\\d+\\s"}, [(3, SLASH)]),
     "in braces": ('m: {tool: "a\\.b", pattern: "\\w"}', {"m": {"tool": "a\\.b", "pattern": "\\w"}}, [(2, SLASH)] * 2),
     "in a list": ('l: ["\\.", x]\n', {"l": ["\\.", "x"]}, [(2, SLASH)]),
-    "in a list of lines": ('l:\n  - "\\."\n  - \'\\.\'', {"l": ["\\.", "\\."]}, [(3, SLASH)]),
+    "in a list of lines": ("l:\n  - \"\\.\"\n  - '\\.'", {"l": ["\\.", "\\."]}, [(3, SLASH)]),
     "an escaped quote": ('p: "\\.\\"x"', {"p": '\\."x'}, [(2, SLASH)]),
     "a backslash before the end": ('p: "\\d\\\\"', {"p": "\\d\\\\"}, [(2, SLASH)]),
     "single quotes stay": ("p: \"\\.\"\nq: 'it''s \\d'", {"p": "\\.", "q": "it's \\d"}, [(2, SLASH)]),
@@ -232,7 +235,6 @@ yamlish = st.text(alphabet="abc:-#*&!|>'\"\\[]{},? \t\n\r%@`~0\ufeff\x85\u2028\x
 def test_any_text_is_read_or_unreadable(text, inside):
     try:
         found = read_frontmatter(f"---\n{text}\n---\n" if inside else text)
-    except Unreadable as fault:
-        assert fault.message
-    else:
-        assert isinstance(found.top, Mapping)
+    except Unreadable:
+        return
+    assert isinstance(found.top, Mapping)

@@ -437,12 +437,31 @@ def test_a_whole_number_is_plain_decimal(number):
     assert whole_number(Scalar(str(number), 1, quoted=True)) is None
 
 
-@pytest.mark.parametrize("text", ["", "-", "+1", "1_0", "01", "-01", "0x1", "1.0", "1e3", "1:30", "²", "٣", "9" * 19, " 1"])
+@pytest.mark.parametrize(
+    "text", ["", "-", "+1", "1_0", "01", "-01", "0x1", "1.0", "1e3", "1:30", "²", "٣", "9" * 19, " 1"]
+)
 def test_anything_else_is_no_whole_number(text):
     assert whole_number(Scalar(text, 1, quoted=False)) is None
 
 
-VALUES = ["", "x", "~", "[]", "{}", "[a, {b: c}]", "{a: b}", "true", "'x'", '"\\d"', "-1", "|", "*", "(", "&a 1", "!x y"]
+VALUES = [
+    "",
+    "x",
+    "~",
+    "[]",
+    "{}",
+    "[a, {b: c}]",
+    "{a: b}",
+    "true",
+    "'x'",
+    '"\\d"',
+    "-1",
+    "|",
+    "*",
+    "(",
+    "&a 1",
+    "!x y",
+]
 any_fields = st.dictionaries(st.sampled_from([*FIELDS, "other"]), st.sampled_from(VALUES), max_size=6)
 
 

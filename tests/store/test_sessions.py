@@ -64,7 +64,9 @@ def test_any_text_gives_variables_that_an_environment_takes(tmp_path_factory, te
     assert all(name and b"=" not in name and b"\0" not in name + value for name, value in found.items())
 
 
-@pytest.mark.parametrize("data", [b"export A=\xff", b"export A=1\0", b"export A=1\n" * LIMIT], ids=["bytes", "NUL", "long"])
+@pytest.mark.parametrize(
+    "data", [b"export A=\xff", b"export A=1\0", b"export A=1\n" * LIMIT], ids=["bytes", "NUL", "long"]
+)
 def test_a_file_that_cannot_be_read_gives_nothing(sessions, data):
     assert exported(sessions, data) == {}
 
