@@ -10,7 +10,7 @@ from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PR
 from boathook.core.jsontext import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
-from boathook.core.run import FAILED, OK, Call, Exit, Run, Verdict
+from boathook.core.run import FAILED, OK, Call, Exit, Run, Skip, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class Engine:
         return runs
 
     def _finish(self, verdict: Verdict, background: tuple[Call, ...]) -> Verdict:
-        started = self._background.start(background) if background else ()
+        started, lost = self._start(background) if background else ((), ())
+        verdict = verdict.replace(skipped=verdict.skipped + lost) if lost else verdict
         if self._trace is not None:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
@@ -171,6 +172,14 @@ class Engine:
         if verdict.event.kind is POST_SESSION:
             self.drain()
         return verdict.replace(background=started) if started else verdict
+
+    def _start(self, calls: tuple[Call, ...]) -> tuple[tuple[Started, ...], tuple[Skip, ...]]:
+        """Start async hooks; those that cannot be started are named, and cost the verdict nothing."""
+        try:
+            return self._background.start(calls), ()
+        except Exception as fault:  # noqa: BLE001
+            why = f"it could not be started in the background: {type(fault).__name__}: {fault}"
+            return (), tuple(Skip(call.hook.name, why, loud=True) for call in calls)
 
     def _count_stops(self, verdict: Verdict) -> None:
         session = verdict.event.session_id

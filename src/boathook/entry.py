@@ -81,6 +81,8 @@ def interpreter_fault(head: bytes) -> str | None:
 
 def which(name: str, path: str | None = None) -> str | None:
     """Find a program on the PATH."""
+    if "\0" in name:
+        return None
     if "/" in name:
         return name if os.access(name, os.X_OK) else None
     for folder in (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep):

@@ -74,7 +74,7 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         return False
     if not _well_formed(event, wanted):
         return False
-    name = wanted.get("--event") or event["event_type"]
+    name = wanted["--event"] if "--event" in wanted else event["event_type"]
     start = wanted.get("--project") or event.get("work_dir") or _here()
     if not start.startswith("/") or "/." in start or "//" in start or "\0" in start:
         return False
@@ -94,8 +94,10 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
 def _may_match(rows: Any, event: dict[str, Any]) -> bool:
     tool_input = event.get("tool_input")
     tool_input = {} if tool_input is None else tool_input
-    text = "\n".join((*leaves(tool_input), dumps(tool_input)))
-    return may_match(rows, event.get("tool_name", ""), text)
+    whole = dumps(tool_input)
+    return len(whole) > TEXT_LIMIT or may_match(
+        rows, event.get("tool_name", ""), "\n".join((*leaves(tool_input), whole))
+    )
 
 
 def _well_formed(event: Any, wanted: dict[str, str]) -> bool:

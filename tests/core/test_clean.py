@@ -64,4 +64,4 @@ def test_a_text_beyond_the_limit_is_cut_and_the_cut_is_said():
 
 
 def test_a_cut_inside_an_escape_sequence_is_still_said():
-    assert clean("abc\x1b]0;a very long title\x07def", 6) == "abc… [cut, 27 characters]"
+    assert clean("abc\x1b]0;a very long title\x07def", 6) == "abc… [cut, 28 characters]"

@@ -9,7 +9,7 @@ import pytest
 
 pytest.register_assert_rewrite("harness")
 
-from harness import WAYS, Project
+from harness import WAYS, Project  # noqa: E402
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ class Project:
 
     def in_process(self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT) -> Result:
         """Dispatch in a child interpreter; `host` is code that makes it a host of some kind first."""
-        found = self.probe(f"{host}\nreport(measure(load(), EVENT))", event, limit=limit)
+        found = self.probe(f"{host}\nreport(measure_all(EVENT))", event, limit=limit)
         return Result(found["verdict"], found["seconds"], found["growth"], found)
 
     def probe(self, code: str, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def test_row_70_a_pattern_that_explodes_elsewhere_takes_linear_time(
     assert_clean(project, result, T)
 
 
-NOT_COMPILING = ["(", "[", "a{2,1}", "*a", r"\p{Nonsense}", "(?P<n>a)(?P<n>b)", "a{1001}"]
+NOT_COMPILING = ["(", "[", "a{2,1}", "*a", r"\p{Nonsense}", "a{1001}"]
 
 
 @pytest.mark.parametrize("pattern", NOT_COMPILING)

@@ -118,10 +118,16 @@ def test_row_40_a_byte_order_mark_is_forgiven(project: Project, way: str) -> Non
     assert (result.decision, result.reasons) == ("block", ["no"])
 
 
-def test_row_41_a_log_line_before_the_object_makes_it_text_and_no_consent(project: Project, way: str) -> None:
+def test_row_41_an_answer_behind_a_log_line_is_unreadable_and_no_consent(project: Project, way: str) -> None:
     result = answer(project, way, b'Checking...\n{"decision": "allow"}\n')
+    assert (result.decision, result.runs) == ("none", [("says", "unreadable", 0, "none")])
+    assert result.verdict["additional_context"] == []
+
+
+def test_row_41_text_without_an_answer_in_it_is_context(project: Project, way: str) -> None:
+    result = answer(project, way, b"Checking {this} and [that].\n")
     assert (result.decision, result.runs) == ("none", [("says", "ok", 0, "none")])
-    assert result.verdict["additional_context"] == ['Checking...\n{"decision": "allow"}']
+    assert result.verdict["additional_context"] == ["Checking {this} and [that]."]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,8 @@ class Catalog(Value):
 
 def takes_part(hook: Hook) -> bool:
     """Say whether a hook is in the plan: it is armed, or cannot run and is set to block then."""
-    return hook.state == ARMED or (hook.state in LOUD_STATES and hook.on_failure == "block")
+    hollow = hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
+    return hook.state == ARMED or hollow
 
 
 class Selector:

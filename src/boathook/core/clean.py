@@ -9,7 +9,7 @@ CONTROL = {code: None for code in (*range(32), 127, *range(128, 160)) if chr(cod
 def clean(text: str, limit: int | None = None) -> str:
     """Strip escape sequences, control characters and outer white space; cut at a limit, and say so."""
     if limit is not None and len(text) > limit:
-        text = f"{text[:limit]}… [cut, {len(text):,} characters]"
+        return f"{clean(text[:limit])}… [cut, {len(text):,} characters]"
     if "\x1b" in text:
         text = _without_escapes(text)
     return text.replace("\r\n", "\n").translate(CONTROL).strip()

@@ -164,8 +164,9 @@ def _group(source: str, at: int) -> tuple[_Piece, int]:
         raise _Unclear
     pieces = [[p for p in b if isinstance(p, _Piece)] for b in branches]
     if all(len(p) == len(b) and all(x.exact for x in p) for p, b in zip(pieces, branches, strict=True)):
-        words = [word for p in pieces for word in (_product(p) if p else [""])]
-        if words and len(words) <= MOST:
+        ways = [_product(p) if p else [""] for p in pieces]
+        words = [word for way in ways for word in way]
+        if all(ways) and len(words) <= MOST:
             return _Piece(tuple(words)), at + 1
     hint = _hint([_needed(branch) for branch in branches])
     return _Piece(hint.any_of if hint else (), exact=False), at + 1
@@ -197,10 +198,11 @@ def _class_end(source: str, at: int) -> int:
         char = source[at]
         if char == "\\":
             at += 1
-        elif source.startswith("[:", at):
-            at = source.find(":]", at) + 1
-            if not at:
+        elif source.startswith("[:", at) and ":]" in source[at + 2 :]:
+            close = source.index(":]", at + 2)
+            if not source[at + 2 : close].lstrip("^").isalpha():
                 raise _Unclear
+            at = close + 1
         elif char == "]" and not first:
             return at
         first = False

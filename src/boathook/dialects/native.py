@@ -99,7 +99,8 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
         text = decode(end.stdout).strip()
         if text[:1] not in ("{", "[", '"'):
             _refuse_buried_answer(text)
-            return Outcome(contexts=(clean(text),)) if text else NOTHING, ()
+            contexts = _texts(text)
+            return Outcome(contexts=contexts) if contexts else NOTHING, ()
         answer = loads(text)
         _check(answer)
     except JsonFault as fault:

@@ -39,6 +39,7 @@ SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 BLOCK = 2  # the exit code that counts whatever else went wrong
 INFO_EXIT, GET_INFO = 8, 3 << 30 | 64 << 16 | 0xFF << 8 | 11  # PIDFD_INFO_EXIT, PIDFD_GET_INFO
 SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+PASSING = (*SCARCE, errno.ETXTBSY)  # the last: somebody is writing the script
 
 
 class Job(Value):
@@ -93,7 +94,7 @@ class ProcessRunner:
             try:
                 return _Child(self.spawn, job, mark)
             except (OSError, ValueError) as fault:
-                if attempt == 1 and getattr(fault, "errno", None) in SCARCE:
+                if attempt == 1 and getattr(fault, "errno", None) in PASSING:
                     time.sleep(0.05)
                     continue
                 return Exit(fault=FAILED, detail=_why_not_started(job, fault), warnings=job.warnings)
@@ -416,27 +417,25 @@ class _Batch:
         self.runner.reaper.sweep(self.leaders, self.mark, known)
 
     def abandon(self) -> None:
-        """Kill what still runs after an exception, such as a person's Ctrl-C; another one meanwhile changes nothing."""
-        for _ in range(16):
+        """Kill what still runs after an exception, such as a person's Ctrl-C; another one waits until that is done."""
+        import _signal
+
+        for _ in range(16):  # one that came already cannot wait
             try:
+                before = _signal.pthread_sigmask(_signal.SIG_BLOCK, range(1, _signal.NSIG))
                 for place, child in list(self.active.items()):
                     child.kills, child.cancelled = 3, True
                     self._finish(place, child)
                 self._sweep()  # also what was just being started
             except BaseException:  # noqa: BLE001, S112  (the first one is on its way to whom it concerns)
                 continue
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
             return
 
 
 def memory_file(data: bytes) -> int:
     """Give a readable handle on data, at its start."""
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("event")
-    else:
-        import tempfile
-
-        handle, path = tempfile.mkstemp()
-        os.unlink(path)
+    handle = _memory_handle()
     try:
         view = memoryview(data)
         while view:
@@ -446,6 +445,18 @@ def memory_file(data: bytes) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def _memory_handle() -> int:
+    """Give a handle on nothing that has no name; a hardened system may refuse one in memory, then it is on disk."""
+    try:
+        return os.memfd_create("event")
+    except (AttributeError, PermissionError):
+        import tempfile
+
+        handle, path = tempfile.mkstemp()
+        os.unlink(path)
+        return handle
 
 
 def _pidfd(pid: int) -> int:

@@ -32,6 +32,7 @@ class Mark:
         """Make a mark; `number` tells it from the others of this process."""
         self.text = f"{os.getpid()}-{number}-{time.monotonic_ns()}".encode()
         self.limit = b""
+        self.seen: set[int] = set()
         self._number = FIRST_LIMIT + number
 
     def put_on(self, pid: int) -> None:
@@ -46,8 +47,8 @@ class Mark:
             return
 
     def is_on(self, pid: int) -> bool:
-        """Say whether a process carries the mark."""
-        if self.limit and self.limit in _read(f"/proc/{pid}/limits"):
+        """Say whether a process carries the mark, or was seen with it: a zombie has no environment."""
+        if pid in self.seen or (self.limit and self.limit in _read(f"/proc/{pid}/limits")):
             return True
         return MARK.encode() + b"=" + self.text in _read(f"/proc/{pid}/environ")
 
@@ -91,15 +92,12 @@ class Reaper:
     def sweep(self, leaders: Container[int], mark: Mark, known: Container[int]) -> None:
         """End every process that finished hooks left, within a bounded time."""
         end = time.monotonic() + SWEEP_SECONDS
-        ours: set[int] = set()
         while True:
-            ours = {
-                pid for pid in _child_pids() if pid in ours or (pid not in known and self._is_of(pid, leaders, mark))
-            }
-            if not ours:
+            left = [pid for pid in _child_pids() if pid not in known and self._is_of(pid, leaders, mark)]
+            if not left:
                 return
-            ours.update(*map(_kill_tree, ours))  # what dies below them will be ours next
-            for pid in ours:
+            mark.seen.update(left, *map(_kill_tree, left))  # what dies below them will be ours next
+            for pid in left:
                 _reap(pid)
             if time.monotonic() > end:
                 return

@@ -39,7 +39,7 @@ def read_config(path: str, scope: str) -> Config:
         return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, f"hooks.toml {fault}"),))
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
+    except ValueError as fault:  # TOMLDecodeError, or a number beyond the interpreter's limit
         told = f"not valid TOML: {fault}"
         return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, told),))
     except RecursionError:

@@ -85,7 +85,7 @@ def _find(text: str) -> tuple[str, int]:
     if end is None:
         raise Unreadable("the frontmatter has no end", start + 1, "close it with a line '---'")
     source = "\n".join(lines[start + 1 : end]) + "\n"
-    if len(source) > FRONTMATTER_LIMIT:
+    if len(source.encode("utf-8", "replace")) > FRONTMATTER_LIMIT:
         raise Unreadable(f"the frontmatter is longer than {FRONTMATTER_LIMIT // 1024} KiB", start + 1)
     return source, start + 1
 
@@ -95,7 +95,7 @@ def _read(source: str, offset: int) -> Mapping:
         _check_limits(source, offset)
         node = yaml.compose(source, Loader=_Loader)
     except yaml.YAMLError as fault:
-        raise _yaml_fault(fault, offset) from None
+        raise _yaml_fault(fault, source, offset) from None
     if node is None:
         raise Unreadable("the frontmatter is empty", offset + 1, "give name, description and trigger")
     top = _node(node, offset)
@@ -128,12 +128,12 @@ def _check_limits(source: str, offset: int) -> None:
             raise Unreadable("more than one YAML document", line)
 
 
-def _yaml_fault(fault: yaml.YAMLError, offset: int) -> Unreadable:
+def _yaml_fault(fault: yaml.YAMLError, source: str, offset: int) -> Unreadable:
     mark = getattr(fault, "problem_mark", None) or getattr(fault, "context_mark", None)
     problem = getattr(fault, "problem", None) or str(fault).splitlines()[0]
     line = mark.line + 1 + offset if mark else None
     fix = "put patterns with backslashes in single quotes" if "escape" in problem else ""
-    if "'\\t'" in problem or "tab" in problem:
+    if mark and source[mark.index : mark.index + 1] == "\t":
         fix = "indent with spaces"
     return Unreadable(f"not valid YAML: {problem}", line, fix)
 
@@ -155,7 +155,7 @@ def _node(node: yaml.Node, offset: int) -> Node:
     return Mapping(line, entries)
 
 
-_STAR = re.compile(r"(?m)^(\s*[\w-]+:[ \t]+)\*(?=[ \t]*(?:#.*)?$)")
+_STAR = re.compile(r"(?m)(:[ \t]+)\*(?=[ \t]*(?:[,}]|#.*|$))")
 
 
 def _mend(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:

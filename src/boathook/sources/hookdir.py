@@ -144,7 +144,7 @@ def _arm(user: Level, local: Level, user_config: Config, local_config: Config) -
     levels = []
     for level in (user, local):
         hooks = [tune(hook, written, local_config, user_config) for hook, written in level.hooks]
-        levels.append(_first_of_each([_entry(disable(h, local_config, user_config), seen) for h in hooks]))
+        levels.append(_first_of_each([_entry(disable(h, local_config, user_config), seen) for h in hooks], seen))
     users, projects = levels
     _settle(users, projects, seen)
     return tuple(users + projects), seen
@@ -159,13 +159,15 @@ def _entry(hook: Hook, seen: list[str]) -> Hook:
     return hook.replace(state=NO_ENTRY, why=why, problems=(*hook.problems, Diagnostic(hook.path, None, "", ERROR, why)))
 
 
-def _first_of_each(hooks: list[Hook]) -> list[Hook]:
+def _first_of_each(hooks: list[Hook], seen: list[str]) -> list[Hook]:
     """On one level the first armed hook of a name counts; the others are shadowed."""
     first: dict[str, Hook] = {}
     kept = []
     for hook in hooks:
         winner = first.setdefault(hook.name, hook) if hook.state == ARMED else hook
         same = f"the {hook.scope} hook in {winner.handler.folder} has the same name"
+        if winner is not hook:
+            seen.append(f"{winner.handler.folder}/scripts")  # without its script the winner would give way
         kept.append(hook if winner is hook else _shadow(hook, same, warn=True))
     return kept
 

@@ -53,6 +53,8 @@ class _Reading:
             self._invalid(fault.line, "", fault.message, fault.fix)
             return self._hook(), frozenset()
         self.top = found.top
+        if not self.top.entries:
+            self._invalid(self.top.line, "", "the frontmatter is empty", "give name, description and trigger")
         for line, message in found.forgiven:
             self._warn(line, "", message)
         for key, (line, _) in found.top.entries.items():

@@ -1,0 +1,428 @@
+"""Beyond the list of faults: other ways to break the promises, by hooks and by hosts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from harness import Project, Result, assert_clean, processes_with, python, wait_until
+
+from boathook.core.run import TIMEOUT
+from boathook.runners import process
+from boathook.runners.process import Job, ProcessRunner
+
+T = 0.6
+MS = 600
+NO = "echo no >&2; exit 2"
+
+
+def assert_block(project: Project, result: Result, timeout: float = T) -> None:
+    """A hook blocked, and nothing of it is left."""
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert_clean(project, result, timeout)
+
+
+def assert_timeout(project: Project, result: Result, timeout: float = T) -> None:
+    """The hook was ended at its deadline, and nothing of it is left."""
+    assert (result.decision, [run[1] for run in result.runs]) == ("none", ["timeout"])
+    assert_clean(project, result, timeout)
+
+
+BLOCKING = {
+    "fifty_processes_in_sessions_of_their_own": f"for n in $(seq 50); do setsid sleep 60 & done\n{NO}",
+    "fifty_processes_that_fork_twice": f"for n in $(seq 50); do (setsid sleep 60 &) & done\n{NO}",
+    "closed_output_reopened": "exec 3>&2 1>&- 2>&-; echo no >&3; exit 2",
+    "devices_of_its_own_pipes": "for n in 1 2 3; do : >/dev/stdout; done; echo no >/dev/stderr; exit 2",
+    "a_million_lines_and_then_the_reason_first": "echo no >&2; exit 2",
+    "stopped_children_that_hold_the_pipes": f"sleep 60 & kill -STOP $!; setsid sleep 61 & kill -STOP $!\n{NO}",
+    "a_child_in_another_group": f"#!/bin/bash\nset -m\nsleep 60 &\nset +m\n{NO}",
+    "its_own_manifest_rewritten": f'echo broken > "$AGENT_HOOK_DIR/HOOK.md"\n{NO}',
+    "its_own_folder_removed": f'rm -rf "$AGENT_HOOK_DIR"\n{NO}',
+    "its_project_removed": f'rm -rf "$AGENT_PROJECT_DIR"\n{NO}',
+    "writing_into_its_own_input": f"echo x >&0\n{NO}",
+    "limits_of_its_own": f"ulimit -n 12; ulimit -f 0; ulimit -c 0\n{NO}",
+    "a_block_as_the_last_word_at_the_deadline": "trap 'echo no >&2; exit 2' TERM\nsleep 60 & wait",
+}
+
+
+@pytest.mark.parametrize("script", BLOCKING.values(), ids=BLOCKING)
+def test_a_block_is_kept_with(project: Project, way: str, script: str) -> None:
+    project.hook("guard", script, timeout=MS)
+    assert_block(project, project.fire(way))
+
+
+COMET = """import os, time
+if os.fork() == 0:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        os._exit(0) if os.getppid() == 1 else None
+os.write(2, b'no')
+os._exit(2)"""
+CLOSED_DAEMON = """import os, time
+for _ in range(2):
+    if os.fork():
+        os.write(2, b'no') if _ == 0 else None
+        os._exit(2)
+    os.setsid()
+for fd in range(256):
+    try: os.close(fd)
+    except OSError: pass
+time.sleep(60)"""
+LEADER_THREAD_GONE = """import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)"""
+TRACED = """import ctypes, os, time
+libc, leader, ready = ctypes.CDLL(None), os.getpid(), os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    libc.ptrace(0x4206, leader, None, None)
+    os.write(ready[1], b'x')
+    time.sleep(60)
+os.read(ready[0], 1)
+os.write(2, b'no')
+os._exit(2)"""
+BOMB = """import os, time
+for _ in range(6):
+    os.fork()
+    if os.getpid() % 3: os.setsid() if os.getpgrp() != os.getpid() else None
+time.sleep(60)"""
+
+
+@pytest.mark.parametrize("code", [COMET, CLOSED_DAEMON, TRACED], ids=["a_comet", "a_closed_daemon", "a_tracer"])
+def test_a_block_of_a_program_is_kept_with(project: Project, way: str, code: str) -> None:
+    project.hook("guard", python(code), entry="run.py", timeout=5000)
+    assert_block(project, project.fire(way), 5.0)
+
+
+ENDLESS = {
+    "sixty_four_processes": python(BOMB),
+    "a_leader_whose_first_thread_is_gone": python(LEADER_THREAD_GONE),
+    "a_million_lines": "#!/bin/sh\nexec yes >&2",
+    "everything_stopped": "#!/bin/sh\nsleep 60 & kill -STOP $!; setsid sleep 61 & kill -STOP $!; kill -STOP 0",
+    "signals_ignored_and_closed_pipes": "#!/bin/sh\ntrap '' TERM\nexec 1>&- 2>&-\nwhile :; do sleep 1; done",
+    "a_killed_watcher": "#!/bin/sh\nsleep 0.4; pkill -9 -P $PPID -f 'read -r _'; setsid sleep 60 & sleep 61",
+}
+
+
+@pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
+def test_the_deadline_holds_with(project: Project, way: str, script: str) -> None:
+    project.hook("slow", script, entry="run", timeout=MS)
+    assert_timeout(project, project.fire(way))
+
+
+def test_a_pipe_that_ends_ends_as_a_program_expects(project: Project, way: str) -> None:
+    """Python ignores SIGPIPE; what it starts must not."""
+    project.hook("guard", "yes | head -n 1 >/dev/null; kill -PIPE $$; exit 0", timeout=5000)
+    assert project.fire(way).runs == [("guard", "failed", -signal.SIGPIPE, "none")]
+
+
+def test_a_hook_that_rewrites_its_manifest_is_read_anew_at_the_next_start(project: Project) -> None:
+    project.hook("guard", f'sed -i "s/^trigger: .*/trigger: nonsense/" "$AGENT_HOOK_DIR/HOOK.md"\n{NO}', timeout=5000)
+    first, second = project.plain(), project.plain()
+    assert (first.code, second.code) == (2, 0)
+    assert b"unknown event 'nonsense'" in second.stderr
+
+
+# --- hosts
+
+THIEF = """
+import threading
+def steal():
+    while True:
+        try: os.waitpid(-1, 0)
+        except ChildProcessError: time.sleep(0.0002)
+threading.Thread(target=steal, daemon=True).start()
+"""
+
+
+def knows_ends_of_reaped_processes() -> bool:
+    """Say whether the kernel tells how a process ended that somebody else has waited for."""
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    handle = os.pidfd_open(pid)
+    os.waitpid(pid, 0)
+    try:
+        return process._recorded(handle) == 0
+    finally:
+        os.close(handle)
+
+
+def test_a_host_that_waits_for_all_processes_gets_the_block_or_hears_that_it_is_lost(project: Project) -> None:
+    project.hook("guard", f"sleep 0.05; {NO}", timeout=5000, on_failure="block")
+    result = project.in_process(host=THIEF)
+    reason = "no" if knows_ends_of_reaped_processes() else "hook 'guard' failed: its exit code was lost"
+    assert result.decision == "block"
+    assert result.reasons[0].startswith(reason)
+    assert project.survivors() == []
+
+
+def test_a_host_that_waits_for_all_processes_does_not_move_the_deadline(project: Project) -> None:
+    project.hook("slow", "setsid sleep 61 &\nsleep 60", timeout=MS)
+    result = project.in_process(host=THIEF)
+    assert ([run[1] for run in result.runs], project.gone()) == (["timeout"], [])
+    assert result.seconds <= T + 0.5
+
+
+def test_a_host_without_pidfd_keeps_every_promise(project: Project) -> None:
+    project.hook("guard", f"setsid sleep 60 &\n{NO}", timeout=MS)
+    assert_block(project, project.in_process(host="del os.pidfd_open"))
+
+
+def test_a_host_without_memory_files_keeps_every_promise(project: Project) -> None:
+    project.hook("guard", 'grep -q \'"command": "ls"\' && { echo no >&2; exit 2; }', timeout=MS)
+    host = "def refuse(*_): raise PermissionError(13, 'memfd')\nos.memfd_create = refuse"
+    assert_block(project, project.in_process(host=host))
+
+
+def test_what_a_host_started_itself_is_left_alone(project: Project) -> None:
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=MS)
+    code = """
+import subprocess
+own = [subprocess.Popen(["sleep", "60"], start_new_session=new) for new in (True, False)]
+orphan = subprocess.run(["sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True)
+verdict = load().dispatch(EVENT)
+alive = [p.poll() is None for p in own] + [Path(f"/proc/{int(orphan.stdout)}").exists()]
+for p in own: p.kill(), p.wait()
+os.kill(int(orphan.stdout), 9)
+report({"decision": verdict.decision.word, "alive": alive})
+"""
+    assert project.probe(code) == {"decision": "block", "alive": [True, True, True]}
+    assert project.gone() == []
+
+
+def test_what_the_caller_had_started_before_is_left_alone(project: Project) -> None:
+    """A shell may run the engine in its own place: then the engine has children that are no hook's."""
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=MS)
+    script = 'sleep 61 & echo $! > "$SCRATCH/pid"; exec "$@"'
+    argv = ["/bin/sh", "-c", script, "sh", *project.argv()]
+    ended = subprocess.run(argv, env=project.env, input=project.line(), stdout=subprocess.DEVNULL, timeout=20)
+    pid = (project.scratch / "pid").read_text().strip()
+    assert (ended.returncode, [told.split()[0] for told in project.survivors()]) == (2, [pid])
+
+
+def test_output_of_the_engine_may_go_through_a_process_substitution(project: Project) -> None:
+    project.hook("says", """echo '{"additional_context": "hello"}'""", timeout=MS)
+    script = '"$0" "$@" > >(sleep 0.1; cat > "$SCRATCH/out")'
+    argv = ["/bin/bash", "-c", script, *project.argv()]
+    subprocess.run(argv, env=project.env, input=project.line(), timeout=20, check=True)
+    assert wait_until(lambda: (project.scratch / "out").exists() and (project.scratch / "out").stat().st_size > 0)
+    assert b"hello" in (project.scratch / "out").read_bytes()
+
+
+def test_a_caller_that_closed_its_output_still_gets_the_exit_code(project: Project) -> None:
+    project.hook("guard", NO, timeout=MS)
+    argv = ["/bin/sh", "-c", 'exec "$@" >&- 2>&-', "sh", *project.argv()]
+    ended = subprocess.run(argv, env=project.env, input=project.line(), timeout=20)
+    assert ended.returncode == 2
+
+
+def test_a_host_may_fork_after_loading(project: Project) -> None:
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=MS)
+    code = """
+engine = load()
+pid = os.fork()
+if pid == 0:
+    verdict = engine.dispatch(EVENT)
+    report({"decision": verdict.decision.word, "children": children()})
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+    assert project.probe(code) == {"decision": "block", "children": []}
+    assert project.survivors() == []
+
+
+def test_a_host_may_fork_while_hooks_run(project: Project) -> None:
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.3\n{NO}", timeout=5000)
+    code = """
+import threading
+engine = load()
+thread = threading.Thread(target=engine.dispatch, args=(EVENT,))
+thread.start()
+time.sleep(0.1)
+pid = os.fork()
+if pid == 0:
+    verdict = engine.dispatch(EVENT)
+    report({"decision": verdict.decision.word, "children": children()})
+    os._exit(0)
+thread.join()
+os.waitpid(pid, 0)
+"""
+    assert project.probe(code) == {"decision": "block", "children": []}
+    assert project.survivors() == []
+
+
+def test_two_engines_in_two_threads_do_not_take_the_role_from_each_other(project: Project) -> None:
+    """One ends while the hook of the other still runs; what that one leaves must be found all the same."""
+    quick = "case $AGENT_SESSION_ID in quick) exit 0;; esac\n"
+    project.hook("guard", f"{quick}sleep 0.2\n(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=5000)
+    code = """
+import threading
+first, second = load(), load()
+told = []
+thread = threading.Thread(target=lambda: told.append(second.dispatch(EVENT)))
+first_thread = threading.Thread(target=lambda: told.append(first.dispatch({**EVENT, "session_id": "quick"})))
+first_thread.start(); thread.start()
+first_thread.join(); thread.join()
+again = second.dispatch(EVENT)
+report({"decisions": [v.decision.word for v in (*told, again)], "children": children()})
+"""
+    assert project.probe(code) == {"decisions": ["none", "block", "block"], "children": []}
+    assert project.survivors() == []
+
+
+def test_the_end_of_one_hook_does_not_touch_another_that_runs(project: Project) -> None:
+    """A hook that works with a detached process of its own keeps it while hooks of other threads come and go."""
+    script = """case $AGENT_SESSION_ID in quick) exit 0;; esac
+setsid sh -c 'sleep 0.4; : > "$SCRATCH/worked"' &
+sleep 0.6
+[ -e "$SCRATCH/worked" ] && { echo no >&2; exit 2; }"""
+    project.hook("guard", script, timeout=5000)
+    code = """
+import threading
+engine, told = load(), []
+thread = threading.Thread(target=lambda: told.append(engine.dispatch(EVENT)))
+thread.start()
+while thread.is_alive():
+    engine.dispatch({**EVENT, "session_id": "quick"})
+report({"decision": told[0].decision.word, "children": children()})
+"""
+    assert project.probe(code) == {"decision": "block", "children": []}
+    assert project.survivors() == []
+
+
+CANCELLED = """
+import asyncio
+engine, fds = load(), descriptors()
+
+async def main():
+    task = asyncio.create_task(engine.adispatch(EVENT))
+    while not Path(os.environ["SCRATCH"], "started").exists():
+        await asyncio.sleep(0.01)
+    start = time.monotonic()
+    for _ in range(TIMES):
+        task.cancel()
+        await asyncio.sleep(0)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return time.monotonic() - start
+
+seconds = asyncio.run(main())
+report({"seconds": seconds, "children": children(), "same": descriptors() == fds})
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_cancelling_a_dispatch_ends_its_hook(project: Project, times: int) -> None:
+    project.hook("slow", "trap '' TERM\nsetsid sleep 60 &\n: > $SCRATCH/started\nsleep 61; true", timeout=20_000)
+    found = project.probe(CANCELLED.replace("TIMES", str(times)))
+    assert found["seconds"] < 0.5
+    assert (found["children"], found["same"]) == ([], True)
+    assert project.gone(1.0) == []
+
+
+def test_keyboard_interrupts_at_any_moment_leave_nothing(project: Project) -> None:
+    project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=20_000)
+    code = """
+import signal
+engine, caught = load(), 0
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+fds = descriptors()
+for step in range(60):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 + step * 0.0002, 0.0003 if step % 2 else 0)
+        engine.dispatch(EVENT)
+    except KeyboardInterrupt:
+        caught += 1
+    while True:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            break
+        except KeyboardInterrupt:
+            continue
+report({"caught": caught, "children": children(), "fds": [fds, descriptors()]})
+"""
+    found = project.probe(code)
+    assert (found["caught"], found["children"]) == (60, [])
+    assert found["fds"][0] == found["fds"][1]
+    assert project.survivors() == []
+
+
+def test_a_killed_supervisor_takes_its_async_hooks_with_it(project: Project) -> None:
+    script = 'sleep 0.4; cd "$SCRATCH"; echo $PPID > new; mv new pid; sleep 60; true'
+    project.hook("later", script, background=True)
+    assert project.plain().code == 0
+    assert wait_until((project.scratch / "pid").exists)
+    os.kill(int((project.scratch / "pid").read_text()), signal.SIGKILL)
+    assert project.gone() == []
+
+
+def test_async_hooks_start_whatever_the_needs_of_one_of_them_look_like(project: Project) -> None:
+    project.hook("odd", "", background=True, requires='{bins: ["a\\0b"], env: ["c\\0d"]}')
+    project.hook("later", "echo done", background=True)
+    assert project.plain().code == 0
+    assert wait_until(lambda: project.log.exists() and project.log.read_text().count("Completed hook") == 2)
+    assert "  stdout: done\n" in project.log.read_text()
+
+
+def test_the_file_of_a_session_may_be_anything_a_hook_makes_of_it(project: Project, way: str) -> None:
+    script = '[ -p "$CLAUDE_ENV_FILE" ] || { rm "$CLAUDE_ENV_FILE"; mkfifo "$CLAUDE_ENV_FILE"; }\n' + NO
+    project.hook("guard", script, trigger="pre-session", timeout=MS)
+    event = {"event_type": "pre-session", "session_id": "again"}
+    project.fire(way, event, limit=10)
+    assert_block(project, project.fire(way, event, limit=10))
+
+
+def test_a_script_that_somebody_is_writing_is_tried_again(project: Project) -> None:
+    """The system refuses to start a file that is open for writing; that passes."""
+    project.hook("guard", NO, timeout=MS)
+    code = """
+import threading
+handle = os.open(Path(os.environ["PROBE_PROJECT"], ".agents/hooks/guard/scripts/run.sh"), os.O_WRONLY)
+engine = load()
+threading.Timer(0.02, os.close, (handle,)).start()
+report(engine.dispatch(EVENT).to_json())
+"""
+    assert project.probe(code)["reasons"] == ["no"]
+
+
+# --- the runner itself
+
+
+def job(script: str, timeout: float = 5.0) -> Job:
+    return Job(("/bin/sh", "-c", script), b"", "/", {b"PATH": os.environb[b"PATH"]}, timeout)
+
+
+def test_many_jobs_of_all_kinds_end_each_in_its_own_way() -> None:
+    scripts = [f"exit {n}" for n in range(20)] + ["sleep 60"] * 10 + ["setsid sleep 60 & exit 2"] * 10
+    before = len(os.listdir("/proc/self/fd"))
+    ends = ProcessRunner().run_all([job(script, 0.5) for script in scripts])
+    assert [end.code for end in ends[:20]] == list(range(20))
+    assert [end.fault for end in ends[20:30]] == [TIMEOUT] * 10
+    assert [end.code for end in ends[30:]] == [2] * 10
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert processes_with(b"BOATHOOK_RUN=%d-" % os.getpid()) == []
+
+
+def test_a_cancelled_stage_ends_at_once_and_starts_nothing_more() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"!")
+    try:
+        start = time.monotonic()
+        ends = ProcessRunner().run_all([job("sleep 60")] * 40, reading)
+        assert time.monotonic() - start < 0.5
+        assert {(end.fault, end.detail) for end in ends} == {("failed", "cancelled")}
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_this_interpreter_is_the_one_of_the_tests() -> None:
+    """Hooks in Python are started with it, isolated and without site packages."""
+    assert python("x").startswith(f"#!{sys.executable} -IS\n")
