@@ -65,9 +65,9 @@ def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
         if key in fields and not isinstance(fields[key], wanted):
             raise DialectError(f"the event's '{key}' must be {words}, not {_word(fields[key])}")
     kind = _kind(fields.get("event_type"), name)
-    common = {key: fields[key] for key in COMMON_FIELDS[1:] if key in fields}
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
-    return Event(kind, data=data, **common)
+    common = [fields.get(key, "") for key in COMMON_FIELDS[1:4]]
+    return Event(kind, common[0], common[1], common[2], fields.get("context", {}), data)
 
 
 def _kind(in_data: str | None, beside: str | None) -> EventKind:

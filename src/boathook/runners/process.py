@@ -75,8 +75,8 @@ class ProcessRunner:
         batch = _Batch(self, jobs, cancel, done, Mark(self._count))
         if self._room is not None and not _take(self._room, cancel):
             return batch.ends
-        self.reaper.enter()
         try:
+            self.reaper.enter()
             return batch.run()
         except BaseException:
             batch.abandon()
@@ -150,6 +150,7 @@ class _Child:
         self._watch_pipe = -1
         self.overflow = False
         self.pid, self.pidfd = 0, -1
+        self.pidfd = -1
         opened: list[int] = []
         try:
             stdin = memory_file(job.stdin)
@@ -160,15 +161,16 @@ class _Child:
             opened += (self.err, err)
             env = {**job.env, MARK.encode(): mark.text}
             self.pid = spawn(job.argv, env, job.cwd, stdin, out, err)
+            self.pidfd = _pidfd(self.pid)
+            for handle in (self.out, self.err):
+                os.set_blocking(handle, False)
+                opened.remove(handle)
         except BaseException:
+            opened += (self.pidfd,) if self.pidfd >= 0 else ()
+            raise
+        finally:
             for handle in opened:
                 os.close(handle)
-            raise
-        for handle in (stdin, out, err):
-            os.close(handle)
-        for handle in (self.out, self.err):
-            os.set_blocking(handle, False)
-        self.pidfd = _pidfd(self.pid)
         self.read: dict[int, bytearray] = {self.out: bytearray(), self.err: bytearray()}
         self.open = {self.out, self.err}
 
@@ -296,7 +298,7 @@ class _Batch:
         self.leaders: set[int] = set()
         self.owner: dict[int, tuple[int, _Child]] = {}
         self.poll = select.poll()
-        self.listening = False
+        self.listening = self.starting = False
         self.cancel = cancel
         if cancel is not None:
             self.poll.register(cancel, select.POLLIN)
@@ -319,12 +321,14 @@ class _Batch:
     def _fill(self) -> None:
         while self.waiting and len(self.active) < MOST_AT_ONCE:
             place, job = self.waiting.pop()
+            self.starting = True
             child = self.runner.start(job, self.mark)
             if isinstance(child, Exit):
                 self.ends[place] = child
                 self.done(place, child)
                 continue
             self.active[place] = child
+            self.starting = False
             self.leaders.add(child.pid)
             self.runner.reaper.put_on(self.mark, child.pid)
             if self.listening:
@@ -412,25 +416,29 @@ class _Batch:
         del self.active[place]
         self.done(place, self.ends[place])
 
-    def _sweep(self) -> None:
+    def _sweep(self, *, wary: bool = False) -> None:
         known = {pid for child in self.active.values() for pid in (child.pid, child.watcher)}
-        self.runner.reaper.sweep(self.leaders, self.mark, known)
+        self.runner.reaper.sweep(self.leaders, self.mark, known, wary=wary)
 
     def abandon(self) -> None:
         """Kill what still runs after an exception, such as a person's Ctrl-C; another one waits until that is done."""
         import _signal
 
+        before: set[int] | None = None
         for _ in range(16):  # one that came already cannot wait
             try:
-                before = _signal.pthread_sigmask(_signal.SIG_BLOCK, range(1, _signal.NSIG))
+                if before is None:
+                    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+                _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
                 for place, child in list(self.active.items()):
                     child.kills, child.cancelled = 3, True
                     self._finish(place, child)
-                self._sweep()  # also what was just being started
+                self._sweep(wary=self.starting)
             except BaseException:  # noqa: BLE001, S112  (the first one is on its way to whom it concerns)
                 continue
+            break
+        if before is not None:
             _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
-            return
 
 
 def memory_file(data: bytes) -> int:

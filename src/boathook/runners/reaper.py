@@ -89,12 +89,16 @@ class Reaper:
                 for pid in _tree(child):
                     mark.put_on(pid)
 
-    def sweep(self, leaders: Container[int], mark: Mark, known: Container[int]) -> None:
-        """End every process that finished hooks left, within a bounded time."""
+    def sweep(self, leaders: Container[int], mark: Mark, known: Container[int], *, wary: bool = False) -> None:
+        """End every process that finished hooks left, within a bounded time.
+
+        Wary: a hook may just have been starting; a process that shows no environment yet is looked at again.
+        """
         end = time.monotonic() + SWEEP_SECONDS
         while True:
-            left = [pid for pid in _child_pids() if pid not in known and self._is_of(pid, leaders, mark)]
-            if not left:
+            others = [pid for pid in _child_pids() if pid not in known]
+            left = [pid for pid in others if self._is_of(pid, leaders, mark)]
+            if not left and not (wary and any(map(_is_starting, others))):
                 return
             mark.seen.update(left, *map(_kill_tree, left))  # what dies below them will be ours next
             for pid in left:
@@ -130,10 +134,11 @@ class _Role:
     def take(self) -> None:
         """Take the role for one more user."""
         with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._was_reaper = _be_reaper(on=True)
+            before = _be_reaper(on=True)
+            if self._users == 0:
+                self._was_reaper = before
                 self._ignored = _heed_children()
+            self._users += 1
 
     def give_back(self) -> None:
         """Give the role back for one user."""
@@ -243,6 +248,12 @@ def _tree(pid: int) -> Iterator[int]:
         one = pending.pop()
         pending += map(int, _read(f"/proc/{one}/task/{one}/children").split())
         yield one
+
+
+def _is_starting(pid: int) -> bool:
+    """Say whether a process lives but has no environment (yet)."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] != b"Z" and not _read(f"/proc/{pid}/environ")
 
 
 def _reap(pid: int) -> None:
