@@ -121,13 +121,3 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 def new_world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], World]:
     """Make scratch worlds that outlive a test; this process does not live in them."""
     return lambda name: make_world(tmp_path_factory.mktemp(name))
-
-
-@pytest.fixture(scope="session")
-def script_writer() -> Callable[..., Path]:
-    return write_script
-
-
-@pytest.fixture(scope="session")
-def manifest_text() -> Callable[[Mapping[str, Any]], str]:
-    return frontmatter

@@ -8,6 +8,7 @@ from boathook import compiled
 from boathook.core.policy import Policy
 from boathook.dialects import native
 from boathook.engine import Engine, Tracing
+from boathook.errors import ConfigError
 from boathook.places import agents_dir, cache_dir, environment, find_project, state_dir
 from boathook.runners.process import ProcessRunner
 from boathook.runners.script import ScriptRunner
@@ -45,7 +46,8 @@ def load(
 
     catalog = load_catalog(project, config=config)
     state_path = os.fspath(state) if state is not None else state_dir(environment())
-    scripts = _scripts(catalog, ProcessRunner(), state_path)
+    sessions = Sessions(f"{state_path}/sessions")
+    scripts = ScriptRunner(ProcessRunner(), native.write_event, catalog.project, sessions)
     write = _log_writer(f"{state_path}/{LOG_NAME}")
 
     def report(call: Call, end: Exit) -> None:
@@ -68,6 +70,8 @@ def load_catalog(project: Path | None = None, *, config: Path | None = None) -> 
 def project_of(start: Path | None) -> str:
     """Give the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
     given: str = os.getcwd() if start is None else os.fspath(start)
+    if start is not None and not os.path.isdir(given):
+        raise ConfigError(f"the project {given} is not a folder")  # a slip here would disarm every guard of the project
     return find_project(os.path.abspath(given))
 
 
@@ -82,10 +86,11 @@ def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: 
     catalog = _catalog_for(kind, start)
     spawn = own_process()
     state = state_dir(environment())
-    scripts = _scripts(catalog, ProcessRunner(spawn, exclusive=True), state)
+    sessions = Sessions(f"{state}/sessions")
+    scripts = ScriptRunner(ProcessRunner(spawn, exclusive=True), native.write_event, catalog.project, sessions)
     background = Supervisor(scripts, spawn, f"{state}/{LOG_NAME}")
     trace = write if debug or catalog.settings.debug else None
-    return _engine(catalog, scripts, background, can_ask=can_ask, debug=trace)
+    return _engine(catalog, scripts, background, can_ask=can_ask, debug=trace, sessions=sessions)
 
 
 def _catalog_for(kind: EventKind, start: str) -> Catalog:
@@ -109,10 +114,6 @@ def _catalog_for(kind: EventKind, start: str) -> Catalog:
     return loaded.catalog
 
 
-def _scripts(catalog: Catalog, process: ProcessRunner, state: str) -> ScriptRunner:
-    return ScriptRunner(process, native.write_event, catalog.project, Sessions(f"{state}/sessions"))
-
-
 def _engine(
     catalog: Catalog,
     scripts: ScriptRunner,
@@ -120,6 +121,7 @@ def _engine(
     *,
     can_ask: bool,
     debug: Callable[[str], None] | None,
+    sessions: Sessions | None = None,
 ) -> Engine:
     settings = catalog.settings
 
@@ -134,6 +136,7 @@ def _engine(
         Policy(settings.max_stop_blocks, can_ask),
         debug,
         native.event_of,
+        sessions,
     )
 
 

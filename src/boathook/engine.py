@@ -43,6 +43,17 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """Start nothing more."""
 
+    class StopCounts(Protocol):
+        """Remembers how often in a row a session's stop was refused."""
+
+        def stop_blocks(self, session: str) -> int:
+            """Give the count."""
+            ...
+
+        def count_stop(self, session: str, *, blocked: bool) -> None:
+            """Count one refusal, or end the count."""
+            ...
+
     ReadAnswer = Callable[[Call, Exit], tuple[Outcome, tuple[str, ...]]]
 
 DRAIN_SECONDS = 5.0
@@ -61,6 +72,7 @@ class Engine:
         policy: Policy | None = None,
         trace: Callable[[str], None] | None = None,
         event_of: Callable[[dict[str, Any]], Event] | None = None,
+        counts: StopCounts | None = None,
     ) -> None:
         """Take the parts; `assembly.load` puts them together."""
         self.catalog = catalog
@@ -70,7 +82,7 @@ class Engine:
         self._policy = policy or Policy(max_stop_blocks=catalog.settings.max_stop_blocks)
         self._trace = trace
         self._event_of = event_of
-        self._stop_blocks: dict[str, int] = {}
+        self._counts = counts or _Counts()
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and give the verdict. Never raises for what a hook does."""
@@ -125,7 +137,8 @@ class Engine:
             work_dir = event.work_dir or _here() or self.catalog.project or "/"
             event = event.replace(timestamp=event.timestamp or now(), work_dir=work_dir)
         if event.kind in (PRE_STOP, POST_STOP):
-            count = event.data.get("stop_block_count", self._stop_blocks.get(event.session_id, 0))
+            count = event.data.get("stop_block_count")
+            count = self._counts.stop_blocks(event.session_id) if count is None else count
             active = event.data.get("stop_hook_active", bool(count))
             event = event.with_data(stop_hook_active=active, stop_block_count=count)
         self._tell_start(event)
@@ -182,11 +195,10 @@ class Engine:
             return (), tuple(Skip(call.hook.name, why, loud=True) for call in calls)
 
     def _count_stops(self, verdict: Verdict) -> None:
-        session = verdict.event.session_id
-        if verdict.event.kind is PRE_STOP and verdict.decision == Decision.BLOCK:
-            self._stop_blocks[session] = self._stop_blocks.get(session, 0) + 1
-        elif verdict.event.kind in GATE_RESETS or verdict.event.kind is PRE_STOP:
-            self._stop_blocks.pop(session, None)
+        if verdict.event.kind is PRE_STOP:
+            self._counts.count_stop(verdict.event.session_id, blocked=verdict.decision == Decision.BLOCK)
+        elif verdict.event.kind in GATE_RESETS:
+            self._counts.count_stop(verdict.event.session_id, blocked=False)
 
     def _tell_start(self, event: Event) -> None:
         if self._trace is None:
@@ -202,6 +214,24 @@ class Engine:
         if self._trace is not None:
             for line in run_lines(run):
                 self._trace(line)
+
+
+class _Counts:
+    """Remembers refused stops for as long as the engine lives."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, int] = {}
+
+    def stop_blocks(self, session: str) -> int:
+        """Give the count."""
+        return self._blocks.get(session, 0)
+
+    def count_stop(self, session: str, *, blocked: bool) -> None:
+        """Count one refusal, or end the count."""
+        if blocked:
+            self._blocks[session] = self._blocks.get(session, 0) + 1
+        else:
+            self._blocks.pop(session, None)
 
 
 class Tracing:
@@ -233,6 +263,8 @@ def run_lines(run: Run) -> list[str]:
     if run.status != OK:
         lines.append(f"[HOOK DEBUG] Error: {run.status}: {run.why}")
     lines += [f"[HOOK DEBUG] Log: {text}" for text in run.outcome.logs]
+    if run.stderr and not blocked:
+        lines.append(f"[HOOK DEBUG] Stderr: {run.stderr}")
     lines += [f"[HOOK DEBUG] Note: {text}" for text in run.notes]
     return lines
 

@@ -73,6 +73,8 @@ def main(args: list[str], data: bytes | None = None) -> int:
         dialect = HOSTS[options.host]
         event = dialect.read_event(read_all(0) if data is None else data, options.event)
         verdict = _dispatch(event, options)
+        if event.kind.has_tool and not event.tool_name:
+            _tell("the event has no 'tool_name': hooks for particular tools did not run")
         return _answer(verdict, options)
     except (DialectError, Usage) as fault:
         return _complain(str(fault))
@@ -87,6 +89,8 @@ def main(args: list[str], data: bytes | None = None) -> int:
 def _dispatch(event: Event, options: Options) -> Verdict:
     from boathook.assembly import one_shot
 
+    if options.project is not None and not os.path.isdir(options.project):
+        raise Usage(f"--project {options.project} is not a folder")
     start = os.path.abspath(options.project or event.work_dir.replace("\0", "") or os.getcwd())
     engine = one_shot(event.kind, start, can_ask=not options.no_ask, debug=options.debug, write=_debug_line)
     return engine.dispatch(event)
@@ -107,8 +111,12 @@ def _debug_line(text: str) -> None:
     write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
 
 
-def _complain(text: str) -> int:
+def _tell(text: str) -> None:
     write_all(2, f"boathook: {text}\n".encode("utf-8", "backslashreplace"))
+
+
+def _complain(text: str) -> int:
+    _tell(text)
     return 1
 
 

@@ -10,7 +10,7 @@ import sys
 
 from boathook.compiled import load, may_match, path_of
 from boathook.core.jsontext import JsonFault, decode, dumps, leaves, loads
-from boathook.places import agents_dir, cache_dir, environment, find_project, system
+from boathook.places import agents_dir, cache_dir, environment, find_project, is_dir, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ def enter(args: list[str]) -> NoReturn:
         supervise()
         system._exit(0)
     wanted = _plain(args)
-    data = _read_all() if wanted is not None else None
+    try:
+        data = _read_all() if wanted is not None else None
+    except KeyboardInterrupt:
+        system._exit(130)
     if wanted is not None and data is not None and _nothing_to_do(wanted, data):
         system._exit(0)
     _find_libraries()
@@ -55,6 +58,8 @@ def _plain(args: list[str]) -> dict[str, str] | None:
 
 
 def _read_all() -> bytes | None:
+    if system.isatty(0):
+        system.write(2, b"boathook: reading the event (JSON) from the terminal; end it with Ctrl-D\n")
     parts = []
     try:
         while part := system.read(0, 1 << 16):
@@ -78,6 +83,8 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     start = wanted.get("--project") or event.get("work_dir") or _here()
     if not start.startswith("/") or "/." in start or "//" in start or "\0" in start:
         return False
+    if "--project" in wanted and not is_dir(start):
+        return False
     env = environment()
     project = find_project(start)
     path = path_of(cache_dir(env), project)
@@ -86,7 +93,7 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if found is None or kind is None:
         return False
     rows = found.section(f"rows {kind}")
-    if rows is None:
+    if rows is None or (kind in found.head["with_tool"] and "tool_name" not in event):
         return False
     return not rows or not _may_match(rows, event)
 

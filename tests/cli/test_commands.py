@@ -322,7 +322,7 @@ def test_events_json_lists_all_kinds(project: Project) -> None:
     [
         ([], "{}", "which event?"),
         (["Stop"], "{oops", "the event on standard input is not JSON"),
-        (["Stop"], "", "the event on standard input is not JSON"),
+        (["Stop"], "", "there is no event on standard input"),
         (["Stop"], "[1]", "a list, not a JSON object"),
         (["Stop"], '{"event_type": "PreToolUse"}', "the argument says 'Stop'"),
         (["Stop"], '{"session_id": 5}', "'session_id' must be text"),
@@ -351,3 +351,53 @@ def test_no_ask_turns_a_question_into_a_block(project: Project) -> None:
     assert (asked.returncode, json.loads(asked.stdout)) == (0, {"decision": "ask", "reason": "sure?"})
     blocked = project.run("run", "PreToolUse", "--no-ask", stdin='{"tool_name": "Shell"}')
     assert (blocked.returncode, blocked.stdout, blocked.stderr) == (2, "", "sure? (nobody to ask)\n")
+
+
+@pytest.mark.parametrize(
+    "args", [["run", "Stop"], ["list"], ["check"], ["explain", "Stop"], ["new", "x", "--event", "Stop"]]
+)
+def test_a_project_that_is_no_folder_is_refused_and_never_taken_for_one_without_hooks(
+    project: Project, args: list[str]
+) -> None:
+    done = project.run(*args, "--project", str(project.path / "nowhere"), stdin="{}")
+    assert (done.returncode, "is not a folder" in done.stderr) == (1, True)
+    assert not (project.path / "nowhere").exists()
+
+
+def test_a_new_hook_stays_in_the_git_repository_it_is_made_in(project: Project) -> None:
+    (project.path / ".agents/hooks").mkdir(parents=True)
+    inner = project.path / "inner"
+    (inner / ".git").mkdir(parents=True)
+    project.run("new", "mine", "--event", "Stop", "--project", str(inner))
+    assert [path.name for path in (inner / ".agents/hooks").iterdir()] == ["mine"]
+
+
+def test_a_gate_ends_after_three_refusals_even_if_the_sender_does_not_count(project: Project) -> None:
+    project.hook("gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
+    answers = [project.run("run", "Stop", stdin='{"session_id": "s1"}') for _ in range(5)]
+    assert [answer.returncode for answer in answers] == [2, 2, 2, 0, 2]
+    assert "refused 3 times" in json.loads(answers[3].stdout)["system_message"]
+
+
+def test_explain_says_when_it_depends_on_an_input_that_was_not_given(project: Project) -> None:
+    project.hook("guard", GUARD.replace("tool: Shell", "tool: Shell\n  pattern: push"))
+    (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)
+    assert (row["would_run"], row["why"]) == (None, "depends on the input: give --input (tool Shell, input push)")
+
+
+def test_explain_sees_that_a_script_could_not_start(project: Project) -> None:
+    project.hook("guard", GUARD, "#!/no/such/program\n")
+    (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)
+    assert (row["would_run"], "does not exist here" in row["why"]) == (False, True)
+
+
+def test_check_without_any_hook_does_not_say_that_all_is_good(project: Project) -> None:
+    done = project.run("check")
+    assert (done.returncode, done.stdout) == (0, "there are no hooks here: nothing to check\n")
+    assert project.run("check", "--strict").returncode == 1
+
+
+def test_debug_shows_what_a_hook_said_on_stderr(project: Project) -> None:
+    project.hook("guard", GUARD, "#!/bin/sh\necho hello >&2\n")
+    done = project.run("run", "PreToolUse", "--debug", stdin='{"tool_name": "Shell"}')
+    assert "[HOOK DEBUG] Stderr: hello" in done.stderr.splitlines()

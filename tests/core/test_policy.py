@@ -94,7 +94,6 @@ GATE = {
     ),
     "a reason that was not said": ({"stop_reason": None}, 3, ""),
     "no count": ({}, 3, ""),
-    "a count that is no number": ({"stop_block_count": "many"}, 3, ""),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 import re2
@@ -119,6 +120,29 @@ def test_words_agree_with_re2_on_any_pattern_it_accepts(source, text):
 def test_a_branch_with_too_many_ways_to_read_it_is_not_forgotten(opening):
     many = "(a|b)" * 6
     assert claims_hold(f"{opening}{many}|zzz)", "aaaaaa")
+
+
+@pytest.mark.parametrize("depth", [50, 400, 900])
+def test_groups_in_groups_are_no_trouble(depth):
+    # open: words_of must give None instead of raising RecursionError
+    source = "(" * depth + "ab" + ")" * depth
+    assert compiled(source) is not None
+    assert claims_hold(source, "xabx")
+
+
+def effort(source: str) -> float:
+    def once() -> float:
+        started = time.perf_counter()
+        words_of(source)
+        return time.perf_counter() - started
+
+    return min(once() for _ in range(2))
+
+
+def test_a_long_pattern_takes_time_in_proportion_to_its_length():
+    # open: words grow letter by letter, so that ten times the length takes a hundred times as long
+    ways = f"({'|'.join('abcdefghijklmnopqrstuvwxyz012345')})"
+    assert effort(ways + "x" * 60_000) < 40 * effort(ways + "x" * 6_000)
 
 
 UNDERSTOOD = {

@@ -186,11 +186,21 @@ def test_a_reason_is_cut_at_its_limit():
 
 # Answers: what stdout says at exit 0
 
+DENY, INFO = '{"decision": "deny"}', '{"level": "info"}\n'
+BURIED = "text before the JSON object at"
 KEYS = ["decision", "reason", "log", "additional_context", "system_message", "stop_reason"]
 KEYS += ["modified_input", "modified_output", "continue"]
 ANSWERS = {
     "text": ("hello\nthere", said(NONE, contexts=("hello\nthere",))),
     "text with colours": ("\x1b[1mhello\x1b[0m", said(NONE, contexts=("hello",))),
+    "an object that is no answer": ('see\n{"level": "info"}', said(NONE, contexts=('see\n{"level": "info"}',))),
+    "an answer behind a line": (f"log\n{DENY}", junk(f"{BURIED} line 2 column 1")),
+    "an answer between lines": (f"log\n{DENY}\nbye", junk(f"{BURIED} line 2 column 1")),
+    "a long answer behind a line": ('log\n{\n  "decision": "deny"\n}', junk(f"{BURIED} line 2 column 1")),
+    # open: these three are taken for context, and the deny is lost
+    "an indented answer behind a line": (f"log\n  {DENY}", junk(f"{BURIED} line 2 column 3")),
+    "a long answer between lines": ('log\n{\n  "decision": "deny"\n}\nbye', junk(f"{BURIED} line 2 column 1")),
+    "an answer behind many objects": (f"log\n{INFO * 20}{DENY}", junk(f"{BURIED} line 22 column 1")),
     "a number": ("42", said(NONE, contexts=("42",))),
     "a word of JSON": ("true", said(NONE, contexts=("true",))),
     "text with a brace in it": ("see {x}", said(NONE, contexts=("see {x}",))),

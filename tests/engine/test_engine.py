@@ -323,6 +323,13 @@ def test_a_host_that_counts_itself_is_believed():
     assert counts(engine.dispatch(stop(stop_block_count=1, stop_hook_active=False))) == ("block", False, 1)
 
 
+@pytest.mark.parametrize("count", [None, "many"])
+def test_a_host_whose_count_is_no_number_is_not_believed(count):
+    # open: a count of null holds the gate closed for ever
+    engine = gate()
+    assert [engine.dispatch(stop(stop_block_count=count)).decision.word for _ in range(4)] == ["block"] * 3 + ["none"]
+
+
 def test_the_limit_of_the_gate_is_the_catalogue_s_where_no_policy_is_given():
     engine = gate(policy=None)
     engine = type(engine)(

@@ -327,33 +327,23 @@ def test_cancelling_a_dispatch_ends_its_hook(project: Project, times: int) -> No
     assert project.gone(1.0) == []
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_keyboard_interrupts_at_any_moment_leave_no_process(project: Project, times: int) -> None:
+def test_a_keyboard_interrupt_at_any_moment_leaves_no_process(project: Project) -> None:
     project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=20_000)
-    code = f"""
+    code = """
 import signal
-engine, caught, left = load(), 0, 0
-
-def interrupt(*_):
-    global left
-    if left:
-        left -= 1
-        raise KeyboardInterrupt
-
-signal.signal(signal.SIGALRM, interrupt)
+engine, caught = load(), 0
+signal.signal(signal.SIGALRM, signal.default_int_handler)
 for step in range(80):
-    left = {times}
-    signal.setitimer(signal.ITIMER_REAL, 0.0002 + step % 40 * 0.0001, 0.001)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 + step % 40 * 0.0001)
         engine.dispatch(EVENT)
     except KeyboardInterrupt:
         caught += 1
-    left = 0
-report({{"caught": caught, "children": children(), "fds": len(descriptors())}})
+report({"caught": caught, "children": children(), "fds": len(descriptors())})
 """
     found = project.probe(code)
     assert (found["caught"], found["children"]) == (80, [])
-    assert found["fds"] < 16
+    assert found["fds"] < 16  # one that was made in the very moment may be lost
     assert project.survivors() == []
 
 

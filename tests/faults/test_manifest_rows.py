@@ -219,7 +219,8 @@ def test_row_60_a_fifo_as_script_is_no_entry_point(project: Project, way: str) -
 def test_row_60_a_fifo_as_settings_is_not_waited_for(project: Project, way: str, name: str) -> None:
     place = project.root / ".agents" / "hooks.toml" if name == "hooks.toml" else project.config / "hooks.toml"
     os.mkfifo(place)
-    assert list(fire(project, way).skipped.values()) == [f"{place}: hooks.toml is not a regular file"]
+    [why] = fire(project, way).skipped.values()
+    assert why.endswith(f"{place}: hooks.toml is not a regular file")
 
 
 def test_row_61_a_device_as_manifest_is_not_read(project: Project, way: str) -> None:
@@ -413,9 +414,8 @@ def test_row_68_a_folder_that_anybody_can_write_to_runs_nothing(project: Project
     open_to_all.chmod(0o777)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
-    assert list(result.skipped.values()) == [
-        f"{open_to_all}: no hook of this folder runs: it can be written by anybody (chmod o-w)"
-    ]
+    [why] = result.skipped.values()
+    assert why.endswith(f"{open_to_all}: no hook of this folder runs: it can be written by anybody (chmod o-w)")
     assert list(project.scratch.iterdir()) == []
 
 
@@ -427,9 +427,8 @@ def test_row_68_a_folder_of_somebody_else_runs_nothing(project: Project, way: st
     os.chown(project.hooks, 12345, 12345)
     result = project.fire(way)
     assert result.reasons == ["no"]
-    assert list(result.skipped.values()) == [
-        f"{project.hooks}: no hook of this folder runs: it belongs to another user (uid 12345)"
-    ]
+    [why] = result.skipped.values()
+    assert why.endswith(f"{project.hooks}: no hook of this folder runs: it belongs to another user (uid 12345)")
     assert list(project.scratch.iterdir()) == []
 
 

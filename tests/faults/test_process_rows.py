@@ -38,6 +38,12 @@ def assert_timeout(project: Project, result: Result, name: str = "slow") -> None
     assert_clean(project, result, T)
 
 
+def assert_failure_blocks(result: Result, name: str, why: str) -> None:
+    """The failure of a hook blocked; the reason names the hook and the fault."""
+    [reason] = result.reasons
+    assert (result.decision, reason.startswith(f"hook '{name}' "), reason.endswith(why)) == ("block", True, True)
+
+
 def assert_block(project: Project, result: Result, reason: str = "no") -> None:
     """The one hook blocked for a reason, and nothing of it is left."""
     assert (result.decision, result.reasons) == ("block", [reason])
@@ -137,7 +143,7 @@ def test_a_flood_that_ends_in_a_block_is_a_block(project: Project, way: str, flo
     project.hook("flood", flood, timeout=5000)
     result = project.fire(way)
     assert (result.decision, result.runs) == ("block", [("flood", "ok", 2, "block")])
-    assert result.reasons[0].splitlines()[0] == "no"
+    assert result.reasons[0].startswith("no")
     assert_clean(project, result, 5.0)
 
 
@@ -170,8 +176,10 @@ def test_row_13_nul_bytes_round_json_are_unreadable(project: Project, way: str, 
     result = project.fire(way)
     why = "the answer is not valid: NUL at character 0"
     assert result.verdict["runs"][0]["status"] == "unreadable"
-    expected = {"allow": ("none", []), "block": ("block", [f"hook 'nul' unreadable: {why}"])}
-    assert (result.decision, result.reasons) == expected[on_failure]
+    if on_failure == "block":
+        assert_failure_blocks(result, "nul", why)
+    else:
+        assert (result.decision, result.why) == ("none", [why])
 
 
 # --- 14 to 17: hooks that do not start, or die
@@ -242,7 +250,7 @@ def test_row_16_a_folder_is_no_script(project: Project, way: str, on_failure: st
     result = project.fire(way)
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     if on_failure == "block":
-        assert (result.decision, result.reasons) == ("block", [f"hook 'folder' refused: {why}"])
+        assert_failure_blocks(result, "folder", why)
     else:
         assert (result.decision, result.skipped) == ("none", {"folder": why})
 
@@ -256,10 +264,10 @@ def test_row_16_a_script_that_vanishes_between_scan_and_run_is_refused(
     result = project.fire(way)
     decision = {"allow": "none", "block": "block"}[on_failure]
     assert result.runs == [("killer", "ok", 0, "none"), ("victim", "refused", None, decision)]
-    assert (result.decision, result.why[1]) == (
-        decision,
-        "no entry point" if on_failure == "allow" else "hook 'victim' refused: no entry point",
-    )
+    if on_failure == "block":
+        assert_failure_blocks(result, "victim", "no entry point")
+    else:
+        assert (result.decision, result.why[1]) == ("none", "no entry point")
 
 
 @pytest.mark.parametrize(("name", "number"), [("KILL", 9), ("SEGV", 11), ("TERM", 15)])
@@ -679,8 +687,10 @@ report({"verdict": verdict.to_json(), "children": children(), "after": engine.di
     why = "the system is out of resources: Too many open files"
     [run] = found["verdict"]["runs"]
     assert (run["status"], found["children"], found["after"]["decision"]) == ("failed", [], "block")
-    expected = {"allow": ("none", why), "block": ("block", f"hook 'guard' failed: {why}")}
-    assert (found["verdict"]["decision"], run["reason"]) == expected[on_failure]
+    assert (found["verdict"]["decision"], run["reason"].endswith(why)) == (
+        {"allow": "none", "block": "block"}[on_failure],
+        True,
+    )
 
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])

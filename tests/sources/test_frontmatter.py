@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -225,6 +227,22 @@ def test_a_frontmatter_that_mending_does_not_help_keeps_its_first_fault():
         2,
         "put patterns with backslashes in single quotes",
     )
+
+
+def effort(text: str) -> float:
+    def once() -> float:
+        started = time.perf_counter()
+        fault_of(text)
+        return time.perf_counter() - started
+
+    return min(once() for _ in range(2))
+
+
+@pytest.mark.parametrize("lead", ["a:", "", "a: x"])
+def test_mending_takes_no_longer_for_white_space_than_for_words(lead):
+    # open: mending looks back over all white space at every character of it
+    blank, words = (f"---\n{lead}{fill * 30_000}\nb: [\n---\n" for fill in (" ", "x"))
+    assert effort(blank) < 20 * effort(words)
 
 
 yamlish = st.text(alphabet="abc:-#*&!|>'\"\\[]{},? \t\n\r%@`~0\ufeff\x85\u2028\x07", max_size=60)

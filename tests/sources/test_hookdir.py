@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from boathook.assembly import load_catalog, project_of
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, NO_ENTRY, SHADOWED, WARNING, Diagnostic
@@ -343,3 +345,65 @@ def test_a_project_s_file_cannot_keep_the_user_s_hooks_from_loading(world):
     world.hooks("project").mkdir(parents=True)
     world.toml("project", "x = 1" + "0" * 5000)
     assert states(world) == [("user", "guard", ARMED)]
+
+
+# Whatever a project holds
+
+FIELDS = [
+    "name: guard",
+    "name: x",
+    "trigger: Stop",
+    "trigger: pre-tool-call",
+    "protected: true",
+    "priority: 9",
+    "async: yes",
+]
+FIELDS += [
+    "matcher: {tool: '('}",
+    "matcher: {tool: *}",
+    "a: [",
+    "a: &b",
+    'p: "\\."',
+    "on_failure: block",
+    "- x",
+    "{}",
+    "\t",
+]
+TOML = [
+    "[hooks]",
+    "enabled = false",
+    "debug = true",
+    "[hooks.defaults]",
+    "async = true",
+    "[[hooks.disable]]",
+    "name = 'guard'",
+]
+TOML += [
+    "[[hooks.override]]",
+    "on_failure = 'allow'",
+    "timeout = 100",
+    "x = ",
+    "x = 1" + "0" * 5000,
+    "x = " + "[" * 5000,
+]
+
+
+def lines(known):
+    return st.lists(st.sampled_from(known) | st.text(max_size=8), max_size=7).map("\n".join)
+
+
+def put(world, manifest: str, toml: str) -> None:
+    for name, text in (("guard", manifest), ("other", f"---\n{manifest}\n---\n")):
+        folder = world.hook(name, scope="project", text=" ")
+        (folder / "HOOK.md").write_bytes(text.encode())
+    world.toml("project", "").write_bytes(toml.encode())
+
+
+@given(lines(FIELDS), lines(TOML))
+def test_whatever_a_project_holds_a_protected_hook_of_the_user_is_armed_as_it_is(new_world, manifest, toml):
+    world = new_world("any")
+    world.hook("guard", fields={"protected": "true"})
+    (before,) = load(world, project=False).catalog.hooks
+    put(world, manifest, toml)
+    found = next(hook for hook in load(world).catalog.hooks if hook.scope == "user")
+    assert found in (before, before.replace(on_failure="block"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.assembly import project_of
+from boathook.assembly import load_catalog, project_of
 from boathook.cli.show import STATE_STYLES, print_json, say
 from boathook.core.hook import ERROR, Diagnostic
 from boathook.places import agents_dir, environment
@@ -11,10 +11,14 @@ from boathook.sources.checker import check_loaded, check_path
 
 def check(paths: tuple[str, ...], project: str | None, *, strict: bool, as_json: bool) -> int:
     """Print what is wrong; give the exit code: 0 clean, 1 with errors (with strict: or warnings)."""
+    where = project_of(project)
     if paths:
         found = [problem for path in paths for problem in check_path(path)]
     else:
-        found = check_loaded(agents_dir(environment()), project_of(project))
+        found = check_loaded(agents_dir(environment()), where)
+        if not found and not as_json and not load_catalog(project).hooks:
+            say("there are no hooks here: nothing to check", "yellow")
+            return int(strict)
     if as_json:
         print_json([problem.to_json() for problem in found])
     else:

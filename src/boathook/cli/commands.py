@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from boathook import __version__
-from boathook.core.event import SPELLINGS
+from boathook.core.event import KINDS, SPELLINGS
 from boathook.errors import BoathookError
 
 click.UsageError.exit_code = 1  # 2 would mean "blocked" to a host whose configuration has a slip in it
@@ -36,11 +36,14 @@ class EventName(click.ParamType[str]):
         """Offer the spellings."""
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(name) for name in SPELLINGS if name.startswith(incomplete)]
+        canonical = [kind.name for kind in KINDS if kind.name.startswith(incomplete)]
+        return [CompletionItem(name) for name in canonical or SPELLINGS if name.startswith(incomplete)]
 
 
 EVENT = EventName()
-project_option = click.option("--project", metavar="DIR", help="Look from this folder instead of the current one.")
+project_option = click.option(
+    "--project", metavar="DIR", type=click.Path(), help="Look from this folder instead of the current one."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -57,7 +60,7 @@ class Group(click.Group):
 
 
 @click.group(cls=Group, context_settings=CONTEXT)
-@click.version_option(__version__, prog_name="boathook")
+@click.version_option(__version__, "-V", "--version", prog_name="boathook")
 def cli() -> None:
     """boathook, an engine for Agent Hooks.
 

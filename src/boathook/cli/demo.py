@@ -151,7 +151,10 @@ def verdict_effects(outcome: Any) -> tuple[str, ...]:
 
 def _how_to_go_on() -> None:
     say("")
-    say("All of this really happened, in a folder that is gone now. Go on:", "bold")
+    say(
+        "All of this really happened, in a folder that is gone now. Install it (README) and go on, in a project of yours:",
+        "bold",
+    )
     say("  boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'")
     say("  boathook check && boathook list")
     say('  boathook explain pre-tool-call --tool Shell --input \'{"command": "git push --force"}\'')

@@ -11,10 +11,13 @@ from boathook.core.catalog import Catalog
 from boathook.core.event import Event, kind_of
 from boathook.core.hook import ARMED, Hook
 from boathook.core.jsontext import JsonFault, loads
-from boathook.entry import find_entry
+from boathook.core.matcher import Matcher
+from boathook.entry import find_entry, first_bytes, interpreter_fault
 from boathook.errors import ConfigError
 from boathook.places import environment
 from boathook.runners.script import unmet
+
+WORDS = {True: "runs", False: "-", None: "maybe"}
 
 
 def explain(name: str, project: str | None, tool: str | None, tool_input: str | None, *, as_json: bool) -> int:
@@ -63,17 +66,27 @@ def _row(hook: Hook, event: Event) -> dict[str, Any]:
     }
 
 
-def _why(hook: Hook, event: Event) -> tuple[bool, str]:
+def _why(hook: Hook, event: Event) -> tuple[bool | None, str]:
+    """Say whether a hook would run, and why; None if that depends on an input that was not given."""
     if hook.state != ARMED:
         blocks = " (set to block when it cannot run: such events are blocked)" if _hollow(hook) else ""
         return False, f"{hook.state}: {hook.why}{blocks}"
+    if _needs_input(hook, event):
+        return None, f"depends on the input: give --input ({matcher_text(hook)})"
     if why := hook.matcher.why_not(event):
         return False, why
     if why := unmet(hook, environment()):
         return False, f"refused: {why}"
+    if wrong := interpreter_fault(first_bytes(find_entry(hook.handler.folder) or "")):
+        return False, f"it would fail to start: {wrong}"
     if hook.matcher.is_all or not event.kind.has_tool:
         return True, "it takes every such event"
     return True, f"matches {matcher_text(hook)}"
+
+
+def _needs_input(hook: Hook, event: Event) -> bool:
+    given = "tool_input" in event.data or not event.kind.has_tool
+    return not given and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).why_not(event)
 
 
 def _hollow(hook: Hook) -> bool:
@@ -81,14 +94,15 @@ def _hollow(hook: Hook) -> bool:
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
+    keys = ("hook", "mode", "priority", "scope", "why")
     print_table(
-        ("", "HOOK", "MODE", "PRIORITY", "SCOPE", "WHY"),
-        [
-            ["runs" if r["would_run"] else "-", r["hook"], r["mode"], str(r["priority"]), r["scope"], r["why"]]
-            for r in rows
-        ],
-        [
-            "green" if r["would_run"] else STATE_STYLES.get(r["state"], "dim") if r["state"] != ARMED else "dim"
-            for r in rows
-        ],
+        ("", *(key.upper() for key in keys)),
+        [[WORDS[row["would_run"]], *(str(row[key]) for key in keys)] for row in rows],
+        [_style(row) for row in rows],
     )
+
+
+def _style(row: dict[str, Any]) -> str:
+    if row["state"] != ARMED:
+        return STATE_STYLES[row["state"]]
+    return "dim" if row["would_run"] is False else "green"

@@ -8,13 +8,16 @@ from boathook.assembly import load_catalog
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import kind_of
-from boathook.core.hook import ARMED, Hook
+from boathook.core.hook import ARMED, Diagnostic, Hook
 
 
 def list_hooks(project: str | None, event: str | None, *, as_json: bool, prompt: bool) -> int:
     """Print the hooks; give the exit code."""
     catalog = load_catalog(project)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is kind_of(event)]
+    if not hooks and catalog.hooks and not prompt and not as_json:
+        say(f"No hook is made for {event} here; {len(catalog.hooks)} for other events.")
+        return 0
     if prompt:
         say(prompt_text(hooks))
     elif as_json:
@@ -83,12 +86,16 @@ def _print(catalog: Catalog, hooks: list[Hook]) -> None:
     ]
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
     print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
-    for hook in hooks:
-        if hook.state != ARMED:
-            say(f"  {hook.name}: {hook.why}", STATE_STYLES[hook.state])
-        for problem in hook.problems:
-            if problem.message != hook.why:
-                say(f"  {problem.level}: {problem}", STATE_STYLES[problem.level])
+    noted = [(hook, f"{hook.state}: {hook.why}", hook.state) for hook in hooks if hook.state != ARMED]
+    noted += [(h, _problem_text(p), p.level) for h in hooks for p in h.problems if p.message != h.why]
+    for hook, text, style in noted:
+        say(f"  {hook.name}  {text}", STATE_STYLES[style])
+    if noted:
+        say("  boathook check says how to mend it", "dim")
+
+
+def _problem_text(problem: Diagnostic) -> str:
+    return f"{problem.level}: {problem.message}" + (f" (line {problem.line})" if problem.line else "")
 
 
 def matcher_text(hook: Hook) -> str:

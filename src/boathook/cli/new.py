@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 
 from boathook.assembly import project_of
 from boathook.cli.show import say
 from boathook.core.event import EventKind, kind_of
 from boathook.core.matcher import compile_pattern
+from boathook.core.tools import KNOWN
 from boathook.errors import ConfigError
 from boathook.places import agents_dir, environment
 from boathook.sources.manifest import name_fault
@@ -73,19 +76,35 @@ def new(
     _write(f"{folder}/HOOK.md", manifest_text(name, kind, event, tool, pattern, blocks=blocks))
     _write(script, SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
-    does = "blocks what its matcher picks" if blocks else "lets everything pass and says what it saw"
+    does = (
+        "blocks what its matcher picks"
+        if blocks
+        else "lets everything pass and notes what it saw (run --debug shows it)"
+    )
     say(f"made {os.path.relpath(folder)}: it {does}", "green")
     say(f"  edit   {os.path.relpath(script)}")
     say(f"  check  boathook check {os.path.relpath(folder)}")
-    say(f"  try    boathook explain {event}" + (f" --tool {tool}" if tool else ""))
+    say(f"  try    boathook explain {event}{_example(tool, pattern)}")
     return 0
+
+
+def _example(tool: str | None, pattern: str | None) -> str:
+    """Give options that show the hook at work, as far as they can be guessed."""
+    name = next((known for known in KNOWN if tool and re.search(tool, known)), tool)
+    said = f" --tool {shlex.quote(name)}" if name else ""
+    return said + (""" --input '{"command": "…"}'""" if pattern else "")
 
 
 def _root(project: str | None, *, user: bool) -> str:
     if user:
         return f"{agents_dir(environment())}/hooks"
-    found = project_of(project)
-    return f"{found or os.path.abspath(project or os.getcwd())}/.agents/hooks"
+    project_of(project)  # refuses what is no folder
+    at = here = os.path.abspath(project or os.getcwd())
+    while not any(os.path.exists(f"{at}/{sign}") for sign in (".agents/hooks", ".git")):
+        if at == os.path.dirname(at):
+            return f"{here}/.agents/hooks"
+        at = os.path.dirname(at)
+    return f"{at}/.agents/hooks"
 
 
 def manifest_text(

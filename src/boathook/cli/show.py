@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 STATE_STYLES = {
     "armed": "green",
@@ -24,7 +23,7 @@ STATE_STYLES = {
 
 def console(*, err: bool = False) -> Console:
     """Give a console for what a person reads."""
-    return Console(stderr=err, highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Console(stderr=err, highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -36,23 +35,23 @@ def print_json(value: Any) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Print rows as a table on a terminal, as aligned columns elsewhere."""
+    """Print rows as aligned columns; on a narrow terminal the last cell stands on a line of its own. Nothing is cut."""
     out = console()
-    clean = [[printable(cell) for cell in row] for row in rows]
-    if out.is_terminal:
-        table = Table(*headers, box=None, header_style="bold", pad_edge=False)
-        for at, row in enumerate(clean):
-            table.add_row(*map(escape, row), style=styles[at] if styles else None)
-        out.print(table)
-        return
-    widths = [max(len(row[at]) for row in [list(headers), *clean]) for at in range(len(headers))]
-    for row in [list(headers), *clean]:
-        out.print(escape("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()))
+    lines = [list(headers), *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[at]) for row in lines) for at in range(len(headers))]
+    narrow = out.is_terminal and sum(widths) + 2 * len(widths) > out.width
+    last = len(headers) - 1
+    for at, row in enumerate(lines):
+        style = "bold" if at == 0 and out.is_terminal else styles[at - 1] if styles and at else ""
+        shown = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        say("  ".join(shown[:last] if narrow else shown).rstrip(), style)
+        if narrow and at:
+            say(f"    {row[last]}", style)
 
 
 def say(text: str, style: str = "", *, err: bool = False) -> None:
     """Print one line."""
-    console(err=err).print(escape(printable(text)), style=style or None)
+    console(err=err).print(escape(printable(text)), style=style or None, soft_wrap=True)
 
 
 def printable(text: str) -> str:

@@ -59,7 +59,7 @@ class Catalog(Value):
             Skip(hook.name, hook.why, loud=hook.state in LOUD_STATES)
             for hook in self.concerned(event.kind)
             if not takes_part(hook) and (hook.state == INVALID or not hook.matcher.why_not(event))
-        ) + tuple(Skip(d.path, str(d), loud=True) for d in self.diagnostics if d.level == "error")
+        ) + tuple(Skip(d.path, f"ignored: {d}", loud=True) for d in self.diagnostics if d.level == "error")
 
     def concerned(self, kind: EventKind) -> tuple[Hook, ...]:
         """Give the hooks of a kind, whatever their state, and those whose kind could not be read."""

@@ -3,6 +3,7 @@
 Reading refuses what hides a decision or cannot be written again: repeated keys, NaN, infinities, numbers beyond limits, nesting
 beyond the interpreter's patience, anything after the value. Writing uses `": "` and `", "` and keeps non-ASCII.
 """
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -184,6 +185,6 @@ def leaves(value: Any) -> Iterator[str]:
         if isinstance(item, str):
             yield item
         elif isinstance(item, dict):
-            pending.extend(item.values())  # pyright: ignore[reportUnknownArgumentType]
+            pending.extend(item.values())
         elif isinstance(item, list | tuple):
-            pending.extend(item)  # pyright: ignore[reportUnknownArgumentType]
+            pending.extend(item)

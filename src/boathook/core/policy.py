@@ -5,7 +5,7 @@ from __future__ import annotations
 from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.core.run import OK, Call, Exit, Run
+from boathook.core.run import OK, STATUS_WORDS, Call, Exit, Run
 from boathook.core.value import Value
 
 TYPE_CHECKING = False
@@ -37,7 +37,8 @@ class Policy(Value):
             if end.fault:
                 raise Faulty(end.fault, end.detail)
             outcome, notes = read(call, end)
-            return Run(call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look)
+            stderr = clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT) if end.stderr else ""
+            return Run(call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look, stderr)
         except Faulty as fault:
             why = clean(fault.why, REASON_LIMIT)
             outcome = failure(call, fault.status, why)
@@ -72,4 +73,4 @@ def failure(call: Call, status: str, why: str) -> Outcome:
     """Give the outcome of a failed call: nothing, or a block that names hook and fault."""
     if call.hook.on_failure != "block":
         return NOTHING
-    return Outcome(Decision.BLOCK, ((Decision.BLOCK, f"hook '{call.hook.name}' {status}: {why}"),))
+    return Outcome(Decision.BLOCK, ((Decision.BLOCK, f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {why}"),))

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from boathook.core.event import Event
     from boathook.core.hook import Hook
 
+STATUS_WORDS = {
+    "failed": "failed",
+    "timeout": "timed out",
+    "unreadable": "gave an unreadable answer",
+    "refused": "was refused",
+}
 OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadable", "refused"
 
 
@@ -48,6 +54,7 @@ class Run(Value):
     why: str = ""
     notes: tuple[str, ...] = ()
     look: int = 1
+    stderr: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Give the run as `run --json` prints it."""
@@ -135,11 +142,11 @@ class Verdict(Value):
 
     def warnings(self) -> tuple[str, ...]:
         """Give a line for every hook that failed or did not run: a failure must never look like consent."""
-        lines = [f"hook '{s.hook}' did not run: {s.why}" for s in self.skipped if s.loud]
+        lines = [s.why if "/" in s.hook else f"hook '{s.hook}' did not run: {s.why}" for s in self.skipped if s.loud]
         for run in self.runs:
             told = self.decision == Decision.BLOCK and run.outcome.decision == Decision.BLOCK  # it is among the reasons
             if run.status != OK and not told:
-                lines.append(f"hook '{run.hook.name}' {run.status}: {run.why}")
+                lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.why}")
             lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
         return tuple(dict.fromkeys(lines))
 

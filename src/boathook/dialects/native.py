@@ -50,6 +50,8 @@ FIELD_TYPES: dict[str, tuple[type, str]] = {
 
 def read_event(data: bytes, name: str | None = None) -> Event:
     """Read an event from a host; `name` is the event's name where the host says it beside the data."""
+    if not data.strip():
+        raise DialectError("there is no event on standard input: one JSON object is wanted")
     try:
         fields = loads(decode(data))
     except JsonFault as fault:
@@ -72,7 +74,9 @@ def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
 
 def _kind(in_data: str | None, beside: str | None) -> EventKind:
     if in_data is None and beside is None:
-        raise DialectError("which event? Name it as an argument, or as 'event_type' in the JSON")
+        raise DialectError(
+            "which event? Name it as an argument, or as 'event_type' in the JSON (boathook events lists them)"
+        )
     try:
         kinds = [kind_of(name) for name in (beside, in_data) if name is not None]
     except UnknownEvent as fault:
@@ -154,7 +158,7 @@ def _check(answer: Any) -> None:
             raise JsonFault(f"'{key}' must be {words}, not {_word(value)}")
     decision = answer.get("decision")
     if decision is not None and decision.lower() not in DECISIONS:
-        raise JsonFault(f"unknown decision {decision!r} (known: allow, deny, ask)")
+        raise JsonFault(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
 
 
 def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outcome, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
-from boathook.core.run import Call, Exit, Started
+from boathook.core.run import FAILED, Call, Exit, Started
 
 WORKERS = 8
 
@@ -40,7 +40,11 @@ class Background:
         return tuple(Started(call.hook.name, None) for call in calls)
 
     def _run(self, call: Call) -> None:
-        self._report(call, self._runner.run((call,))[0])
+        try:
+            end = self._runner.run((call,))[0]
+        except Exception as fault:  # noqa: BLE001  (nobody waits for this thread: it must not fail in silence)
+            end = Exit(fault=FAILED, detail=f"the engine failed to run it: {type(fault).__name__}: {fault}")
+        self._report(call, end)
 
     def drain(self, seconds: float) -> int:
         """Wait for what runs, at most some seconds; give the number of hooks still running."""

@@ -21,8 +21,8 @@ from boathook.runners.spawn import shared_process
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from threading import Semaphore
 
+    from boathook.runners.room import Room
     from boathook.runners.spawn import Spawn
 
 STDOUT_LIMIT = 1 << 20
@@ -33,7 +33,6 @@ KILL_GRACE = 0.15
 LINGER = 0.2
 WATCH_AFTER = 0.25
 MOST_AT_ONCE = 16
-FEWEST_STAGES, MOST_STAGES, HANDLES_EACH = 4, 256, 16
 QUICK_MS = 3
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 BLOCK = 2  # the exit code that counts whatever else went wrong
@@ -61,7 +60,7 @@ class ProcessRunner:
         """Take the way to start processes."""
         self.spawn = spawn
         self.reaper = Reaper(exclusive=exclusive)
-        self._room = None if exclusive else _room()
+        self._exclusive = exclusive
         self._count = 0
 
     def run_all(
@@ -73,18 +72,19 @@ class ProcessRunner:
         """
         self._count += 1
         batch = _Batch(self, jobs, cancel, done, Mark(self._count))
-        if self._room is not None and not _take(self._room, cancel):
-            return batch.ends
+        room = None if self._exclusive else _room()
         try:
-            self.reaper.enter()
+            if room is not None and not room.enter(max((job.timeout for job in jobs), default=0.0), cancel):
+                return batch.ends
+            self.reaper.enter(batch.mark)
             return batch.run()
         except BaseException:
             batch.abandon()
             raise
         finally:
-            self.reaper.leave()
-            if self._room is not None:
-                self._room.release()
+            self.reaper.leave(batch.mark)
+            if room is not None:
+                room.leave()
 
     def start(self, job: Job, mark: Mark) -> _Child | Exit:
         """Start a job; an exit if that is impossible."""
@@ -101,25 +101,10 @@ class ProcessRunner:
         raise AssertionError
 
 
-_rooms: dict[str, Semaphore] = {}
+def _room() -> Room:
+    from boathook.runners.room import Room
 
-
-def _room() -> Semaphore:
-    """Give what bounds how many stages run at a time in a host, so that a burst of events cannot use up its descriptors."""
-    import resource
-    import threading
-
-    handles = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    most = MOST_STAGES if handles == resource.RLIM_INFINITY else handles // HANDLES_EACH
-    return _rooms.setdefault("", threading.Semaphore(min(max(most, FEWEST_STAGES), MOST_STAGES)))
-
-
-def _take(room: Semaphore, cancel: int | None) -> bool:
-    """Wait for room; say whether it was had before the wait was cancelled."""
-    while not room.acquire(timeout=None if cancel is None else 0.05):
-        if cancel is not None and select.select([cancel], (), (), 0)[0]:
-            return False
-    return True
+    return Room()
 
 
 def _why_not_started(job: Job, fault: OSError | ValueError) -> str:
@@ -422,7 +407,7 @@ class _Batch:
 
     def abandon(self) -> None:
         """Kill what still runs after an exception, such as a person's Ctrl-C; another one waits until that is done."""
-        import _signal
+        import _signal  # pyright: ignore[reportMissingImports]
 
         before: set[int] | None = None
         for _ in range(16):  # one that came already cannot wait

@@ -62,18 +62,18 @@ class Reaper:
         self._foreign = frozenset(_child_pids()) if exclusive else frozenset()
         self._ready = False
 
-    def enter(self) -> None:
-        """Become the reaper of orphans, if this is the first hook now running."""
+    def enter(self, mark: Mark) -> None:
+        """Become the reaper of orphans, if these hooks are the first now running."""
         if not self._exclusive:
-            _role.take()
+            _role.take(mark)
         elif not self._ready:
             self._ready = True
             _be_reaper_lean()
 
-    def leave(self) -> None:
-        """Give the role back after the last hook."""
+    def leave(self, mark: Mark) -> None:
+        """Give the role back after the last hooks."""
         if not self._exclusive:
-            _role.give_back()
+            _role.give_back(mark)
 
     def put_on(self, mark: Mark, leader: int) -> None:
         """Mark a hook that was just started, where that is needed to know its processes again."""
@@ -97,8 +97,9 @@ class Reaper:
         end = time.monotonic() + SWEEP_SECONDS
         while True:
             others = [pid for pid in _child_pids() if pid not in known]
+            starting = wary and any(map(_is_starting, others))
             left = [pid for pid in others if self._is_of(pid, leaders, mark)]
-            if not left and not (wary and any(map(_is_starting, others))):
+            if not left and not starting:
                 return
             mark.seen.update(left, *map(_kill_tree, left))  # what dies below them will be ours next
             for pid in left:
@@ -128,25 +129,27 @@ class _Role:
     def reset(self) -> None:
         """Begin anew: in a process that was forked off nobody runs hooks yet."""
         self._lock = _thread.allocate_lock()
-        self._users = 0
+        self._users: set[Mark] = set()
         self._was_reaper = self._ignored = False
 
-    def take(self) -> None:
+    def take(self, user: Mark) -> None:
         """Take the role for one more user."""
         with self._lock:
             before = _be_reaper(on=True)
-            if self._users == 0:
+            if not self._users:
                 self._was_reaper = before
                 self._ignored = _heed_children()
-            self._users += 1
+            self._users.add(user)
 
-    def give_back(self) -> None:
+    def give_back(self, user: Mark) -> None:
         """Give the role back for one user."""
         with self._lock:
-            self._users -= 1
-            if self._users == 0 and not self._was_reaper:
+            if user not in self._users:
+                return
+            self._users.discard(user)
+            if not self._users and not self._was_reaper:
                 _be_reaper(on=False)
-            if self._users == 0 and self._ignored:
+            if not self._users and self._ignored:
                 _ignore_children()
 
 
@@ -196,14 +199,14 @@ def _libc() -> tuple[Any, ...] | None:
 
 def _heed_children() -> bool:
     """Be told how children end, even if the host ignores that (then nobody learns a hook's exit code); say whether it does."""
-    import _signal
+    import _signal  # pyright: ignore[reportMissingImports]
 
     return _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN and _set_sigchld(_signal.SIG_DFL)
 
 
 def _ignore_children() -> None:
     """Ignore the ends of children again, unless the host has changed its mind, and let go those that ended meanwhile."""
-    import _signal
+    import _signal  # pyright: ignore[reportMissingImports]
 
     if _signal.getsignal(_signal.SIGCHLD) != _signal.SIG_IGN or not _set_sigchld(_signal.SIG_IGN):
         return
@@ -216,7 +219,7 @@ def _ignore_children() -> None:
 
 def _set_sigchld(handler: int) -> bool:
     """Set what the kernel does when a child ends; unlike `signal.signal` this may be called from any thread."""
-    import _signal
+    import _signal  # pyright: ignore[reportMissingImports]
 
     libc = _libc()
     if libc is not None:

@@ -28,6 +28,7 @@ def keep(catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, s
         return False
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
     head = {"agents": agents, "project": catalog.project, "watch": stamps, "spellings": spellings}
+    head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)
     sections: dict[str, Any] = {}
     for kind in KINDS:

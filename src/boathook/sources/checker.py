@@ -101,18 +101,18 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
     head = first_bytes(path)
     if os.access(path, os.X_OK) and entry.warning:
         warn(1, f"scripts/{name} has no interpreter line", "begin it with #!/bin/sh or #!/usr/bin/env python3")
-    if wrong := interpreter_fault(head):
-        found.append(
-            Diagnostic(path, 1, "", ERROR, f"scripts/{name} cannot be started: {wrong}", "mend its first line")
-        )
+    wrong = interpreter_fault(head)
+    if wrong:
+        fix = "convert the file to LF line ends" if "Windows" in wrong else "name an interpreter that is here"
+        found.append(Diagnostic(path, 1, "", ERROR, f"scripts/{name} cannot be started: {wrong}", fix))
     try:
         data = read_regular(path, SCRIPT_LIMIT)
     except FileFault as fault:
         warn(None, f"scripts/{name} {fault}", "")
         return found
-    if b"\r\n" in data:
+    if b"\r\n" in data and not wrong:
         warn(data[: data.index(b"\r\n")].count(b"\n") + 1, f"scripts/{name} has Windows line ends", "convert it to LF")
-    if not hook.background and b"\0" not in data[:1024]:
+    if not hook.background and hook.on_failure != "block" and b"\0" not in data[:1024]:
         text = data.decode("utf-8", "replace")
         line = _means_to_block_with_1(text)
         if line is not None:

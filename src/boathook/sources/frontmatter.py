@@ -16,6 +16,12 @@ FRONTMATTER_LIMIT = 64 * 1024
 DEPTH_LIMIT = 6
 NODE_LIMIT = 2000
 
+YAML_HINTS = (
+    ("escape", "put patterns with backslashes in single quotes"),
+    ("mapping values are not allowed", "put a value that contains ': ' in quotes"),
+    ("unexpected end of stream", "a quote is opened and not closed"),
+    ("did not find expected key", "check the indentation, and quotes inside quoted values"),
+)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -132,7 +138,7 @@ def _yaml_fault(fault: yaml.YAMLError, source: str, offset: int) -> Unreadable:
     mark = getattr(fault, "problem_mark", None) or getattr(fault, "context_mark", None)
     problem = getattr(fault, "problem", None) or str(fault).splitlines()[0]
     line = mark.line + 1 + offset if mark else None
-    fix = "put patterns with backslashes in single quotes" if "escape" in problem else ""
+    fix = next((hint for words, hint in YAML_HINTS if words in problem), "")
     if mark and source[mark.index : mark.index + 1] == "\t":
         fix = "indent with spaces"
     return Unreadable(f"not valid YAML: {problem}", line, fix)

@@ -137,7 +137,7 @@ class _Reading:
             return fallback
         name = unicodedata.normalize("NFC", name)
         if wrong := name_fault(name):
-            self._error("name", f"'name' {wrong}", f"the folder's name '{fallback}' is used")
+            self._error("name", f"'name' {wrong}; the folder's name is used", f"name: {fallback}")
             return fallback
         if name != self.folder_name:
             self._warn(self._line("name"), "name", f"name '{name}' differs from its folder '{fallback}'")
@@ -174,11 +174,11 @@ class _Reading:
             return default
         number = whole_number(node)
         if number is None:
-            self._error(key, f"'{key}' must be a whole number", f"the default {default} is used")
+            self._error(key, f"'{key}' must be a whole number; {default} is used", f"e.g. {key}: {default}")
             return default
         kept = min(max(number, low), high)
         if kept != number:
-            self._error(key, f"'{key}' is {number}, allowed are {low} to {high}", f"{kept} is used")
+            self._error(key, f"'{key}' is {number}; {kept} is used", f"allowed are {low} to {high}")
         return kept
 
     def _flag(self, key: str) -> bool:
@@ -187,7 +187,7 @@ class _Reading:
             return False
         value = FLAGS.get(node.text.lower()) if isinstance(node, Scalar) and not node.quoted else None
         if value is None:
-            self._error(key, f"'{key}' must be true or false", "false is used")
+            self._error(key, f"'{key}' must be true or false; false is used", f"e.g. {key}: true, without quotes")
         return bool(value)
 
     def _on_failure(self) -> str:
@@ -195,14 +195,14 @@ class _Reading:
             return "allow"
         text = self._text("on_failure")
         if text not in ("allow", "block"):
-            self._error("on_failure", "'on_failure' must be allow or block", "allow is used")
+            self._error("on_failure", "'on_failure' must be allow or block; allow is used", "on_failure: block")
             return "allow"
         return text
 
     def _protected(self) -> bool:
         protected = self._flag("protected")
         if protected and self.scope == PROJECT:
-            self._error("protected", "only a user hook can be protected", "remove it; it is ignored")
+            self._error("protected", "only a user hook can be protected; it is ignored here", "remove it")
             return False
         return protected
 

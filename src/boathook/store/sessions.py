@@ -1,16 +1,16 @@
-"""Variables that a session's first hooks leave for its later ones, through the file named by CLAUDE_ENV_FILE."""
+"""What is remembered of a session: variables its first hooks leave for the later ones, and how often its stop was refused."""
 
 from __future__ import annotations
 
 import os
 
-from boathook.files import FileFault, read_text
+from boathook.files import FileFault, read_text, write_private
 
 LIMIT = 64 * 1024
 
 
 class Sessions:
-    """One small file per session below a folder."""
+    """Small files per session below a folder."""
 
     def __init__(self, folder: str) -> None:
         """Take the folder; it is made when needed."""
@@ -44,20 +44,43 @@ class Sessions:
                 found[pair[0].encode()] = pair[1].encode("utf-8", "surrogateescape")
         return found
 
-    def forget(self, session: str) -> None:
-        """Remove the file of a session that ended."""
-        path = self._path(session)
-        if path is not None:
-            try:
-                os.unlink(path)
-            except OSError:
-                return
+    def stop_blocks(self, session: str) -> int:
+        """Give how often in a row a session's stop was refused."""
+        path = self._path(session, "stops")
+        try:
+            text = read_text(path, 16) if path is not None else ""
+        except FileFault:
+            return 0
+        return int(text) if text.isascii() and text.isdigit() else 0
 
-    def _path(self, session: str) -> str | None:
+    def count_stop(self, session: str, *, blocked: bool) -> None:
+        """Count a refused stop; one that is let through ends the turn, and the count with it."""
+        path = self._path(session, "stops")
+        if path is None or (not blocked and not os.path.exists(path)):
+            return
+        try:
+            if blocked:
+                write_private(path, str(self.stop_blocks(session) + 1).encode())
+            else:
+                os.unlink(path)
+        except OSError:
+            return
+
+    def forget(self, session: str) -> None:
+        """Remove the files of a session that ended."""
+        for kind in ("env", "stops"):
+            path = self._path(session, kind)
+            try:
+                if path is not None:
+                    os.unlink(path)
+            except OSError:
+                continue
+
+    def _path(self, session: str, kind: str = "env") -> str | None:
         if not session or not session.isascii() or len(session) > 128:
             return None
         name = "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):02x}" for c in session)
-        return f"{self._folder}/{name}.env"
+        return f"{self._folder}/{name}.{kind}"
 
 
 def _exported(line: str) -> tuple[str, str] | None:
