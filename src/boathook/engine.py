@@ -138,7 +138,8 @@ class Engine:
             event = event.replace(timestamp=event.timestamp or now(), work_dir=work_dir)
         if event.kind in (PRE_STOP, POST_STOP):
             count = event.data.get("stop_block_count")
-            count = self._counts.stop_blocks(event.session_id) if count is None else count
+            if not isinstance(count, int) or isinstance(count, bool):  # the host does not count
+                count = self._counts.stop_blocks(event.session_id)
             active = event.data.get("stop_hook_active", bool(count))
             event = event.with_data(stop_hook_active=active, stop_block_count=count)
         self._tell_start(event)

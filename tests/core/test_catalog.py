@@ -164,7 +164,7 @@ def test_an_error_in_a_file_that_is_no_hook_is_told_at_every_event_and_a_warning
     error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "mend it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
-    told = (Skip("/hooks.toml", "/hooks.toml:3: [hooks] is broken (mend it)", loud=True),)
+    told = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (mend it)", loud=True),)
     assert [catalog.skips(event) for event in (a_call(), Event.of("Stop"))] == [told, told]
 
 

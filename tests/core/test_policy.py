@@ -27,11 +27,14 @@ def test_an_end_with_a_fault_is_let_pass_and_reported_by_default(status):
     assert run == Run(a_hook(), status, Outcome(), None, 1.5, "it broke", ("odd",), 2)
 
 
-@pytest.mark.parametrize("status", [FAILED, TIMEOUT, REFUSED])
+WORDS = {FAILED: "failed", TIMEOUT: "timed out", REFUSED: "was refused"}
+
+
+@pytest.mark.parametrize("status", WORDS)
 def test_an_end_with_a_fault_blocks_where_the_hook_says_so_and_names_hook_and_fault(status):
     hook = a_hook(on_failure="block")
     run = Policy().judge(Call(hook, a_call()), Exit(fault=status, detail="it broke"), never)
-    reason = f"hook 'guard' {status}: it broke"
+    reason = f"hook 'guard' {WORDS[status]}: it broke"
     assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), why="it broke")
 
 
@@ -50,13 +53,18 @@ def test_an_answer_that_cannot_be_read_is_a_failure():
     )
     hook = a_hook(on_failure="block")
     assert Policy().judge(Call(hook, a_call()), end, read).outcome.reasons == (
-        "hook 'guard' unreadable: two documents",
+        "hook 'guard' gave an unreadable answer: two documents",
     )
 
 
 def test_an_answer_that_is_read_keeps_its_outcome_and_notes():
     run = Policy().judge(Call(a_hook(), a_call()), Exit(0, warnings=("slow",)), lambda *_: (BLOCK, ("no effect",)))
     assert run == Run(a_hook(), OK, BLOCK, 0, notes=("slow", "no effect"))
+
+
+def test_what_an_answering_hook_wrote_on_stderr_is_kept_clean():
+    run = Policy().judge(Call(a_hook(), a_call()), Exit(0, stderr=b"\x1b[1mhello\n"), lambda *_: (Outcome(), ()))
+    assert run == Run(a_hook(), OK, Outcome(), 0, stderr="hello")
 
 
 def test_a_long_fault_is_cut():

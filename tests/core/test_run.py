@@ -79,6 +79,6 @@ def test_every_failure_note_and_loud_skip_is_told_once():
         "hook 'bad' did not run: no trigger",
         "hook 'one' failed: exit code 1",
         "hook 'two': no effect",
-        "hook 'three' unreadable: NaN is not JSON",
+        "hook 'three' gave an unreadable answer: NaN is not JSON",
         "hook 'three': is slow",
     )

@@ -71,7 +71,7 @@ def test_the_argument_and_the_data_may_spell_one_event_in_two_ways(one, other):
 
 
 WRONG_EVENTS = {
-    "nothing": (b"", None, "the event on standard input is not JSON: no JSON value at line 1 column 1"),
+    "nothing": (b"", None, "there is no event on standard input: one JSON object is wanted"),
     "no JSON": (b"{", None, "the event on standard input is not JSON: Expecting property name enclosed in double"),
     "bytes": (b"\xff", None, "the event on standard input is not JSON: not UTF-8 at byte 0"),
     "two documents": (b"{} {}", None, "the event on standard input is not JSON: a second document after the JSON"),
@@ -81,7 +81,11 @@ WRONG_EVENTS = {
     "text": (b'"x"', "Stop", "the event on standard input is text, not a JSON object"),
     "a number": (b"1.5", "Stop", "the event on standard input is a number, not a JSON object"),
     "a flag": (b"true", "Stop", "the event on standard input is a flag, not a JSON object"),
-    "no name": (b"{}", None, "which event? Name it as an argument, or as 'event_type' in the JSON"),
+    "no name": (
+        b"{}",
+        None,
+        "which event? Name it as an argument, or as 'event_type' in the JSON (boathook events lists them)",
+    ),
     "an unknown name": (b"{}", "PreToolUs", "unknown event 'PreToolUs' (did you mean 'PreToolUse'?)"),
     "an empty name": (b"{}", "", "unknown event ''"),
     "an unknown name inside": (b'{"event_type": "x"}', None, "unknown event 'x'"),
@@ -197,7 +201,6 @@ ANSWERS = {
     "an answer behind a line": (f"log\n{DENY}", junk(f"{BURIED} line 2 column 1")),
     "an answer between lines": (f"log\n{DENY}\nbye", junk(f"{BURIED} line 2 column 1")),
     "a long answer behind a line": ('log\n{\n  "decision": "deny"\n}', junk(f"{BURIED} line 2 column 1")),
-    # open: these three are taken for context, and the deny is lost
     "an indented answer behind a line": (f"log\n  {DENY}", junk(f"{BURIED} line 2 column 3")),
     "a long answer between lines": ('log\n{\n  "decision": "deny"\n}\nbye', junk(f"{BURIED} line 2 column 1")),
     "an answer behind many objects": (f"log\n{INFO * 20}{DENY}", junk(f"{BURIED} line 22 column 1")),
@@ -242,9 +245,9 @@ ANSWERS = {
     ),
     "an unknown decision": (
         '{"decision": "maybe"}',
-        junk("unknown decision 'maybe' (known: allow, deny, ask)"),
+        junk("unknown decision 'maybe' (known: allow, deny, block, ask)"),
     ),
-    "an empty decision": ('{"decision": ""}', junk("unknown decision '' (known: allow, deny, ask)")),
+    "an empty decision": ('{"decision": ""}', junk("unknown decision '' (known: allow, deny, block, ask)")),
     "a flag for a decision": ('{"decision": true}', junk("'decision' must be text, not a flag")),
     "a list for a reason": ('{"reason": ["x"]}', junk("'reason' must be text, not a list")),
     "a number for a log": ('{"log": 1}', junk("'log' must be text, not a number")),

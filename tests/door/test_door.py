@@ -148,7 +148,7 @@ ANSWERS = {
         "empty",
         "Stop",
         b"",
-        (1, b"", b"boathook: the event on standard input is not JSON: no JSON value at line 1 column 1\n"),
+        (1, b"", b"boathook: there is no event on standard input: one JSON object is wanted\n"),
     ),
 }
 

@@ -221,7 +221,7 @@ def test_an_event_may_be_a_mapping():
 
 WRONG = {
     "an unknown name": ({"event_type": "PreToolUsed"}, "unknown event 'PreToolUsed' (did you mean 'PreToolUse'?)"),
-    "no name": ({}, "which event? Name it as an argument, or as 'event_type' in the JSON"),
+    "no name": ({}, "which event? Name it as an argument, or as 'event_type' in the JSON (boathook events lists them)"),
     "a wrong type": ({"event_type": "Stop", "context": 1}, "the event's 'context' must be an object, not a number"),
 }
 

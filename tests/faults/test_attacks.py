@@ -169,6 +169,12 @@ def test_a_host_that_waits_for_all_processes_does_not_move_the_deadline(project:
     assert result.seconds <= T + 0.5
 
 
+def test_signals_that_a_host_blocks_reach_its_hooks(project: Project) -> None:
+    project.hook("guard", "grep SigBlk /proc/self/status >&2; exit 2", timeout=MS)
+    host = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())"
+    assert project.in_process(host=host).reasons == ["SigBlk:\t0000000000000000"]
+
+
 def test_a_host_without_pidfd_keeps_every_promise(project: Project) -> None:
     project.hook("guard", f"setsid sleep 60 &\n{NO}", timeout=MS)
     assert_block(project, project.in_process(host="del os.pidfd_open"))

@@ -89,32 +89,32 @@ def test_every_spelling_is_a_trigger_and_kept_as_written(spelling, kind):
 # What the loader gets along with: the fault, what is used instead, and what is said
 
 NUMBERS = {
-    "timeout: 99": ({"timeout": 0.1}, "'timeout' is 99, allowed are 100 to 600000", "100 is used"),
-    "timeout: 600001": ({"timeout": 600.0}, "'timeout' is 600001, allowed are 100 to 600000", "600000 is used"),
-    "timeout: -5": ({"timeout": 0.1}, "'timeout' is -5, allowed are 100 to 600000", "100 is used"),
-    "timeout: 5s": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: '500'": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: 1:30": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: 0500": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: 1e4": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: 500.0": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: 5_000": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: 0x100": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: ٥٠٠": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: true": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout:": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "timeout: [500]": ({}, "'timeout' must be a whole number", "the default 30000 is used"),
-    "priority: -1": ({"priority": 0}, "'priority' is -1, allowed are 0 to 1000", "0 is used"),
-    "priority: 1001": ({"priority": 1000}, "'priority' is 1001, allowed are 0 to 1000", "1000 is used"),
-    "priority: high": ({}, "'priority' must be a whole number", "the default 100 is used"),
-    "async: 1": ({}, "'async' must be true or false", "false is used"),
-    "async: maybe": ({}, "'async' must be true or false", "false is used"),
-    "async: 'true'": ({}, "'async' must be true or false", "false is used"),
-    "async: []": ({}, "'async' must be true or false", "false is used"),
-    "protected: 1": ({}, "'protected' must be true or false", "false is used"),
-    "on_failure: deny": ({}, "'on_failure' must be allow or block", "allow is used"),
-    "on_failure: BLOCK": ({}, "'on_failure' must be allow or block", "allow is used"),
-    "on_failure:": ({}, "'on_failure' must be allow or block", "allow is used"),
+    "timeout: 99": ({"timeout": 0.1}, "'timeout' is 99; 100 is used", "allowed are 100 to 600000"),
+    "timeout: 600001": ({"timeout": 600.0}, "'timeout' is 600001; 600000 is used", "allowed are 100 to 600000"),
+    "timeout: -5": ({"timeout": 0.1}, "'timeout' is -5; 100 is used", "allowed are 100 to 600000"),
+    "timeout: 5s": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: '500'": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: 1:30": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: 0500": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: 1e4": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: 500.0": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: 5_000": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: 0x100": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: ٥٠٠": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: true": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout:": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "timeout: [500]": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
+    "priority: -1": ({"priority": 0}, "'priority' is -1; 0 is used", "allowed are 0 to 1000"),
+    "priority: 1001": ({"priority": 1000}, "'priority' is 1001; 1000 is used", "allowed are 0 to 1000"),
+    "priority: high": ({}, "'priority' must be a whole number; 100 is used", "e.g. priority: 100"),
+    "async: 1": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
+    "async: maybe": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
+    "async: 'true'": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
+    "async: []": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
+    "protected: 1": ({}, "'protected' must be true or false; false is used", "e.g. protected: true, without quotes"),
+    "on_failure: deny": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
+    "on_failure: BLOCK": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
+    "on_failure:": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
     "requires: git": ({}, "'requires' must have bins, env or os below it", "it is ignored"),
     "metadata: [a]": ({}, "'metadata' must be a mapping", "it is ignored"),
 }
@@ -178,7 +178,7 @@ NAMES = {
     "null": ("null", problem(2, "name", ERROR, "'name' is missing", "name: guard")),
     "too long": (
         "x" * 65,
-        problem(2, "name", ERROR, "'name' has 65 characters, 64 are allowed", "the folder's name 'guard' is used"),
+        problem(2, "name", ERROR, "'name' has 65 characters, 64 are allowed; the folder's name is used", "name: guard"),
     ),
     "a slash": (
         "a/b",
@@ -186,8 +186,8 @@ NAMES = {
             2,
             "name",
             ERROR,
-            "'name' may hold letters, digits, '-', '_' and '.', and must start with a letter or digit",
-            "the folder's name 'guard' is used",
+            "'name' may hold letters, digits, '-', '_' and '.', and must start with a letter or digit; the folder's name is used",
+            "name: guard",
         ),
     ),
 }
@@ -225,7 +225,7 @@ def test_an_unknown_field_is_a_warning_that_suggests_the_nearest():
 
 def test_protected_belongs_to_the_user_alone():
     assert parse(protected="true") == PLAIN.replace(protected=True)
-    told = problem(5, "protected", ERROR, "only a user hook can be protected", "remove it; it is ignored")
+    told = problem(5, "protected", ERROR, "only a user hook can be protected; it is ignored here", "remove it")
     assert parse("project", protected="true") == PLAIN.replace(scope="project", problems=(told,))
     assert parse("project", protected="false") == PLAIN.replace(scope="project")
 

@@ -20,6 +20,7 @@ except ImportError:  # an interpreter without the C accelerator
 
 SPACE = " \t\n\r"
 INFINITY = float("inf")
+MOST_FAILED = 64  # each may cost a look at the whole rest
 MAX_DEPTH = 200  # far below where the interpreter's own limit would strike while writing
 
 
@@ -138,6 +139,23 @@ def _scanned(text: str, start: int) -> tuple[Any, int]:
 
         found = _scan(text, start)
     return found
+
+
+def objects_in(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Find the JSON objects that begin a line of some text, with their places; gives up after too many that are none."""
+    at = failed = 0
+    while failed < MOST_FAILED and (at := text.find("{", at)) >= 0:
+        line = text.rfind("\n", 0, at) + 1
+        if text[line:at].strip(SPACE):
+            at += 1
+            continue
+        try:
+            value, end = _scanned(text, at)
+        except (ValueError, StopIteration, RecursionError):
+            at, failed = at + 1, failed + 1
+            continue
+        yield at, value
+        at = end
 
 
 def place(text: str, position: int) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 GRAM = 3
+LONGEST = 1000  # characters of a pattern that is looked into
 MOST = 32  # words of one pattern; beyond that they cost more than they save
 
 CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
@@ -50,6 +51,8 @@ _ANYTHING = _Piece((), exact=False)
 
 def words_of(source: str) -> Words | None:
     """Work out the words of a pattern; None where nothing certain can be said."""
+    if len(source) > LONGEST or source.count("(") > MOST:
+        return None
     try:
         branches, at = _parse(source, 0)
     except _Unclear:

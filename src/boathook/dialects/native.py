@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import COMMON_FIELDS, Event, EventKind, kind_of
-from boathook.core.jsontext import JsonFault, decode, dump_line, loads, place
+from boathook.core.jsontext import JsonFault, decode, dump_line, loads, objects_in, place
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
 from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
@@ -37,7 +37,6 @@ TYPES: dict[str, tuple[type, str]] = {
     "continue": (bool, "true or false"),
 }
 ANSWER_KEYS = {*TYPES, "modified_output"}
-MOST_OBJECTS = 16  # places in plain text that are looked at
 FIELD_TYPES: dict[str, tuple[type, str]] = {
     "event_type": (str, "text"),
     "timestamp": (str, "text"),
@@ -114,18 +113,9 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
 
 def _refuse_buried_answer(text: str) -> None:
     """Refuse plain text with an answer in it: taken for context, a deny behind a log line would be lost."""
-    at = text.find("\n{")
-    for _ in range(MOST_OBJECTS):
-        if at < 0:
-            return
-        for part in (text[at + 1 :], text[at + 1 :].partition("\n")[0]):
-            try:
-                found = loads(part)
-            except JsonFault:
-                continue
-            if isinstance(found, dict) and found.keys() & ANSWER_KEYS:
-                raise JsonFault(f"text before the JSON object at {place(text, at + 1)}")
-        at = text.find("\n{", at + 1)
+    for at, found in objects_in(text):
+        if found.keys() & ANSWER_KEYS:
+            raise JsonFault(f"text before the JSON object at {place(text, at)}")
 
 
 def _blocked(call: Call, end: Exit) -> Outcome:

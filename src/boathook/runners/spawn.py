@@ -46,7 +46,9 @@ def posix(
     moves: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1)]
     moves.append((os.POSIX_SPAWN_DUP2, stderr, 2))
     moves += [(os.POSIX_SPAWN_CLOSE, handle) for handle in close]
-    return os.posix_spawn(argv[0], list(argv), env, file_actions=moves, setsid=True, setsigdef=RESET_SIGNALS)
+    return os.posix_spawn(
+        argv[0], list(argv), env, file_actions=moves, setsid=True, setsigmask=(), setsigdef=RESET_SIGNALS
+    )
 
 
 def _is_here(cwd: str) -> bool:

@@ -186,21 +186,21 @@ def _mend(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
 
 
 def _double_quoted(source: str) -> list[tuple[int, int]]:
-    """Find the insides of double-quoted scalars, in text that need not be valid YAML."""
-    found, at = [], 0
-    while at < len(source):
+    """Find the insides of double-quoted scalars, in text that need not be valid YAML. One pass."""
+    found, at, before = [], 0, ""
+    while 0 <= at < len(source):
         char = source[at]
-        before = source[:at].rstrip(" \t")[-1:]
         if char == "#" and source[at - 1 : at] in ("", " ", "\t", "\n"):
             at = source.find("\n", at)
-            if at < 0:
-                break
-        elif char in "'\"" and (not before or before in ":,[{-\n"):
+            continue
+        if char in "'\"" and (not before or before in ":,[{-\n"):
             end = at + 1
             while end < len(source) and source[end] != char:
                 end += 2 if char == '"' and source[end] == "\\" else 1
             if char == '"':
                 found.append((at + 1, end))
             at = end
+        if char not in " \t":
+            before = char
         at += 1
     return found
