@@ -9,7 +9,7 @@ from boathook.core.policy import Policy
 from boathook.dialects import native
 from boathook.engine import Engine, Tracing
 from boathook.errors import ConfigError
-from boathook.places import agents_dir, cache_dir, environment, find_project, state_dir
+from boathook.places import absolute, agents_dir, cache_dir, environment, find_project, here, state_dir
 from boathook.runners.process import ProcessRunner
 from boathook.runners.script import ScriptRunner
 from boathook.store.sessions import Sessions
@@ -45,7 +45,7 @@ def load(
     from boathook.runners.background import Background
 
     catalog = load_catalog(project, config=config)
-    state_path = os.fspath(state) if state is not None else state_dir(environment())
+    state_path = absolute(os.fspath(state)) if state is not None else state_dir(environment())
     sessions = Sessions(f"{state_path}/sessions")
     scripts = ScriptRunner(ProcessRunner(), native.write_event, catalog.project, sessions)
     write = _log_writer(f"{state_path}/{LOG_NAME}")
@@ -56,23 +56,23 @@ def load(
         if debug is not None:
             debug(text.rstrip())
 
-    return _engine(catalog, scripts, Background(scripts, report), can_ask=can_ask, debug=debug)
+    return _engine(catalog, scripts, Background(scripts, report), can_ask=can_ask, debug=debug, sessions=sessions)
 
 
 def load_catalog(project: Path | None = None, *, config: Path | None = None) -> Catalog:
     """Read the hooks of the user and of a project from their files."""
     from boathook.sources.hookdir import load_hooks
 
-    agents = os.fspath(config) if config is not None else agents_dir(environment())
+    agents = absolute(os.fspath(config)) if config is not None else agents_dir(environment())
     return load_hooks(agents, project_of(project)).catalog
 
 
 def project_of(start: Path | None) -> str:
     """Give the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
-    given: str = os.getcwd() if start is None else os.fspath(start)
+    given: str = here() if start is None else os.fspath(start)
     if start is not None and not os.path.isdir(given):
         raise ConfigError(f"the project {given} is not a folder")  # a slip here would disarm every guard of the project
-    return find_project(os.path.abspath(given))
+    return find_project(absolute(given))
 
 
 def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: Callable[[str], None]) -> Engine:
@@ -97,12 +97,15 @@ def _catalog_for(kind: EventKind, start: str) -> Catalog:
     """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
     env = environment()
     agents, cache, project = agents_dir(env), cache_dir(env), find_project(start)
-    path = compiled.path_of(cache, project)
-    found = compiled.load(path, agents, project) if path is not None else None
-    if found is not None:
-        from boathook.sources.recall import recall
+    try:
+        path = compiled.path_of(cache, project)
+        found = compiled.load(path, agents, project) if path is not None else None
+        if found is not None:
+            from boathook.sources.recall import recall
 
-        return recall(found, kind)
+            return recall(found, kind)
+    except Exception:  # noqa: BLE001, S110  (whatever is wrong with it, the files themselves are there)
+        pass
     import time
 
     from boathook.sources.cache import keep

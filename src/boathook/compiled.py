@@ -11,6 +11,7 @@ import marshal
 import sys
 from _imp import source_hash  # what .pyc files are checked with: fast, and built in
 
+from boathook import __version__
 from boathook.places import system
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MAGIC = b"boathook compiled catalogue\n"
-VERSION = (FORMAT, sys.hexversion, sys.implementation.cache_tag)
+VERSION = (FORMAT, __version__, sys.hexversion, sys.implementation.cache_tag)
 NAME_LIMIT = 240
 O_FLAGS = (
     system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK if hasattr(system, "O_CLOEXEC") else 0
@@ -123,7 +124,7 @@ def _read(path: str) -> bytes | None:
         system.close(handle)
 
 
-def may_match(rows: Iterable[tuple[Any, Any]], tool: str, text: str) -> bool:
+def may_match(rows: Iterable[tuple[Any, Any]], tool: str, text: str, gram: int) -> bool:
     """Say whether any hook can match: its tool words fit the tool's name and its pattern words stand in the text.
 
     No false "no": the words are what every match needs (see core.words).
@@ -136,8 +137,8 @@ def may_match(rows: Iterable[tuple[Any, Any]], tool: str, text: str) -> bool:
             return True
         index, short = words
         if grams is None:
-            grams = {text[at : at + 3] for at in range(len(text) - 2)}
-        found = [word for gram in grams & index.keys() for word in index[gram]]
+            grams = {text[at : at + gram] for at in range(len(text) - gram + 1)}
+        found = [word for key in grams & index.keys() for word in index[key]]
         if any(word in text for word in (*found, *short)):
             return True
     return False

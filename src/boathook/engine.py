@@ -10,7 +10,9 @@ from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PR
 from boathook.core.jsontext import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
-from boathook.core.run import FAILED, OK, Call, Exit, Run, Skip, Verdict
+from boathook.core.run import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
+from boathook.errors import DialectError
+from boathook.places import absolute, here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.outcome import Outcome
-    from boathook.core.run import Started
 
     class Runner(Protocol):
         """Runs calls and gives their ends in order; data readable on `cancel` ends them early."""
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     class BackgroundRunner(Protocol):
         """Runs calls that nobody waits for."""
 
-        def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
-            """Start calls and return at once."""
+        def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+            """Start calls and return at once; one that cannot run is named as skipped."""
             ...
 
         def drain(self, seconds: float) -> int:
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
 
         def count_stop(self, session: str, *, blocked: bool) -> None:
             """Count one refusal, or end the count."""
+            ...
+
+        def forget(self, session: str) -> None:
+            """Forget a session that ended."""
             ...
 
     ReadAnswer = Callable[[Call, Exit], tuple[Outcome, tuple[str, ...]]]
@@ -133,15 +138,18 @@ class Engine:
             if self._event_of is None:
                 raise TypeError("this engine takes Event objects only")
             event = self._event_of(dict(event))
-        if not event.timestamp or not event.work_dir:
-            work_dir = event.work_dir or _here() or self.catalog.project or "/"
-            event = event.replace(timestamp=event.timestamp or now(), work_dir=work_dir)
+        if not event.timestamp or not event.work_dir.startswith("/"):
+            event = event.replace(timestamp=event.timestamp or now(), work_dir=absolute(event.work_dir or here()))
         if event.kind in (PRE_STOP, POST_STOP):
             count = event.data.get("stop_block_count")
             if not isinstance(count, int) or isinstance(count, bool):  # the host does not count
                 count = self._counts.stop_blocks(event.session_id)
             active = event.data.get("stop_hook_active", bool(count))
             event = event.with_data(stop_hook_active=active, stop_block_count=count)
+        try:
+            dumps(event.to_fields())
+        except (ValueError, TypeError, RecursionError) as fault:
+            raise DialectError(f"the event cannot be written as JSON: {fault}") from None
         self._tell_start(event)
         return event
 
@@ -185,12 +193,15 @@ class Engine:
         self._count_stops(verdict)
         if verdict.event.kind is POST_SESSION:
             self.drain()
+            self._counts.forget(verdict.event.session_id)
         return verdict.replace(background=started) if started else verdict
 
     def _start(self, calls: tuple[Call, ...]) -> tuple[tuple[Started, ...], tuple[Skip, ...]]:
         """Start async hooks; those that cannot be started are named, and cost the verdict nothing."""
         try:
-            return self._background.start(calls), ()
+            done = self._background.start(calls)
+            started = tuple(one for one in done if isinstance(one, Started))
+            return started, tuple(one for one in done if isinstance(one, Skip))
         except Exception as fault:  # noqa: BLE001
             why = f"it could not be started in the background: {type(fault).__name__}: {fault}"
             return (), tuple(Skip(call.hook.name, why, loud=True) for call in calls)
@@ -232,7 +243,11 @@ class _Counts:
         if blocked:
             self._blocks[session] = self._blocks.get(session, 0) + 1
         else:
-            self._blocks.pop(session, None)
+            self.forget(session)
+
+    def forget(self, session: str) -> None:
+        """Forget a session that ended."""
+        self._blocks.pop(session, None)
 
 
 class Tracing:
@@ -274,13 +289,6 @@ def now() -> str:
     """Give the time as ISO 8601 in UTC, with milliseconds."""
     seconds = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def _engine_fault(calls: tuple[Call, ...], fault: Exception) -> tuple[Exit, ...]:

@@ -3,6 +3,7 @@
 BoathookError
 ├── ConfigError       something in a file of the user's or the project's is wrong
 ├── DialectError      bytes of a host that cannot be read as an event
+│   └── BeyondLimits  … because they are beyond limits: such an event is blocked
 └── UnknownEvent      a name that is no spelling of any event
 
 A hook that fails is not an exception: it is a `Run` with a status.
@@ -23,12 +24,17 @@ class DialectError(BoathookError):
     """Bytes that are no event in the dialect they came in."""
 
 
+class BeyondLimits(DialectError):
+    """An event that is well made but too deep or too large to be shown to any hook."""
+
+
 class UnknownEvent(BoathookError):
     """A name that is no spelling of any event."""
 
     def __init__(self, name: str, nearest: str | None) -> None:
         """Remember the name and the nearest known one."""
         hint = f" (did you mean '{nearest}'?)" if nearest else ""
-        super().__init__(f"unknown event '{name}'{hint}")
+        shown = name if len(name) <= 80 else f"{name[:80]}…"
+        super().__init__(f"unknown event '{shown}'{hint}")
         self.name = name
         self.nearest = nearest

@@ -8,17 +8,21 @@ from __future__ import annotations
 import os
 import sys
 
+from boathook.core.event import UNMAPPED
 from boathook.core.jsontext import dump_line
+from boathook.core.outcome import Decision
 from boathook.dialects import native
-from boathook.errors import BoathookError, DialectError
+from boathook.errors import BeyondLimits, BoathookError, DialectError
+from boathook.places import absolute, here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from boathook.core.event import Event
     from boathook.core.run import Verdict
 
-HOSTS = {native.NAME: native}
-SIGHUP, SIGTERM, SIGCHLD = 1, 15, 17
+HOSTS = (native.NAME, "claude")
 
 
 class Options:
@@ -65,17 +69,30 @@ def parse(args: list[str]) -> Options:
     return options
 
 
+def dialect_of(host: str) -> Any:
+    """Give the dialect of a host."""
+    if host == native.NAME:
+        return native
+    from boathook.dialects import claude
+
+    return claude
+
+
 def main(args: list[str], data: bytes | None = None) -> int:
     """Run one event; give the exit code."""
     try:
         _catch_signals()
         options = parse(args)
-        dialect = HOSTS[options.host]
-        event = dialect.read_event(read_all(0) if data is None else data, options.event)
+        event = dialect_of(options.host).read_event(read_all(0) if data is None else data, options.event)
+        if event.kind is UNMAPPED:
+            return 0
         verdict = _dispatch(event, options)
         if event.kind.has_tool and not event.tool_name:
             _tell("the event has no 'tool_name': hooks for particular tools did not run")
         return _answer(verdict, options)
+    except BeyondLimits as fault:  # a model could write such an input to slip past the guards
+        _complain(str(fault))
+        return 2
     except (DialectError, Usage) as fault:
         return _complain(str(fault))
     except Interrupted as signal:
@@ -91,19 +108,20 @@ def _dispatch(event: Event, options: Options) -> Verdict:
 
     if options.project is not None and not os.path.isdir(options.project):
         raise Usage(f"--project {options.project} is not a folder")
-    start = os.path.abspath(options.project or event.work_dir.replace("\0", "") or os.getcwd())
+    start = os.path.abspath(absolute(options.project or event.work_dir.replace("\0", "") or here()))
     engine = one_shot(event.kind, start, can_ask=not options.no_ask, debug=options.debug, write=_debug_line)
     return engine.dispatch(event)
 
 
 def _answer(verdict: Verdict, options: Options) -> int:
     if options.json:
-        write_all(1, dump_line(verdict.to_json()))
-        return 0
-    end = HOSTS[options.host].write_answer(verdict)
+        return 0 if write_all(1, dump_line(verdict.to_json())) else _complain("the verdict could not be written")
+    end = dialect_of(options.host).write_answer(verdict)
     told = "".join(f"boathook: {line}\n" for line in verdict.warnings())
     write_all(2, end.stderr + told.encode("utf-8", "backslashreplace"))
-    write_all(1, end.stdout)
+    if not write_all(1, end.stdout):
+        _complain(f"the answer could not be written; it was: {verdict.decision.word} {' '.join(verdict.reasons)}")
+        return 2 if verdict.decision >= Decision.ASK else 1
     return end.code or 0
 
 
@@ -121,21 +139,38 @@ def _complain(text: str) -> int:
 
 
 def read_all(handle: int) -> bytes:
-    """Read everything from a file descriptor."""
-    parts = []
-    while part := os.read(handle, 1 << 16):
+    """Read everything from a file descriptor, whether it blocks or not."""
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(handle, 1 << 16)
+        except BlockingIOError:
+            _wait_for(handle, reading=True)
+            continue
+        if not part:
+            return b"".join(parts)
         parts.append(part)
-    return b"".join(parts)
 
 
-def write_all(handle: int, data: bytes) -> None:
-    """Write everything to a file descriptor; a reader that went away is no reason to fail."""
+def write_all(handle: int, data: bytes) -> bool:
+    """Write everything to a file descriptor, whether it blocks or not; say whether that was possible."""
     view = memoryview(data)
-    try:
-        while view:
+    while view:
+        try:
             view = view[os.write(handle, view) :]
-    except OSError:
-        return
+        except BlockingIOError:
+            _wait_for(handle, reading=False)
+        except OSError:
+            return False
+    return True
+
+
+def _wait_for(handle: int, *, reading: bool) -> None:
+    import select
+
+    poll = select.poll()
+    poll.register(handle, select.POLLIN if reading else select.POLLOUT)
+    poll.poll()
 
 
 def _catch_signals() -> None:
@@ -145,9 +180,9 @@ def _catch_signals() -> None:
     def interrupt(number: int, _: object) -> None:
         raise Interrupted(number)
 
-    for number in (SIGHUP, SIGTERM):
+    for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, interrupt)
-    signal.signal(SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
     Environment = Mapping[bytes, bytes]
 
-__all__ = ["agents_dir", "cache_dir", "environment", "find_project", "is_dir", "state_dir", "system"]
+__all__ = [
+    "absolute",
+    "agents_dir",
+    "cache_dir",
+    "environment",
+    "find_project",
+    "here",
+    "is_dir",
+    "state_dir",
+    "system",
+]
 
 DIRECTORY = 0o040000
 KIND = 0o170000
@@ -37,7 +47,20 @@ def _home_of(env: Environment, variable: bytes, below: str) -> str:
     value = env.get(variable, b"")
     if value.startswith(b"/"):
         return _text(value).rstrip("/")
-    return f"{_text(env.get(b'HOME', b'')) or '/nonexistent'}/{below}"
+    return f"{_home(env)}/{below}"
+
+
+def _home(env: Environment) -> str:
+    """Give the home folder: without a usable HOME that of the account, for the user's guards must not vanish with a variable."""
+    value = env.get(b"HOME", b"")
+    if value.startswith(b"/"):
+        return _text(value).rstrip("/")
+    try:
+        import pwd
+
+        return pwd.getpwuid(system.getuid()).pw_dir.rstrip("/")
+    except (ImportError, KeyError, AttributeError):
+        return "/nonexistent"
 
 
 def agents_dir(env: Environment) -> str:
@@ -56,14 +79,66 @@ def state_dir(env: Environment) -> str:
 
 
 def find_project(start: str) -> str:
-    """Give the nearest folder from a start upwards that holds `.agents/hooks`; nothing if there is none."""
+    """Give the nearest folder from a start upwards that holds `.agents/hooks`; nothing if there is none.
+
+    A start that is reached through a link is looked at where it really is, if its own way up finds nothing.
+    """
+    return _upwards(start) or _upwards(_real(start))
+
+
+def _upwards(start: str) -> str:
     at = start.rstrip("/")
     while True:
-        if is_dir(at + "/.agents/hooks"):
+        if _there(at + "/.agents/hooks"):
             return at or "/"
         if "/" not in at:
             return ""
         at = at.rpartition("/")[0]
+
+
+def _there(path: str) -> bool:
+    """Say whether something is at a path, even if it cannot be used: that is for the loader to tell."""
+    try:
+        system.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _real(path: str) -> str:
+    """Give the real path of a folder, without importing os.path; nothing if it is the same or cannot be found out."""
+    try:
+        handle = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
+    except (OSError, ValueError, AttributeError):
+        return ""
+    try:
+        found = system.readlink(f"/proc/self/fd/{handle}")
+    except OSError:
+        import os.path
+
+        found = os.path.realpath(path)
+    finally:
+        system.close(handle)
+    return "" if found == path.rstrip("/") else found
+
+
+def here() -> str:
+    """Give the current folder; the root if it was removed."""
+    try:
+        return system.getcwd()
+    except OSError:
+        return "/"
+
+
+def absolute(path: str) -> str:
+    """Give a path from the root on."""
+    if path.startswith("/"):
+        return path
+    import os.path
+
+    return os.path.normpath(f"{here()}/{path}")
 
 
 def is_dir(path: str) -> bool:

@@ -10,14 +10,19 @@ import sys
 
 from boathook.compiled import load, may_match, path_of
 from boathook.core.jsontext import JsonFault, decode, dumps, leaves, loads
-from boathook.places import agents_dir, cache_dir, environment, find_project, is_dir, system
+from boathook.places import agents_dir, cache_dir, environment, find_project, here, is_dir, state_dir, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 TEXT_LIMIT = 1 << 20
+COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
 PLAIN = ("--host", "--event", "--project")
+KEYS = {
+    "native": ("event_type", "work_dir"),
+    "claude": ("hook_event_name", "cwd"),
+}  # where a host says event and folder
 
 
 def enter(args: list[str]) -> NoReturn:
@@ -33,7 +38,7 @@ def enter(args: list[str]) -> NoReturn:
         data = _read_all() if wanted is not None else None
     except KeyboardInterrupt:
         system._exit(130)
-    if wanted is not None and data is not None and _nothing_to_do(wanted, data):
+    if wanted is not None and data is not None and _is_certain(wanted, data):
         system._exit(0)
     _find_libraries()
     from boathook.oneshot import main
@@ -54,7 +59,7 @@ def _plain(args: list[str]) -> dict[str, str] | None:
             return None
         else:
             found["--event"] = word
-    return found if found.get("--host", "native") == "native" else None
+    return found if found.get("--host", "native") in KEYS else None
 
 
 def _read_all() -> bytes | None:
@@ -64,9 +69,21 @@ def _read_all() -> bytes | None:
     try:
         while part := system.read(0, 1 << 16):
             parts.append(part)
+    except BlockingIOError:
+        from boathook.oneshot import read_all
+
+        parts.append(read_all(0))
     except OSError:
         return None
     return b"".join(parts)
+
+
+def _is_certain(wanted: dict[str, str], data: bytes) -> bool:
+    """Say whether there is nothing to do; any trouble with finding that out is the engine's to tell."""
+    try:
+        return _nothing_to_do(wanted, data)
+    except Exception:  # noqa: BLE001
+        return False
 
 
 def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
@@ -77,13 +94,14 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         event = loads(decode(data))
     except JsonFault:
         return False
-    if not _well_formed(event, wanted):
+    event_key, folder_key = KEYS[wanted.get("--host", "native")]
+    if not _well_formed(event, wanted, event_key, folder_key):
         return False
-    name = wanted["--event"] if "--event" in wanted else event["event_type"]
-    start = wanted.get("--project") or event.get("work_dir") or _here()
+    name = wanted["--event"] if "--event" in wanted else event[event_key]
+    start = wanted.get("--project") or event.get(folder_key) or here()
     if not start.startswith("/") or "/." in start or "//" in start or "\0" in start:
         return False
-    if "--project" in wanted and not is_dir(start):
+    if "--project" in wanted and not is_dir(wanted["--project"]):
         return False
     env = environment()
     project = find_project(start)
@@ -93,36 +111,30 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if found is None or kind is None:
         return False
     rows = found.section(f"rows {kind}")
-    if rows is None or (kind in found.head["with_tool"] and "tool_name" not in event):
+    if rows is None or (kind in found.head["with_tool"] and not event.get("tool_name")):
         return False
-    return not rows or not _may_match(rows, event)
+    if kind in COUNTED and is_dir(state_dir(env) + "/sessions"):
+        return False
+    return not rows or not _may_match(rows, event, found.head["gram"])
 
 
-def _may_match(rows: Any, event: dict[str, Any]) -> bool:
+def _may_match(rows: Any, event: dict[str, Any], gram: int) -> bool:
     tool_input = event.get("tool_input")
     tool_input = {} if tool_input is None else tool_input
     whole = dumps(tool_input)
-    return len(whole) > TEXT_LIMIT or may_match(
-        rows, event.get("tool_name", ""), "\n".join((*leaves(tool_input), whole))
-    )
+    text = "\n".join((*leaves(tool_input), whole))
+    return len(whole) > TEXT_LIMIT or may_match(rows, event.get("tool_name", ""), text, gram)
 
 
-def _well_formed(event: Any, wanted: dict[str, str]) -> bool:
+def _well_formed(event: Any, wanted: dict[str, str], event_key: str, folder_key: str) -> bool:
     """Leave every event with something odd about it to the engine, which can say what."""
     if not isinstance(event, dict):
         return False
-    texts = [event.get(key, "") for key in ("event_type", "timestamp", "session_id", "work_dir", "tool_name")]
+    texts = [event.get(key, "") for key in (event_key, folder_key, "timestamp", "session_id", "tool_name")]
     if not all(isinstance(text, str) for text in texts) or not isinstance(event.get("context", {}), dict):
         return False
     named = wanted.get("--event")
-    return ("event_type" in event) if named is None else event.get("event_type", named) == named
-
-
-def _here() -> str:
-    try:
-        return system.getcwd()
-    except OSError:
-        return ""
+    return (event_key in event) if named is None else event.get(event_key, named) == named
 
 
 class _LateSite:

@@ -133,7 +133,7 @@ def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud
     )
     assert Catalog(hooks).skips(a_call()) == (
         Skip("invalid", "because invalid", loud=True),
-        Skip("shadowed", "because shadowed"),
+        Skip("shadowed", "because shadowed", loud=True),
         Skip("disabled", "because disabled"),
         Skip("no-entry-point", "because no-entry-point", loud=True),
     )

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.jsontext import MAX_DEPTH, JsonFault, alike, decode, dump_line, dumps, leaves, loads, place
+from boathook.core.jsontext import (
+    MAX_DEPTH,
+    JsonFault,
+    alike,
+    decode,
+    dump_line,
+    dumps,
+    leaves,
+    loads,
+    place,
+)
 from core.making import json_values
 
 

@@ -124,7 +124,6 @@ def test_a_branch_with_too_many_ways_to_read_it_is_not_forgotten(opening):
 
 @pytest.mark.parametrize("depth", [50, 400, 900])
 def test_groups_in_groups_are_no_trouble(depth):
-    # open: words_of must give None instead of raising RecursionError
     source = "(" * depth + "ab" + ")" * depth
     assert compiled(source) is not None
     assert claims_hold(source, "xabx")
@@ -140,7 +139,6 @@ def effort(source: str) -> float:
 
 
 def test_a_long_pattern_takes_time_in_proportion_to_its_length():
-    # open: words grow letter by letter, so that ten times the length takes a hundred times as long
     ways = f"({'|'.join('abcdefghijklmnopqrstuvwxyz012345')})"
     assert effort(ways + "x" * 60_000) < 40 * effort(ways + "x" * 6_000)
 

@@ -94,7 +94,6 @@ WRONG_EVENTS = {
         "PreToolUse",
         "the argument says 'PreToolUse', but 'event_type' in the JSON says 'Stop'",
     ),
-    "a type that is null": (b'{"event_type": null}', "Stop", "the event's 'event_type' must be text, not null"),
     "a number for text": (b'{"session_id": 1}', "Stop", "the event's 'session_id' must be text, not a number"),
     "a list for text": (b'{"timestamp": []}', "Stop", "the event's 'timestamp' must be text, not a list"),
     "an object for text": (b'{"work_dir": {}}', "Stop", "the event's 'work_dir' must be text, not an object"),

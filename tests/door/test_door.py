@@ -170,6 +170,34 @@ def test_a_broken_cache_changes_no_answer(worlds):
         assert path.read_bytes() == whole  # made anew
 
 
+def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wants_to_know(worlds):
+    # open: the door says "nothing to do" to the event that ends the count
+    world, data = worlds["gates"], {"session_id": "turns"}
+    events = ["Stop", "Stop", "UserPromptSubmit", "Stop", "Stop", "Stop", "Stop"]
+    assert [enter("door", world, event, data)[0] for event in events] == [2, 2, 0, 2, 2, 2, 0]
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_project_that_is_no_folder_is_told(worlds, road):
+    # open: an empty one is taken for none at the door
+    for project in ("/no/such/folder", ""):
+        command = [*ROADS[road]("Notification"), "--project", project]
+        world = worlds["empty"]
+        done = subprocess.run(command, input=b"{}", capture_output=True, cwd=world.project, env=world.environment)
+        told = f"boathook: --project {project} is not a folder\n".encode()
+        assert (done.returncode, done.stdout, done.stderr) == (1, b"", told)
+
+
+NAMELESS = [{}, {"tool_name": ""}]
+
+
+@pytest.mark.parametrize("data", NAMELESS, ids=["absent", "empty"])
+def test_an_event_without_the_name_of_its_tool_is_told_so(worlds, data):
+    # open: an empty name passes the door in silence, and is told only when no catalogue was kept
+    told = b"boathook: the event has no 'tool_name': hooks for particular tools did not run\n"
+    assert enter("door", worlds["words"], "PreToolUse", data) == (0, b"", told)
+
+
 def test_a_start_from_a_folder_that_is_gone_is_answered(worlds, tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()

@@ -325,7 +325,6 @@ def test_a_host_that_counts_itself_is_believed():
 
 @pytest.mark.parametrize("count", [None, "many"])
 def test_a_host_whose_count_is_no_number_is_not_believed(count):
-    # open: a count of null holds the gate closed for ever
     engine = gate()
     assert [engine.dispatch(stop(stop_block_count=count)).decision.word for _ in range(4)] == ["block"] * 3 + ["none"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import PurePosixPath
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from boathook.places import agents_dir, cache_dir, environment, find_project, is_dir, state_dir
 
+ACCOUNT = pwd.getpwuid(os.getuid()).pw_dir
 FOLDERS = {
     "a home": ({b"HOME": b"/home/me"}, ("/home/me/.config", "/home/me/.cache", "/home/me/.local/state")),
     "absolute variables": (
@@ -21,7 +23,11 @@ FOLDERS = {
         {b"HOME": b"/h", b"XDG_CONFIG_HOME": b"c", b"XDG_CACHE_HOME": b"./k", b"XDG_STATE_HOME": b""},
         ("/h/.config", "/h/.cache", "/h/.local/state"),
     ),
-    "nothing": ({}, ("/nonexistent/.config", "/nonexistent/.cache", "/nonexistent/.local/state")),
+    "nothing": ({}, tuple(f"{ACCOUNT}/{name}" for name in (".config", ".cache", ".local/state"))),
+    "a home that is no path": (
+        {b"HOME": b"h"},
+        tuple(f"{ACCOUNT}/{name}" for name in (".config", ".cache", ".local/state")),
+    ),
     "a name that is no text": (
         {b"XDG_CONFIG_HOME": b"/\xff", b"HOME": b"/h"},
         ("/\udcff", "/h/.cache", "/h/.local/state"),
@@ -57,11 +63,24 @@ def test_the_project_is_the_nearest_folder_upwards_with_hooks(tmp_path):
     assert find_project(f"{inner}/") == str(inner)
 
 
-def test_a_file_named_hooks_or_a_folder_without_hooks_makes_no_project(tmp_path):
+def test_a_folder_without_hooks_makes_no_project(tmp_path):
     (tmp_path / "a" / ".agents").mkdir(parents=True)
-    (tmp_path / "b" / ".agents").mkdir(parents=True)
+    assert find_project(str(tmp_path / "a")) == ""
+
+
+def test_hooks_that_are_there_but_cannot_be_used_make_a_project_so_that_this_is_told(tmp_path):
+    for name in "bc":
+        (tmp_path / name / ".agents").mkdir(parents=True)
     (tmp_path / "b" / ".agents" / "hooks").write_text("")
-    assert [find_project(str(tmp_path / name)) for name in "ab"] == ["", ""]
+    (tmp_path / "c" / ".agents" / "hooks").symlink_to("nowhere")
+    assert [find_project(str(tmp_path / name)) for name in "bc"] == [str(tmp_path / "b"), str(tmp_path / "c")]
+
+
+def test_a_start_behind_a_link_is_looked_at_where_it_really_is(tmp_path):
+    (tmp_path / "project" / ".agents" / "hooks").mkdir(parents=True)
+    (tmp_path / "project" / "src").mkdir()
+    (tmp_path / "link").symlink_to("project/src")
+    assert find_project(str(tmp_path / "link")) == str(tmp_path / "project")
 
 
 def test_a_start_that_does_not_exist_still_has_a_project_above_it(tmp_path):

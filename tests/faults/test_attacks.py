@@ -282,24 +282,45 @@ report({"decisions": [v.decision.word for v in (*told, again)], "children": chil
     assert project.survivors() == []
 
 
-def test_the_end_of_one_hook_does_not_touch_another_that_runs(project: Project) -> None:
+@pytest.mark.parametrize("other", ["engine", "load()"], ids=["of_the_same_engine", "of_another_engine"])
+def test_the_end_of_one_hook_does_not_touch_another_that_runs(project: Project, other: str) -> None:
     """A hook that works with a detached process of its own keeps it while hooks of other threads come and go."""
     script = """case $AGENT_SESSION_ID in quick) exit 0;; esac
 setsid sh -c 'sleep 0.4; : > "$SCRATCH/worked"' &
 sleep 0.6
 [ -e "$SCRATCH/worked" ] && { echo no >&2; exit 2; }"""
     project.hook("guard", script, timeout=5000)
-    code = """
+    code = f"""
 import threading
 engine, told = load(), []
+other = {other}
 thread = threading.Thread(target=lambda: told.append(engine.dispatch(EVENT)))
 thread.start()
 while thread.is_alive():
-    engine.dispatch({**EVENT, "session_id": "quick"})
-report({"decision": told[0].decision.word, "children": children()})
+    other.dispatch({{**EVENT, "session_id": "quick"}})
+report({{"decision": told[0].decision.word, "children": children()}})
 """
     assert project.probe(code) == {"decision": "block", "children": []}
     assert project.survivors() == []
+
+
+NESTED = f"""#!{sys.executable}
+import os, sys
+if os.environ["BOATHOOK_DEPTH"] == "1":
+    sys.path.insert(0, os.environ["PYTHONPATH"])
+    from probe import EVENT, load
+    load().dispatch(EVENT)
+else:
+    open(os.environ["SCRATCH"] + "/inside", "w").close()
+    os.system("setsid env -i sh -c 'sleep 60; true' " + os.environ["FAULT_MARK"] + " & setsid sleep 61 & sleep 0.2")
+"""
+
+
+def test_an_engine_inside_a_hook_of_an_engine_leaves_nothing_either(project: Project) -> None:
+    project.hook("nested", NESTED, entry="run.py", timeout=10_000)
+    result = project.in_process()
+    assert (result.runs, (project.scratch / "inside").exists()) == ([("nested", "ok", 0, "none")], True)
+    assert_clean(project, result, 10.0)
 
 
 CANCELLED = """
@@ -365,9 +386,10 @@ def test_a_killed_supervisor_takes_its_async_hooks_with_it(project: Project) -> 
 def test_async_hooks_start_whatever_the_needs_of_one_of_them_look_like(project: Project) -> None:
     project.hook("odd", "", background=True, requires='{bins: ["a\\0b"], env: ["c\\0d"]}')
     project.hook("later", "echo done", background=True)
-    assert project.plain().code == 0
-    assert wait_until(lambda: project.log.exists() and project.log.read_text().count("Completed hook") == 2)
-    assert "  stdout: done\n" in project.log.read_text()
+    ended = project.plain()
+    assert ended.code == 0
+    assert wait_until(lambda: project.log.exists() and "  stdout: done\n" in project.log.read_text())
+    assert "'odd'" in ended.stderr.decode() + project.log.read_text()
 
 
 def test_the_file_of_a_session_may_be_anything_a_hook_makes_of_it(project: Project, way: str) -> None:

@@ -240,7 +240,6 @@ def effort(text: str) -> float:
 
 @pytest.mark.parametrize("lead", ["a:", "", "a: x"])
 def test_mending_takes_no_longer_for_white_space_than_for_words(lead):
-    # open: mending looks back over all white space at every character of it
     blank, words = (f"---\n{lead}{fill * 30_000}\nb: [\n---\n" for fill in (" ", "x"))
     assert effort(blank) < 20 * effort(words)
 

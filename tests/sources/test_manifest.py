@@ -422,7 +422,6 @@ def test_problems_are_told_in_the_order_of_their_lines():
 
 
 def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
-    # open: compiling it raises RecursionError, and with it the loading of all hooks
     source = "(" * 500 + "ab" + ")" * 500
     assert parse(matcher=f"{{pattern: '{source}'}}").state == ARMED
 

@@ -100,14 +100,18 @@ def test_every_session_has_a_file_of_its_own_directly_in_the_folder(one, other):
     assert (paths[0] == paths[1]) == (one == other)
 
 
-@pytest.mark.parametrize("session", ["", "é", "x" * 129, "\ud800"])
-def test_an_odd_session_has_no_file(sessions, session):
-    assert (sessions.env_file(session), sessions.exports(session)) == (None, {})
+@pytest.mark.parametrize("session", ["é", "s" * 400, "\ud800", "/" * 128, "../up"])
+def test_an_odd_session_has_a_file_of_its_own_below_the_folder(sessions, session, tmp_path):
+    path = sessions.env_file(session)
+    assert path is not None
+    assert os.path.dirname(os.path.realpath(path)) == os.path.realpath(tmp_path / "sessions")
     sessions.forget(session)
+    assert not os.path.exists(path)
 
 
-def test_a_name_that_the_disk_does_not_take_is_no_file(sessions):
-    assert sessions.env_file("/" * 128) is None
+def test_a_session_without_a_name_has_counts_but_no_variables(sessions):
+    sessions.count_stop("", blocked=True)
+    assert (sessions.env_file(""), sessions.exports(""), sessions.stop_blocks("")) == (None, {}, 1)
 
 
 def test_a_link_in_place_of_the_file_is_refused(sessions, tmp_path):
@@ -127,3 +131,47 @@ def test_a_session_that_ended_is_forgotten(sessions):
     sessions.forget("s")
     sessions.forget("s")
     assert sessions.exports("s") == {}
+
+
+# Refused stops
+
+
+def test_refused_stops_are_counted_in_a_row_and_each_session_for_itself(sessions):
+    assert sessions.stop_blocks("s") == 0
+    for count in (1, 2, 3):
+        sessions.count_stop("s", blocked=True)
+        assert (sessions.stop_blocks("s"), sessions.stop_blocks("other")) == (count, 0)
+    sessions.count_stop("s", blocked=False)
+    sessions.count_stop("s", blocked=False)
+    assert sessions.stop_blocks("s") == 0
+
+
+def test_another_process_goes_on_counting(sessions, tmp_path):
+    sessions.count_stop("s", blocked=True)
+    again = Sessions(str(tmp_path / "sessions"))
+    again.count_stop("s", blocked=True)
+    assert (sessions.stop_blocks("s"), exported(sessions, "A=1")) == (2, {b"A": b"1"})
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "٣", "9" * 17, "1\n", "\0"])
+def test_a_count_that_cannot_be_read_is_none(sessions, text):
+    sessions.count_stop("s", blocked=True)
+    (path,) = [entry.path for entry in os.scandir(os.path.dirname(sessions._path("s")))]
+    with open(path, "w") as file:
+        file.write(text)
+    assert sessions.stop_blocks("s") == 0
+
+
+def test_what_cannot_be_counted_is_no_reason_to_fail(tmp_path):
+    (tmp_path / "file").write_text("")
+    nowhere = Sessions(str(tmp_path / "file"))
+    for session in ("s", "", "é"):
+        nowhere.count_stop(session, blocked=True)
+        nowhere.count_stop(session, blocked=False)
+        assert nowhere.stop_blocks(session) == 0
+
+
+def test_a_session_that_ended_has_no_count(sessions):
+    sessions.count_stop("s", blocked=True)
+    sessions.forget("s")
+    assert (sessions.stop_blocks("s"), os.listdir(os.path.dirname(sessions._path("s")))) == (0, [])

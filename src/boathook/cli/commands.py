@@ -54,7 +54,7 @@ class Group(click.Group):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except BoathookError as fault:
+        except (BoathookError, OSError) as fault:
             click.echo(f"boathook: {fault}", err=True)
             sys.exit(1)
 

@@ -7,7 +7,7 @@ from typing import Any
 from boathook.assembly import load_catalog
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
-from boathook.core.catalog import Catalog
+from boathook.core.catalog import Catalog, is_hollow
 from boathook.core.event import Event, kind_of
 from boathook.core.hook import ARMED, Hook
 from boathook.core.jsontext import JsonFault, loads
@@ -69,7 +69,7 @@ def _row(hook: Hook, event: Event) -> dict[str, Any]:
 def _why(hook: Hook, event: Event) -> tuple[bool | None, str]:
     """Say whether a hook would run, and why; None if that depends on an input that was not given."""
     if hook.state != ARMED:
-        blocks = " (set to block when it cannot run: such events are blocked)" if _hollow(hook) else ""
+        blocks = " (set to block when it cannot run: such events are blocked)" if is_hollow(hook) else ""
         return False, f"{hook.state}: {hook.why}{blocks}"
     if _needs_input(hook, event):
         return None, f"depends on the input: give --input ({matcher_text(hook)})"
@@ -87,10 +87,6 @@ def _why(hook: Hook, event: Event) -> tuple[bool | None, str]:
 def _needs_input(hook: Hook, event: Event) -> bool:
     given = "tool_input" in event.data or not event.kind.has_tool
     return not given and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).why_not(event)
-
-
-def _hollow(hook: Hook) -> bool:
-    return hook.kind is not None and hook.on_failure == "block" and hook.state in ("invalid", "no-entry-point")
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -16,6 +16,8 @@ def main() -> NoReturn:
         from boathook.threshold import enter
 
         enter(args[1:])
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     from boathook.cli.commands import cli
 
     cli(prog_name="boathook")

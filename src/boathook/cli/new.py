@@ -67,6 +67,8 @@ def new(
         raise ConfigError(f"{kind.name} has no tool, so --tool and --pattern cannot be used with it")
     for source in (tool, pattern):
         compile_pattern(source or "")
+        if any(ord(char) < 32 for char in source or ""):
+            raise ConfigError("a pattern cannot hold control characters or line breaks; write them as \\n, \\t …")
     folder = f"{_root(project, user=user)}/{name}"
     if os.path.lexists(folder):
         raise ConfigError(f"{folder} exists already")

@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from boathook.core.clean import CONTROL
+
 STATE_STYLES = {
     "armed": "green",
     "invalid": "bold red",
@@ -23,7 +25,7 @@ STATE_STYLES = {
 
 def console(*, err: bool = False) -> Console:
     """Give a console for what a person reads."""
-    return Console(stderr=err, highlight=False)
+    return Console(stderr=err, highlight=False, emoji=False)
 
 
 def print_json(value: Any) -> None:
@@ -55,5 +57,5 @@ def say(text: str, style: str = "", *, err: bool = False) -> None:
 
 
 def printable(text: str) -> str:
-    """Give a text that can always be printed: undecodable bytes as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Give a text that is safe to print: undecodable bytes as escapes, no control characters."""
+    return text.encode("utf-8", "backslashreplace").decode().translate(CONTROL)

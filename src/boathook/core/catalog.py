@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.hook import ARMED, INVALID, NO_ENTRY, Diagnostic, Hook
+from boathook.core.hook import ARMED, INVALID, NO_ENTRY, SHADOWED, USER, Diagnostic, Hook
 from boathook.core.matcher import Texts
 from boathook.core.run import Skip
 from boathook.core.value import Value
@@ -50,13 +50,13 @@ class Catalog(Value):
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event."""
         matching = self._selector(event.kind).select(event)
-        stages = tuple(Stage(hook.order, (hook,)) for hook in matching if not hook.background)
-        return Plan(stages, tuple(hook for hook in matching if hook.background))
+        waiting = tuple(hook for hook in matching if hook.background and not is_hollow(hook))
+        return Plan(tuple(Stage(hook.order, (hook,)) for hook in matching if hook not in waiting), waiting)
 
     def skips(self, event: Event) -> tuple[Skip, ...]:
         """Name the hooks that are not armed but could have been meant by an event."""
         return tuple(
-            Skip(hook.name, hook.why, loud=hook.state in LOUD_STATES)
+            Skip(hook.name, hook.why, loud=is_loud(hook))
             for hook in self.concerned(event.kind)
             if not takes_part(hook) and (hook.state == INVALID or not hook.matcher.why_not(event))
         ) + tuple(Skip(d.path, f"ignored: {d}", loud=True) for d in self.diagnostics if d.level == "error")
@@ -73,10 +73,19 @@ class Catalog(Value):
         return found
 
 
+def is_hollow(hook: Hook) -> bool:
+    """Say whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
+    return hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
+
+
 def takes_part(hook: Hook) -> bool:
-    """Say whether a hook is in the plan: it is armed, or cannot run and is set to block then."""
-    hollow = hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
-    return hook.state == ARMED or hollow
+    """Say whether a hook is in the plan."""
+    return hook.state == ARMED or is_hollow(hook)
+
+
+def is_loud(hook: Hook) -> bool:
+    """Say whether it must be told that a hook did not run: it cannot, or a project's hook has taken a user's place."""
+    return hook.state in LOUD_STATES or (hook.state == SHADOWED and hook.scope == USER)
 
 
 class Selector:

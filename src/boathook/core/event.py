@@ -50,7 +50,7 @@ class EventKind(Value):
         return f"<EventKind {self.name}>"
 
 
-_REFUSED = "recorded only"
+_RECORDED = "recorded only"
 KINDS: tuple[EventKind, ...] = (
     EventKind(
         "pre-session",
@@ -62,7 +62,7 @@ KINDS: tuple[EventKind, ...] = (
         "post-session",
         ("session_end", "session-end", "SessionEnd"),
         ("duration_seconds", "total_steps", "exit_reason"),
-        _REFUSED,
+        _RECORDED,
     ),
     EventKind(
         "pre-agent-turn",
@@ -82,7 +82,7 @@ KINDS: tuple[EventKind, ...] = (
         STOP,
         "quality gate: the agent goes on, with the reason as feedback",
     ),
-    EventKind("post-agent-turn-stop", (), STOP, _REFUSED),
+    EventKind("post-agent-turn-stop", (), STOP, _RECORDED),
     EventKind(
         "pre-tool-call",
         ("before_tool", "before-tool", "pre-tool-use", "PreToolUse"),
@@ -116,7 +116,7 @@ KINDS: tuple[EventKind, ...] = (
         ("trigger", "token_count"),
         "compaction is skipped, where the host can",
     ),
-    EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), _REFUSED),
+    EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), _RECORDED),
     EventKind(
         "permission-request",
         ("PermissionRequest",),
@@ -132,7 +132,9 @@ KINDS: tuple[EventKind, ...] = (
 )
 
 PRE_SESSION, POST_SESSION, PRE_TURN, POST_TURN, PRE_STOP, POST_STOP = KINDS[:6]
-PRE_TOOL, POST_TOOL, TOOL_FAILURE = KINDS[6:9]
+PRE_TOOL, POST_TOOL = KINDS[6:8]
+
+UNMAPPED = EventKind("unmapped", (), (), "none", extension=True)  # an event of a host that has no counterpart here
 
 SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling in (kind.name, *kind.spellings)}
 

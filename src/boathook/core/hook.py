@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boathook.core.clean import clean
 from boathook.core.matcher import ALL, Matcher, Pattern
 from boathook.core.value import Value
 from boathook.core.words import Words
@@ -18,6 +19,7 @@ SCOPES = (USER, PROJECT, "local")
 ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY = "armed", "invalid", "shadowed", "disabled", "no-entry-point"
 
 ERROR, WARNING = "error", "warning"
+TOLD_LIMIT = 2000
 
 
 class Diagnostic(Value):
@@ -34,7 +36,7 @@ class Diagnostic(Value):
         """Say it in one line."""
         place = f"{self.path}:{self.line}" if self.line else self.path
         key = f" [{self.key}]" if self.key else ""
-        return f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else "")
+        return clean(f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else ""), TOLD_LIMIT)
 
     def to_json(self) -> dict[str, Any]:
         """Give the fields for output."""

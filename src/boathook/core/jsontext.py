@@ -20,12 +20,15 @@ except ImportError:  # an interpreter without the C accelerator
 
 SPACE = " \t\n\r"
 INFINITY = float("inf")
-MOST_FAILED = 64  # each may cost a look at the whole rest
 MAX_DEPTH = 200  # far below where the interpreter's own limit would strike while writing
 
 
 class JsonFault(ValueError):
     """What is wrong with a JSON text, in words."""
+
+
+class JsonLimit(JsonFault):
+    """JSON that is well made but beyond what is read here."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -46,7 +49,7 @@ def _constant(name: str) -> Any:
 def _float(text: str) -> float:
     number = float(text)
     if number in (INFINITY, -INFINITY):
-        raise JsonFault(f"number {text[:20]} is beyond limits")
+        raise JsonLimit(f"number {text[:20]} is beyond limits")
     return number
 
 
@@ -54,7 +57,7 @@ def _int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise JsonFault(f"number of {len(text)} digits is beyond limits") from None
+        raise JsonLimit(f"number of {len(text)} digits is beyond limits") from None
 
 
 class _Reading:
@@ -103,7 +106,7 @@ def loads(text: str) -> Any:
     except StopIteration as fault:
         raise JsonFault(f"no JSON value at {place(text, fault.value)}") from None
     except RecursionError:
-        raise JsonFault("nested too deep") from None
+        raise JsonLimit("nested too deep") from None
     except ValueError as fault:  # json.JSONDecodeError, raised by the scanner itself
         message = getattr(fault, "msg", str(fault))
         raise JsonFault(f"{message} at {place(text, getattr(fault, 'pos', 0))}") from None
@@ -112,7 +115,7 @@ def loads(text: str) -> Any:
         what = "a second document" if rest[0] in '{["' else "text"
         raise JsonFault(f"{what} after the JSON value at {place(text, end)}")
     if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
-        raise JsonFault(f"nested too deep (more than {MAX_DEPTH} levels)")
+        raise JsonLimit(f"nested too deep (more than {MAX_DEPTH} levels)")
     return value
 
 
@@ -139,23 +142,6 @@ def _scanned(text: str, start: int) -> tuple[Any, int]:
 
         found = _scan(text, start)
     return found
-
-
-def objects_in(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Find the JSON objects that begin a line of some text, with their places; gives up after too many that are none."""
-    at = failed = 0
-    while failed < MOST_FAILED and (at := text.find("{", at)) >= 0:
-        line = text.rfind("\n", 0, at) + 1
-        if text[line:at].strip(SPACE):
-            at += 1
-            continue
-        try:
-            value, end = _scanned(text, at)
-        except (ValueError, StopIteration, RecursionError):
-            at, failed = at + 1, failed + 1
-            continue
-        yield at, value
-        at = end
 
 
 def place(text: str, position: int) -> str:

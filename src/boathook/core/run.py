@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.jsontext import alike
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.value import Value
@@ -148,7 +149,7 @@ class Verdict(Value):
             if run.status != OK and not told:
                 lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.why}")
             lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
-        return tuple(dict.fromkeys(lines))
+        return tuple(dict.fromkeys(clean(line, REASON_LIMIT) for line in lines))
 
     def to_json(self) -> dict[str, Any]:
         """Give the whole verdict as `run --json` prints it."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import COMMON_FIELDS, Event, EventKind, kind_of
-from boathook.core.jsontext import JsonFault, decode, dump_line, loads, objects_in, place
+from boathook.core.jsontext import JsonFault, JsonLimit, decode, dump_line, loads, place
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
 from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
-from boathook.errors import DialectError, UnknownEvent
+from boathook.errors import BeyondLimits, DialectError, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ TYPES: dict[str, tuple[type, str]] = {
     "modified_input": (dict, "an object"),
     "continue": (bool, "true or false"),
 }
-ANSWER_KEYS = {*TYPES, "modified_output"}
+DECISIVE = ("decision", "continue", "modified_input", "modified_output", "additional_context", "system_message")
 FIELD_TYPES: dict[str, tuple[type, str]] = {
     "event_type": (str, "text"),
     "timestamp": (str, "text"),
@@ -53,6 +53,10 @@ def read_event(data: bytes, name: str | None = None) -> Event:
         raise DialectError("there is no event on standard input: one JSON object is wanted")
     try:
         fields = loads(decode(data))
+    except JsonLimit as fault:
+        raise BeyondLimits(
+            f"the event on standard input is beyond limits, so no hook could look at it: {fault}"
+        ) from None
     except JsonFault as fault:
         raise DialectError(f"the event on standard input is not JSON: {fault}") from None
     if not isinstance(fields, dict):
@@ -61,7 +65,8 @@ def read_event(data: bytes, name: str | None = None) -> Event:
 
 
 def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
-    """Make an event from the fields of a JSON object."""
+    """Make an event from the fields of a JSON object; null counts as absent where every event has a field."""
+    fields = {key: value for key, value in fields.items() if value is not None or key not in FIELD_TYPES}
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
             raise DialectError(f"the event's '{key}' must be {words}, not {_word(fields[key])}")
@@ -113,9 +118,13 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
 
 def _refuse_buried_answer(text: str) -> None:
     """Refuse plain text with an answer in it: taken for context, a deny behind a log line would be lost."""
-    for at, found in objects_in(text):
-        if found.keys() & ANSWER_KEYS:
-            raise JsonFault(f"text before the JSON object at {place(text, at)}")
+    first = text.find("{")
+    for key in DECISIVE if first >= 0 else ():
+        at = text.find(f'"{key}"', first)
+        while at >= 0:
+            if text[at + len(key) + 2 : at + len(key) + 10].lstrip().startswith(":"):
+                raise JsonFault(f"text before the JSON object at {place(text, text.rindex('{', 0, at))}")
+            at = text.find(f'"{key}"', at + 1)
 
 
 def _blocked(call: Call, end: Exit) -> Outcome:

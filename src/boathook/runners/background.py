@@ -6,13 +6,17 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
-from boathook.core.run import FAILED, Call, Exit, Started
+from boathook.core.run import FAILED, Call, Exit, Skip, Started
 
 WORKERS = 8
 
 
 class Runner(Protocol):
-    """Runs calls."""
+    """Runs calls, and says which it would refuse."""
+
+    def refusal(self, call: Call) -> str:
+        """Say why a call cannot run, if so."""
+        ...
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Run calls together."""
@@ -27,17 +31,21 @@ class Background:
         self._runner = runner
         self._report = report
         self._pool: ThreadPoolExecutor | None = None
-        self._running: set[Future[None]] = set()
+        self._running: dict[Future[None], Call] = {}
 
-    def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
-        """Start calls and return at once."""
-        for call in calls:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="boathook")
-            future = self._pool.submit(self._run, call)
-            self._running.add(future)
-            future.add_done_callback(self._running.discard)
-        return tuple(Started(call.hook.name, None) for call in calls)
+    def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+        """Start calls and return at once; one that cannot run is named as skipped."""
+        return tuple(self._start(call) for call in calls)
+
+    def _start(self, call: Call) -> Started | Skip:
+        if why := self._runner.refusal(call):
+            return Skip(call.hook.name, why, loud=True)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="boathook")
+        future = self._pool.submit(self._run, call)
+        self._running[future] = call
+        future.add_done_callback(lambda done: self._running.pop(done, None))
+        return Started(call.hook.name, None)
 
     def _run(self, call: Call) -> None:
         try:
@@ -51,6 +59,9 @@ class Background:
         return len(wait(tuple(self._running), timeout=seconds).not_done)
 
     def close(self) -> None:
-        """Start nothing more; what runs ends by its own timeout."""
+        """Start nothing more, and say what was never started; what runs ends by its own timeout."""
+        for future, call in tuple(self._running.items()):
+            if future.cancel():
+                self._report(call, Exit(fault=FAILED, detail="never started: the engine was closed"))
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.shutdown(wait=False)

@@ -61,7 +61,6 @@ class ProcessRunner:
         self.spawn = spawn
         self.reaper = Reaper(exclusive=exclusive)
         self._exclusive = exclusive
-        self._count = 0
 
     def run_all(
         self, jobs: Sequence[Job], cancel: int | None = None, done: Callable[[int, Exit], None] | None = None
@@ -70,8 +69,7 @@ class ProcessRunner:
 
         `done` hears of each end when it comes.
         """
-        self._count += 1
-        batch = _Batch(self, jobs, cancel, done, Mark(self._count))
+        batch = _Batch(self, jobs, cancel, done, Mark())
         room = None if self._exclusive else _room()
         try:
             if room is not None and not room.enter(max((job.timeout for job in jobs), default=0.0), cancel):
@@ -444,7 +442,7 @@ def _memory_handle() -> int:
     """Give a handle on nothing that has no name; a hardened system may refuse one in memory, then it is on disk."""
     try:
         return os.memfd_create("event")
-    except (AttributeError, PermissionError):
+    except (AttributeError, OSError):
         import tempfile
 
         handle, path = tempfile.mkstemp()
@@ -461,6 +459,8 @@ def _pidfd(pid: int) -> int:
 
 def _ended(pid: int) -> bool:
     """Say whether a child has ended, leaving it to be waited for."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13: the end can only be taken, so it is kept for `_wait`
+        return _take_end(pid)
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
@@ -474,8 +474,23 @@ def _kill(pid: int) -> None:
         return
 
 
+_taken: dict[int, int] = {}
+
+
+def _take_end(pid: int) -> bool:
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    if found:
+        _taken[pid] = status
+    return bool(found)
+
+
 def _wait(pid: int, pidfd: int = -1) -> int | None:
     """Take a child's end: its exit code, minus a signal, or None if it cannot be had or does not come."""
+    if pid in _taken:
+        return os.waitstatus_to_exitcode(_taken.pop(pid))
     try:
         for _ in range(200):
             found, status = os.waitpid(pid, os.WNOHANG)

@@ -10,6 +10,7 @@ a limit that all descendants inherit and that a zombie still shows. Elsewhere th
 from __future__ import annotations
 
 import _thread
+import itertools
 import os
 import time
 
@@ -25,11 +26,15 @@ SET_SUBREAPER, GET_SUBREAPER = 36, 37
 FIRST_LIMIT = 1 << 62  # microseconds of real-time scheduling: no process will ever get there
 
 
+_numbers = itertools.count(1)  # of the whole process: two engines must not take each other's hooks for their own
+
+
 class Mark:
     """What the processes of some hooks are known by: a text in their environment and, where it can be set, a limit."""
 
-    def __init__(self, number: int) -> None:
-        """Make a mark; `number` tells it from the others of this process."""
+    def __init__(self) -> None:
+        """Make a mark, unlike any other of this process."""
+        number = next(_numbers)
         self.text = f"{os.getpid()}-{number}-{time.monotonic_ns()}".encode()
         self.limit = b""
         self.seen: set[int] = set()

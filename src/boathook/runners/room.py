@@ -36,6 +36,13 @@ def _tokens() -> SimpleQueue[None]:
     return _rooms.setdefault("", tokens)
 
 
+def _is_readable(handle: int) -> bool:
+    """Say whether data can be read; unlike `select` this takes any descriptor."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 class Room:
     """One stage's claim to room."""
 
@@ -49,7 +56,7 @@ class Room:
         while self._tokens is None and time.monotonic() < end:
             if self._had(tokens):
                 self._tokens = tokens
-            elif cancel is not None and select.select([cancel], (), (), 0)[0]:
+            elif cancel is not None and _is_readable(cancel):
                 return False
         return True
 

@@ -64,6 +64,10 @@ class ScriptRunner:
         """Run calls together and give their ends in order."""
         return tuple(self._process.run_all([self.job(call) for call in calls], cancel))
 
+    def refusal(self, call: Call) -> str:
+        """Say why a call cannot run, if so."""
+        return self.job(call).refused
+
     def job(self, call: Call) -> Job:
         """Work out everything about a process before it starts."""
         hook, event = call.hook, call.event

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
 from boathook import compiled
-from boathook.core.catalog import Catalog, Settings, takes_part
+from boathook.core.catalog import Catalog, Settings, is_loud, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
-from boathook.core.words import EQUALS, Words, index_words
+from boathook.core.words import EQUALS, GRAM, Words, index_words
 from boathook.files import write_private
 
 RACY_SECONDS = 2.0
@@ -27,7 +26,8 @@ def keep(catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, s
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
-    head = {"agents": agents, "project": catalog.project, "watch": stamps, "spellings": spellings}
+    head: dict[str, Any] = {"agents": agents, "project": catalog.project, "watch": stamps, "spellings": spellings}
+    head["gram"] = GRAM
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)
     sections: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
 
 def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
     """Give what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
-    loud = [hook for hook in hooks if hook.state in ("invalid", "no-entry-point") and not takes_part(hook)]
+    loud = [hook for hook in hooks if is_loud(hook) and not takes_part(hook)]
     errors = [d for d in catalog.diagnostics if d.level == "error"]
     active = [hook for hook in hooks if takes_part(hook)]
     if loud or errors or catalog.settings.debug or (active and not kind.has_tool):
@@ -73,10 +73,3 @@ def _tool_words(words: Words | None, hook: Hook) -> tuple[Any, Any]:
     if hook.matcher.tool is None or words is None:
         return (None, ())
     return (words.any_of, ()) if words.proof == EQUALS else ((), words.any_of)
-
-
-def forget(cache: str) -> None:
-    """Remove every compiled catalogue of a cache."""
-    for name in os.listdir(cache) if os.path.isdir(cache) else ():
-        if name.endswith(".catalogue"):
-            os.unlink(f"{cache}/{name}")

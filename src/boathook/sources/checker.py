@@ -30,7 +30,7 @@ def check_path(path: str) -> list[Diagnostic]:
     """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, or a project."""
     path = os.path.abspath(path)
     if os.path.basename(path) == "hooks.toml":
-        return list(read_config(path, PROJECT).problems)
+        return list(read_config(path, _scope_of(path)).problems)
     if os.path.basename(path) in MANIFESTS or (os.path.isfile(path) and path.endswith(".md")):
         return check_folder(os.path.dirname(path), path)
     if not os.path.isdir(path):
@@ -40,7 +40,7 @@ def check_path(path: str) -> list[Diagnostic]:
     for below in (".agents/hooks", "hooks"):
         if os.path.isdir(f"{path}/{below}"):
             toml = f"{path}/{os.path.dirname(below)}/hooks.toml" if "/" in below else f"{path}/hooks.toml"
-            return _sorted([*_check_root(f"{path}/{below}", path), *read_config(toml, PROJECT).problems])
+            return _sorted([*_check_root(f"{path}/{below}", path), *read_config(toml, _scope_of(toml)).problems])
     found = _check_root(path, path)
     if not found and not any(manifest_of(entry.path) for entry in os.scandir(path) if entry.is_dir()):
         raise ConfigError(f"no hook was found in {path}")

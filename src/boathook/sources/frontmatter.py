@@ -102,6 +102,8 @@ def _read(source: str, offset: int) -> Mapping:
         node = yaml.compose(source, Loader=_Loader)
     except yaml.YAMLError as fault:
         raise _yaml_fault(fault, source, offset) from None
+    except (ValueError, OverflowError) as fault:  # a character beyond Unicode, to the slower parser
+        raise Unreadable(f"not valid YAML: {fault}", offset + 1) from None
     if node is None:
         raise Unreadable("the frontmatter is empty", offset + 1, "give name, description and trigger")
     top = _node(node, offset)

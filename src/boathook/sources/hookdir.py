@@ -19,7 +19,7 @@ from boathook.core.hook import (
     Script,
 )
 from boathook.core.value import Value
-from boathook.entry import find_entry
+from boathook.entry import CANDIDATES, find_entry
 from boathook.files import FileFault, foreign, read_text
 from boathook.sources.config import Config, disable, read_config, refusals, settings_of, tune
 from boathook.sources.manifest import parse_manifest
@@ -71,9 +71,9 @@ def scan(root: str, scope: str, top: str) -> Level:
     watch = [root]
     try:
         entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
-    except FileNotFoundError:
-        return Level(scope, watch=(root,))
     except OSError as fault:
+        if not os.path.lexists(root):
+            return Level(scope, watch=(root,))
         told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {fault.strerror}")
         return Level(scope, problems=(told,), watch=(root,))
     if why := foreign(root):
@@ -154,7 +154,8 @@ def _entry(hook: Hook, seen: list[str]) -> Hook:
     """Mark an otherwise armed hook that has no entry point."""
     if hook.state != ARMED or find_entry(hook.handler.folder) is not None:
         return hook
-    seen += [hook.handler.folder, f"{hook.handler.folder}/scripts"]
+    scripts = f"{hook.handler.folder}/scripts"
+    seen += [hook.handler.folder, scripts, *(f"{scripts}/{name}" for name in CANDIDATES)]
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     return hook.replace(state=NO_ENTRY, why=why, problems=(*hook.problems, Diagnostic(hook.path, None, "", ERROR, why)))
 

@@ -77,9 +77,14 @@ class Sessions:
                 continue
 
     def _path(self, session: str, kind: str = "env") -> str | None:
-        if not session or not session.isascii() or len(session) > 128:
+        """Give the file of a session. Without a name of its own it has counts, but no variables, which are not for strangers."""
+        if not session and kind == "env":
             return None
-        name = "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):02x}" for c in session)
+        name = "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):02x}" for c in session) or "%"
+        if not name.isascii() or len(name) > 128:
+            import hashlib
+
+            name = "%" + hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()
         return f"{self._folder}/{name}.{kind}"
 
 
