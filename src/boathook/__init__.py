@@ -6,6 +6,8 @@ verdict = engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", 
 
 from __future__ import annotations
 
+from boathook.version import __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from boathook.core.run import Run, Verdict
     from boathook.engine import Engine
     from boathook.errors import BoathookError, ConfigError, DialectError, UnknownEvent
-
-__version__ = "0.1.0"
 
 __all__ = [
     "KINDS",
@@ -37,6 +37,7 @@ __all__ = [
     "Run",
     "UnknownEvent",
     "Verdict",
+    "__version__",
     "load",
     "load_catalog",
 ]
@@ -64,4 +65,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)

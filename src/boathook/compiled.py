@@ -11,8 +11,8 @@ import marshal
 import sys
 from _imp import source_hash  # what .pyc files are checked with: fast, and built in
 
-from boathook import __version__
 from boathook.places import system
+from boathook.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 
+from boathook.bell import Bell
 from boathook.core.dispatch import dispatch
 from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PRE_TURN, Event
 from boathook.core.jsontext import dumps
@@ -118,7 +118,7 @@ class Engine:
         return self._background.drain(seconds)
 
     def close(self) -> None:
-        """Wait for async hooks a moment and end the engine's use."""
+        """Wait a moment for async hooks, end those that still run, and end the engine's use."""
         self.drain()
         self._background.close()
 
@@ -162,19 +162,16 @@ class Engine:
     async def _arun(self, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
         import asyncio
 
-        waiting, ringing = os.pipe()
-        work = asyncio.ensure_future(asyncio.to_thread(self._runner.run, calls, waiting))
+        bell = Bell()
+        work = asyncio.ensure_future(asyncio.to_thread(bell.run, self._runner, calls))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            os.write(ringing, b"!")
+            bell.ring()
             await asyncio.wait([work])
             raise
         except Exception as fault:  # noqa: BLE001
             return _engine_fault(calls, fault)
-        finally:
-            os.close(waiting)
-            os.close(ringing)
 
     def _judge(self, calls: tuple[Call, ...], ends: tuple[Exit, ...]) -> tuple[Run, ...]:
         runs = tuple(self._policy.judge(call, end, self._read_answer) for call, end in zip(calls, ends, strict=True))

@@ -87,6 +87,8 @@ def main(args: list[str], data: bytes | None = None) -> int:
         if event.kind is UNMAPPED:
             return 0
         verdict = _dispatch(event, options)
+        if _caught:
+            return 128 + _caught[0]
         if event.kind.has_tool and not event.tool_name:
             _tell("the event has no 'tool_name': hooks for particular tools did not run")
         return _answer(verdict, options)
@@ -173,11 +175,15 @@ def _wait_for(handle: int, *, reading: bool) -> None:
     poll.poll()
 
 
+_caught: list[int] = []  # an exception raised in the wrong moment, within an import say, is lost; this is not
+
+
 def _catch_signals() -> None:
     """End hooks when this process is asked to end, and be told of their ends even if the host ignores its children's."""
     import _signal as signal  # pyright: ignore[reportMissingImports]  `signal` imports enum, which costs half an interpreter start
 
     def interrupt(number: int, _: object) -> None:
+        _caught.append(number)
         raise Interrupted(number)
 
     for number in (signal.SIGHUP, signal.SIGTERM):

@@ -43,8 +43,11 @@ def enter(args: list[str]) -> NoReturn:
     _find_libraries()
     from boathook.oneshot import main
 
-    code = main(args, data)
-    system._exit(code)
+    code = 130
+    try:
+        code = main(args, data)
+    finally:
+        system._exit(code)  # whatever else comes, such as a second signal: nothing is left to be done
 
 
 def _plain(args: list[str]) -> dict[str, str] | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
+from boathook.bell import Bell
 from boathook.core.run import FAILED, Call, Exit, Skip, Started
 
 WORKERS = 8
@@ -31,7 +32,7 @@ class Background:
         self._runner = runner
         self._report = report
         self._pool: ThreadPoolExecutor | None = None
-        self._running: dict[Future[None], Call] = {}
+        self._running: dict[Future[None], tuple[Call, Bell]] = {}
 
     def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
         """Start calls and return at once; one that cannot run is named as skipped."""
@@ -42,14 +43,15 @@ class Background:
             return Skip(call.hook.name, why, loud=True)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="boathook")
-        future = self._pool.submit(self._run, call)
-        self._running[future] = call
+        bell = Bell()
+        future = self._pool.submit(self._run, call, bell)
+        self._running[future] = (call, bell)
         future.add_done_callback(lambda done: self._running.pop(done, None))
         return Started(call.hook.name, None)
 
-    def _run(self, call: Call) -> None:
+    def _run(self, call: Call, bell: Bell) -> None:
         try:
-            end = self._runner.run((call,))[0]
+            end = bell.run(self._runner, (call,))[0]
         except Exception as fault:  # noqa: BLE001  (nobody waits for this thread: it must not fail in silence)
             end = Exit(fault=FAILED, detail=f"the engine failed to run it: {type(fault).__name__}: {fault}")
         self._report(call, end)
@@ -59,9 +61,12 @@ class Background:
         return len(wait(tuple(self._running), timeout=seconds).not_done)
 
     def close(self) -> None:
-        """Start nothing more, and say what was never started; what runs ends by its own timeout."""
-        for future, call in tuple(self._running.items()):
+        """Start nothing more, end what still runs, and say so in the log."""
+        for future, (call, bell) in tuple(self._running.items()):
             if future.cancel():
                 self._report(call, Exit(fault=FAILED, detail="never started: the engine was closed"))
+            else:
+                bell.ring()
         if self._pool is not None:
-            self._pool.shutdown(wait=False)
+            self._pool.shutdown(wait=True)
+            self._pool = None

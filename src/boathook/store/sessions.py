@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from boathook.files import FileFault, read_text, write_private
 
@@ -23,7 +24,11 @@ class Sessions:
             return None
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            found = os.lstat(path).st_mode if os.path.lexists(path) else stat.S_IFREG
+            if not stat.S_ISREG(found) and not stat.S_ISLNK(found):
+                os.unlink(path)  # a hook made something else of it, such as a FIFO that would hold us up
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            os.close(os.open(path, flags, 0o600))
         except OSError:
             return None
         return path
