@@ -89,9 +89,10 @@ def main(args: list[str], data: bytes | None = None) -> int:
         verdict = _dispatch(event, options)
         if _caught:
             return 128 + _caught[0]
+        code = _answer(verdict, options)
         if event.kind.has_tool and not event.tool_name:
             _tell("the event has no 'tool_name': hooks for particular tools did not run")
-        return _answer(verdict, options)
+        return code
     except BeyondLimits as fault:  # a model could write such an input to slip past the guards
         _complain(str(fault))
         return 2

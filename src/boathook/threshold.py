@@ -9,14 +9,13 @@ from __future__ import annotations
 import sys
 
 from boathook.compiled import load, may_match, path_of
-from boathook.core.jsontext import JsonFault, decode, dumps, leaves, loads
+from boathook.core.jsontext import TEXT_LIMIT, JsonFault, decode, dumps, leaves, loads
 from boathook.places import agents_dir, cache_dir, environment, find_project, here, is_dir, state_dir, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-TEXT_LIMIT = 1 << 20
 COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
 PLAIN = ("--host", "--event", "--project")
 KEYS = {

@@ -50,8 +50,8 @@ class Catalog(Value):
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event."""
         matching = self._selector(event.kind).select(event)
-        waiting = tuple(hook for hook in matching if hook.background and not is_hollow(hook))
-        return Plan(tuple(Stage(hook.order, (hook,)) for hook in matching if hook not in waiting), waiting)
+        stages = tuple(Stage(hook.order, (hook,)) for hook in matching if not _waits(hook))
+        return Plan(stages, tuple(filter(_waits, matching)))
 
     def skips(self, event: Event) -> tuple[Skip, ...]:
         """Name the hooks that are not armed but could have been meant by an event."""
@@ -76,6 +76,11 @@ class Catalog(Value):
 def is_hollow(hook: Hook) -> bool:
     """Say whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
     return hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
+
+
+def _waits(hook: Hook) -> bool:
+    """Say whether a hook runs in the background, after the others."""
+    return hook.background and not is_hollow(hook)
 
 
 def takes_part(hook: Hook) -> bool:

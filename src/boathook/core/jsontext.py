@@ -20,6 +20,7 @@ except ImportError:  # an interpreter without the C accelerator
 
 SPACE = " \t\n\r"
 INFINITY = float("inf")
+TEXT_LIMIT = 1 << 20  # a longer tool input is not searched: it counts as a match
 MAX_DEPTH = 200  # far below where the interpreter's own limit would strike while writing
 
 

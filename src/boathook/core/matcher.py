@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.jsontext import dumps, leaves
+from boathook.core.jsontext import TEXT_LIMIT, dumps, leaves
 from boathook.core.value import Value
 from boathook.core.words import HINT, Words, words_of
 from boathook.errors import ConfigError
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from boathook.core.event import Event
 
-TEXT_LIMIT = 1 << 20
 NOT_IN_RE2 = (
     ("(?=", "lookahead (?=…)"),
     ("(?!", "negative lookahead (?!…)"),
