@@ -12,8 +12,9 @@ import pytest
 from harness import Project, Result, assert_clean, processes_with, python, wait_until
 
 from boathook.core.run import TIMEOUT
-from boathook.runners import process
-from boathook.runners.process import Job, ProcessRunner
+from boathook.runners import child
+from boathook.runners.child import Job
+from boathook.runners.process import ProcessRunner
 
 T = 0.6
 MS = 600
@@ -148,7 +149,7 @@ def knows_ends_of_reaped_processes() -> bool:
     handle = os.pidfd_open(pid)
     os.waitpid(pid, 0)
     try:
-        return process._recorded(handle) == 0
+        return child._recorded(handle) == 0
     finally:
         os.close(handle)
 

@@ -22,7 +22,8 @@ from harness import MARK, Ended, Project, Result, assert_clean, processes_with, 
 
 import boathook
 from boathook.core.run import FAILED, Exit
-from boathook.runners.process import Job, ProcessRunner
+from boathook.runners.child import Job
+from boathook.runners.process import ProcessRunner
 
 T = 0.4
 MS = 400

@@ -9,7 +9,8 @@ from boathook.compiled import stamp
 from boathook.core.event import PRE_SESSION
 from boathook.core.hook import ARMED, Needs
 from boathook.entry import Entry, find_entry, how_to_run, which
-from boathook.runners.process import Job, ProcessRunner
+from boathook.runners.child import Job
+from boathook.runners.process import ProcessRunner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import os
 import sys
 
 from boathook.core.run import Call, Exit, Skip, Started
-from boathook.runners.process import Job, ProcessRunner, memory_file
+from boathook.runners.child import Job, memory_file
+from boathook.runners.process import ProcessRunner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
 import functools
 import io
@@ -16,260 +15,26 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VECTORS = Path(__file__).resolve().parents[3] / "conformance" / "vectors"
+from boathook.testing.compare import (
+    await_files,
+    compare,
+    compare_answer,
+    compare_any_order,
+    compare_keys,
+)
+from boathook.testing.vectors import VECTORS, Box, Fields, Vector, box, load_vectors
+
 OWN_COMMAND = (sys.executable, "-m", "boathook")
 SECONDS = 60.0
-BACKGROUND_SECONDS = 15.0
-OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_")
-CONDITIONS = frozenset({"contains", "lacks"})
 SETTLED_SECONDS = 2.2
 UNRELATED = ("post-step", "notification")
-
-Fields = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Vector:
-    """One case: what lies on the disk, what happens, and what must come of it."""
-
-    id: str
-    clause: str
-    title: str
-    data: Fields
-
-    @property
-    def expect(self) -> Fields:
-        """Give what is expected, by the part of the contract that shows it."""
-        found: Fields = self.data["expect"]
-        return found
-
-    @property
-    def run(self) -> Fields:
-        """Give the circumstances of the run: argument, directory, environment, flags."""
-        found: Fields = self.data.get("run", {})
-        return found
-
-
-def load_vectors(folder: Path = VECTORS, pattern: str = "") -> list[Vector]:
-    """Read all vectors whose id, clause or title contains a pattern."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        for data in json.loads(path.read_text(encoding="utf-8")):
-            vector = Vector(data["id"], data["clause"], data["title"], data)
-            if pattern.lower() in f"{vector.id} {vector.clause} {vector.title}".lower():
-                found.append(vector)
-    return found
-
-
-# The box: a vector's files in a folder of their own
-
-
-class Box:
-    """The disk of one vector: `user`, `project` and `home` below a root."""
-
-    def __init__(self, root: Path, vector: Vector) -> None:
-        """Lay out the vector's files below a root."""
-        self.root = root
-        self.project, self.home = root / "project", root / "home"
-        self.user = root / "config" / "agents"
-        self.vector = vector
-        for folder in (self.project, self.home, self.user.parent):
-            folder.mkdir()
-        for name, content in vector.data.get("files", {}).items():
-            self._put(self.place(name), content)
-
-    def place(self, name: str) -> Path:
-        """Give the path that a name in a vector stands for."""
-        top, _, rest = name.partition("/")
-        return {"user": self.user, "project": self.project, "home": self.home}[top] / rest
-
-    def fill(self, value: Any) -> Any:
-        """Replace `${PROJECT}`, `${USER}`, `${HOME}`, `$repeat` and `$join` in a value of a vector."""
-        if isinstance(value, str):
-            for name, path in (("PROJECT", self.project), ("USER", self.user), ("HOME", self.home)):
-                value = value.replace(f"${{{name}}}", str(path))
-            return value
-        if isinstance(value, list):
-            return [self.fill(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        if set(value) == {"$repeat"}:
-            text, times = value["$repeat"]
-            return text * times
-        if set(value) == {"$join"}:
-            return "".join(self.fill(value["$join"]))
-        return {key: self.fill(item) for key, item in value.items()}
-
-    @property
-    def cwd(self) -> Path:
-        """Give the directory in which the vector wants to be run."""
-        return self.place(self.vector.run.get("cwd", "project"))
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Give the environment: ours without traces of any agent, all folders inside the box."""
-        env = {key: value for key, value in os.environ.items() if not key.startswith(OURS)}
-        env |= {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.user.parent)}
-        env |= {f"XDG_{kind}_HOME": str(self.root / kind.lower()) for kind in ("STATE", "CACHE", "DATA")}
-        for key, value in self.vector.run.get("env", {}).items():
-            env.pop(key, None)
-            if value is not None:
-                env[key] = self.fill(value)
-        return env
-
-    def _put(self, path: Path, content: Any) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, dict) and "link" in content:
-            path.symlink_to(self.fill(content["link"]))
-        elif isinstance(content, dict) and "base64" in content:
-            path.write_bytes(base64.b64decode(content["base64"]))
-        else:
-            text = content["text"] if isinstance(content, dict) and "text" in content else content
-            path.write_bytes(self.fill(text).encode())
-        if isinstance(content, dict) and "mode" in content:
-            path.chmod(int(content["mode"], 8))
-
-
-@contextlib.contextmanager
-def box(vector: Vector) -> Iterator[Box]:
-    """Lay out a vector in a temporary folder that goes away afterwards."""
-    with tempfile.TemporaryDirectory(prefix="vector-", ignore_cleanup_errors=True) as root:
-        yield Box(Path(root).resolve(), vector)
-
-
-# Comparing
-
-
-def shorten(value: Any, limit: int = 300) -> str:
-    """Show a value in a mismatch, not too long."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
-
-
-def same(want: Any, got: Any) -> bool:
-    """Compare two JSON values whole; true is not 1."""
-    return json.dumps(want, sort_keys=True) == json.dumps(got, sort_keys=True)
-
-
-def is_condition(want: Any) -> bool:
-    """Say whether an expected value is a condition and not a value."""
-    return isinstance(want, dict) and bool(want) and set(want) <= CONDITIONS
-
-
-def compare_condition(where: str, want: Fields, got: Any) -> list[str]:
-    """Check `contains` and `lacks` of a text, or of the items of a list."""
-    if got is None:
-        return [f"{where}: expected {shorten(want)}, got nothing"]
-    texts = [_as_text(item) for item in got] if isinstance(got, list) else [_as_text(got)]
-    faults = []
-    for part in _parts(want, "contains"):
-        if not any(part in text for text in texts):
-            faults.append(f"{where}: expected to contain {shorten(part)}, got {shorten(got)}")
-    for part in _parts(want, "lacks"):
-        if any(part in text for text in texts):
-            faults.append(f"{where}: expected to lack {shorten(part)}, got {shorten(got)}")
-    return faults
-
-
-def _as_text(item: Any) -> str:
-    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-
-
-def _parts(want: Fields, key: str) -> list[str]:
-    found = want.get(key, [])
-    return [found] if isinstance(found, str) else list(found)
-
-
-def compare(where: str, want: Any, got: Any) -> list[str]:
-    """Compare a value: a condition, a list item by item, anything else whole."""
-    if is_condition(want):
-        return compare_condition(where, want, got)
-    if isinstance(want, list) and isinstance(got, list):
-        if len(want) != len(got):
-            return [f"{where}: expected {len(want)} items {shorten(want)}, got {len(got)}: {shorten(got)}"]
-        pairs = enumerate(zip(want, got, strict=True))
-        return [fault for at, (one, other) in pairs for fault in _compare_item(f"{where}[{at}]", one, other)]
-    return [] if same(want, got) else [f"{where}: expected {shorten(want)}, got {shorten(got)}"]
-
-
-def _compare_item(where: str, want: Any, got: Any) -> list[str]:
-    if isinstance(want, dict) and isinstance(got, dict) and not is_condition(want):
-        return compare_keys(where, want, got)
-    return compare(where, want, got)
-
-
-def compare_keys(where: str, want: Fields, got: Any) -> list[str]:
-    """Compare an object on the keys that are expected."""
-    if not isinstance(got, dict):
-        return [f"{where}: expected an object, got {shorten(got)}"]
-    missing = object()
-    faults = []
-    for key, value in want.items():
-        found = got.get(key, missing)
-        if found is missing:
-            faults.append(f"{where}.{key}: expected {shorten(value)}, got no such key")
-        else:
-            faults += compare(f"{where}.{key}", value, found)
-    return faults
-
-
-def compare_any_order(where: str, want: Sequence[Fields], got: Any) -> list[str]:
-    """Compare objects on the keys that are expected, wherever in the list they stand."""
-    if not isinstance(got, list) or len(want) != len(got):
-        return [f"{where}: expected {len(want)} items {shorten(want)}, got {shorten(got, 900)}"]
-    left = list(got)
-    for one in want:
-        found = next((other for other in left if not compare_keys(where, one, other)), None)
-        if found is None:
-            return [f"{where}: expected {shorten(one)} among {shorten(left, 900)}"]
-        left.remove(found)
-    return []
-
-
-def compare_files(inside: Box, want: Fields) -> list[str]:
-    """Compare what hooks left on the disk."""
-    faults = []
-    for name, content in want.items():
-        path = inside.place(name)
-        text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
-        if content is None or text is None:
-            if (content is None) != (text is None):
-                faults.append(f"{name}: expected {'no file' if content is None else 'a file'}")
-        elif isinstance(content, dict) and set(content) == {"json"}:
-            faults += _compare_json(name, content["json"], text)
-        else:
-            faults += compare(name, content, text)
-    return faults
-
-
-def _compare_json(name: str, want: Any, text: str) -> list[str]:
-    try:
-        got = json.loads(text)
-    except ValueError as fault:
-        return [f"{name}: not JSON ({fault}): {shorten(text)}"]
-    return compare_keys(name, want, got) if isinstance(want, dict) else compare(name, want, got)
-
-
-def await_files(inside: Box, vector: Vector) -> list[str]:
-    """Compare the files; where hooks run in the background, give them time."""
-    want = inside.fill(vector.expect.get("files", {}))
-    time.sleep(vector.run.get("wait_ms", 0) / 1000)
-    late = bool(vector.expect.get("verdict", {}).get("background"))
-    deadline = time.monotonic() + (BACKGROUND_SECONDS if late else 0)
-    while (faults := compare_files(inside, want)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return faults
-
-
-# Through the command line
 
 
 @dataclass(frozen=True)
@@ -337,26 +102,6 @@ def _command_verdict(terminal: Terminal, want: Any) -> list[str]:
 def _command_answer(terminal: Terminal, want: Fields) -> list[str]:
     ended = terminal.dispatch()
     return compare_answer(want, ended.code, ended.stdout, ended.stderr)
-
-
-def compare_answer(want: Fields, code: int, stdout: str, stderr: str | None) -> list[str]:
-    """Compare a native answer; stdout is nothing or JSON, white space at the end of stderr does not count."""
-    faults = compare("exit", want["exit"], code)
-    if want.get("stdout") == "":
-        faults += compare("stdout", "", stdout.strip())
-    elif "stdout" in want:
-        faults += _compare_whole_json("stdout", want["stdout"], stdout)
-    if "stderr" in want and stderr is not None:
-        faults += compare("stderr", want["stderr"], stderr.rstrip())
-    return faults
-
-
-def _compare_whole_json(name: str, want: Any, text: str) -> list[str]:
-    try:
-        got = json.loads(text)
-    except ValueError:
-        got = text
-    return [] if same(want, got) else [f"{name}: expected {shorten(want)}, got {shorten(got)}"]
 
 
 def _command_list(terminal: Terminal, want: Any) -> list[str]:
