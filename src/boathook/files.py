@@ -16,8 +16,10 @@ def read_regular(path: str, limit: int = MANIFEST_LIMIT) -> bytes:
     """Read a regular file up to a limit; never waits on a FIFO, never reads a device, never more than allowed."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError) as fault:
-        raise FileFault(f"cannot be opened: {getattr(fault, 'strerror', None) or fault}") from None
+    except ValueError:
+        raise FileFault("cannot be opened: its path holds a NUL") from None
+    except OSError as fault:
+        raise FileFault(f"cannot be opened: {fault.strerror}") from None
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -82,6 +83,7 @@ def enter(road: str, world, event: str, data: dict | bytes, *options: str) -> tu
     given_ = data if isinstance(data, bytes) else json.dumps(data).encode()
     command = ROADS[road](event)
     command[1:1] = options
+    shutil.rmtree(world.state / "sessions", ignore_errors=True)  # each road counts refused stops from the beginning
     done = subprocess.run(command, input=given_, capture_output=True, cwd=world.project, env=world.environment)
     return done.returncode, done.stdout, done.stderr
 

@@ -48,7 +48,7 @@ def test_what_cannot_be_opened_says_why(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert fault_of(tmp_path / "gone") == "cannot be opened: No such file or directory"
     assert fault_of(tmp_path / "loop") == "cannot be opened: Too many levels of symbolic links"
-    assert fault_of(f"{tmp_path}/nul\0") == "cannot be opened: embedded null byte"
+    assert fault_of(f"{tmp_path}/nul\0") == "cannot be opened: its path holds a NUL"
 
 
 TEXTS = {
