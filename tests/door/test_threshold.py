@@ -11,10 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from boathook.core.catalog import Catalog, Plan, Settings
-from boathook.core.event import KINDS, SPELLINGS
+from boathook.core.event import KINDS, SPELLINGS, Event
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, NO_ENTRY, SHADOWED, WARNING, Diagnostic
 from boathook.dialects import native
-from boathook.errors import DialectError
 from boathook.sources.cache import keep
 from boathook.threshold import _nothing_to_do, _plain
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
@@ -170,11 +169,8 @@ def test_junk_is_left_to_the_engine(here, data):
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "", "x"]))
 def test_any_bytes_are_left_to_the_engine_or_are_an_event(here, data, name):
     keep_as(here, Catalog())
-    if _nothing_to_do({} if name is None else {"--event": name}, data):
-        try:
-            native.read_event(data, name)
-        except DialectError as fault:  # pragma: no cover
-            pytest.fail(f"the engine would have said: {fault}")
+    certain = _nothing_to_do({} if name is None else {"--event": name}, data)
+    assert not certain or isinstance(native.read_event(data, name), Event)
 
 
 def test_an_input_too_long_to_be_searched_is_left_to_the_engine(here):

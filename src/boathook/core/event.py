@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from boathook.core.jsontext import JsonFault, JsonLimit, decode, loads, word_of
 from boathook.core.value import Value
-from boathook.errors import UnknownEvent
+from boathook.errors import BeyondLimits, DialectError, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,6 +150,23 @@ def kind_of(name: str) -> EventKind:
         near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
         raise UnknownEvent(name, folded[near[0]] if near else None)
     return kind
+
+
+def host_object(data: bytes) -> dict[str, Any]:
+    """Read the JSON object that a host sent as an event; DialectError says what is wrong with it."""
+    if not data.strip():
+        raise DialectError("there is no event on standard input: one JSON object is wanted")
+    try:
+        fields = loads(decode(data))
+    except JsonLimit as fault:
+        told = f"the event on standard input is beyond limits, so no hook could look at it: {fault}"
+        raise BeyondLimits(told) from None
+    except JsonFault as fault:
+        raise DialectError(f"the event on standard input is not JSON: {fault}") from None
+    if not isinstance(fields, dict):
+        raise DialectError(f"the event on standard input is {word_of(fields)}, not a JSON object")
+    found: dict[str, Any] = fields  # pyright: ignore[reportUnknownVariableType]
+    return found
 
 
 class Event(Value):

@@ -193,3 +193,19 @@ def leaves(value: Any) -> Iterator[str]:
             pending.extend(item.values())
         elif isinstance(item, list | tuple):
             pending.extend(item)
+
+
+def word_of(value: object) -> str:
+    """Say in words what kind of JSON value something is."""
+    return WORDS.get(type(value).__name__, type(value).__name__)
+
+
+WORDS = {
+    "NoneType": "null",
+    "bool": "a flag",
+    "int": "a number",
+    "float": "a number",
+    "str": "text",
+    "list": "a list",
+    "dict": "an object",
+}

@@ -5,12 +5,12 @@ The events are rows of a table: which kind they are, which fields have other nam
 
 from __future__ import annotations
 
-from boathook.core.event import SPELLINGS, UNMAPPED, Event, EventKind
-from boathook.core.jsontext import JsonFault, JsonLimit, decode, dump_line, loads
+from boathook.core.event import SPELLINGS, UNMAPPED, Event, EventKind, host_object
+from boathook.core.jsontext import dump_line
 from boathook.core.outcome import ABSENT, Decision
 from boathook.core.run import Exit, Verdict
 from boathook.core.value import Value
-from boathook.errors import BeyondLimits, DialectError
+from boathook.errors import DialectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,16 +78,7 @@ COMMON = ("session_id", "cwd", "hook_event_name")
 
 def read_event(data: bytes, name: str | None = None) -> Event:
     """Read an event from Claude Code. One that has no counterpart here is read too, as an event nobody can hook."""
-    try:
-        fields = loads(decode(data))
-    except JsonLimit as fault:
-        raise BeyondLimits(
-            f"the event on standard input is beyond limits, so no hook could look at it: {fault}"
-        ) from None
-    except JsonFault as fault:
-        raise DialectError(f"the event on standard input is not JSON: {fault}") from None
-    if not isinstance(fields, dict):
-        raise DialectError("the event on standard input is not a JSON object")
+    fields = host_object(data)
     said = fields.get("hook_event_name", name)
     if not isinstance(said, str):
         raise DialectError("which event? Name it with --event, or as 'hook_event_name' in the JSON")

@@ -6,12 +6,12 @@ Four pure functions. An answer written for a host is itself a valid answer of a 
 from __future__ import annotations
 
 from boathook.core.clean import REASON_LIMIT, clean
-from boathook.core.event import COMMON_FIELDS, Event, EventKind, kind_of
-from boathook.core.jsontext import JsonFault, JsonLimit, decode, dump_line, loads, place
+from boathook.core.event import COMMON_FIELDS, Event, EventKind, host_object, kind_of
+from boathook.core.jsontext import JsonFault, decode, dump_line, loads, place, word_of
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
 from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
-from boathook.errors import BeyondLimits, DialectError, UnknownEvent
+from boathook.errors import DialectError, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,19 +49,7 @@ FIELD_TYPES: dict[str, tuple[type, str]] = {
 
 def read_event(data: bytes, name: str | None = None) -> Event:
     """Read an event from a host; `name` is the event's name where the host says it beside the data."""
-    if not data.strip():
-        raise DialectError("there is no event on standard input: one JSON object is wanted")
-    try:
-        fields = loads(decode(data))
-    except JsonLimit as fault:
-        raise BeyondLimits(
-            f"the event on standard input is beyond limits, so no hook could look at it: {fault}"
-        ) from None
-    except JsonFault as fault:
-        raise DialectError(f"the event on standard input is not JSON: {fault}") from None
-    if not isinstance(fields, dict):
-        raise DialectError(f"the event on standard input is {_word(fields)}, not a JSON object")
-    return event_of(fields, name)
+    return event_of(host_object(data), name)
 
 
 def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
@@ -69,7 +57,7 @@ def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
     fields = {key: value for key, value in fields.items() if value is not None or key not in FIELD_TYPES}
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
-            raise DialectError(f"the event's '{key}' must be {words}, not {_word(fields[key])}")
+            raise DialectError(f"the event's '{key}' must be {words}, not {word_of(fields[key])}")
     kind = _kind(fields.get("event_type"), name)
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
     common = [fields.get(key, "") for key in COMMON_FIELDS[1:4]]
@@ -150,11 +138,11 @@ def _exit_words(end: Exit) -> str:
 def _check(answer: Any) -> None:
     """Refuse an answer of the wrong shape, with the exact fault."""
     if not isinstance(answer, dict):
-        raise JsonFault(f"the top level is {_word(answer)}, not an object")
+        raise JsonFault(f"the top level is {word_of(answer)}, not an object")
     for key, (wanted, words) in TYPES.items():
         value = answer.get(key)
         if value is not None and not isinstance(value, wanted):
-            raise JsonFault(f"'{key}' must be {words}, not {_word(value)}")
+            raise JsonFault(f"'{key}' must be {words}, not {word_of(value)}")
     decision = answer.get("decision")
     if decision is not None and decision.lower() not in DECISIONS:
         raise JsonFault(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
@@ -224,8 +212,3 @@ def write_answer(verdict: Verdict) -> Exit:
     if verdict.system_message:
         answer["system_message"] = "\n".join(verdict.system_message)
     return Exit(0, stdout=dump_line(answer) if answer else b"")
-
-
-def _word(value: object) -> str:
-    names = {bool: "a flag", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
-    return "null" if value is None else names.get(type(value), type(value).__name__)
