@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import boathook
+from boathook.compiled import path_of
 
 DOOR = Path(boathook.__file__).with_name("door.py")
 ROADS = {
@@ -168,7 +169,7 @@ def test_what_a_host_gets(worlds, road, name, event, data, expected):
 
 def test_a_broken_cache_changes_no_answer(worlds):
     world = worlds["words"]
-    (path,) = world.cache.iterdir()
+    path = Path(str(path_of(str(world.cache), str(world.project))))
     whole = path.read_bytes()
     call = {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}
     for data in (b"", whole[: len(whole) // 2], whole[:-1] + b"\0"):
@@ -178,7 +179,6 @@ def test_a_broken_cache_changes_no_answer(worlds):
 
 
 def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wants_to_know(worlds):
-    # open: the door says "nothing to do" to the event that ends the count
     world, data = worlds["gates"], {"session_id": "turns"}
     events = ["Stop", "Stop", "UserPromptSubmit", "Stop", "Stop", "Stop", "Stop"]
     assert [enter("door", world, event, data)[0] for event in events] == [2, 2, 0, 2, 2, 2, 0]
@@ -186,7 +186,6 @@ def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wa
 
 @pytest.mark.parametrize("road", ROADS)
 def test_a_project_that_is_no_folder_is_told(worlds, road):
-    # open: an empty one is taken for none at the door
     for project in ("/no/such/folder", ""):
         command = [*ROADS[road]("Notification"), "--project", project]
         world = worlds["empty"]
@@ -200,7 +199,6 @@ NAMELESS = [{}, {"tool_name": ""}]
 
 @pytest.mark.parametrize("data", NAMELESS, ids=["absent", "empty"])
 def test_an_event_without_the_name_of_its_tool_is_told_so(worlds, data):
-    # open: an empty name passes the door in silence, and is told only when no catalogue was kept
     told = b"boathook: the event has no 'tool_name': hooks for particular tools did not run\n"
     assert enter("door", worlds["words"], "PreToolUse", data) == (0, b"", told)
 

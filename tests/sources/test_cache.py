@@ -433,7 +433,6 @@ def test_a_file_of_another_make_is_not_used(kept, tmp_path, changes, trusted):
 
 
 def test_a_file_of_another_boathook_is_not_used():
-    # open: the words of a pattern are kept as the boathook that wrote them understood it
     assert boathook.__version__ in compiled.VERSION
 
 
