@@ -12,6 +12,7 @@ from boathook.errors import ConfigError
 from boathook.places import absolute, agents_dir, cache_dir, environment, find_project, here, state_dir
 from boathook.runners.process import ProcessRunner
 from boathook.runners.script import ScriptRunner
+from boathook.store.log import Log
 from boathook.store.sessions import Sessions
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ def load(
     state_path = absolute(os.fspath(state)) if state is not None else state_dir(environment())
     sessions = Sessions(f"{state_path}/sessions")
     scripts = ScriptRunner(ProcessRunner(), native.write_event, catalog.project, sessions)
-    write = _log_writer(f"{state_path}/{LOG_NAME}")
+    write = _log(state_path).write
 
     def report(call: Call, end: Exit) -> None:
         text = report_text(call.hook.name, call.hook.trigger, end)
@@ -56,7 +57,9 @@ def load(
         if debug is not None:
             debug(text.rstrip())
 
-    return _engine(catalog, scripts, Background(scripts, report), can_ask=can_ask, debug=debug, sessions=sessions)
+    return _engine(
+        catalog, scripts, Background(scripts, report), can_ask=can_ask, debug=debug, sessions=sessions, state=state_path
+    )
 
 
 def load_catalog(project: Path | None = None, *, config: Path | None = None) -> Catalog:
@@ -88,9 +91,9 @@ def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: 
     state = state_dir(environment())
     sessions = Sessions(f"{state}/sessions")
     scripts = ScriptRunner(ProcessRunner(spawn, exclusive=True), native.write_event, catalog.project, sessions)
-    background = Supervisor(scripts, spawn, f"{state}/{LOG_NAME}")
+    background = Supervisor(scripts, spawn, state)
     trace = write if debug or catalog.settings.debug else None
-    return _engine(catalog, scripts, background, can_ask=can_ask, debug=trace, sessions=sessions)
+    return _engine(catalog, scripts, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state)
 
 
 def _catalog_for(kind: EventKind, start: str) -> Catalog:
@@ -124,7 +127,8 @@ def _engine(
     *,
     can_ask: bool,
     debug: Callable[[str], None] | None,
-    sessions: Sessions | None = None,
+    sessions: Sessions,
+    state: str,
 ) -> Engine:
     settings = catalog.settings
 
@@ -140,20 +144,19 @@ def _engine(
         debug,
         native.event_of,
         sessions,
+        _log(state).trouble,
     )
 
 
-def _log_writer(path: str) -> Callable[[str], object]:
-    from boathook.store.log import Log
-
-    return Log(path).write
+def _log(state: str) -> Log:
+    return Log(f"{state}/{LOG_NAME}")
 
 
 def supervise() -> None:
     """Be the supervisor of async hooks."""
     from boathook.runners.supervisor import supervise as run_supervisor
 
-    run_supervisor(_log_writer, report_text)
+    run_supervisor(lambda state: _log(state).write, report_text)
 
 
 def report_text(name: str, trigger: str, end: Exit) -> str:

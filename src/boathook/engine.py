@@ -78,6 +78,7 @@ class Engine:
         trace: Callable[[str], None] | None = None,
         event_of: Callable[[dict[str, Any]], Event] | None = None,
         counts: StopCounts | None = None,
+        log_trouble: Callable[[], str] | None = None,
     ) -> None:
         """Take the parts; `assembly.load` puts them together."""
         self.catalog = catalog
@@ -88,6 +89,7 @@ class Engine:
         self._trace = trace
         self._event_of = event_of
         self._counts = counts or _Counts()
+        self._log_trouble = log_trouble or str
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and give the verdict. Never raises for what a hook does."""
@@ -194,14 +196,18 @@ class Engine:
         return verdict.replace(background=started) if started else verdict
 
     def _start(self, calls: tuple[Call, ...]) -> tuple[tuple[Started, ...], tuple[Skip, ...]]:
-        """Start async hooks; those that cannot be started are named, and cost the verdict nothing."""
-        try:
-            done = self._background.start(calls)
-            started = tuple(one for one in done if isinstance(one, Started))
-            return started, tuple(one for one in done if isinstance(one, Skip))
-        except Exception as fault:  # noqa: BLE001
-            why = f"it could not be started in the background: {type(fault).__name__}: {fault}"
-            return (), tuple(Skip(call.hook.name, why, loud=True) for call in calls)
+        """Start async hooks, each for itself; those that cannot be started are named, and cost the verdict nothing."""
+        done: list[Started | Skip] = []
+        if trouble := self._log_trouble():
+            done.append(Skip(trouble.partition(" cannot ")[0], trouble, loud=True))
+        for call in calls:
+            try:
+                done += self._background.start((call,))
+            except Exception as fault:  # noqa: BLE001
+                why = f"it could not be started in the background: {type(fault).__name__}: {fault}"
+                done.append(Skip(call.hook.name, why, loud=True))
+        started = tuple(one for one in done if isinstance(one, Started))
+        return started, tuple(one for one in done if isinstance(one, Skip))
 
     def _count_stops(self, verdict: Verdict) -> None:
         if verdict.event.kind is PRE_STOP:

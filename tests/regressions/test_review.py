@@ -292,3 +292,15 @@ def test_a_count_of_refused_stops_ends_with_the_turn_even_at_the_fast_door(world
     events = ["Stop", "Stop", "UserPromptSubmit", "Stop", "Stop", "Stop", "Stop"]
     codes = [world.run({"session_id": "s"}, name).returncode for name in events]
     assert codes == [2, 2, 0, 2, 2, 2, 0]
+
+
+def test_a_log_that_cannot_be_written_is_told_and_the_async_hook_runs_all_the_same(world: World) -> None:
+    world.hook("note", "touch ran\n", more="async: true\n")
+    (world.home / ".local").mkdir()
+    (world.home / ".local/state").write_text("")
+    done = world.run()
+    limit = time.monotonic() + 20
+    while not (world.project / "ran").exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert (done.returncode, "what async hooks say is lost" in done.stderr) == (0, True)
+    assert (world.project / "ran").exists()

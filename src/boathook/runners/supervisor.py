@@ -29,11 +29,11 @@ DOOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 class Supervisor:
     """Starts a supervisor for every async hook."""
 
-    def __init__(self, scripts: ScriptRunner, spawn: Spawn, log: str) -> None:
-        """Take what makes jobs of calls, how to start a process, and the path of the log."""
+    def __init__(self, scripts: ScriptRunner, spawn: Spawn, state: str) -> None:
+        """Take what makes jobs of calls, how to start a process, and the folder that holds the log."""
         self._scripts = scripts
         self._spawn = spawn
-        self._log = log
+        self._state = state
 
     def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
         """Hand each call to a supervisor and return at once; one that cannot run is named as skipped."""
@@ -43,7 +43,7 @@ class Supervisor:
         job = self._scripts.job(call)
         if job.refused:
             return Skip(call.hook.name, job.refused, loud=True)
-        data = memory_file(marshal.dumps((self._log, call.hook.name, call.hook.trigger, _plain(job))))
+        data = memory_file(marshal.dumps((self._state, call.hook.name, call.hook.trigger, _plain(job))))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             argv = (sys.executable, "-I", "-S", DOOR, FLAG)
@@ -69,9 +69,9 @@ def supervise(write_log: Callable[[str], Callable[[str], object]], report: Calla
     data = b""
     while part := os.read(0, 1 << 20):
         data += part
-    path, name, trigger, job = marshal.loads(data)
+    state, name, trigger, job = marshal.loads(data)
 
     from boathook.runners.spawn import own_process
 
     (end,) = ProcessRunner(own_process(), exclusive=True).run_all([Job(*job)])
-    write_log(path)(report(name, trigger, end))
+    write_log(state)(report(name, trigger, end))

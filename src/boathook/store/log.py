@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -16,24 +17,38 @@ class Log:
         """Take the path; the file and its folder are made when needed."""
         self.path = path
 
+    def trouble(self) -> str:
+        """Say why nothing can be written to the log, if so."""
+        try:
+            os.close(self._open())
+        except OSError as fault:
+            return f"{self.path} cannot be written ({fault.strerror}): what async hooks say is lost"
+        return ""
+
     def write(self, text: str) -> bool:
         """Append lines in one write; say whether it worked."""
         data = text.encode("utf-8", "backslashreplace")[:LINE_LIMIT]
         try:
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            handle = os.open(self.path, flags, 0o600)
+            handle = self._open()
         except OSError:
             return False
         try:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
-                return False
+            size = os.fstat(handle).st_size
             done = os.write(handle, data) == len(data)
-            if found.st_size + len(data) > LIMIT:
+            if size + len(data) > LIMIT:
                 os.replace(self.path, self.path + ".1")
             return done
         except OSError:
             return False
         finally:
             os.close(handle)
+
+    def _open(self) -> int:
+        """Open the file for appending; what is no regular file is refused, and never waited for."""
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        handle = os.open(self.path, flags, 0o600)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return handle
