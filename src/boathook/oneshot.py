@@ -6,7 +6,6 @@ Exit codes: 0 answered, 1 the input cannot be read, 2 blocked, 128+n ended by si
 from __future__ import annotations
 
 import os
-import sys
 
 from boathook.core.event import UNMAPPED
 from boathook.core.jsontext import dump_line
@@ -190,7 +189,3 @@ def _catch_signals() -> None:
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, interrupt)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
