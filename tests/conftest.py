@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,6 +46,18 @@ class World:
     @property
     def state(self) -> Path:
         return self.root / "state" / "boathook"
+
+    @property
+    def claude(self) -> Path:
+        return self.home / ".claude"
+
+    def settings(self, scope: str, content: object) -> Path:
+        """Write a settings file of the user, the project or the project's local one; anything but text as JSON."""
+        name = "settings.local.json" if scope == "local" else "settings.json"
+        path = (self.claude if scope == "user" else self.project / ".claude") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
 
     @property
     def variables(self) -> dict[str, str]:

@@ -9,9 +9,19 @@ from boathook.core.policy import Policy
 from boathook.dialects import native
 from boathook.engine import Engine, Tracing
 from boathook.errors import ConfigError
-from boathook.places import absolute, agents_dir, cache_dir, environment, find_project, here, state_dir
+from boathook.places import (
+    absolute,
+    agents_dir,
+    cache_dir,
+    claude_dir,
+    environment,
+    find_claude_project,
+    find_project,
+    here,
+    state_dir,
+)
 from boathook.runners.process import ProcessRunner
-from boathook.runners.script import ScriptRunner
+from boathook.runners.script import HookRunner, Surroundings
 from boathook.store.log import Log
 from boathook.store.sessions import Sessions
 
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.catalog import Catalog
-    from boathook.core.event import EventKind
+    from boathook.core.event import Event, EventKind
     from boathook.core.run import Call, Exit
     from boathook.engine import BackgroundRunner
 
@@ -35,20 +45,22 @@ def load(
     *,
     config: Path | None = None,
     state: Path | None = None,
+    settings: bool = True,
     can_ask: bool = True,
     debug: Callable[[str], None] | None = None,
 ) -> Engine:
     """Load the hooks that concern a project (default: here) and give an engine that dispatches events to them.
 
     `config` is the user's agents folder, `state` the folder for the log and the sessions (default: the XDG ones);
-    without `can_ask` a question blocks; `debug` hears the debug lines.
+    without `settings` the hooks of settings.json files are left out; without `can_ask` a question blocks; `debug` hears the
+    debug lines.
     """
     from boathook.runners.background import Background
 
-    catalog = load_catalog(project, config=config)
+    catalog = load_catalog(project, config=config, settings=settings)
     state_path = absolute(os.fspath(state)) if state is not None else state_dir(environment())
     sessions = Sessions(f"{state_path}/sessions")
-    scripts = ScriptRunner(ProcessRunner(), native.write_event, catalog.project, sessions)
+    hooks = HookRunner(ProcessRunner(), _surroundings(catalog), sessions)
     write = _log(state_path).write
 
     def report(call: Call, end: Exit) -> None:
@@ -58,27 +70,55 @@ def load(
             debug(text.rstrip())
 
     return _engine(
-        catalog, scripts, Background(scripts, report), can_ask=can_ask, debug=debug, sessions=sessions, state=state_path
+        catalog, hooks, Background(hooks, report), can_ask=can_ask, debug=debug, sessions=sessions, state=state_path
     )
 
 
-def load_catalog(project: Path | None = None, *, config: Path | None = None) -> Catalog:
+def load_catalog(project: Path | None = None, *, config: Path | None = None, settings: bool = True) -> Catalog:
     """Read the hooks of the user and of a project from their files."""
-    from boathook.sources.hookdir import load_hooks
+    from boathook.sources.loading import load_hooks
 
-    agents = absolute(os.fspath(config)) if config is not None else agents_dir(environment())
-    return load_hooks(agents, project_of(project)).catalog
+    env = environment()
+    agents = absolute(os.fspath(config)) if config is not None else agents_dir(env)
+    start = start_of(project)
+    claude, claude_project = _claude_places(start, settings=settings)
+    return load_hooks(agents, find_project(start), claude, claude_project).catalog
+
+
+def start_of(project: Path | None) -> str:
+    """Give the folder from which projects are looked for: the given one, else the current."""
+    given: str = here() if project is None else os.fspath(project)
+    if project is not None and not os.path.isdir(given):
+        raise ConfigError(f"the project {given} is not a folder")  # a slip here would disarm every guard of the project
+    return absolute(given)
 
 
 def project_of(start: Path | None) -> str:
     """Give the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
-    given: str = here() if start is None else os.fspath(start)
-    if start is not None and not os.path.isdir(given):
-        raise ConfigError(f"the project {given} is not a folder")  # a slip here would disarm every guard of the project
-    return find_project(absolute(given))
+    return find_project(start_of(start))
 
 
-def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: Callable[[str], None]) -> Engine:
+def _claude_places(start: str, *, settings: bool) -> tuple[str, str]:
+    """Give the user's folder of settings and the project that has some; nothing if they are left out."""
+    env = environment()
+    return (claude_dir(env), find_claude_project(start, env)) if settings else ("", "")
+
+
+def _surroundings(catalog: Catalog) -> Surroundings:
+    return Surroundings(_write_event, catalog.project, catalog.claude_project, catalog.settings.model)
+
+
+def _write_event(dialect: str, event: Event, spelling: str) -> bytes:
+    if dialect == native.NAME:
+        return native.write_event(event, spelling)
+    from boathook.dialects import claude
+
+    return claude.write_hook_event(event, spelling)
+
+
+def one_shot(
+    kind: EventKind, start: str, *, settings: bool, can_ask: bool, debug: bool, write: Callable[[str], None]
+) -> Engine:
     """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
@@ -86,23 +126,24 @@ def one_shot(kind: EventKind, start: str, *, can_ask: bool, debug: bool, write: 
     from boathook.runners.spawn import own_process
     from boathook.runners.supervisor import Supervisor
 
-    catalog = _catalog_for(kind, start)
+    catalog = _catalog_for(kind, start, settings=settings)
     spawn = own_process()
     state = state_dir(environment())
     sessions = Sessions(f"{state}/sessions")
-    scripts = ScriptRunner(ProcessRunner(spawn, exclusive=True), native.write_event, catalog.project, sessions)
-    background = Supervisor(scripts, spawn, state)
+    hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog), sessions)
+    background = Supervisor(hooks, spawn, state)
     trace = write if debug or catalog.settings.debug else None
-    return _engine(catalog, scripts, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state)
+    return _engine(catalog, hooks, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state)
 
 
-def _catalog_for(kind: EventKind, start: str) -> Catalog:
+def _catalog_for(kind: EventKind, start: str, *, settings: bool) -> Catalog:
     """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
     env = environment()
-    agents, cache, project = agents_dir(env), cache_dir(env), find_project(start)
+    agents, cache = agents_dir(env), cache_dir(env)
+    where = (find_project(start), *_claude_places(start, settings=settings))
     try:
-        path = compiled.path_of(cache, project)
-        found = compiled.load(path, agents, project) if path is not None else None
+        path = compiled.path_of(cache, *where)
+        found = compiled.load(path, agents, *where) if path is not None else None
         if found is not None:
             from boathook.sources.recall import recall
 
@@ -112,17 +153,17 @@ def _catalog_for(kind: EventKind, start: str) -> Catalog:
     import time
 
     from boathook.sources.cache import keep
-    from boathook.sources.hookdir import load_hooks
+    from boathook.sources.loading import load_hooks
 
     started = time.time()
-    loaded = load_hooks(agents, project)
-    keep(loaded.catalog, loaded.watch, cache=cache, agents=agents, started=started)
+    loaded = load_hooks(agents, *where)
+    keep(loaded.catalog, loaded.watch, cache=cache, agents=agents, started=started, claude=where[1])
     return loaded.catalog
 
 
 def _engine(
     catalog: Catalog,
-    scripts: ScriptRunner,
+    hooks: HookRunner,
     background: BackgroundRunner,
     *,
     can_ask: bool,
@@ -133,11 +174,15 @@ def _engine(
     settings = catalog.settings
 
     def read_answer(call: Call, end: Exit) -> Any:
+        if call.hook.dialect != native.NAME:
+            from boathook.dialects import claude
+
+            return claude.read_answer(call, end)
         return native.read_answer(call, end, strict=settings.strict_exit_codes)
 
     return Engine(
         catalog,
-        scripts if debug is None else Tracing(scripts, debug),
+        hooks if debug is None else Tracing(hooks, debug),
         read_answer,
         background,
         Policy(settings.max_stop_blocks, can_ask),

@@ -17,7 +17,12 @@ class BoathookError(Exception):
 
 
 class ConfigError(BoathookError):
-    """A manifest, a hooks.toml or a command-line value that cannot be used."""
+    """A manifest, a hooks.toml, a settings.json or a command-line value that cannot be used; `fix` says how to mend it."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.fix = fix
 
 
 class DialectError(BoathookError):

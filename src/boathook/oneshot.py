@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boathook.core.run import Verdict
 
 HOSTS = (native.NAME, "claude")
+SETTINGS = "settings"
 
 
 class Options:
@@ -30,6 +31,7 @@ class Options:
     event: str | None = None
     host = native.NAME
     project: str | None = None
+    without = ""
     json = debug = no_ask = False
 
 
@@ -41,7 +43,7 @@ class Interrupted(BaseException):
     """A signal asked this process to end."""
 
 
-VALUES = {"--host": "host", "--event": "event", "--project": "project"}
+VALUES = {"--host": "host", "--event": "event", "--project": "project", "--without": "without"}
 FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask"}
 
 
@@ -63,6 +65,8 @@ def parse(args: list[str]) -> Options:
             raise Usage(f"unexpected argument '{word}' (see boathook run --help)")
         else:
             options.event = word
+    if options.without not in ("", SETTINGS):
+        raise Usage(f"unknown source '{options.without}' (known: {SETTINGS})")
     if options.host not in HOSTS:
         raise Usage(f"unknown host '{options.host}' (known: {', '.join(HOSTS)})")
     return options
@@ -111,7 +115,14 @@ def _dispatch(event: Event, options: Options) -> Verdict:
     if options.project is not None and not os.path.isdir(options.project):
         raise Usage(f"--project {options.project} is not a folder")
     start = os.path.abspath(absolute(options.project or event.work_dir.replace("\0", "") or here()))
-    engine = one_shot(event.kind, start, can_ask=not options.no_ask, debug=options.debug, write=_debug_line)
+    engine = one_shot(
+        event.kind,
+        start,
+        settings=options.without != SETTINGS,
+        can_ask=not options.no_ask,
+        debug=options.debug,
+        write=_debug_line,
+    )
     return engine.dispatch(event)
 
 

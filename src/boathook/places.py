@@ -21,7 +21,9 @@ __all__ = [
     "absolute",
     "agents_dir",
     "cache_dir",
+    "claude_dir",
     "environment",
+    "find_claude_project",
     "find_project",
     "here",
     "is_dir",
@@ -29,6 +31,8 @@ __all__ = [
     "system",
 ]
 
+HOOKS = ("/.agents/hooks",)
+SETTINGS = ("/.claude/settings.json", "/.claude/settings.local.json")
 DIRECTORY = 0o040000
 KIND = 0o170000
 
@@ -78,18 +82,33 @@ def state_dir(env: Environment) -> str:
     return _home_of(env, b"XDG_STATE_HOME", ".local/state") + "/boathook"
 
 
+def claude_dir(env: Environment) -> str:
+    """Give the folder of Claude Code's own files, which holds the user's `settings.json`."""
+    value = env.get(b"CLAUDE_CONFIG_DIR", b"")
+    return _text(value).rstrip("/") if value.startswith(b"/") else f"{_home(env)}/.claude"
+
+
 def find_project(start: str) -> str:
     """Give the nearest folder from a start upwards that holds `.agents/hooks`; nothing if there is none.
 
     A start that is reached through a link is looked at where it really is, if its own way up finds nothing.
     """
-    return _upwards(start) or _upwards(_real(start))
+    return _upwards(start, HOOKS, ()) or _upwards(_real(start), HOOKS, ())
 
 
-def _upwards(start: str) -> str:
+def find_claude_project(start: str, env: Environment) -> str:
+    """Give the nearest folder upwards that holds `.claude/settings.json` or `.claude/settings.local.json`.
+
+    The home folder is none: what lies there is the user's, for all projects.
+    """
+    users = (_home(env), claude_dir(env).rpartition("/")[0])
+    return _upwards(start, SETTINGS, users) or _upwards(_real(start), SETTINGS, users)
+
+
+def _upwards(start: str, below: tuple[str, ...], never: tuple[str, ...]) -> str:
     at = start.rstrip("/")
     while True:
-        if _there(at + "/.agents/hooks"):
+        if at not in never and any(_there(at + path) for path in below):
             return at or "/"
         if "/" not in at:
             return ""

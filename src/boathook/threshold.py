@@ -10,14 +10,26 @@ import sys
 
 from boathook.compiled import load, may_match, path_of
 from boathook.core.jsontext import TEXT_LIMIT, JsonFault, decode, dumps, leaves, loads
-from boathook.places import agents_dir, cache_dir, environment, find_project, here, is_dir, state_dir, system
+from boathook.places import (
+    agents_dir,
+    cache_dir,
+    claude_dir,
+    environment,
+    find_claude_project,
+    find_project,
+    here,
+    is_dir,
+    state_dir,
+    system,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
-PLAIN = ("--host", "--event", "--project")
+PLAIN = ("--host", "--event", "--project", "--without")
+SETTINGS = "settings"
 KEYS = {
     "native": ("event_type", "work_dir"),
     "claude": ("hook_event_name", "cwd"),
@@ -32,6 +44,11 @@ def enter(args: list[str]) -> NoReturn:
 
         supervise()
         system._exit(0)
+    if args[:1] == ["--ask"]:
+        _find_libraries()
+        from boathook.runners.asker import ask
+
+        system._exit(ask())
     wanted = _plain(args)
     try:
         data = _read_all() if wanted is not None else None
@@ -61,7 +78,8 @@ def _plain(args: list[str]) -> dict[str, str] | None:
             return None
         else:
             found["--event"] = word
-    return found if found.get("--host", "native") in KEYS else None
+    known = found.get("--host", "native") in KEYS and found.get("--without", SETTINGS) == SETTINGS
+    return found if known else None
 
 
 def _read_all() -> bytes | None:
@@ -106,9 +124,10 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if "--project" in wanted and not is_dir(wanted["--project"]):
         return False
     env = environment()
-    project = find_project(start)
-    path = path_of(cache_dir(env), project)
-    found = load(path, agents_dir(env), project) if path is not None else None
+    claude = "" if "--without" in wanted else claude_dir(env)
+    where = (find_project(start), claude, find_claude_project(start, env) if claude else "")
+    path = path_of(cache_dir(env), *where)
+    found = load(path, agents_dir(env), *where) if path is not None else None
     kind = found.head["spellings"].get(name) if found is not None else None
     if found is None or kind is None:
         return False

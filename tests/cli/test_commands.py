@@ -65,6 +65,8 @@ def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
         "path": str(folder / "HOOK.md"),
         "matcher": {"tool": "Shell", "pattern": None},
         "source": "HOOK.md",
+        "place": "",
+        "handler": {"kind": "script", "folder": str(folder)},
         "metadata": None,
         "problems": [],
     }
@@ -197,7 +199,10 @@ def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: Project, g
 def test_check_of_nothing_says_what_it_takes(project: Project) -> None:
     done = project.run("check", str(project.path / "nowhere"))
     assert done.returncode == 1
-    assert "is neither a HOOK.md, a hook folder, a folder of hooks nor a project" in done.stderr
+    assert (
+        "is neither a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json nor a project"
+        in done.stderr
+    )
 
 
 def test_explain_says_for_each_hook_whether_and_why_in_order(project: Project) -> None:

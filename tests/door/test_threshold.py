@@ -34,7 +34,8 @@ def here(new_world):
 def keep_as(world, catalog: Catalog) -> Catalog:
     """Keep a catalogue as that of the world's project; with nothing to watch it is fresh at once."""
     catalog = catalog.replace(project=str(world.project))
-    assert keep(catalog, (), cache=str(world.cache), agents=str(world.agents), started=time.time())
+    places = {"cache": str(world.cache), "agents": str(world.agents), "claude": str(world.claude)}
+    assert keep(catalog, (), started=time.time(), **places)
     return catalog
 
 

@@ -124,7 +124,7 @@ class Fake:
         return Exit(answer.exit, out.encode(), answer.err.encode())
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-        return tuple(self.ends[Path(call.hook.handler.folder).name] for call in calls)
+        return tuple(self.ends[Path(call.hook.folder).name] for call in calls)
 
     def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
         return tuple(Started(call.hook.name, None) for call in calls)

@@ -20,7 +20,7 @@ from boathook import compiled
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
 from boathook.sources.cache import RACY_SECONDS, keep
-from boathook.sources.hookdir import load_hooks
+from boathook.sources.loading import load_hooks
 from boathook.sources.recall import recall
 from core.making import a_hook
 
@@ -414,8 +414,10 @@ HEADS = {
     "another format": ({"version": (FORMAT + 1, RELEASE, HEX, TAG)}, False),
     "another Python": ({"version": (FORMAT, RELEASE, HEX + 1, TAG)}, False),
     "another implementation": ({"version": (FORMAT, HEX, "pypy311")}, False),
-    "another agents folder": ({"agents": "/elsewhere"}, False),
-    "another project": ({"project": "/elsewhere"}, False),
+    "another agents folder": ({"where": 0}, False),
+    "another project": ({"where": 1}, False),
+    "another settings folder": ({"where": 2}, False),
+    "another project with settings": ({"where": 3}, False),
     "a file more to watch": ({"watch": (("/", (1, 2, 3)),)}, False),
     "a file that should be missing": ({"watch": (("/", None),)}, False),
     "a file that should be there": ({"watch": (("/no/such/file", (1, 2, 3)),)}, False),
@@ -426,6 +428,10 @@ HEADS = {
 @pytest.mark.parametrize(("changes", "trusted"), HEADS.values(), ids=HEADS)
 def test_a_file_of_another_make_is_not_used(kept, tmp_path, changes, trusted):
     found = kept["heads"]
+    if "where" in changes:
+        where = [str(found.world.agents), str(found.world.project), "", ""]
+        where[changes["where"]] = "/elsewhere"
+        changes = {"where": tuple(where)}
     (tmp_path / "file").write_bytes(with_head(Path(found.path).read_bytes(), **changes))
     (tmp_path / "file").chmod(0o600)
     loaded = compiled.load(str(tmp_path / "file"), str(found.world.agents), str(found.world.project))

@@ -13,7 +13,7 @@ from boathook.core.hook import DISABLED, ERROR, WARNING, Diagnostic
 from boathook.sources.config import Config, disable, read_config, refusals, settings_of, tune
 from core.making import a_hook
 
-KNOWN = "enabled, debug, strict_exit_codes, max_stop_blocks, defaults, disable, override"
+KNOWN = "enabled, debug, strict_exit_codes, max_stop_blocks, model, defaults, disable, override"
 TUNABLE = "timeout, priority, async, on_failure"
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from boathook.assembly import load_catalog, project_of
+from boathook.assembly import load_catalog, start_of
 from boathook.cli.show import STATE_STYLES, print_json, say
 from boathook.core.hook import ERROR, Diagnostic
-from boathook.places import agents_dir, environment
-from boathook.sources.checker import check_loaded, check_path
+from boathook.sources.checker import check_catalog, check_path
 
 
 def check(paths: tuple[str, ...], project: str | None, *, strict: bool, as_json: bool) -> int:
     """Print what is wrong; give the exit code: 0 clean, 1 with errors (with strict: or warnings)."""
-    where = project_of(project)
+    start_of(project)  # refuses what is no folder
     if paths:
         found = [problem for path in paths for problem in check_path(path)]
     else:
-        found = check_loaded(agents_dir(environment()), where)
-        if not found and not as_json and not load_catalog(project).hooks:
+        catalog = load_catalog(project)
+        found = check_catalog(catalog)
+        if not found and not as_json and not catalog.hooks:
             say("there are no hooks here: nothing to check", "yellow")
             return int(strict)
     if as_json:

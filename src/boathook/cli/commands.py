@@ -65,6 +65,7 @@ def cli() -> None:
     """boathook, an engine for Agent Hooks.
 
     Hooks are folders with a HOOK.md and a script: yours in ~/.config/agents/hooks, a project's in .agents/hooks.
+    Hooks of settings.json files (~/.claude, .claude) run as well.
 
     \b
     First steps:
@@ -87,6 +88,9 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the whole verdict as JSON, exit 0.")
 @click.option("--debug", is_flag=True, help="Tell on stderr what every hook does.")
 @click.option("--no-ask", is_flag=True, help="Nobody can be asked: a question blocks a tool call.")
+@click.option(
+    "--without", metavar="SOURCE", help="Leave out a source of hooks: settings, for hosts that run those themselves."
+)
 def run(**_: Any) -> None:
     """Run one event, read as JSON from standard input, through its hooks.
 
@@ -114,7 +118,7 @@ def list_command(event: str | None, prompt: bool, as_json: bool, project: str | 
 
     \b
     States: armed; invalid (cannot be read); shadowed (another of the same name counts);
-    disabled (by hooks.toml); no-entry-point (no script).
+    disabled (by hooks.toml or disableAllHooks); no-entry-point (no script).
 
     \b
     Examples:
@@ -135,8 +139,8 @@ def check(paths: tuple[str, ...], strict: bool, as_json: bool, project: str | No
     """Find what is wrong with hooks: file, line, key, and how to mend it.
 
     \b
-    PATH is a HOOK.md, a hook folder, a folder of hooks, a hooks.toml or a project; without one everything that
-    concerns the current folder is checked. Exit codes: 0 clean, 1 errors (with --strict: or warnings).
+    PATH is a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project; without one
+    everything that concerns the current folder is checked. Exit codes: 0 clean, 1 errors (with --strict: or warnings).
 
     \b
     Examples:
@@ -152,9 +156,12 @@ def check(paths: tuple[str, ...], strict: bool, as_json: bool, project: str | No
 @click.argument("event", type=EVENT)
 @click.option("--tool", metavar="NAME", help="The tool that is called.")
 @click.option("--input", "tool_input", metavar="JSON", help="The tool's input.")
+@click.option("--data", metavar="JSON", help='Other fields of the event, such as \'{"source": "startup"}\'.')
 @json_option
 @project_option
-def explain(event: str, tool: str | None, tool_input: str | None, as_json: bool, project: str | None) -> None:
+def explain(
+    event: str, tool: str | None, tool_input: str | None, data: str | None, as_json: bool, project: str | None
+) -> None:
     """Say for each hook whether it would run on an event, and why or why not. Nothing is executed.
 
     \b
@@ -163,7 +170,7 @@ def explain(event: str, tool: str | None, tool_input: str | None, as_json: bool,
     """
     from boathook.cli.explain import explain as run_explain
 
-    sys.exit(run_explain(event, project, tool, tool_input, as_json=as_json))
+    sys.exit(run_explain(event, project, tool, tool_input, data, as_json=as_json))
 
 
 @cli.command(context_settings=CONTEXT)

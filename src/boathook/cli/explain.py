@@ -7,11 +7,11 @@ from typing import Any
 from boathook.assembly import load_catalog
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
-from boathook.core.catalog import Catalog, is_hollow
+from boathook.core.catalog import TOGETHER, Catalog, is_hollow, once
 from boathook.core.event import Event, kind_of
-from boathook.core.hook import ARMED, Hook
+from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
 from boathook.core.jsontext import JsonFault, loads
-from boathook.core.matcher import Matcher
+from boathook.core.matcher import TOOL_NAME, Matcher
 from boathook.entry import find_entry, first_bytes, interpreter_fault
 from boathook.errors import ConfigError
 from boathook.places import environment
@@ -20,9 +20,11 @@ from boathook.runners.script import unmet
 WORDS = {True: "runs", False: "-", None: "maybe"}
 
 
-def explain(name: str, project: str | None, tool: str | None, tool_input: str | None, *, as_json: bool) -> int:
+def explain(
+    name: str, project: str | None, tool: str | None, tool_input: str | None, data: str | None, *, as_json: bool
+) -> int:
     """Print what would happen; give the exit code."""
-    event = Event.of(kind_of(name), **_tool_fields(tool, tool_input))
+    event = Event.of(kind_of(name), **_fields(tool, tool_input, data))
     catalog = load_catalog(project)
     rows = explain_event(catalog, event)
     if as_json:
@@ -34,24 +36,45 @@ def explain(name: str, project: str | None, tool: str | None, tool_input: str | 
     return 0
 
 
-def _tool_fields(tool: str | None, tool_input: str | None) -> dict[str, Any]:
-    fields: dict[str, Any] = {} if tool is None else {"tool_name": tool}
+def _fields(tool: str | None, tool_input: str | None, data: str | None) -> dict[str, Any]:
+    fields = _json("--data", data) if data is not None else {}
+    if not isinstance(fields, dict):
+        raise ConfigError("--data must be a JSON object")
+    if tool is not None:
+        fields["tool_name"] = tool
     if tool_input is not None:
-        try:
-            fields["tool_input"] = loads(tool_input)
-        except JsonFault as fault:
-            raise ConfigError(f"--input is not JSON: {fault}") from None
+        fields["tool_input"] = _json("--input", tool_input)
     return fields
+
+
+def _json(option: str, text: str) -> Any:
+    try:
+        return loads(text)
+    except JsonFault as fault:
+        raise ConfigError(f"{option} is not JSON: {fault}") from None
 
 
 def explain_event(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Give a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
-    hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, hook.order))
-    return [_row(hook, event) for hook in hooks]
+    hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _place(hook)))
+    rows = [(hook, *_why(hook, event)) for hook in hooks]
+    kept = once(tuple(hook for hook, would_run, _ in rows if would_run))
+    return [_row(hook, *_first(hook, kept, would_run, why)) for hook, would_run, why in rows]
 
 
-def _row(hook: Hook, event: Event) -> dict[str, Any]:
-    would_run, why = _why(hook, event)
+def _place(hook: Hook) -> tuple[object, ...]:
+    return (TOGETHER, hook.order) if hook.together else (hook.order,)
+
+
+def _first(hook: Hook, kept: tuple[Hook, ...], would_run: bool | None, why: str) -> tuple[bool | None, str]:
+    """Say so if the same command runs already as another hook."""
+    if not would_run or hook in kept:
+        return would_run, why
+    other = next(one.name for one in kept if one.handler == hook.handler)
+    return False, f"the same command runs once, as '{other}'"
+
+
+def _row(hook: Hook, would_run: bool | None, why: str) -> dict[str, Any]:
     return {
         "hook": hook.name,
         "scope": hook.scope,
@@ -61,8 +84,9 @@ def _row(hook: Hook, event: Event) -> dict[str, Any]:
         "would_run": would_run,
         "why": why,
         "matcher": matcher_text(hook),
-        "entry": find_entry(hook.handler.folder),
+        "entry": _entry(hook),
         "path": hook.path,
+        "place": hook.place,
     }
 
 
@@ -73,20 +97,37 @@ def _why(hook: Hook, event: Event) -> tuple[bool | None, str]:
         return False, f"{hook.state}: {hook.why}{blocks}"
     if _needs_input(hook, event):
         return None, f"depends on the input: give --input ({matcher_text(hook)})"
+    if _needs_data(hook, event):
+        return None, f"depends on '{hook.matcher.subject}': give --data ({matcher_text(hook)})"
     if why := hook.matcher.why_not(event):
         return False, why
     if why := unmet(hook, environment()):
         return False, f"refused: {why}"
-    if wrong := interpreter_fault(first_bytes(find_entry(hook.handler.folder) or "")):
+    if hook.folder and (wrong := interpreter_fault(first_bytes(find_entry(hook.folder) or ""))):
         return False, f"it would fail to start: {wrong}"
-    if hook.matcher.is_all or not event.kind.has_tool:
+    if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
         return True, "it takes every such event"
     return True, f"matches {matcher_text(hook)}"
+
+
+def _entry(hook: Hook) -> str | None:
+    """Give what a hook runs: its script, its command, its prompt or its address."""
+    if hook.folder:
+        return find_entry(hook.folder)
+    handler = hook.handler
+    if isinstance(handler, Command):
+        return " ".join((handler.text, *(handler.words or ())))
+    return handler.url if isinstance(handler, Http) else handler.text if isinstance(handler, Prompt) else None
 
 
 def _needs_input(hook: Hook, event: Event) -> bool:
     given = "tool_input" in event.data or not event.kind.has_tool
     return not given and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).why_not(event)
+
+
+def _needs_data(hook: Hook, event: Event) -> bool:
+    matcher = hook.matcher
+    return matcher.subject != TOOL_NAME and matcher.tool is not None and matcher.subject not in event.data
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -8,7 +8,8 @@ from boathook.assembly import load_catalog
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import kind_of
-from boathook.core.hook import ARMED, Diagnostic, Hook
+from boathook.core.hook import ARMED, HANDLER_WORDS, Diagnostic, Handler, Hook, Http
+from boathook.core.matcher import TOOL_NAME, Matcher
 
 
 def list_hooks(project: str | None, event: str | None, *, as_json: bool, prompt: bool) -> int:
@@ -32,8 +33,6 @@ def list_hooks(project: str | None, event: str | None, *, as_json: bool, prompt:
 
 def hook_to_json(hook: Hook) -> dict[str, Any]:
     """Give a hook as `list --json` prints it."""
-    tool, pattern = hook.matcher.tool, hook.matcher.pattern
-    matcher = {"tool": tool.source if tool else None, "pattern": pattern.source if pattern else None}
     return {
         "name": hook.name,
         "description": hook.description,
@@ -48,11 +47,30 @@ def hook_to_json(hook: Hook) -> dict[str, Any]:
         "state": hook.state,
         "why": hook.why,
         "path": hook.path,
-        "matcher": None if hook.matcher.is_all else matcher,
+        "matcher": _matcher_to_json(hook.matcher),
         "source": hook.source,
+        "place": hook.place,
+        "handler": _handler_to_json(hook.handler),
         "metadata": hook.metadata,
         "problems": [problem.to_json() for problem in hook.problems],
     }
+
+
+def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
+    if matcher.is_all:
+        return None
+    tool, pattern = matcher.tool, matcher.pattern
+    if matcher.subject != TOOL_NAME:
+        return {matcher.subject: tool.shown if tool else None}
+    return {"tool": tool.shown if tool else None, "pattern": pattern.shown if pattern else None}
+
+
+def _handler_to_json(handler: Handler) -> dict[str, Any]:
+    """Give a handler by its kind and fields; what headers hold may be secret."""
+    fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
+    if isinstance(handler, Http):
+        fields["headers"] = [name for name, _ in handler.headers]
+    return {"kind": HANDLER_WORDS[type(handler)], **fields}
 
 
 def prompt_text(hooks: list[Hook]) -> str:
@@ -63,7 +81,7 @@ def prompt_text(hooks: list[Hook]) -> str:
     lines = ["These hooks watch what you do. They run by themselves; a blocked action comes back with the reason.", ""]
     for hook in armed:
         kind = hook.kind.name if hook.kind else hook.trigger
-        lines.append(f"- {hook.name} ({kind}): {' '.join(hook.description.split())}")
+        lines.append(f"- {hook.name} ({kind}): {' '.join(hook.description.split()) or 'no description'}")
     return "\n".join(lines)
 
 
@@ -101,5 +119,6 @@ def _problem_text(problem: Diagnostic) -> str:
 def matcher_text(hook: Hook) -> str:
     """Say a matcher in a few words."""
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
-    parts = [f"tool {tool.source}" if tool else "", f"input {pattern.source}" if pattern else ""]
+    subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
+    parts = [f"{subject} {tool.shown}" if tool else "", f"input {pattern.shown}" if pattern else ""]
     return ", ".join(part for part in parts if part) or "all"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.hook import ARMED, INVALID, NO_ENTRY, SHADOWED, USER, Diagnostic, Hook
+from boathook.core.hook import ARMED, INVALID, NO_ENTRY, SCOPES, SHADOWED, USER, Diagnostic, Hook
 from boathook.core.matcher import Texts
 from boathook.core.run import Skip
 from boathook.core.value import Value
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from boathook.core.event import Event, EventKind
 
+TOGETHER = (-100, len(SCOPES), "", "")  # the place of the hooks that run together: after all others of priority 100
 LOUD_STATES = (INVALID, NO_ENTRY)
 
 
@@ -23,6 +24,7 @@ class Settings(Value):
     debug: bool = False
     strict_exit_codes: bool = False
     max_stop_blocks: int = 3
+    model: str = ""
 
 
 class Stage(Value):
@@ -46,12 +48,16 @@ class Catalog(Value):
     settings: Settings = Settings()
     diagnostics: tuple[Diagnostic, ...] = ()
     project: str = ""
+    claude_project: str = ""
 
     def plan(self, event: Event) -> Plan:
-        """Select the hooks that match an event."""
-        matching = self._selector(event.kind).select(event)
-        stages = tuple(Stage(hook.order, (hook,)) for hook in matching if not _waits(hook))
-        return Plan(stages, tuple(filter(_waits, matching)))
+        """Select the hooks that match an event; those that run together form one stage, each handler once."""
+        matching = once(self._selector(event.kind).select(event))
+        stages = [Stage(hook.order, (hook,)) for hook in matching if not _waits(hook) and not hook.together]
+        if group := tuple(hook for hook in matching if hook.together and not _waits(hook)):
+            stages.append(Stage(TOGETHER, group))
+            stages.sort(key=_place)
+        return Plan(tuple(stages), tuple(filter(_waits, matching)))
 
     def skips(self, event: Event) -> tuple[Skip, ...]:
         """Name the hooks that are not armed but could have been meant by an event."""
@@ -73,6 +79,18 @@ class Catalog(Value):
         return found
 
 
+def _place(stage: Stage) -> tuple[int, int, str, str]:
+    return stage.order
+
+
+def once(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
+    """Leave out hooks whose very handler, run together with them, another hook before them has."""
+    if not any(hook.together for hook in hooks):
+        return hooks
+    first: dict[object, Hook] = {}
+    return tuple(hook for hook in hooks if not hook.together or first.setdefault(hook.handler, hook) is hook)
+
+
 def is_hollow(hook: Hook) -> bool:
     """Say whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
     return hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
@@ -90,7 +108,8 @@ def takes_part(hook: Hook) -> bool:
 
 def is_loud(hook: Hook) -> bool:
     """Say whether it must be told that a hook did not run: it cannot, or a project's hook has taken a user's place."""
-    return hook.state in LOUD_STATES or (hook.state == SHADOWED and hook.scope == USER)
+    replaced = hook.state == SHADOWED and hook.scope == USER and not hook.together
+    return replaced or hook.state in LOUD_STATES
 
 
 class Selector:

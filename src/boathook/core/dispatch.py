@@ -5,6 +5,7 @@ Everything that waits, starts or reads is done by whoever drives it; so the sync
 
 from __future__ import annotations
 
+from boathook.core.catalog import TOGETHER, Stage
 from boathook.core.jsontext import alike
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.run import Call, Run, Skip, Verdict
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any
 
-    from boathook.core.catalog import Plan, Stage
+    from boathook.core.catalog import Plan
     from boathook.core.event import Event
     from boathook.core.hook import Hook
     from boathook.core.policy import Policy
@@ -59,29 +60,30 @@ class _Course:
         self.runs += runs
         for hook in stage.hooks:
             self._saw(hook)
-        said = NOTHING
+        said, author = NOTHING, stage.hooks[-1]
         for run in runs:
             said |= self.policy.weigh(self.event, run.outcome)
+            author = author if run.outcome.input is ABSENT else run.hook
         self.outcome |= said
         if said.input is not ABSENT and not alike(said.input, self.event.tool_input):
             self.event = self.event.with_data(tool_input=said.input)
             self.plan = self.select(self.event)
             self.changes += 1
             self.last_change = stage.order
-            self._saw(stage.hooks[-1])  # the author of a rewrite has seen it
+            self._saw(author)  # of several in one stage the last one's rewrite counts
 
     def _saw(self, hook: Hook) -> None:
         self.seen[hook.order] = (*self.seen.get(hook.order, ()), self.event.tool_input)
 
-    def unseen(self, before: Place | None = None) -> tuple[Stage, ...]:
-        """Give the stages with hooks that match the input as it stands and have not seen it so."""
+    def unseen(self, until: Place | None = None) -> tuple[Stage, ...]:
+        """Give the stages of hooks that match the input as it stands and have not seen it so."""
+        stages = (s for s in self.plan.stages if until is None or s.order < until or s.order == until == TOGETHER)
+        fresh = (Stage(s.order, tuple(hook for hook in s.hooks if not self._has_seen(hook))) for s in stages)
+        return tuple(stage for stage in fresh if stage.hooks)
+
+    def _has_seen(self, hook: Hook) -> bool:
         now = self.event.tool_input
-        return tuple(
-            stage
-            for stage in self.plan.stages
-            if (before is None or stage.order < before)
-            and any(not any(alike(now, one) for one in self.seen.get(hook.order, ())) for hook in stage.hooks)
-        )
+        return any(alike(now, one) for one in self.seen.get(hook.order, ()))
 
 
 def dispatch(
@@ -107,8 +109,8 @@ def _look_again(course: _Course) -> Asking:
     yield from course.walk(course.unseen, 2)
     if course.outcome.halts or course.changes == changes:
         return
-    changes, before = course.changes, course.last_change
-    yield from course.walk(lambda: course.unseen(before), 3)
+    changes, until = course.changes, course.last_change
+    yield from course.walk(lambda: course.unseen(until), 3)
     if not course.outcome.halts and course.changes != changes:
         course.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
 

@@ -18,6 +18,8 @@ SCOPES = (USER, PROJECT, "local")
 
 ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY = "armed", "invalid", "shadowed", "disabled", "no-entry-point"
 
+HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
+
 ERROR, WARNING = "error", "warning"
 TOLD_LIMIT = 2000
 
@@ -49,6 +51,35 @@ class Script(Value):
     folder: str
 
 
+class Command(Value):
+    """Handler: a line for the shell, or a program with its arguments; `root` is the folder of the plugin it comes from."""
+
+    text: str
+    words: tuple[str, ...] | None = None
+    shell: str = ""
+    root: str = ""
+
+
+class Prompt(Value):
+    """Handler: a question for a model."""
+
+    text: str
+    model: str = ""
+
+
+class Http(Value):
+    """Handler: an address that the event is posted to; `allowed` are the variables its headers may name."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    allowed: tuple[str, ...] = ()
+
+
+Handler = Script | Command | Prompt | Http
+HANDLERS: dict[str, type[Handler]] = {"script": Script, "command": Command, "prompt": Prompt, "http": Http}
+HANDLER_WORDS = {kind: word for word, kind in HANDLERS.items()}
+
+
 class Needs(Value):
     """What must be there for a hook to run."""
 
@@ -64,7 +95,7 @@ class Hook(Value):
     kind: EventKind | None
     trigger: str
     scope: str
-    handler: Script
+    handler: Handler
     path: str
     description: str = ""
     matcher: Matcher = ALL
@@ -76,7 +107,8 @@ class Hook(Value):
     needs: Needs = Needs()
     env: tuple[str, ...] = ()
     metadata: Any = None
-    source: str = "HOOK.md"
+    source: str = HOOK_MD
+    place: str = ""
     dialect: str = "native"
     state: str = ARMED
     why: str = ""
@@ -96,13 +128,25 @@ class Hook(Value):
         """Say sync or async."""
         return "async" if self.background else "sync"
 
+    @property
+    def folder(self) -> str:
+        """Give the folder of a HOOK.md hook, nothing for others."""
+        return self.handler.folder if isinstance(self.handler, Script) else ""
+
+    @property
+    def together(self) -> bool:
+        """Say whether the hook runs together with its like, as those of settings.json do."""
+        return self.source != HOOK_MD
+
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     """Give a hook as plain values that `marshal` can keep."""
     plain = dict(hook.__dict__)
     plain["kind"] = hook.kind.name if hook.kind else None
-    plain["handler"] = hook.handler.folder
-    plain["matcher"] = tuple(_pattern_to_data(p) for p in (hook.matcher.tool, hook.matcher.pattern))
+    handler = hook.handler
+    plain["handler"] = (HANDLER_WORDS[type(handler)], *(handler.__dict__[name] for name in handler.FIELDS))
+    matcher = hook.matcher
+    plain["matcher"] = (*(_pattern_to_data(p) for p in (matcher.tool, matcher.pattern)), matcher.subject)
     plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
     plain["problems"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.problems)
     return tuple(plain[name] for name in Hook.FIELDS)
@@ -111,10 +155,14 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
 def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
     """Make the hook again from plain values."""
     plain = dict(zip(Hook.FIELDS, data, strict=True))
-    tool, pattern = plain["matcher"]
+    tool, pattern, subject = plain["matcher"]
+    word, *fields = plain["handler"]
     plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
-    plain["handler"] = Script(plain["handler"])
-    plain["matcher"] = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern)) if tool or pattern else ALL
+    plain["handler"] = HANDLERS[word](*fields)
+    if tool or pattern:
+        plain["matcher"] = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), subject)
+    else:
+        plain["matcher"] = ALL
     plain["needs"] = Needs(*plain["needs"])
     plain["problems"] = tuple(Diagnostic(*problem) for problem in plain["problems"])
     return Hook(**plain)
@@ -123,8 +171,8 @@ def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
 def _pattern_to_data(pattern: Pattern | None) -> tuple[Any, ...] | None:
     if pattern is None:
         return None
-    return (pattern.source, (pattern.words.any_of, pattern.words.proof) if pattern.words else None)
+    return (pattern.source, (pattern.words.any_of, pattern.words.proof) if pattern.words else None, pattern.written)
 
 
 def _pattern_from_data(data: tuple[Any, ...] | None) -> Pattern | None:
-    return Pattern(data[0], Words(*data[1]) if data[1] else None) if data else None
+    return Pattern(data[0], Words(*data[1]) if data[1] else None, data[2]) if data else None

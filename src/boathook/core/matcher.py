@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from boathook.core.event import Event
 
+TOOL_NAME = "tool_name"
 NOT_IN_RE2 = (
     ("(?=", "lookahead (?=…)"),
     ("(?!", "negative lookahead (?!…)"),
@@ -30,11 +31,20 @@ NOT_IN_RE2 = (
 )
 
 
+NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
+
+
 class Pattern(Value):
     """A searched RE2 pattern, compiled at its first real use in a one-shot, at load time elsewhere."""
 
     source: str
     words: Words | None
+    written: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Give the pattern as its author wrote it."""
+        return self.written or self.source
 
     def search(self, text: str) -> bool:
         """Say whether the pattern is found anywhere in the text."""
@@ -60,7 +70,21 @@ def compile_pattern(source: str) -> Pattern | None:
     """Compile a pattern; None if it matches everything; ConfigError that says what is wrong with it."""
     if source in ("", "*"):
         return None
-    pattern = Pattern(source, words_of(source))
+    return _pattern(source)
+
+
+def compile_names(source: str) -> Pattern | None:
+    """Compile a matcher as settings.json has them: a list of exact names, or a searched pattern; None if it matches all."""
+    if source.strip() in ("", "*"):
+        return None
+    if not set(source) <= NAME_LETTERS:
+        return _pattern(source)
+    names = [name.strip() for name in source.replace(",", "|").split("|")]
+    return _pattern(f"^(?:{'|'.join(name for name in names if name)})$", source)
+
+
+def _pattern(source: str, written: str = "") -> Pattern:
+    pattern = Pattern(source, words_of(source), written)
     pattern.compiled()
     return pattern
 
@@ -87,20 +111,30 @@ def _why_not(source: str, fault: Exception) -> str:
 
 
 class Matcher(Value):
-    """Which tool calls a hook wants: a pattern on the tool's name and one on its input. None matches all."""
+    """Which events a hook wants: a pattern on the tool's name (or another `subject`) and one on its input. None matches all."""
 
     tool: Pattern | None = None
     pattern: Pattern | None = None
+    subject: str = TOOL_NAME
 
     def why_not(self, event: Event, texts: Texts | None = None) -> str:
         """Say why the event does not match, or nothing if it does."""
+        if self.subject != TOOL_NAME:
+            return self._other_why_not(event)
         if not event.kind.has_tool:
             return ""
         if self.tool is not None and not self.tool.search(event.tool_name):
-            return f"tool '{event.tool_name}' does not match '{self.tool.source}'"
+            return f"tool '{event.tool_name}' does not match '{self.tool.shown}'"
         if self.pattern is not None and not (texts or Texts(event.tool_input)).match(self.pattern):
-            return f"input does not match '{self.pattern.source}'"
+            return f"input does not match '{self.pattern.shown}'"
         return ""
+
+    def _other_why_not(self, event: Event) -> str:
+        """Ask a field other than the tool; one that the host did not send cannot speak against the hook."""
+        value = event.data.get(self.subject)
+        if self.tool is None or not isinstance(value, str) or self.tool.search(value):
+            return ""
+        return f"{self.subject} '{value}' does not match '{self.tool.shown}'"
 
     @property
     def is_all(self) -> bool:

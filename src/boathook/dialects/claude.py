@@ -1,79 +1,75 @@
-"""What Claude Code says to its hooks and wants to hear from them (`boathook run --host claude`).
+"""The tongue of Claude Code, at both borders: as a host's (`boathook run --host claude`) and as that of hooks in settings.json.
 
-The events are rows of a table: which kind they are, which fields have other names, and what they can be told.
+What each event can hear and say stands in `core.claude_events`.
 """
 
 from __future__ import annotations
 
+from boathook.core.answers import (
+    begins_like_json,
+    check_types,
+    default_reason,
+    exit_words,
+    reason_in,
+    refuse_buried,
+    texts,
+)
+from boathook.core.claude_events import BY_KIND, BY_NAME, ELSEWHERE, Row
+from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import SPELLINGS, UNMAPPED, Event, EventKind, host_object
-from boathook.core.jsontext import dump_line
-from boathook.core.outcome import ABSENT, Decision
-from boathook.core.run import Exit, Verdict
-from boathook.core.value import Value
+from boathook.core.hook import Http, Prompt
+from boathook.core.jsontext import JsonFault, decode, dump_line, loads
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.policy import Faulty
+from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.errors import DialectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    Said = tuple[tuple[Decision, str], ...]
+
 NAME = "claude"
-
-
-class Row(Value):
-    """One of Claude's events: its kind, whether it can be blocked and takes context, and which fields have other names."""
-
-    name: str
-    kind: str
-    blocks: bool = True
-    context: bool = True
-    renames: tuple[tuple[str, str], ...] = ()
-
-
-ROWS: tuple[Row, ...] = (
-    Row("SessionStart", "pre-session", blocks=False),
-    Row("SessionEnd", "post-session", blocks=False, context=False, renames=(("reason", "exit_reason"),)),
-    Row("UserPromptSubmit", "pre-agent-turn"),
-    Row("PreToolUse", "pre-tool-call"),
-    Row("PermissionRequest", "permission-request", context=False),
-    Row("PostToolUse", "post-tool-call", renames=(("tool_response", "tool_output"),)),
-    Row("PostToolUseFailure", "post-tool-call-failure", blocks=False),
-    Row("Stop", "pre-agent-turn-stop", renames=(("last_assistant_message", "final_message"),)),
-    Row("SubagentStart", "pre-subagent", blocks=False, renames=(("agent_type", "subagent_type"),)),
-    Row(
-        "SubagentStop",
-        "post-subagent",
-        renames=(("agent_type", "subagent_type"), ("last_assistant_message", "result")),
-    ),
-    Row("StopFailure", "turn-failure", blocks=False, context=False),
-    Row("PreCompact", "pre-context-compact", context=False),
-    Row("PostCompact", "post-context-compact", blocks=False, context=False),
-    Row("Notification", "notification", blocks=False, context=False),
-)
-BY_NAME = {row.name: row for row in ROWS}
-BY_KIND = {row.kind: row for row in ROWS}
-ELSEWHERE = (
-    "ConfigChange",
-    "CwdChanged",
-    "DirectoryAdded",
-    "Elicitation",
-    "ElicitationResult",
-    "FileChanged",
-    "InstructionsLoaded",
-    "MessageDisplay",
-    "PermissionDenied",
-    "PostModelSwitch",
-    "PostToolBatch",
-    "PreModelSwitch",
-    "Setup",
-    "TaskCompleted",
-    "TaskCreated",
-    "TeammateIdle",
-    "UserPromptExpansion",
-    "WorktreeCreate",
-    "WorktreeRemove",
-)  # events of Claude Code that have no counterpart here
-
 COMMON = ("session_id", "cwd", "hook_event_name")
+FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
+
+DECISIONS = {
+    "allow": Decision.ALLOW,
+    "deny": Decision.BLOCK,
+    "ask": Decision.ASK,
+    "defer": Decision.ASK,
+}
+LEGACY = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
+BEHAVIOURS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
+TYPES: dict[str, tuple[type, str]] = {
+    "continue": (bool, "true or false"),
+    "stopReason": (str, "text"),
+    "suppressOutput": (bool, "true or false"),
+    "systemMessage": (str, "text"),
+    "decision": (str, "text"),
+    "reason": (str, "text"),
+    "hookSpecificOutput": (dict, "an object"),
+}
+NESTED = "hookSpecificOutput"
+NESTED_TYPES: dict[str, tuple[type, str]] = {
+    "hookEventName": (str, "text"),
+    "permissionDecision": (str, "text"),
+    "permissionDecisionReason": (str, "text"),
+    "updatedInput": (dict, "an object"),
+    "additionalContext": (str, "text"),
+    "decision": (dict, "an object"),
+    "updatedToolOutput": (object, "a value"),
+    "updatedMCPToolOutput": (object, "a value"),
+}
+ASKED_TYPES: dict[str, tuple[type, str]] = {
+    "behavior": (str, "text"),
+    "message": (str, "text"),
+    "updatedInput": (dict, "an object"),
+    "interrupt": (bool, "true or false"),
+}
+JUDGEMENT_TYPES: dict[str, tuple[type, str]] = {"ok": (bool, "true or false"), "reason": (str, "text")}
+DECISIVE = ("decision", "continue", NESTED, "permissionDecision", "systemMessage")
 
 
 def read_event(data: bytes, name: str | None = None) -> Event:
@@ -89,7 +85,7 @@ def read_event(data: bytes, name: str | None = None) -> Event:
 
 def _event(fields: dict[str, Any], said: str) -> Event:
     row = BY_NAME.get(said)
-    kind: EventKind | None = SPELLINGS[row.kind] if row else UNMAPPED if said in ELSEWHERE else SPELLINGS.get(said)
+    kind: EventKind | None = row.kind if row else UNMAPPED if said in ELSEWHERE else SPELLINGS.get(said)
     if kind is None:
         raise DialectError(f"unknown event '{said}'")
     names = dict((row or Row("", "")).renames)
@@ -113,12 +109,15 @@ def _outward(name: str, value: Any) -> Any:
 
 def write_event(event: Event) -> bytes:
     """Write an event as Claude Code does: the reverse of `read_event`."""
-    row = BY_KIND.get(event.kind.name)
+    return dump_line(_fields(event, BY_KIND.get(event.kind.name)))
+
+
+def _fields(event: Event, row: Row | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
     data = {names.get(key, key): _outward(key, value) for key, value in event.data.items()}
     said = data.pop("hook_event_name", None) or (row.name if row else event.kind.name)
     first = {"session_id": event.session_id, "cwd": event.work_dir, "hook_event_name": said}
-    return dump_line({**first, **data})
+    return {**first, **data}
 
 
 def write_answer(verdict: Verdict) -> Exit:
@@ -155,7 +154,7 @@ def _say_decision(
         nested["decision"] = {"behavior": "deny" if blocked else "allow"}
         if reasons and blocked:
             nested["decision"]["message"] = reasons
-    elif blocked and row.blocks:
+    elif blocked and row.host_blocks:
         answer |= {"decision": "block", "reason": reasons or "blocked by a hook"}
     elif blocked and row.name == "PostToolUseFailure":
         nested["additionalContext"] = reasons
@@ -175,3 +174,205 @@ def _say_effects(verdict: Verdict, row: Row, nested: dict[str, Any], messages: l
         nested["additionalContext"] = "\n".join(filter(None, [nested.get("additionalContext", ""), contexts]))
     elif contexts:
         messages.append(contexts)
+
+
+def write_hook_event(event: Event, spelling: str = "") -> bytes:  # noqa: ARG001
+    """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
+    row = BY_KIND.get(event.kind.name)
+    fields = _fields(event, row)
+    if event.context:
+        fields.setdefault("context", event.context)
+    for key, value in (*FILLED, *(row.filled if row else ())):
+        fields.setdefault(key, value)
+    return dump_line(fields)
+
+
+def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+    """Read the answer of a hook of settings.json; notes say what had no effect."""
+    asked = isinstance(call.hook.handler, Prompt | Http)
+    if asked and end.code != 0:
+        raise Faulty(FAILED, reason_in(end) or exit_words(end))
+    row = BY_KIND.get(call.event.kind.name) or Row(
+        call.event.kind.name, call.event.kind.name, refuses=True, context=True
+    )
+    if end.code == 2:
+        return _refused(call, row, end)
+    try:
+        if end.overflow:
+            raise JsonFault("it is longer than 1 MiB")
+        text = decode(end.stdout).strip()
+        if isinstance(call.hook.handler, Prompt):
+            return _judged(call, text)
+        answer = _answer_in(text)
+    except JsonFault as fault:
+        if end.code != 0:
+            raise Faulty(FAILED, exit_words(end)) from None
+        raise Faulty(UNREADABLE, f"the answer is not valid: {fault}") from None
+    if answer is None:
+        if end.code != 0:
+            raise Faulty(FAILED, exit_words(end))
+        said = texts(text)
+        return (Outcome(contexts=said) if row.plain else Outcome(logs=said)) if said else NOTHING, ()
+    outcome, notes = _Reading(call, row, answer).outcome()
+    if end.code != 0:  # Claude Code reads JSON at any exit code; but a failure must not look like an approval
+        notes = (*notes, f"exit code {end.code}, but its JSON answer counts")
+        if outcome.decision == Decision.ALLOW:
+            outcome = outcome.replace(decision=Decision.NONE, said=())
+            notes = (*notes, "its 'allow' does not count, for it failed")
+    return outcome, notes
+
+
+def _answer_in(text: str) -> dict[str, Any] | None:
+    """Give the JSON answer in an output, None if that is plain text; JsonFault if it is neither."""
+    if not begins_like_json(text):
+        refuse_buried(text, DECISIVE)
+        return None
+    answer: dict[str, Any] = loads(text)
+    check_types(answer, TYPES)
+    nested = answer.get(NESTED) or {}
+    check_types(nested, NESTED_TYPES, f"{NESTED}.")
+    check_types(nested.get("decision") or {}, ASKED_TYPES, f"{NESTED}.decision.")
+    _known(answer.get("decision"), LEGACY, "decision", f" (a tool call is denied with {NESTED}.permissionDecision)")
+    _known(nested.get("permissionDecision"), DECISIONS, f"{NESTED}.permissionDecision")
+    _known((nested.get("decision") or {}).get("behavior"), BEHAVIOURS, f"{NESTED}.decision.behavior")
+    return answer
+
+
+def _known(word: str | None, words: dict[str, Decision], key: str, hint: str = "") -> None:
+    if word is not None and word not in words:
+        raise JsonFault(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
+
+
+def _refused(call: Call, row: Row, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+    """Read exit 2: a block where the event can be refused, else a word to the person. JSON beside it can only add to that."""
+    outcome, reason = NOTHING, reason_in(end)
+    notes: tuple[str, ...] = ()
+    try:
+        answer = _answer_in(decode(end.stdout).strip())
+    except JsonFault:
+        answer = None
+    if answer is not None:
+        outcome, notes = _Reading(call, row, answer).outcome()
+        reason = reason or "\n".join(outcome.reasons)
+        if outcome.decision < Decision.BLOCK:
+            outcome = outcome.replace(decision=Decision.NONE, said=())
+    if not row.refuses:
+        told = reason or f"hook '{call.hook.name}' ended with exit 2"
+        return outcome | Outcome(messages=(f"{told} ({row.name} cannot be blocked)",)), notes
+    if outcome.decision >= Decision.BLOCK and outcome.said:
+        return outcome, notes
+    block = Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),))
+    return outcome | block, notes
+
+
+def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
+    """Read what a model said to a prompt hook: whether it is ok, and why."""
+    answer: dict[str, Any] = loads(text)
+    check_types(answer, JUDGEMENT_TYPES)
+    if answer.get("ok") is None:
+        raise JsonFault('there is no "ok": the model is to answer {"ok": true} or {"ok": false, "reason": "…"}')
+    reason = clean(answer.get("reason") or "", REASON_LIMIT)
+    if answer["ok"]:
+        return Outcome(logs=texts(reason)) if reason else NOTHING, ()
+    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),)), ()
+
+
+class _Reading:
+    """One JSON answer on its way to an outcome: collects what has no effect."""
+
+    def __init__(self, call: Call, row: Row, answer: dict[str, Any]) -> None:
+        self.call, self.row, self.answer = call, row, answer
+        self.nested: dict[str, Any] = answer.get(NESTED) or {}
+        self.asked: dict[str, Any] = self.nested.get("decision") or {}
+        self.notes: list[str] = []
+
+    def outcome(self) -> tuple[Outcome, tuple[str, ...]]:
+        decision, said = self._decided()
+        if decision == Decision.BLOCK and not self.row.refuses:
+            self._idle("a block")
+            decision, messages = Decision.NONE, tuple(text for _, text in said)
+            said = ()
+        else:
+            messages = ()
+        if decision == Decision.BLOCK and not said:
+            said = ((decision, default_reason(self.call.hook)),)
+        if self.answer.get("continue") is False:
+            stop = clean(self.answer.get("stopReason") or "", REASON_LIMIT)
+            decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
+        outcome = Outcome(
+            decision,
+            said,
+            self._input(),
+            self._output(),
+            self._contexts(),
+            (*texts(self.answer.get("systemMessage")), *messages),
+        )
+        self._look_for_idle_keys()
+        return outcome, tuple(self.notes)
+
+    def _idle(self, what: str) -> None:
+        self.notes.append(f"{what} has no effect on {self.row.name}")
+
+    def _decided(self) -> tuple[Decision, Said]:
+        """Give the decision and its reason: the newer fields first, then those of old."""
+        name = self.row.name
+        newer, word = self.nested.get("permissionDecision"), self.answer.get("decision")
+        reason = self.answer.get("reason")
+        if newer is not None and name != "PreToolUse":
+            self._idle("'permissionDecision'")
+            newer = None
+        if self.asked and name != "PermissionRequest":
+            self._idle(f"'{NESTED}.decision'")
+            self.asked = {}
+        if newer is not None:
+            if newer == "defer":
+                self.notes.append("'defer' is read as 'ask': nothing can be put off here")
+            return self._said(DECISIONS[newer], self.nested.get("permissionDecisionReason") or reason)
+        if "behavior" in self.asked and self.asked["behavior"] is not None:
+            decision = BEHAVIOURS[self.asked["behavior"]]
+            if decision == Decision.BLOCK and self.asked.get("interrupt"):
+                decision = Decision.STOP
+            return self._said(decision, self.asked.get("message"))
+        if word == "approve" and name not in ("PreToolUse", "PermissionRequest"):
+            self._idle("'approve'")
+            return Decision.NONE, ()
+        return self._said(LEGACY[word], reason) if word is not None else (Decision.NONE, ())
+
+    def _said(self, decision: Decision, reason: str | None) -> tuple[Decision, Said]:
+        text = clean(reason or "", REASON_LIMIT)
+        return decision, ((decision, text),) if text else ()
+
+    def _input(self) -> Any:
+        value = self.asked.get("updatedInput")
+        value = self.nested.get("updatedInput") if value is None else value
+        if value is not None and not self.call.event.kind.rewrites_input:
+            self._idle("'updatedInput'")
+            return ABSENT
+        return ABSENT if value is None else value
+
+    def _output(self) -> Any:
+        value = self.nested.get("updatedToolOutput", self.nested.get("updatedMCPToolOutput"))
+        if value is not None and not self.call.event.kind.rewrites_output:
+            self._idle("'updatedToolOutput'")
+            return ABSENT
+        return ABSENT if value is None else value
+
+    def _contexts(self) -> tuple[str, ...]:
+        found = texts(self.nested.get("additionalContext"))
+        if found and not self.row.context:
+            self._idle("'additionalContext'")
+            return ()
+        return found
+
+    def _look_for_idle_keys(self) -> None:
+        """Name what is not known here, and what stands in the wrong place."""
+        said = self.nested.get("hookEventName")
+        if said is not None and said != self.row.name:
+            self.notes.append(f"'hookEventName' says '{said}', but the event is {self.row.name}")
+        for key in self.answer:
+            if key in NESTED_TYPES and key not in TYPES:
+                self.notes.append(f"'{key}' has no effect there: it belongs into '{NESTED}'")
+            elif key not in TYPES:
+                self.notes.append(f"'{key}' is not known here")
+        self.notes += [f"'{NESTED}.{key}' is not known here" for key in self.nested if key not in NESTED_TYPES]
+        self.notes += [f"'{NESTED}.decision.{key}' is not known here" for key in self.asked if key not in ASKED_TYPES]

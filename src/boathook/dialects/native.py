@@ -5,9 +5,18 @@ Four pure functions. An answer written for a host is itself a valid answer of a 
 
 from __future__ import annotations
 
+from boathook.core.answers import (
+    begins_like_json,
+    check_types,
+    default_reason,
+    exit_words,
+    reason_in,
+    refuse_buried,
+    texts,
+)
 from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import COMMON_FIELDS, Event, EventKind, host_object, kind_of
-from boathook.core.jsontext import JsonFault, decode, dump_line, loads, place, word_of
+from boathook.core.jsontext import JsonFault, decode, dump_line, loads, word_of
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
 from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
@@ -88,14 +97,14 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     if end.code == 2:
         return _blocked(call, end), ()
     if end.code != 0:
-        raise Faulty(FAILED, _exit_words(end))
+        raise Faulty(FAILED, exit_words(end))
     if end.overflow:
         raise Faulty(UNREADABLE, "the answer is longer than 1 MiB")
     try:
         text = decode(end.stdout).strip()
-        if text[:1] not in ("{", "[", '"'):
-            _refuse_buried_answer(text)
-            contexts = _texts(text)
+        if not begins_like_json(text):
+            refuse_buried(text, DECISIVE)
+            contexts = texts(text)
             return Outcome(contexts=contexts) if contexts else NOTHING, ()
         answer = loads(text)
         _check(answer)
@@ -104,45 +113,20 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     return _outcome(call, answer, strict=strict)
 
 
-def _refuse_buried_answer(text: str) -> None:
-    """Refuse plain text with an answer in it: taken for context, a deny behind a log line would be lost."""
-    first = text.find("{")
-    for key in DECISIVE if first >= 0 else ():
-        at = text.find(f'"{key}"', first)
-        while at >= 0:
-            if text[at + len(key) + 2 : at + len(key) + 10].lstrip().startswith(":"):
-                raise JsonFault(f"text before the JSON object at {place(text, text.rindex('{', 0, at))}")
-            at = text.find(f'"{key}"', at + 1)
-
-
 def _blocked(call: Call, end: Exit) -> Outcome:
-    reason = clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT)
+    reason = reason_in(end)
     if not reason:
         try:
             answer = loads(decode(end.stdout))
             reason = clean(answer["reason"], REASON_LIMIT)
         except (JsonFault, KeyError, TypeError, AttributeError):
             reason = ""
-    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or f"blocked by hook '{call.hook.name}'"),))
-
-
-def _exit_words(end: Exit) -> str:
-    if end.code is None:
-        return "it did not run"
-    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
-    said = clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT)
-    hint = " (only exit 2 blocks)" if end.code == 1 else ""
-    return f"{how}{hint}: {said}" if said else f"{how}{hint}"
+    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),))
 
 
 def _check(answer: Any) -> None:
     """Refuse an answer of the wrong shape, with the exact fault."""
-    if not isinstance(answer, dict):
-        raise JsonFault(f"the top level is {word_of(answer)}, not an object")
-    for key, (wanted, words) in TYPES.items():
-        value = answer.get(key)
-        if value is not None and not isinstance(value, wanted):
-            raise JsonFault(f"'{key}' must be {words}, not {word_of(value)}")
+    check_types(answer, TYPES)
     decision = answer.get("decision")
     if decision is not None and decision.lower() not in DECISIONS:
         raise JsonFault(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
@@ -155,7 +139,7 @@ def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outco
         notes.append("'deny' has no effect: with strict_exit_codes only exit 2 blocks")
         decision, said = Decision.NONE, ()
     if decision == Decision.BLOCK and not said:
-        said = ((decision, f"blocked by hook '{call.hook.name}'"),)
+        said = ((decision, default_reason(call.hook)),)
     changes = []
     for key, allowed in (("modified_input", kind.rewrites_input), ("modified_output", kind.rewrites_output)):
         value = answer.get(key)
@@ -167,9 +151,9 @@ def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outco
         said,
         changes[0],
         changes[1],
-        _texts(answer.get("additional_context")),
-        _texts(answer.get("system_message")),
-        _texts(answer.get("log")),
+        texts(answer.get("additional_context")),
+        texts(answer.get("system_message")),
+        texts(answer.get("log")),
     )
     return outcome, tuple(notes)
 
@@ -182,11 +166,6 @@ def _decided(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, st
         stop = clean(answer.get("stop_reason") or "", REASON_LIMIT) or reason
         decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
     return decision, said
-
-
-def _texts(text: str | None) -> tuple[str, ...]:
-    found = clean(text or "")
-    return (found,) if found else ()
 
 
 def write_answer(verdict: Verdict) -> Exit:

@@ -1,4 +1,7 @@
-"""HOOK.md hooks as processes: a call becomes a job, with its command, directory, environment and input."""
+"""Hooks as processes: a call becomes a job, with its command, directory, environment and input.
+
+How the script of a HOOK.md folder is started stands here; what settings.json has beside it, in `runners.command`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import sys
 
 from boathook.compiled import stamp
 from boathook.core.event import PRE_SESSION
-from boathook.core.hook import ARMED, Needs
+from boathook.core.hook import ARMED, Needs, Script
+from boathook.core.value import Value
 from boathook.entry import Entry, find_entry, how_to_run, which
 from boathook.runners.child import Job
 from boathook.runners.process import ProcessRunner
@@ -41,21 +45,43 @@ NOTHING = Needs()
 SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
-class ScriptRunner:
-    """Runs the scripts of HOOK.md hooks."""
+class Surroundings(Value):
+    """What jobs are made with: how events are written in each dialect, the project (of each form), and the model to ask."""
+
+    write_event: Callable[[str, Event, str], bytes]
+    project: str = ""
+    claude_project: str = ""
+    model: str = ""
+
+    def project_for(self, hook: Hook, event: Event) -> str:
+        """Give the project that a hook is told of: that of its own form first."""
+        claude = self.claude_project or self.project
+        return (claude if hook.together else self.project) or event.work_dir
+
+
+class Start(Value):
+    """How a hook is started: its command and input, in which directory, or why it is not."""
+
+    argv: tuple[str, ...] = ("",)
+    stdin: bytes = b""
+    cwd: str = ""
+    refused: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class HookRunner:
+    """Runs hooks that are processes, whatever form they come in."""
 
     def __init__(
         self,
         process: ProcessRunner,
-        write_event: Callable[[Event, str], bytes],
-        project: str,
+        around: Surroundings,
         sessions: Sessions | None = None,
         environ: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """Take the process runner, the hooks' tongue, the project, and what sessions remember."""
+        """Take the process runner, what jobs are made with, and what sessions remember."""
         self._process = process
-        self._write_event = write_event
-        self._project = project
+        self._around = around
         self._sessions = sessions
         self._environ = environ
         self._kept: dict[tuple[str, ...], dict[bytes, bytes]] = {}
@@ -78,17 +104,22 @@ class ScriptRunner:
         refused = unmet(hook, env)
         env[DEPTH] = b"%d" % (depth(env) + 1)
         env.update(self._variables(hook, event))
-        cwd, warning = self._directory(event)
-        argv: tuple[str, ...] = ("",)
-        odd = ""
+        start = self._start(hook, event, env)
+        cwd, warning = _directory(start.cwd or event.work_dir, self._around.project)
+        warnings = tuple(text for text in (warning, *start.warnings) if text)
+        return Job(start.argv, start.stdin, cwd, env, hook.timeout, refused or start.refused, warnings)
+
+    def _start(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Start:
+        data = self._around.write_event(hook.dialect, event, hook.trigger)
+        if not isinstance(hook.handler, Script):
+            from boathook.runners.command import start
+
+            return start(hook, data, env, self._around.project_for(hook, event), self._around.model)
         path = find_entry(hook.handler.folder)
-        if path is not None:
-            entry = self._entry(path)
-            argv, odd = entry.argv, entry.warning
-        elif not refused:
-            refused = "no entry point"
-        data = self._write_event(event, hook.trigger)
-        return Job(argv, data, cwd, env, hook.timeout, refused, tuple(text for text in (warning, odd) if text))
+        if path is None:
+            return Start(refused="no entry point")
+        entry = self._entry(path)
+        return Start(entry.argv, data, warnings=(entry.warning,))
 
     def _entry(self, path: str) -> Entry:
         """Work out how a script is run; once, until it changes."""
@@ -98,24 +129,26 @@ class ScriptRunner:
             kept = self._entries[path] = (found, how_to_run(path))
         return kept[1]
 
-    def _directory(self, event: Event) -> tuple[str, str]:
-        wanted = event.work_dir.replace("\0", "")
-        there = bool(wanted) and os.path.isdir(wanted)
-        if there and os.access(wanted, os.X_OK):
-            return wanted, ""
-        instead = self._project if os.path.isdir(self._project) else "/"
-        wrong = "cannot be entered" if there else "does not exist"
-        return instead, f"the work dir {event.work_dir!r} {wrong}; it was run in {instead}"
-
     def _variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
         """Give the variables of a hook; those that do not change from call to call are kept."""
-        key = (hook.name, hook.trigger, hook.handler.folder, event.session_id, event.work_dir)
+        key = (hook.name, hook.trigger, hook.folder, hook.source, event.session_id, event.work_dir)
         found = self._kept.get(key)
         if found is None:
-            found = named_variables(hook, event, self._project or event.work_dir)
+            found = named_variables(hook, event, self._around.project_for(hook, event))
             self._kept = {**self._kept, key: found} if len(self._kept) < KEPT else {key: found}
         path = self._sessions.env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
         return found if path is None else {**found, b"CLAUDE_ENV_FILE": to_bytes(path)}
+
+
+def _directory(wanted: str, project: str) -> tuple[str, str]:
+    """Give the directory to run in: the wanted one, else the project, with a word about it."""
+    plain = wanted.replace("\0", "")
+    there = bool(plain) and os.path.isdir(plain)
+    if there and os.access(plain, os.X_OK):
+        return plain, ""
+    instead = project if os.path.isdir(project) else "/"
+    wrong = "cannot be entered" if there else "does not exist"
+    return instead, f"the work dir {wanted!r} {wrong}; it was run in {instead}"
 
 
 def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:
@@ -123,7 +156,7 @@ def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes
     own = {
         "HOOK_NAME": hook.name,
         "HOOK_EVENT": hook.trigger,
-        "HOOK_DIR": hook.handler.folder,
+        "HOOK_DIR": hook.folder,
         "SESSION_ID": event.session_id,
         "WORK_DIR": event.work_dir,
         "PROJECT_DIR": project,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from boathook.runners.script import ScriptRunner
+    from boathook.runners.script import HookRunner
     from boathook.runners.spawn import Spawn
 
 FLAG = "--supervise"
@@ -29,9 +29,9 @@ DOOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 class Supervisor:
     """Starts a supervisor for every async hook."""
 
-    def __init__(self, scripts: ScriptRunner, spawn: Spawn, state: str) -> None:
+    def __init__(self, hooks: HookRunner, spawn: Spawn, state: str) -> None:
         """Take what makes jobs of calls, how to start a process, and the folder that holds the log."""
-        self._scripts = scripts
+        self._hooks = hooks
         self._spawn = spawn
         self._state = state
 
@@ -40,7 +40,7 @@ class Supervisor:
         return tuple(self._start(call) for call in calls)
 
     def _start(self, call: Call) -> Started | Skip:
-        job = self._scripts.job(call)
+        job = self._hooks.job(call)
         if job.refused:
             return Skip(call.hook.name, job.refused, loud=True)
         data = memory_file(marshal.dumps((self._state, call.hook.name, call.hook.trigger, _plain(job))))

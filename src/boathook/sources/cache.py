@@ -15,18 +15,21 @@ from boathook.files import write_private
 RACY_SECONDS = 2.0
 
 
-def keep(catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, started: float) -> bool:
+def keep(
+    catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, started: float, claude: str = ""
+) -> bool:
     """Keep a catalogue for the next start; say whether that was possible. Never raises for what the disk does.
 
     `started` is when reading began: what changed shortly before or since may change again unnoticed.
     """
-    path = compiled.path_of(cache, catalog.project)
+    where = (catalog.project, claude, catalog.claude_project)
+    path = compiled.path_of(cache, *where)
     stamps = tuple((name, compiled.stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
-    head: dict[str, Any] = {"agents": agents, "project": catalog.project, "watch": stamps, "spellings": spellings}
+    head: dict[str, Any] = {"where": (agents, *where), "watch": stamps, "spellings": spellings}
     head["gram"] = GRAM
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from boathook.core.catalog import Catalog
 from boathook.core.event import EventKind
 from boathook.core.hook import ERROR, PROJECT, WARNING, Diagnostic, Hook
 from boathook.core.tools import FOREIGN, KNOWN
@@ -12,39 +13,60 @@ from boathook.entry import find_entry, first_bytes, how_to_run, interpreter_faul
 from boathook.errors import ConfigError
 from boathook.files import FileFault, read_regular
 from boathook.sources.config import read_config
-from boathook.sources.hookdir import MANIFESTS, load_hooks, manifest_of, read_hook, scan
+from boathook.sources.hookdir import MANIFESTS, manifest_of, read_hook, scan
+from boathook.sources.settings import LOCAL, File, read_settings
+from boathook.sources.settings_checker import check_entry
 
+SETTINGS_FILES = ("settings.json", "settings.local.json")
 SCRIPT_LIMIT = 1 << 20
 FAILS_WITH_1 = re.compile(r"(?m)^(?:[^#'\"\n]*[;&|{(\s])?(?:exit 1\b|(?:sys\.|process\.|os\._)?exit\(1\))")
 SAYS_WHY = re.compile(r">&2|stderr|console\.error")
 BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\"block\"|'block'|return 2\b")
 
 
-def check_loaded(agents: str, project: str) -> list[Diagnostic]:
-    """Check everything that concerns a project: both levels, their hooks.toml, and how they meet."""
-    catalog = load_hooks(agents, project).catalog
+def check_catalog(catalog: Catalog) -> list[Diagnostic]:
+    """Check everything that concerns a project: all forms and levels, their hooks.toml, and how they meet."""
     return _sorted([*catalog.diagnostics, *(d for hook in catalog.hooks for d in check_hook(hook))])
 
 
 def check_path(path: str) -> list[Diagnostic]:
-    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, or a project."""
+    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, or a project."""
     path = os.path.abspath(path)
+    if os.path.isfile(path) and path.endswith(".json"):
+        return check_settings([read_settings(path, _settings_scope(path))])
     if os.path.basename(path) == "hooks.toml":
         return list(read_config(path, _scope_of(path)).problems)
     if os.path.basename(path) in MANIFESTS or (os.path.isfile(path) and path.endswith(".md")):
         return check_folder(os.path.dirname(path), path)
     if not os.path.isdir(path):
-        raise ConfigError(f"{path} is neither a HOOK.md, a hook folder, a folder of hooks nor a project")
+        raise ConfigError(
+            f"{path} is neither a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json nor a project"
+        )
     if manifest_of(path) is not None:
         return check_folder(path, None)
+    files = [f"{path}/.claude/{name}" for name in SETTINGS_FILES if os.path.isfile(f"{path}/.claude/{name}")]
+    told = check_settings([read_settings(one, _settings_scope(one), path) for one in files])
     for below in (".agents/hooks", "hooks"):
         if os.path.isdir(f"{path}/{below}"):
             toml = f"{path}/{os.path.dirname(below)}/hooks.toml" if "/" in below else f"{path}/hooks.toml"
-            return _sorted([*_check_root(f"{path}/{below}", path), *read_config(toml, _scope_of(toml)).problems])
+            problems = read_config(toml, _scope_of(toml)).problems
+            return _sorted([*told, *_check_root(f"{path}/{below}", path), *problems])
+    if files:
+        return told
     found = _check_root(path, path)
     if not found and not any(manifest_of(entry.path) for entry in os.scandir(path) if entry.is_dir()):
         raise ConfigError(f"no hook was found in {path}")
     return found
+
+
+def check_settings(files: list[File]) -> list[Diagnostic]:
+    """Check files of settings hooks."""
+    found = [problem for file in files for problem in file.problems]
+    return _sorted([*found, *(problem for file in files for hook in file.hooks for problem in check_hook(hook))])
+
+
+def _settings_scope(path: str) -> str:
+    return LOCAL if path.endswith("settings.local.json") else PROJECT
 
 
 def _check_root(root: str, top: str) -> list[Diagnostic]:
@@ -54,7 +76,7 @@ def _check_root(root: str, top: str) -> list[Diagnostic]:
     for hook, _ in level.hooks:
         other = first.setdefault(hook.name, hook)
         if other is not hook:
-            told = f"the name '{hook.name}' is also that of {other.handler.folder}; only the first runs"
+            told = f"the name '{hook.name}' is also that of {other.folder}; only the first runs"
             found.append(Diagnostic(hook.path, None, "name", WARNING, told, "rename one of them"))
     return _sorted(found)
 
@@ -76,7 +98,9 @@ def _scope_of(path: str) -> str:
 def check_hook(hook: Hook) -> list[Diagnostic]:
     """Give the manifest's problems and what its entry point and matcher suggest."""
     found = [*hook.problems]
-    path = find_entry(hook.handler.folder)
+    if hook.together:
+        return [*found, *check_entry(hook)]
+    path = find_entry(hook.folder)
     if path is None:
         told = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
         if not any("entry point" in d.message for d in found):

@@ -14,8 +14,8 @@ from boathook.sources.manifest import RANGES
 
 SIZE_LIMIT = 64 * 1024
 DOTS_LIMIT = 32
-TOP = ("enabled", "debug", "strict_exit_codes", "max_stop_blocks", "defaults", "disable", "override")
-USER_ONLY = ("debug", "strict_exit_codes", "max_stop_blocks")
+TOP = ("enabled", "debug", "strict_exit_codes", "max_stop_blocks", "model", "defaults", "disable", "override")
+USER_ONLY = ("debug", "strict_exit_codes", "max_stop_blocks", "model")
 TUNABLE = ("timeout", "priority", "async", "on_failure")
 
 
@@ -104,6 +104,11 @@ class _Reading:
                     found[key] = value
                 else:
                     self._say(ERROR, f"hooks.{key}", f"'{key}' must be a number from 0 to 100", "3 is used")
+            elif key == "model":
+                if isinstance(hooks[key], str) and ":" in hooks[key]:
+                    found[key] = hooks[key]
+                else:
+                    self._say(ERROR, "hooks.model", "'model' must be provider:name", 'model = "anthropic:…"')
             else:
                 found[key] = self._flag(hooks, key, default=False)
         return found
@@ -161,14 +166,14 @@ def settings_of(user: Config) -> Settings:
 def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> Hook:
     """Apply defaults and overrides to a hook: the project's first, so that the user has the last word."""
     defaults = dict(user.defaults)
-    if hook.scope == PROJECT:
+    if hook.scope != USER:
         defaults.update(project.defaults)
         if user.defaults.get("on_failure") == "block":
             defaults["on_failure"] = "block"
     hook = _with(hook, {key: value for key, value in defaults.items() if key not in written})
     for config in (project, user):
         for name, tuning in config.override:
-            if name == hook.name and (config.scope == USER or hook.scope == PROJECT):
+            if name == hook.name and (config.scope == USER or hook.scope != USER):
                 hook = _with(hook, tuning)
             elif name == hook.name and tuning.get("on_failure") == "block":
                 hook = _with(hook, {"on_failure": "block"})
@@ -178,7 +183,7 @@ def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> 
 def disable(hook: Hook, project: Config, user: Config) -> Hook:
     """Disable a hook if a config says so and may say so."""
     for config in (user, project):
-        mine = config.scope == USER or hook.scope == PROJECT
+        mine = config.scope == USER or hook.scope != USER
         named = hook.name in config.disable
         if not mine or not (named or not config.enabled) or (named and config.enabled and hook.protected):
             continue
@@ -191,7 +196,7 @@ def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Di
     """Name what a config asked for and may not have."""
     users = {hook.name: hook for hook in hooks if hook.scope == USER}
     known = {hook.name for hook in hooks}
-    projects = {hook.name for hook in hooks if hook.scope == PROJECT}
+    projects = {hook.name for hook in hooks if hook.scope != USER}
     told = []
     for name in project.disable:
         if name in users and name not in projects:

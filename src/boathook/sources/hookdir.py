@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.catalog import Catalog
 from boathook.core.hook import (
     ARMED,
     ERROR,
@@ -12,7 +11,6 @@ from boathook.core.hook import (
     NO_ENTRY,
     PROJECT,
     SHADOWED,
-    USER,
     WARNING,
     Diagnostic,
     Hook,
@@ -21,7 +19,7 @@ from boathook.core.hook import (
 from boathook.core.value import Value
 from boathook.entry import CANDIDATES, find_entry
 from boathook.files import FileFault, foreign, read_text
-from boathook.sources.config import Config, disable, read_config, refusals, settings_of, tune
+from boathook.sources.config import Config, disable, tune
 from boathook.sources.manifest import parse_manifest
 
 MANIFESTS = ("HOOK.md", "hook.md")
@@ -35,35 +33,6 @@ class Level(Value):
     hooks: tuple[tuple[Hook, frozenset[str]], ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     watch: tuple[str, ...] = ()
-
-
-class Loaded(Value):
-    """A catalogue with the paths whose change makes it stale."""
-
-    catalog: Catalog
-    watch: tuple[str, ...]
-
-
-def load_hooks(agents: str, project: str) -> Loaded:
-    """Load the hooks of the user's agents folder and of a project (which may be empty)."""
-    user_root, project_root = f"{agents}/hooks", f"{project}/.agents/hooks" if project else ""
-    if project_root and os.path.exists(user_root) and os.path.exists(project_root):
-        project_root = "" if os.path.samefile(user_root, project_root) else project_root
-    user = scan(user_root, USER, agents)
-    local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
-    user_config = read_config(f"{agents}/hooks.toml", USER)
-    local_toml = f"{project}/.agents/hooks.toml" if project_root else ""
-    local_config = read_config(local_toml, PROJECT) if local_toml else Config("", PROJECT)
-    hooks, seen = _arm(user, local, user_config, local_config)
-    problems = user.problems + local.problems + user_config.problems + local_config.problems
-    problems += refusals(hooks, local_config, user_config)
-    catalog = Catalog(tuple(sorted(hooks, key=_order)), settings_of(user_config), problems, project)
-    watch = (*user.watch, *local.watch, user_config.path, *filter(None, [local_toml]), *seen)
-    return Loaded(catalog, watch)
-
-
-def _order(hook: Hook) -> tuple[object, ...]:
-    return hook.order
 
 
 def scan(root: str, scope: str, top: str) -> Level:
@@ -138,7 +107,7 @@ def _unreadable(path: str, folder: str, scope: str, why: str) -> Hook:
     return Hook(name, None, "", scope, Script(folder), path, state=INVALID, why=told, problems=(problem,))
 
 
-def _arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:
+def arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:
     """Apply configs, look for entry points, and settle equal names; give the hooks and what else to watch."""
     seen: list[str] = []
     levels = []
@@ -152,10 +121,10 @@ def _arm(user: Level, local: Level, user_config: Config, local_config: Config) -
 
 def _entry(hook: Hook, seen: list[str]) -> Hook:
     """Mark an otherwise armed hook that has no entry point."""
-    if hook.state != ARMED or find_entry(hook.handler.folder) is not None:
+    if hook.state != ARMED or find_entry(hook.folder) is not None:
         return hook
-    scripts = f"{hook.handler.folder}/scripts"
-    seen += [hook.handler.folder, scripts, *(f"{scripts}/{name}" for name in CANDIDATES)]
+    scripts = f"{hook.folder}/scripts"
+    seen += [hook.folder, scripts, *(f"{scripts}/{name}" for name in CANDIDATES)]
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     return hook.replace(state=NO_ENTRY, why=why, problems=(*hook.problems, Diagnostic(hook.path, None, "", ERROR, why)))
 
@@ -166,9 +135,9 @@ def _first_of_each(hooks: list[Hook], seen: list[str]) -> list[Hook]:
     kept = []
     for hook in hooks:
         winner = first.setdefault(hook.name, hook) if hook.state == ARMED else hook
-        same = f"the {hook.scope} hook in {winner.handler.folder} has the same name"
+        same = f"the {hook.scope} hook in {winner.folder} has the same name"
         if winner is not hook:
-            seen.append(f"{winner.handler.folder}/scripts")  # without its script the winner would give way
+            seen.append(f"{winner.folder}/scripts")  # without its script the winner would give way
         kept.append(hook if winner is hook else _shadow(hook, same, warn=True))
     return kept
 
@@ -180,11 +149,11 @@ def _settle(users: list[Hook], projects: list[Hook], seen: list[str]) -> None:
         at = armed.get(hook.name)
         if at is None or hook.state != ARMED:
             continue
-        seen.append(f"{hook.handler.folder}/scripts")
+        seen.append(f"{hook.folder}/scripts")
         if users[at].protected:
             projects[place] = _shadow(hook, f"the user's hook '{hook.name}' is protected", warn=True)
         else:
-            users[at] = _shadow(users[at], f"replaced by the project's hook in {hook.handler.folder}")
+            users[at] = _shadow(users[at], f"replaced by the project's hook in {hook.folder}")
 
 
 def _shadow(hook: Hook, why: str, *, warn: bool = False) -> Hook:

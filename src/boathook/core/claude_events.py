@@ -1,0 +1,170 @@
+"""The events of Claude Code, and so of settings.json, as rows: what each is here, and what a hook can do there."""
+
+from __future__ import annotations
+
+from boathook.core.event import SPELLINGS
+from boathook.core.matcher import TOOL_NAME
+from boathook.core.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from boathook.core.event import EventKind
+
+
+class Row(Value):
+    """One event of Claude Code.
+
+    `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
+    only told; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be asked;
+    `host_blocks`: Claude Code itself hears a block; `renames`: their name and ours; `filled`: what hooks may count on.
+    """
+
+    name: str
+    kind_name: str
+    subject: str = ""
+    refuses: bool = False
+    context: bool = False
+    plain: bool = False
+    prompts: bool = False
+    host_blocks: bool = False
+    renames: tuple[tuple[str, str], ...] = ()
+    filled: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def kind(self) -> EventKind:
+        """Give the kind of event it is here."""
+        return SPELLINGS[self.kind_name]
+
+
+_TOOL: tuple[tuple[str, Any], ...] = (("tool_name", ""), ("tool_input", {}), ("tool_use_id", ""))
+_TYPE = ("agent_type", "subagent_type")
+_LAST = "last_assistant_message"
+
+ROWS: tuple[Row, ...] = (
+    Row("SessionStart", "pre-session", "source", context=True, plain=True, filled=(("source", "startup"),)),
+    Row(
+        "UserPromptSubmit",
+        "pre-agent-turn",
+        refuses=True,
+        context=True,
+        plain=True,
+        prompts=True,
+        host_blocks=True,
+        filled=(("prompt", ""),),
+    ),
+    Row(
+        "PreToolUse",
+        "pre-tool-call",
+        TOOL_NAME,
+        refuses=True,
+        context=True,
+        prompts=True,
+        host_blocks=True,
+        filled=_TOOL,
+    ),
+    Row(
+        "PermissionRequest",
+        "permission-request",
+        TOOL_NAME,
+        refuses=True,
+        prompts=True,
+        host_blocks=True,
+        filled=_TOOL[:2],
+    ),
+    Row(
+        "PostToolUse",
+        "post-tool-call",
+        TOOL_NAME,
+        refuses=True,
+        context=True,
+        host_blocks=True,
+        renames=(("tool_response", "tool_output"),),
+        filled=(*_TOOL, ("tool_response", None)),
+    ),
+    Row(
+        "PostToolUseFailure",
+        "post-tool-call-failure",
+        TOOL_NAME,
+        refuses=True,
+        context=True,
+        filled=(*_TOOL, ("error", "")),
+    ),
+    Row(
+        "Stop",
+        "pre-agent-turn-stop",
+        refuses=True,
+        context=True,
+        prompts=True,
+        host_blocks=True,
+        renames=((_LAST, "final_message"),),
+        filled=(("stop_hook_active", False), (_LAST, "")),
+    ),
+    Row(
+        "SubagentStart",
+        "pre-subagent",
+        "subagent_type",
+        context=True,
+        renames=(_TYPE,),
+        filled=(("agent_id", ""), ("agent_type", "")),
+    ),
+    Row(
+        "SubagentStop",
+        "post-subagent",
+        "subagent_type",
+        refuses=True,
+        context=True,
+        prompts=True,
+        host_blocks=True,
+        renames=(_TYPE, (_LAST, "result")),
+        filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, "")),
+    ),
+    Row(
+        "PreCompact",
+        "pre-context-compact",
+        "trigger",
+        refuses=True,
+        host_blocks=True,
+        filled=(("trigger", "auto"), ("custom_instructions", "")),
+    ),
+    Row("PostCompact", "post-context-compact", "trigger", filled=(("trigger", "auto"), ("compact_summary", ""))),
+    Row(
+        "SessionEnd",
+        "post-session",
+        "exit_reason",
+        renames=(("reason", "exit_reason"),),
+        filled=(("reason", "other"),),
+    ),
+    Row("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
+    Row(
+        "Notification",
+        "notification",
+        "notification_type",
+        filled=(("message", ""), ("notification_type", "")),
+    ),
+)
+BY_NAME = {row.name: row for row in ROWS}
+BY_KIND = {row.kind_name: row for row in ROWS}
+
+ELSEWHERE = (
+    "ConfigChange",
+    "CwdChanged",
+    "DirectoryAdded",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "PermissionDenied",
+    "PostModelSwitch",
+    "PostToolBatch",
+    "PreModelSwitch",
+    "Setup",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "WorktreeCreate",
+    "WorktreeRemove",
+)  # events of Claude Code that have no counterpart here

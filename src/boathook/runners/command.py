@@ -1,0 +1,119 @@
+"""What settings.json has beside scripts: a line for the shell, a program with arguments, a question, an address.
+
+Questions and posts are put by a process as well (`runners.asker`), so that every hook has the same deadline, the same limits
+and the same end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from boathook.core.hook import Command, Http, Prompt
+from boathook.core.jsontext import dumps, loads
+from boathook.entry import which
+from boathook.runners.script import Start, to_bytes
+from boathook.runners.supervisor import DOOR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.core.hook import Hook
+
+ASK = "--ask"
+REMOTE = b"CLAUDE_CODE_REMOTE"
+ROOT = "CLAUDE_PLUGIN_ROOT"
+NO_MODEL = (
+    'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
+    "or 'model' in the hook"
+)
+
+
+def start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str) -> Start:
+    """Work out how a hook of settings.json is started; adds to its environment what it may count on."""
+    env.setdefault(REMOTE, b"")
+    handler = hook.handler
+    if isinstance(handler, Command):
+        begun = _command(handler, data, env, project)
+    elif isinstance(handler, Http):
+        begun = _http(handler, data, env, hook.timeout)
+    elif isinstance(handler, Prompt):
+        begun = _prompt(handler, data, hook.timeout, model)
+    else:
+        raise TypeError(f"no way to start {handler!r}")
+    return begun.replace(cwd=project)
+
+
+def _command(handler: Command, data: bytes, env: dict[bytes, bytes], project: str) -> Start:
+    if handler.root:
+        env[ROOT.encode()] = to_bytes(handler.root)
+    if handler.words is not None:
+        named = {ROOT: handler.root, "CLAUDE_PROJECT_DIR": project}
+        program, *words = (_filled(word, named) for word in (handler.text, *handler.words))
+        found = which(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
+        return Start((found or program, *words), data)
+    if handler.shell == "powershell":
+        shell = which("pwsh") or which("powershell")
+        if shell is None:
+            return Start(refused="its shell is powershell, which is not found on the PATH")
+        return Start((shell, "-NoProfile", "-NonInteractive", "-Command", handler.text), data)
+    return Start((which("bash") or "/bin/sh", "-c", handler.text), data)
+
+
+def _filled(word: str, named: dict[str, str]) -> str:
+    """Put the folders a hook may name into a word that no shell will look at."""
+    for name, value in named.items():
+        word = word.replace(f"${{{name}}}", value)
+    return word
+
+
+def _http(handler: Http, data: bytes, env: dict[bytes, bytes], timeout: float) -> Start:
+    headers = {name: fill_header(value, handler.allowed, env) for name, value in handler.headers}
+    return _ask({"type": "http", "url": handler.url, "headers": headers, "timeout": timeout, "event": _event(data)})
+
+
+def _prompt(handler: Prompt, data: bytes, timeout: float, model: str) -> Start:
+    chosen, note = choose_model(handler.model, model)
+    if not chosen:
+        return Start(refused=NO_MODEL)
+    text = data.decode().rstrip("\n")
+    prompt = handler.text.replace("$ARGUMENTS", text) if "$ARGUMENTS" in handler.text else f"{handler.text}\n\n{text}"
+    begun = _ask({"type": "prompt", "model": chosen, "prompt": prompt, "timeout": timeout})
+    return begun.replace(warnings=(note,))
+
+
+def choose_model(wanted: str, configured: str) -> tuple[str, str]:
+    """Give the model to ask as provider:name, and a word if it is not the one the hook names."""
+    if ":" in wanted:
+        return wanted, ""
+    if wanted.startswith("claude-"):
+        return f"anthropic:{wanted}", ""
+    note = f"the model '{wanted}' names no provider; {configured} was asked" if wanted and configured else ""
+    return configured, note
+
+
+def fill_header(value: str, allowed: tuple[str, ...], env: dict[bytes, bytes]) -> str:
+    """Put variables into a header, the allowed ones alone; any other becomes nothing."""
+    parts, rest = [], value
+    while "$" in rest:
+        before, _, rest = rest.partition("$")
+        braced = rest.startswith("{") and "}" in rest
+        name = rest[1 : rest.index("}")] if braced else _name_at(rest)
+        rest = rest[len(name) + 2 if braced else len(name) :]
+        known = env.get(name.encode(), b"").decode("utf-8", "replace") if name in allowed else ""
+        parts += [before, known if name else "$"]
+    return "".join([*parts, rest])
+
+
+def _name_at(text: str) -> str:
+    end = 0
+    while end < len(text) and (text[end] == "_" or (text[end].isascii() and text[end].isalnum())):
+        end += 1
+    return text[:end]
+
+
+def _ask(job: dict[str, object]) -> Start:
+    return Start((sys.executable, "-I", "-S", DOOR, ASK), dumps(job).encode("utf-8", "surrogatepass"))
+
+
+def _event(data: bytes) -> object:
+    return loads(data.decode())

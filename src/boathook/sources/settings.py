@@ -1,0 +1,474 @@
+"""Hooks of settings.json: the user's, a project's, a project's local ones, and those of plugins. Merged, never overriding.
+
+One entry of a wrong shape is one invalid hook; the rest of the file counts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import urllib.parse
+from typing import Any
+
+from boathook.core.claude_events import BY_NAME, ELSEWHERE, Row
+from boathook.core.hook import (
+    DISABLED,
+    ERROR,
+    INVALID,
+    PLUGIN,
+    PROJECT,
+    SETTINGS,
+    SHADOWED,
+    USER,
+    WARNING,
+    Command,
+    Diagnostic,
+    Handler,
+    Hook,
+    Http,
+    Prompt,
+)
+from boathook.core.jsontext import word_of
+from boathook.core.matcher import ALL, TOOL_NAME, Matcher, compile_names
+from boathook.core.value import Value
+from boathook.errors import ConfigError
+from boathook.files import FileFault, foreign, read_text
+from boathook.sources.rules import Rule, read_rule
+
+LOCAL = "local"
+DIALECT = "claude"
+DEFAULT_SECONDS = {"command": 60.0, "http": 60.0, "prompt": 30.0}
+MOST_SECONDS = 600.0
+GROUP_KEYS = ("matcher", "hooks", "description")
+COMMON_KEYS = ("type", "timeout", "if", "statusMessage", "once")
+OWN_KEYS = {
+    "command": ("command", "args", "shell", "async", "asyncRewake"),
+    "prompt": ("prompt", "model"),
+    "http": ("url", "headers", "allowedEnvVars"),
+}
+ELSEWHERE_TYPES = ("agent", "mcp_tool")
+CALLS_US = re.compile(
+    r"""(?:^|[\s;&|("'/])boathook(?:\.exe)?["']?\s+run\b | -m\s+boathook\s+run\b | boathook/door\.py\b""", re.VERBOSE
+)
+NESTED_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
+SCRIPT = re.compile(r"[^\s\"'/;&|()<>=]+\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|zsh|fish|ps1)\b")
+
+
+class Found(Value):
+    """What settings files gave: hooks, what is wrong in files, and what to watch for changes."""
+
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    watch: tuple[str, ...] = ()
+
+
+class File(Value):
+    """One file of hooks as read; `disables` if it says that no hook is to run, `plugins` are those it enables."""
+
+    path: str
+    scope: str
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    disables: bool = False
+    plugins: tuple[str, ...] = ()
+
+
+def load_settings(claude: str, project: str) -> Found:
+    """Load the hooks of the user's settings folder and of a project (either may be empty)."""
+    places = [(f"{claude}/settings.json", USER, "")] if claude else []
+    if project and not (claude and _same(claude, f"{project}/.claude")):
+        local = f"{project}/.claude/settings.local.json"
+        places += [(f"{project}/.claude/settings.json", PROJECT, project), (local, LOCAL, project)]
+    files = [read_settings(path, scope, top) for path, scope, top in places]
+    plugins, watch = _plugins(claude, files)
+    hooks = [hook for file in (*files, *plugins) for hook in _settled(file, files)]
+    problems = [problem for file in (*files, *plugins) for problem in (*file.problems, *_vain(file))]
+    return Found(_once(hooks), tuple(problems), (*(path for path, _, _ in places), *watch))
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _settled(file: File, files: list[File]) -> list[Hook]:
+    """Apply `disableAllHooks`: the user's is for all, a project's for the project's own."""
+    by = next((f for f in files if f.disables and (f.scope == USER or file.scope != USER)), None)
+    if by is None:
+        return [*file.hooks]
+    why = f"disabled by {by.path} (disableAllHooks)"
+    return [hook.replace(state=DISABLED, why=why) for hook in file.hooks]
+
+
+def _vain(file: File) -> list[Diagnostic]:
+    if not file.disables or file.scope == USER:
+        return []
+    told = "disableAllHooks of a project is for the project's own hooks; the user's still run"
+    return [Diagnostic(file.path, None, "disableAllHooks", WARNING, told)]
+
+
+def _once(hooks: list[Hook]) -> tuple[Hook, ...]:
+    """Of entries that are the same to the letter the first one counts."""
+    first: dict[object, Hook] = {}
+    found = []
+    for hook in hooks:
+        winner = first.setdefault((hook.name, hook.handler), hook) if hook.state != INVALID else hook
+        why = f"the same entry stands in {winner.path} ({winner.place}); it runs once"
+        found.append(hook if winner is hook else hook.replace(state=SHADOWED, why=why))
+    return tuple(found)
+
+
+def read_settings(path: str, scope: str, top: str = "", root: str = "", source: str = SETTINGS) -> File:
+    """Read one file of hooks; a missing one is empty, a broken one is empty and says so."""
+    reading = Reading(path, scope, root, source)
+    try:
+        if top and (outside := _leaves(path, top)):
+            raise FileFault(outside)
+        text = read_text(path)
+    except FileFault as fault:
+        if os.path.lexists(path):
+            reading.say(ERROR, "", f"{os.path.basename(path)} {fault}; no hook of it runs")
+        return File(path, scope, problems=tuple(reading.problems))
+    if why := foreign(path):
+        reading.say(ERROR, "", f"no hook of this file runs: it {why}")
+        return File(path, scope, problems=tuple(reading.problems))
+    return reading.read(text)
+
+
+def _leaves(path: str, top: str) -> str | None:
+    real = os.path.realpath(path)
+    return None if real.startswith(os.path.realpath(top).rstrip("/") + "/") else "is a link that leaves the project"
+
+
+class Reading:
+    """One file on its way: collects hooks and what is wrong."""
+
+    def __init__(self, path: str, scope: str, root: str, source: str) -> None:
+        """Take where it is and whose; `root` is a plugin's folder."""
+        self.path, self.scope, self.root, self.source = path, scope, root, source
+        self.problems: list[Diagnostic] = []
+        self.hooks: list[Hook] = []
+
+    def say(self, level: str, key: str, message: str, fix: str = "") -> None:
+        """Note something about the file."""
+        self.problems.append(Diagnostic(self.path, None, key, level, message, fix))
+
+    def read(self, text: str) -> File:
+        """Read the text of the file."""
+        data = self._object(text)
+        if data is None:
+            return File(self.path, self.scope, problems=tuple(self.problems))
+        disables = data.get("disableAllHooks", False)
+        if not isinstance(disables, bool):
+            self.say(ERROR, "disableAllHooks", f"must be true or false, not {word_of(disables)}", "it is ignored")
+        hooks = data.get("hooks")
+        if isinstance(hooks, dict):
+            for name, groups in hooks.items():
+                self._event(name, groups)
+        elif hooks is not None:
+            self.say(ERROR, "hooks", f"'hooks' must be an object of events, not {word_of(hooks)}")
+        enabled = data.get("enabledPlugins")
+        plugins = [name for name, on in enabled.items() if on is True] if isinstance(enabled, dict) else []
+        found = (tuple(self.hooks), tuple(self.problems), disables is True, tuple(plugins))
+        return File(self.path, self.scope, *found)
+
+    def _object(self, text: str) -> dict[str, Any] | None:
+        if not text.strip():
+            return {}
+        try:
+            data = json.loads(text, object_pairs_hook=self._pairs)
+        except json.JSONDecodeError as fault:
+            hint = "comments are not JSON" if re.search(r"(?m)^\s*(?://|/\*)", text) else ""
+            told = f"not valid JSON: {fault.msg} (column {fault.colno}); no hook of this file runs"
+            self.problems.append(Diagnostic(self.path, fault.lineno, "", ERROR, told, hint))
+            return None
+        except (RecursionError, ValueError) as fault:
+            self.say(ERROR, "", f"cannot be read: {fault or 'nested too deep'}; no hook of this file runs")
+            return None
+        if not isinstance(data, dict):
+            self.say(ERROR, "", f"the top level is {word_of(data)}, not an object; no hook of this file runs")
+            return None
+        return data
+
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                lost = key in BY_NAME or key == "hooks"
+                told = f"the key '{key}' stands twice in one object; only the last counts"
+                self.say(ERROR if lost else WARNING, key, told, "join the two")
+            found[key] = value
+        return found
+
+    def _event(self, name: str, groups: Any) -> None:
+        place = f"hooks.{name}"
+        if name in ELSEWHERE:
+            self.say(WARNING, place, f"{name} has no counterpart in this engine: its hooks run in Claude Code alone")
+            return
+        row = BY_NAME.get(name)
+        if row is None:
+            near = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.6)
+            fix = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(BY_NAME)}"
+            self.say(ERROR, place, f"there is no event '{name}': its hooks never run", fix)
+            return
+        if not isinstance(groups, list):
+            self._invalid(row, place, f"must be a list, not {word_of(groups)}", f"[{NESTED_FIX}]")
+            return
+        for at, group in enumerate(groups):
+            self._group(row, f"{place}[{at}]", group)
+
+    def _invalid(self, row: Row, place: str, why: str, fix: str = "", definition: Any = None) -> None:
+        """Add an entry that cannot be used: it takes no part, and that is told whenever its event comes."""
+        problem = Diagnostic(self.path, None, place, ERROR, why, fix)
+        label = place.removeprefix("hooks.")
+        name = f"{row.name}:{_label(definition)}#{_digest(row.name, definition)}" if definition else label
+        told = f"{place} {why}" + (f" ({fix})" if fix else "")
+        fields: dict[str, Any] = {"state": INVALID, "why": told, "problems": (problem,), "place": place}
+        hook = Hook(name, row.kind, row.name, self.scope, Command(""), self.path, dialect=DIALECT, **fields)
+        self.hooks.append(hook.replace(source=self.source))
+
+    def _group(self, row: Row, place: str, group: Any) -> None:
+        if not isinstance(group, dict):
+            self._invalid(row, place, f"must be an object, not {word_of(group)}", NESTED_FIX)
+            return
+        if "hooks" not in group and ("command" in group or "type" in group):
+            told = "is a bare hook: an event holds groups, and a group holds the hooks"
+            self._invalid(row, place, told, NESTED_FIX, group)
+            return
+        notes = [
+            Diagnostic(self.path, None, f"{place}.{key}", WARNING, f"unknown key '{key}'")
+            for key in group
+            if key not in GROUP_KEYS
+        ]
+        entries = group.get("hooks")
+        if not isinstance(entries, list):
+            told = f"'hooks' must be a list, not {word_of(entries)}" if "hooks" in group else "there is no 'hooks' list"
+            self._invalid(row, place, told, NESTED_FIX)
+            return
+        for at, entry in enumerate(entries):
+            self._entry(row, f"{place}.hooks[{at}]", group.get("matcher"), entry, notes)
+
+    def _entry(self, row: Row, place: str, matcher: Any, entry: Any, notes: list[Diagnostic]) -> None:
+        try:
+            hook = Entry(self, row, place, matcher, entry).hook()
+        except ConfigError as fault:
+            self._invalid(row, place, str(fault), fault.fix, entry if isinstance(entry, dict) else None)
+            return
+        self.hooks.append(hook.replace(problems=(*notes, *hook.problems)))
+
+
+class Entry:
+    """One entry on its way to a hook; ConfigError if it cannot be one."""
+
+    def __init__(self, reading: Reading, row: Row, place: str, matcher: Any, entry: Any) -> None:
+        """Take the entry and where it stands."""
+        self.reading, self.row, self.place, self.matcher = reading, row, place, matcher
+        if not isinstance(entry, dict):
+            raise ConfigError(f"must be an object, not {word_of(entry)}", fix='{"type": "command", "command": "…"}')
+        self.entry: dict[str, Any] = entry
+        self.problems: list[Diagnostic] = []
+
+    def hook(self) -> Hook:
+        """Give the hook."""
+        kind = self._type()
+        handler = self._handler(kind)
+        for key in self.entry:
+            if key not in (*COMMON_KEYS, *OWN_KEYS[kind]):
+                self._say(WARNING, key, f"unknown key '{key}'", f"known: {', '.join((*OWN_KEYS[kind], *COMMON_KEYS))}")
+        matcher, never = self._matched()
+        definition = {"matcher": self.matcher, **self.entry}
+        name = f"{self.row.name}:{_label(self.entry)}#{_digest(self.row.name, definition)}"
+        reading = self.reading
+        hook = Hook(name, self.row.kind, self.row.name, reading.scope, handler, reading.path, matcher=matcher)
+        hook = hook.replace(
+            description=self._description(),
+            timeout=self._seconds(kind),
+            background=self._background(kind),
+            source=reading.source,
+            dialect=DIALECT,
+            place=self.place,
+        )
+        if isinstance(handler, Command) and CALLS_US.search(" ".join((handler.text, *(handler.words or ())))):
+            why = "it calls boathook itself, as an installed host does; the engine never runs it"
+            hook = hook.replace(state=DISABLED, why=why)
+        elif never:
+            hook = hook.replace(state=DISABLED, why=never)
+        return hook.replace(problems=tuple(self.problems))
+
+    def _say(self, level: str, key: str, message: str, fix: str = "") -> None:
+        place = f"{self.place}.{key}" if key else self.place
+        self.problems.append(Diagnostic(self.reading.path, None, place, level, message, fix))
+
+    def _description(self) -> str:
+        said = self.entry.get("statusMessage")
+        return said if isinstance(said, str) else ""
+
+    def _type(self) -> str:
+        kind = self.entry.get("type")
+        if kind in ELSEWHERE_TYPES:
+            raise ConfigError(f"hooks of the type '{kind}' run in Claude Code alone; this engine has no such thing")
+        if kind is None:
+            raise ConfigError("there is no 'type'", fix=f"known: {', '.join(OWN_KEYS)}")
+        if kind not in OWN_KEYS:
+            raise ConfigError(f"unknown type {kind!r}", fix=f"known: {', '.join(OWN_KEYS)}")
+        if kind == "prompt" and not self.row.prompts:
+            events = ", ".join(name for name, row in BY_NAME.items() if row.prompts)
+            raise ConfigError(f"a prompt hook cannot be asked at {self.row.name}", fix=f"possible at: {events}")
+        return str(kind)
+
+    def _text(self, key: str) -> str:
+        value = self.entry.get(key)
+        if not isinstance(value, str) or not value.strip():
+            what = "is empty" if isinstance(value, str) else f"must be text, not {word_of(value)}"
+            raise ConfigError(f"'{key}' {what}" if key in self.entry else f"there is no '{key}'")
+        if "\0" in value:
+            raise ConfigError(f"'{key}' holds a NUL character")
+        return value
+
+    def _handler(self, kind: str) -> Handler:
+        if kind == "prompt":
+            model = self.entry.get("model")
+            if model is not None and not isinstance(model, str):
+                self._say(ERROR, "model", f"'model' must be text, not {word_of(model)}", "the configured one is asked")
+            return Prompt(self._text("prompt"), model if isinstance(model, str) else "")
+        return self._http() if kind == "http" else self._command()
+
+    def _command(self) -> Command:
+        text, words, shell = self._text("command"), self.entry.get("args"), self.entry.get("shell")
+        if words is not None and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+            raise ConfigError("'args' must be a list of texts")
+        if shell not in (None, "bash", "powershell"):
+            raise ConfigError(f"unknown shell {shell!r}", fix="known: bash, powershell")
+        return Command(text, None if words is None else tuple(words), shell or "", self.reading.root)
+
+    def _http(self) -> Http:
+        url, headers = self._text("url"), self.entry.get("headers", {})
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError("'url' must begin with https:// or http:// and name a host")
+        if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+            raise ConfigError("'headers' must be an object of texts")
+        allowed = self.entry.get("allowedEnvVars", [])
+        if not isinstance(allowed, list) or not all(isinstance(name, str) for name in allowed):
+            raise ConfigError("'allowedEnvVars' must be a list of names")
+        for key, value in headers.items():
+            for name in re.findall(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)", value):
+                if name not in allowed:
+                    told = f"the header names ${name}, which is not in 'allowedEnvVars': it is sent empty"
+                    self._say(WARNING, f"headers.{key}", told, f'"allowedEnvVars": ["{name}"]')
+        if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            self._say(WARNING, "url", "events go over the network unencrypted", "use https://")
+        return Http(url, tuple(headers.items()), tuple(allowed))
+
+    def _matched(self) -> tuple[Matcher, str]:
+        """Give the matcher, and why the hook can never run, if so."""
+        source, row = self.matcher, self.row
+        if source is not None and not isinstance(source, str):
+            raise ConfigError(f"'matcher' must be text, not {word_of(source)}")
+        pattern = compile_names(source or "")
+        if pattern is not None and not row.subject:
+            told = f"{row.name} has no matcher: '{source}' is ignored, the hook runs at every such event"
+            self._say(WARNING, "matcher", told, "remove it")
+            pattern = None
+        rule = self._rule()
+        if rule is None:
+            return (Matcher(pattern, subject=row.subject) if pattern else ALL), ""
+        if pattern is not None and not any(pattern.search(name) for name in rule.tools):
+            told = f"'if' is about {' and '.join(rule.tools)}, which the matcher '{source}' leaves out: it never runs"
+            self._say(WARNING, "if", told)
+            return ALL, told
+        return Matcher(rule.tool, rule.pattern), ""
+
+    def _rule(self) -> Rule | None:
+        text = self.entry.get("if")
+        if text is None:
+            return None
+        if self.row.subject != TOOL_NAME:
+            self._say(WARNING, "if", f"'if' is for events with a tool; {self.row.name} has none, so it is ignored")
+            return None
+        rule = read_rule(text) if isinstance(text, str) else None
+        if rule is None:
+            told = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"
+            self._say(ERROR, "if", told)
+        return rule
+
+    def _seconds(self, kind: str) -> float:
+        value = self.entry.get("timeout", DEFAULT_SECONDS[kind])
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            told = f"'timeout' must be a number of seconds, not {value!r}"
+            self._say(ERROR, "timeout", told, f"{DEFAULT_SECONDS[kind]:.0f} is used")
+            return DEFAULT_SECONDS[kind]
+        if value > MOST_SECONDS:
+            meant = f"; if milliseconds were meant, write {value / 1000:g}" if value >= 1000 else ""
+            told = f"'timeout' is in seconds: {value:g} is more than {MOST_SECONDS:.0f}{meant}"
+            self._say(WARNING, "timeout", told, f"{MOST_SECONDS:.0f} is used")
+        return min(float(value), MOST_SECONDS)
+
+    def _background(self, kind: str) -> bool:
+        found = False
+        for key in ("async", "asyncRewake") if kind == "command" else ():
+            value = self.entry.get(key, False)
+            if not isinstance(value, bool):
+                self._say(ERROR, key, f"'{key}' must be true or false, not {word_of(value)}", "it is ignored")
+            elif value:
+                found = True
+                if key == "asyncRewake":
+                    self._say(WARNING, key, "nothing can be woken here: it runs in the background, its end is logged")
+        return found
+
+
+def _label(entry: Any) -> str:
+    """Give a short word for an entry: the script it runs, its program, or where it goes."""
+    if not isinstance(entry, dict):
+        return "entry"
+    text = entry.get("command")
+    if isinstance(text, str) and text.split():
+        words = entry.get("args")
+        script = SCRIPT.search(" ".join([text, *map(str, words if isinstance(words, list) else ())]))
+        found = script.group() if script else text.split()[0].rpartition("/")[2]
+    elif isinstance(entry.get("url"), str):
+        found = entry["url"].partition("://")[2].partition("/")[0].rpartition("@")[2]
+    else:
+        found = str(entry.get("type", "entry"))
+    return re.sub(r"[^A-Za-z0-9._-]", "", found)[:32] or "command"
+
+
+def _digest(event: str, definition: Any) -> str:
+    """Give six letters that change with the definition and not with its place."""
+    text = json.dumps([event, definition], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def _plugins(claude: str, files: list[File]) -> tuple[list[File], list[str]]:
+    """Read the hooks of the plugins that are enabled and installed; give them and what to watch."""
+    scopes: dict[str, str] = {}
+    for file in files:
+        for name in file.plugins:
+            scopes.setdefault(name, PROJECT if file.scope == LOCAL else file.scope)
+    if not claude or not scopes:
+        return [], []
+    register = f"{claude}/plugins/installed_plugins.json"
+    try:
+        listed = json.loads(read_text(register)).get("plugins", {})
+    except (FileFault, ValueError, AttributeError, RecursionError):
+        listed = {}
+    found, watch = [], [register]
+    for name, scope in scopes.items():
+        root = _installed(listed.get(name) if isinstance(listed, dict) else None)
+        path = f"{root}/hooks/hooks.json"
+        if root:
+            watch.append(path)
+            found.append(read_settings(path, scope, root=root, source=PLUGIN))
+    return found, watch
+
+
+def _installed(row: Any) -> str:
+    """Give the folder of an installed plugin; older registers have one row for a plugin, newer ones a list."""
+    rows = row if isinstance(row, list) else [row]
+    paths = [one.get("installPath") for one in rows if isinstance(one, dict)]
+    return next((path.rstrip("/") for path in paths if isinstance(path, str) and os.path.isabs(path)), "")
