@@ -66,6 +66,7 @@ def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
         "matcher": {"tool": "Shell", "pattern": None},
         "source": "HOOK.md",
         "place": "",
+        "dialect": "native",
         "handler": {"kind": "script", "folder": str(folder)},
         "metadata": None,
         "problems": [],

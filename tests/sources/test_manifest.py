@@ -59,6 +59,7 @@ requires:
   os:
     - linux
 env: [TOKEN]
+dialect: claude
 metadata:
   author: me
   tags: [a, 1, true, ~, '2']
@@ -75,6 +76,7 @@ metadata:
             protected=True,
             needs=Needs(("git", "sh"), ("HOME",), ("linux",)),
             env=("TOKEN",),
+            dialect="claude",
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),
         frozenset(FIELDS),
@@ -483,3 +485,18 @@ def test_whatever_the_fields_hold_a_hook_comes_out_and_says_what_is_wrong(fields
 def test_whatever_a_file_holds_a_hook_comes_out(text):
     hook, _ = parse_text(text)
     assert hook.state == INVALID or hook.kind is not None
+
+
+@pytest.mark.parametrize(
+    ("trigger", "dialect", "message", "fix"),
+    [
+        ("Stop", "gemini", "'dialect' must be native or claude; native is used", "dialect: native"),
+        ("pre-step", "claude", "the dialect 'claude' has no event like pre-step; native is used", "remove it"),
+    ],
+    ids=["unknown", "no such event there"],
+)
+def test_a_dialect_that_cannot_be_spoken_is_told_and_the_own_one_used(trigger, dialect, message, fix):
+    text = f"---\nname: guard\ndescription: d\ntrigger: {trigger}\ndialect: {dialect}\n---\n"
+    hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
+    problem = Diagnostic("/h/guard/HOOK.md", 5, "dialect", ERROR, message, fix)
+    assert (hook.state, hook.dialect, hook.problems) == ("armed", "native", (problem,))

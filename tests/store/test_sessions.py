@@ -40,7 +40,7 @@ LINES = {
     "": {},
     "export": {},
     "export NAME": {},
-    "export A=1 B=2": {},
+    "export A=1 B=2": {b"A": b"1", b"B": b"2"},
     "echo NAME=value": {},
     "export 1A=x": {},
     "export A-B=x": {},
@@ -49,13 +49,21 @@ LINES = {
     "NAME = value": {},
     "export BOATHOOK_DEPTH=0": {},
     "export A=$(rm -rf /)": {},
-    "export A=$HOME": {b"A": b"$HOME"},
+    "export A='$HOME'": {b"A": b"$HOME"},
+    "export A=1\nexport B=$A:2": {b"A": b"1", b"B": b"1:2"},
+    'declare -x A="x y"': {b"A": b"x y"},
 }
 
 
 @pytest.mark.parametrize(("text", "expected"), LINES.items())
 def test_lines_are_read_as_a_shell_would_quote_them_and_nothing_is_run(sessions, text, expected):
     assert exported(sessions, text) == expected
+
+
+def test_what_is_added_to_the_path_is_added(sessions, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    text = 'export PATH="$PATH:./node_modules/.bin"\n'
+    assert exported(sessions, text) == {b"PATH": b"/usr/bin:/bin:./node_modules/.bin"}
 
 
 @given(st.text(max_size=60))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from boathook.core.event import kind_of
+from boathook.core.claude_events import BY_KIND
+from boathook.core.event import EventKind, kind_of
 from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, Pattern, compile_pattern
 from boathook.errors import ConfigError, UnknownEvent
@@ -23,10 +24,12 @@ FIELDS = (
     "protected",
     "requires",
     "env",
+    "dialect",
     "metadata",
 )
 RANGES = {"timeout": (100, 600_000, 30_000), "priority": (0, 1000, 100)}
 FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+DIALECTS = ("native", "claude")
 NEEDS = ("bins", "env", "os")
 BACK = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
 
@@ -78,6 +81,7 @@ class _Reading:
                 "needs": self._needs(),
                 "env": self._names("env", self._get("env")),
                 "metadata": self._metadata(),
+                "dialect": self._dialect(kind),
             }
         name = self._name()
         return Hook(
@@ -197,6 +201,19 @@ class _Reading:
         if text not in ("allow", "block"):
             self._error("on_failure", "'on_failure' must be allow or block; allow is used", "on_failure: block")
             return "allow"
+        return text
+
+    def _dialect(self, kind: EventKind | None) -> str:
+        """Give the tongue that the script speaks: ours, or that of settings.json."""
+        if self._get("dialect") is None:
+            return DIALECTS[0]
+        text = self._text("dialect")
+        if text not in DIALECTS:
+            self._error("dialect", f"'dialect' must be {' or '.join(DIALECTS)}; native is used", "dialect: native")
+            return DIALECTS[0]
+        if kind is not None and text != DIALECTS[0] and kind.name not in BY_KIND:
+            self._error("dialect", f"the dialect '{text}' has no event like {kind.name}; native is used", "remove it")
+            return DIALECTS[0]
         return text
 
     def _protected(self) -> bool:

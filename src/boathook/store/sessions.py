@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from boathook.core.exports import read_exports
 from boathook.files import FileFault, read_text, write_private
 
 LIMIT = 64 * 1024
@@ -42,12 +43,10 @@ class Sessions:
             text = read_text(path, LIMIT)
         except FileFault:
             return {}
-        found: dict[bytes, bytes] = {}
-        for line in text.splitlines():
-            pair = _exported(line)
-            if pair:
-                found[pair[0].encode()] = pair[1].encode("utf-8", "surrogateescape")
-        return found
+        around = {_text(key): _text(value) for key, value in os.environb.items()}
+        found, _ = read_exports(text, around)
+        mine = {name: value for name, value in found.items() if not name.startswith("BOATHOOK_")}
+        return {name.encode(): value.encode("utf-8", "surrogateescape") for name, value in mine.items()}
 
     def stop_blocks(self, session: str) -> int:
         """Give how often in a row a session's stop was refused."""
@@ -93,17 +92,5 @@ class Sessions:
         return f"{self._folder}/{name}.{kind}"
 
 
-def _exported(line: str) -> tuple[str, str] | None:
-    """Read `export NAME=value` or `NAME=value`, quoted as a shell would; None for any other line."""
-    import shlex
-
-    try:
-        words = shlex.split(line, comments=True)
-    except ValueError:
-        return None
-    if words[:1] == ["export"]:
-        words = words[1:]
-    if len(words) != 1 or "=" not in words[0]:
-        return None
-    name, _, value = words[0].partition("=")
-    return (name, value) if name.isidentifier() and name.isascii() and not name.startswith("BOATHOOK_") else None
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")

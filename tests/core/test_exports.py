@@ -1,0 +1,80 @@
+"""Exported variables are read as a shell would set them, and nothing is run."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathook.core.exports import read_exports
+
+AROUND = {"HOME": "/home/me", "PATH": "/usr/bin:/bin", "SPACE": "a b"}
+
+READ = {
+    "a plain one": ("A=1", {"A": "1"}),
+    "an exported one": ("export A=1", {"A": "1"}),
+    "two in one statement": ("export A=1 B=2", {"A": "1", "B": "2"}),
+    "two statements on one line": ("A=1; B=2", {"A": "1", "B": "2"}),
+    "as bash prints it": ('declare -x A="a \\"b\\" \\$HOME"', {"A": 'a "b" $HOME'}),
+    "several lines in quotes": ('A="one\ntwo"\nB=3', {"A": "one\ntwo", "B": "3"}),
+    "quotes side by side": ("A='x'\"y\"z", {"A": "xyz"}),
+    "a variable": ("A=$HOME/bin", {"A": "/home/me/bin"}),
+    "a variable in braces": ("A=${HOME}x", {"A": "/home/mex"}),
+    "a variable in double quotes": ('A="$SPACE!"', {"A": "a b!"}),
+    "no variable in single quotes": ("A='$HOME'", {"A": "$HOME"}),
+    "one that is not set": ("A=<$NOPE>".replace("<", "").replace(">", ""), {"A": ""}),
+    "an earlier one": ("A=1\nB=$A$A", {"A": "1", "B": "11"}),
+    "a dollar alone": ('A="$ 5"', {"A": "$ 5"}),
+    "an escaped space": ("A=a\\ b", {"A": "a b"}),
+    "a comment": ("A=1 # B=2\n# C=3", {"A": "1"}),
+    "nothing": ("\n ; \n", {}),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), READ.values(), ids=READ)
+def test_what_is_understood(text, expected):
+    assert read_exports(text, AROUND) == (expected, ())
+
+
+ODD = {
+    "a command": "nvm use 20",
+    "a substitution": "A=$(date)",
+    "backticks": "A=`date`",
+    "a substitution in quotes": 'A="$(date)"',
+    "a pipe": "A=1 | cat",
+    "a redirection": "A=1 > file",
+    "an expansion with a default": "A=${B:-x}",
+    "an open quote": "A='x",
+    "an open double quote": 'A="x',
+    "no name": "=x",
+    "a name with a dash": "A-B=x",
+    "a quoted name": "'A=x'",
+    "a variable as name": "$HOME=x",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_what_needs_a_shell_is_named_and_its_neighbours_are_read(text):
+    assert read_exports(f"X=1\n{text}\nY=2\n", AROUND) == ({"X": "1", "Y": "2"}, (text,))
+
+
+words = st.lists(
+    st.sampled_from(["a", "é", " ", "$HOME", "${SPACE}", "'q $HOME'", '"d $SPACE"', "\\\\", '"\\""', "=", "-"]),
+    max_size=6,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["A", "B"]), words), max_size=4))
+def test_a_shell_sets_the_same(assignments):
+    text = "".join(f"export {name}={''.join(parts)}\n" for name, parts in assignments)
+    found, odd = read_exports(text, AROUND)
+    if odd:
+        return
+    script = f'{text}\nprintf \'%s\\0%s\' "$A" "$B"'
+    done = subprocess.run(["bash", "--posix", "-c", script], env=AROUND, capture_output=True, timeout=20)
+    if done.stderr:  # such as a name that is none
+        return
+    assert done.stdout.decode().split("\0") == [found.get("A", ""), found.get("B", "")]
