@@ -7,6 +7,7 @@ the tenth percentile stands beside them because it is less disturbed. Nothing is
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -99,7 +100,8 @@ class Launcher:
 class Worker:
     """A long-lived engine in a process of a given weight."""
 
-    def __init__(self, project: Path, megabytes: int) -> None:
+    def __init__(self, project: Path, megabytes: int, runs: int = 1) -> None:
+        self.runs = runs
         argv = [sys.executable, str(HERE / "worker.py"), str(project), str(megabytes)]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -109,8 +111,8 @@ class Worker:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         took, runs = map(int, self.process.stdout.readline().split())
-        if runs != 1:
-            sys.exit(f"bench: the engine ran {runs} hooks, not 1")
+        if runs != self.runs:
+            sys.exit(f"bench: the engine ran {runs} hooks, not {self.runs}")
         return took / 1e9
 
     def close(self) -> None:
@@ -156,6 +158,16 @@ def many_hooks(project: Path, count: int) -> None:
         write_hook(project, f"hook-{n:05}", TOOLS[n % 3 % 2], PATTERNS[n % len(PATTERNS)].format(n=n))
 
 
+def write_settings(project: Path, entries: list[tuple[str, str]]) -> None:
+    """Write a settings file with commands, each behind a matcher of its own."""
+    groups = [{"matcher": matcher, "hooks": [{"type": "command", "command": text}]} for matcher, text in entries]
+    (project / ".claude").mkdir(parents=True)
+    (project / ".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": groups}}, indent=2))
+
+
+SETTINGS_MATCHERS = ("Write|Edit", "Bash", "mcp__.*", "Notebook.*", "WebFetch, WebSearch")
+
+
 def event_file(folder: Path, project: Path) -> Path:
     path = folder / f"{project.name}.json"
     path.write_text(EVENT % (project, "x" * 900))
@@ -175,6 +187,20 @@ def bench_spawn(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
     light.close()
     heavy.close()
     return [first, second]
+
+
+def bench_together(folder: Path, rounds: int) -> list[Row]:
+    """Hooks of settings.json run at the same time."""
+    workers = []
+    for count in (8, 1):
+        project = folder / f"together-{count}"
+        write_settings(project, [("Shell", f"sleep 0.05 # {n}") for n in range(count)])
+        workers.append(Worker(project, 50, count))
+    row = Row("eight settings.json hooks of 50 ms", "one of them", 2)
+    interleave(rounds, [(row, workers[0].measure, workers[1].measure)])
+    for worker in workers:
+        worker.close()
+    return [row]
 
 
 def installed(folder: Path) -> Path:
@@ -211,6 +237,11 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
         pairs.append(
             (Row(f"`door.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare)
         )
+    both = folder / "both-100"
+    many_hooks(both, 50)
+    write_settings(both, [(SETTINGS_MATCHERS[n % len(SETTINGS_MATCHERS)], f"check {n}") for n in range(50)])
+    row = Row("`door.py`, no match, 100 hooks, half of them in settings.json", "`python -I -S -c pass`", 1.3)
+    pairs.append((row, door(both), bare))
     words, regex = folder / "one-words", folder / "one-regex"
     write_hook(regex, "regex", "^(Shell|Bash)$", r"make\s+deploy\b")
     pairs.append((Row("`door.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare))
@@ -322,6 +353,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "  0.3 ms of Python; an `sh` that does nothing takes about twice that. For hooks that do something the ratio nears 1.\n"
         "- A host starts `door.py` for every event. Most events match nothing; then only a few hundred lines are loaded.\n"
         "- A matcher *of words* (`Shell`, `rm -rf /|mkfs`) needs no regular expression; others load RE2.\n"
+        "- Hooks of settings.json run together; how near eight come to one depends on the cores there are.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
     )
 
@@ -334,10 +366,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="boathook-bench-") as name:
         folder = Path(os.path.realpath(name))
+        os.environ.pop("CLAUDE_CONFIG_DIR", None)
         for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             os.environ[variable] = str(folder / variable.lower())
         launcher = Launcher(folder)
         rows = bench_spawn(folder, launcher, options.rounds)
+        rows += bench_together(folder, min(options.rounds, 30))
         rows += bench_door(folder, launcher, options.rounds)
         rows += bench_selection(options.rounds)
         memory = bench_memory(folder)
