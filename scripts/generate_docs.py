@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from click.testing import CliRunner
 
 from boathook.cli.commands import cli
+from boathook.core.claude_events import ELSEWHERE, ROWS, Row
 from boathook.core.event import COMMON_FIELDS, KINDS
 from boathook.core.tools import TOOLS
+from boathook.dialects.claude import FILLED
 
 REFERENCE = Path(__file__).parent.parent / "docs/reference"
 MADE = "<!-- made by scripts/generate_docs.py: change the code, then run `make docs` -->\n\n"
@@ -40,6 +44,63 @@ def events() -> str:
     rewriting = ", ".join(f"`{kind.name}`" for kind in KINDS if kind.rewrites_input)
     lines += [f"`modified_input` has an effect on {rewriting}; `modified_output` on `post-tool-call`.", ""]
     return "\n".join(lines)
+
+
+def settings() -> str:
+    """Give the reference of what hooks of settings.json can do, event by event."""
+    lines = [
+        "# settings.json, event by event",
+        "",
+        MADE.strip(),
+        "",
+        "What a hook of `settings.json` finds and can do in this engine, under any host. The rules are S13, S24 and S25 of the",
+        "[specification](specification.md).",
+        "",
+        "| event | here | matcher asks | exit 2 or `block` | context for the model | rewrites | prompt hooks |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [f"| {' | '.join(_settings_cells(row))} |" for row in ROWS]
+    lines += [
+        "",
+        "*told*: such an event cannot be refused; the text goes to the person as a system message.",
+        "*also plain text*: what a command prints there is context even if it is no JSON.",
+        "",
+        "On standard input every hook finds `session_id`, `cwd`, `hook_event_name` and all that the host sent. Hosts differ",
+        "in what they send, so these fields are filled in if they are missing:",
+        "",
+        "| event | fields that are always there, and their value if the host is silent |",
+        "|---|---|",
+        f"| all | {_filled(FILLED)} |",
+    ]
+    lines += [f"| {row.name} | {_filled(row.filled)} |" for row in ROWS]
+    names = ", ".join(f"`{name}`" for name in ELSEWHERE)
+    lines += [
+        "",
+        f"Events of Claude Code that have no counterpart here, so that their hooks run there alone: {names}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _settings_cells(row: Row) -> list[str]:
+    rewrites = [name for name, can in (("input", row.kind.rewrites_input), ("output", row.kind.rewrites_output)) if can]
+    context = ("yes, also plain text" if row.plain else "yes") if row.context else "–"
+    block = row.kind.block if row.refuses else "told"
+    theirs = {ours: name for name, ours in row.renames}
+    asks = f"`{theirs.get(row.subject, row.subject)}`" if row.subject else "–"
+    return [
+        f"`{row.name}`",
+        f"`{row.kind_name}`",
+        asks,
+        block,
+        context,
+        ", ".join(rewrites) or "–",
+        "yes" if row.prompts else "–",
+    ]
+
+
+def _filled(pairs: tuple[tuple[str, Any], ...]) -> str:
+    return ", ".join(f"`{name}` {json.dumps(value)}" for name, value in pairs)
 
 
 def tools() -> str:
@@ -90,7 +151,7 @@ def _help(name: str) -> str:
 
 def main() -> int:
     """Write or check the files; give the exit code."""
-    made = {"events.md": events(), "tools.md": tools(), "cli.md": command_line()}
+    made = {"events.md": events(), "settings.md": settings(), "tools.md": tools(), "cli.md": command_line()}
     stale = 0
     for name, text in made.items():
         path = REFERENCE / name

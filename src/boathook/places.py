@@ -93,7 +93,7 @@ def find_project(start: str) -> str:
 
     A start that is reached through a link is looked at where it really is, if its own way up finds nothing.
     """
-    return _upwards(start, HOOKS, ()) or _upwards(_real(start), HOOKS, ())
+    return _upwards(start, HOOKS) or _upwards(_real(start), HOOKS)
 
 
 def find_claude_project(start: str, env: Environment) -> str:
@@ -101,18 +101,31 @@ def find_claude_project(start: str, env: Environment) -> str:
 
     The home folder is none: what lies there is the user's, for all projects.
     """
-    users = (_home(env), claude_dir(env).rpartition("/")[0])
+    users = (claude_dir(env), _home(env) + "/.claude")
     return _upwards(start, SETTINGS, users) or _upwards(_real(start), SETTINGS, users)
 
 
-def _upwards(start: str, below: tuple[str, ...], never: tuple[str, ...]) -> str:
+def _upwards(start: str, below: tuple[str, ...], users: tuple[str, ...] = ()) -> str:
     at = start.rstrip("/")
     while True:
-        if at not in never and any(_there(at + path) for path in below):
+        if any(_there(at + path) for path in below) and not _is_one_of(at + "/.claude", users):
             return at or "/"
         if "/" not in at:
             return ""
         at = at.rpartition("/")[0]
+
+
+def _is_one_of(path: str, others: tuple[str, ...]) -> bool:
+    """Say whether a folder is one of some others, whatever way leads to it."""
+    return path in others or any(_identity(path) == _identity(other) for other in others)
+
+
+def _identity(path: str) -> tuple[str | int, ...]:
+    try:
+        found = system.stat(path)
+    except (OSError, ValueError):
+        return (path,)
+    return (found.st_dev, found.st_ino)
 
 
 def _there(path: str) -> bool:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import pwd
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.places import agents_dir, cache_dir, environment, find_project, is_dir, state_dir
+from boathook.places import (
+    agents_dir,
+    cache_dir,
+    claude_dir,
+    environment,
+    find_claude_project,
+    find_project,
+    is_dir,
+    state_dir,
+)
 
 ACCOUNT = pwd.getpwuid(os.getuid()).pw_dir
 FOLDERS = {
@@ -105,3 +114,43 @@ def test_only_a_folder_is_a_folder(tmp_path):
     (tmp_path / "broken").symlink_to(tmp_path / "gone")
     names = ["", "file", "link", "broken", "gone", "nul\0"]
     assert [is_dir(f"{tmp_path}/{name}") for name in names] == [True, False, True, False, False, False]
+
+
+def with_settings(folder: Path, name: str = "settings.json") -> Path:
+    (folder / ".claude").mkdir(parents=True, exist_ok=True)
+    (folder / ".claude" / name).write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_the_nearest_folder_with_settings_is_found_from_below(tmp_path, name):
+    env = {b"HOME": b"/nowhere"}
+    outer, inner = with_settings(tmp_path), with_settings(tmp_path / "a" / "b", name)
+    starts = [inner / "src", inner, inner.parent, outer]
+    assert [find_claude_project(str(start), env) for start in starts] == [
+        str(inner),
+        str(inner),
+        str(outer),
+        str(outer),
+    ]
+    assert find_claude_project("/nowhere/at/all", env) == ""
+
+
+def test_the_home_folder_is_no_project_whatever_way_leads_to_it(tmp_path):
+    home = with_settings(tmp_path / "home")
+    (tmp_path / "link").symlink_to(home)
+    for variable in (home, tmp_path / "link"):
+        env = {b"HOME": str(variable).encode()}
+        assert [find_claude_project(str(start / "work"), env) for start in (home, tmp_path / "link")] == ["", ""]
+
+
+def test_a_settings_folder_elsewhere_is_the_users_and_home_still_no_project(tmp_path):
+    home, own = with_settings(tmp_path / "home"), with_settings(tmp_path / "home" / "work")
+    env = {b"HOME": str(home).encode(), b"CLAUDE_CONFIG_DIR": f"{tmp_path}/elsewhere/".encode()}
+    assert claude_dir(env) == f"{tmp_path}/elsewhere"
+    assert [find_claude_project(str(start), env) for start in (home, own)] == ["", str(own)]
+
+
+@pytest.mark.parametrize("value", [b"", b"relative"])
+def test_a_settings_folder_that_is_not_absolute_does_not_count(value):
+    assert claude_dir({b"HOME": b"/h", b"CLAUDE_CONFIG_DIR": value}) == "/h/.claude"
