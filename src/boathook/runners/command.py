@@ -35,12 +35,17 @@ def start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model:
     if isinstance(handler, Command):
         begun = _command(handler, data, env, project)
     elif isinstance(handler, Http):
-        begun = _http(handler, data, env, hook.timeout)
+        begun = _http(handler, data, env, patience(hook.timeout))
     elif isinstance(handler, Prompt):
-        begun = _prompt(handler, data, hook.timeout, model)
+        begun = _prompt(handler, data, patience(hook.timeout), model)
     else:
         raise TypeError(f"no way to start {handler!r}")
     return begun.replace(cwd=project)
+
+
+def patience(timeout: float) -> float:
+    """Give the seconds that the asking may take, so that it can still say what went wrong before its process is ended."""
+    return max(timeout - 1, timeout * 0.75)
 
 
 def _command(handler: Command, data: bytes, env: dict[bytes, bytes], project: str) -> Start:
