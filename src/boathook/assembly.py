@@ -44,6 +44,7 @@ def load(
     project: Path | None = None,
     *,
     config: Path | None = None,
+    claude: Path | None = None,
     state: Path | None = None,
     settings: bool = True,
     can_ask: bool = True,
@@ -51,13 +52,13 @@ def load(
 ) -> Engine:
     """Load the hooks that concern a project (default: here) and give an engine that dispatches events to them.
 
-    `config` is the user's agents folder, `state` the folder for the log and the sessions (default: the XDG ones);
-    without `settings` the hooks of settings.json files are left out; without `can_ask` a question blocks; `debug` hears the
-    debug lines.
+    `config` is the user's agents folder, `claude` that of their settings.json, `state` the folder for the log and the sessions
+    (default: the XDG ones and ~/.claude); without `settings` the hooks of settings.json files are left out; without `can_ask` a
+    question blocks; `debug` hears the debug lines.
     """
     from boathook.runners.background import Background
 
-    catalog = load_catalog(project, config=config, settings=settings)
+    catalog = load_catalog(project, config=config, claude=claude, settings=settings)
     state_path = absolute(os.fspath(state)) if state is not None else state_dir(environment())
     sessions = Sessions(f"{state_path}/sessions")
     hooks = HookRunner(ProcessRunner(), _surroundings(catalog), sessions)
@@ -74,15 +75,18 @@ def load(
     )
 
 
-def load_catalog(project: Path | None = None, *, config: Path | None = None, settings: bool = True) -> Catalog:
+def load_catalog(
+    project: Path | None = None, *, config: Path | None = None, claude: Path | None = None, settings: bool = True
+) -> Catalog:
     """Read the hooks of the user and of a project from their files."""
     from boathook.sources.loading import load_hooks
 
-    env = environment()
-    agents = absolute(os.fspath(config)) if config is not None else agents_dir(env)
+    agents = absolute(os.fspath(config)) if config is not None else agents_dir(environment())
     start = start_of(project)
-    claude, claude_project = _claude_places(start, settings=settings)
-    return load_hooks(agents, find_project(start), claude, claude_project).catalog
+    users, claude_project = _claude_places(start, settings=settings)
+    if claude is not None and settings:
+        users = absolute(os.fspath(claude))
+    return load_hooks(agents, find_project(start), users, claude_project).catalog
 
 
 def start_of(project: Path | None) -> str:

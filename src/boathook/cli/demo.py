@@ -34,7 +34,7 @@ def demo() -> int:
         project, state = f"{folder}/project", f"{folder}/state"
         lay_out(project)
         say(f"A project with {len(HOOKS)} hooks in .agents/hooks: {', '.join(HOOKS)}.", "bold")
-        with load(project, config=f"{folder}/config", state=state) as engine:
+        with load(project, config=f"{folder}/config", claude=f"{folder}/claude", state=state) as engine:
             _Turn(engine, project).play()
         _how_to_go_on()
     finally:

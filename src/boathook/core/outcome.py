@@ -51,7 +51,10 @@ ABSENT = Absent()
 
 
 class Outcome(Value):
-    """One opinion with its effects; outcomes add up with `|`, and `Outcome()` changes nothing."""
+    """One opinion with its effects; outcomes add up with `|`, and `Outcome()` changes nothing.
+
+    Hooks in process make theirs with `proceed`, `block`, `stop` and `ask`; `context` is then the context to go on with.
+    """
 
     decision: Decision = Decision.NONE
     said: tuple[tuple[Decision, str], ...] = ()
@@ -60,6 +63,42 @@ class Outcome(Value):
     contexts: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
+    context: Any = None
+
+    @classmethod
+    def proceed(cls, context: Any = None) -> Outcome:
+        """Let it go on, with a changed context or the one that was given."""
+        return NOTHING if context is None else cls(context=context)
+
+    @classmethod
+    def block(cls, reason: str) -> Outcome:
+        """Prevent this one action; the agent goes on."""
+        return cls(Decision.BLOCK, ((Decision.BLOCK, reason),))
+
+    @classmethod
+    def stop(cls, reason: str) -> Outcome:
+        """End the whole run."""
+        return cls(Decision.STOP, ((Decision.STOP, reason),))
+
+    @classmethod
+    def ask(cls, reason: str) -> Outcome:
+        """Let a person decide; with nobody to ask it is a block."""
+        return cls(Decision.ASK, ((Decision.ASK, reason),))
+
+    @property
+    def is_blocked(self) -> bool:
+        """Say whether the action is prevented."""
+        return self.decision == Decision.BLOCK
+
+    @property
+    def is_stopped(self) -> bool:
+        """Say whether the run is to end."""
+        return self.decision == Decision.STOP
+
+    @property
+    def reason(self) -> str:
+        """Give the reasons of the decision as one text."""
+        return "\n".join(self.reasons)
 
     def __or__(self, other: Outcome) -> Outcome:
         """Fold two outcomes: the heavier decision, all that was said, the later effects."""
@@ -73,6 +112,7 @@ class Outcome(Value):
             self.contexts + other.contexts,
             self.messages + other.messages,
             self.logs + other.logs,
+            self.context if other.context is None else other.context,
         )
 
     @property
