@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     from boathook.core.catalog import Catalog
+    from boathook.core.hook import Hook
     from boathook.core.outcome import Outcome
 
     class Runner(Protocol):
@@ -114,6 +115,21 @@ class Engine:
         except StopIteration as end:
             verdict, background = end.value
         return self._finish(verdict, background)
+
+    def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
+        """Give an engine for some of the hooks, with the same parts; `diagnostics` if it is to tell what files are broken."""
+        told = self.catalog.diagnostics if diagnostics else ()
+        return Engine(
+            self.catalog.replace(hooks=hooks, diagnostics=told),
+            self._runner,
+            self._read_answer,
+            self._background,
+            self._policy,
+            self._trace,
+            self._event_of,
+            self._counts,
+            self._log_trouble,
+        )
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
         """Wait for async hooks that still run; give how many are left."""

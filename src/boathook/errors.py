@@ -4,9 +4,13 @@ BoathookError
 ├── ConfigError       something in a file of the user's or the project's is wrong
 ├── DialectError      bytes of a host that cannot be read as an event
 │   └── BeyondLimits  … because they are beyond limits: such an event is blocked
-└── UnknownEvent      a name that is no spelling of any event
+├── UnknownEvent      a name that is no spelling of any event
+├── Blocked           an operation in process that hooks did not let happen
+├── Stopped           a run in process that a hook ended
+└── HookFault         a hook in process that is wrong: its signature, what it gave back, what it tried to change
+    └── HookTimeout   … or too slow
 
-A hook that fails is not an exception: it is a `Run` with a status.
+A script that fails is not an exception: it is a `Run` with a status.
 """
 
 from __future__ import annotations
@@ -43,3 +47,30 @@ class UnknownEvent(BoathookError):
         super().__init__(f"unknown event '{shown}'{hint}")
         self.name = name
         self.nearest = nearest
+
+
+class Blocked(BoathookError):
+    """An operation that hooks did not let happen, or whose result they object to (then it is `result`)."""
+
+    def __init__(self, reason: str, result: object = None) -> None:
+        """Remember the reason, and the result if there is one."""
+        super().__init__(reason)
+        self.reason = reason
+        self.result = result
+
+
+class Stopped(BoathookError):
+    """A run that a hook ended."""
+
+    def __init__(self, reason: str) -> None:
+        """Remember the reason."""
+        super().__init__(reason)
+        self.reason = reason
+
+
+class HookFault(BoathookError):
+    """A hook in process that cannot be used as it is."""
+
+
+class HookTimeout(HookFault):
+    """A hook in process that took too long."""

@@ -1,0 +1,134 @@
+"""A tool call with its hooks around it: before, after, after a failure; streams are handed on as they come."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from boathook.core.outcome import Outcome
+from boathook.errors import Blocked, HookFault, Stopped
+from boathook.stack.contexts import ToolContext
+
+if TYPE_CHECKING:
+    from boathook.stack.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that is to be called, and with what."""
+
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+
+
+def run_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall], Any]) -> Outcome:
+    """Call a tool through the hooks of a stack; the outcome's context has the result, or the error."""
+
+    def terminal(final: ToolContext) -> Outcome:
+        started = time.perf_counter()
+        try:
+            result = operation(ToolCall(final.name, final.args, final.call_id))
+        except Exception as fault:  # noqa: BLE001  (it is the result)
+            return _with_context(stack.process(after := final.failed(fault, _since(started))), after)
+        if inspect.isgenerator(result):
+            return Outcome(context=final.after(_stream(stack, final, result, started)))
+        after = final.after(result, _since(started))
+        return _with_context(stack.process(after), after)
+
+    return stack.process(context, terminal)
+
+
+async def arun_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall], Any]) -> Outcome:
+    """Do the same in an event loop; the operation may be async or not."""
+
+    async def terminal(final: ToolContext) -> Outcome:
+        started = time.perf_counter()
+        try:
+            result = operation(ToolCall(final.name, final.args, final.call_id))
+            result = await result if inspect.isawaitable(result) else result
+        except Exception as fault:  # noqa: BLE001
+            return _with_context(await stack.aprocess(after := final.failed(fault, _since(started))), after)
+        if inspect.isasyncgen(result):
+            return Outcome(context=final.after(_astream(stack, final, result, started)))
+        if inspect.isgenerator(result):
+            return Outcome(context=final.after(_stream(stack, final, result, started)))
+        after = final.after(result, _since(started))
+        return _with_context(await stack.aprocess(after), after)
+
+    return await stack.aprocess(context, terminal)
+
+
+def result_of(outcome: Outcome) -> Any:
+    """Give the result of a tool call, or raise what kept it from having one."""
+    context = outcome.context
+    if outcome.is_stopped:
+        raise Stopped(outcome.reason or "stopped by a hook")
+    if context is None or context.kind.is_pre:
+        raise Blocked(outcome.reason or "blocked by a hook")
+    if context.error is not None:
+        if outcome.reason:
+            context.error.add_note(outcome.reason)
+        raise context.error
+    if outcome.is_blocked:
+        raise Blocked(outcome.reason or "blocked by a hook", context.result)
+    return context.result
+
+
+def _with_context(outcome: Outcome, context: ToolContext) -> Outcome:
+    return outcome if outcome.context is not None else outcome.replace(context=context)
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+def _stream(
+    stack: Stack, context: ToolContext, stream: Generator[Any, Any, Any], started: float
+) -> Generator[Any, Any, Any]:
+    """Hand on what a tool yields; hooks hear of the whole when it is through, and cannot take it back."""
+    parts: list[Any] = []
+    try:
+        for part in stream:
+            parts.append(part)
+            yield part
+    except GeneratorExit:
+        stream.close()
+        stack.process(context.after(tuple(parts), _since(started)))
+        raise
+    except Exception as fault:
+        stack.process(context.failed(fault, _since(started)))
+        raise
+    _settle(stack.process(context.after(tuple(parts), _since(started))), parts)
+
+
+async def _astream(
+    stack: Stack, context: ToolContext, stream: AsyncGenerator[Any, Any], started: float
+) -> AsyncGenerator[Any, Any]:
+    parts: list[Any] = []
+    try:
+        async for part in stream:
+            parts.append(part)
+            yield part
+    except GeneratorExit:
+        await stream.aclose()
+        await stack.aprocess(context.after(tuple(parts), _since(started)))
+        raise
+    except Exception as fault:
+        await stack.aprocess(context.failed(fault, _since(started)))
+        raise
+    _settle(await stack.aprocess(context.after(tuple(parts), _since(started))), parts)
+
+
+def _settle(outcome: Outcome, parts: list[Any]) -> None:
+    """Raise what hooks say of a stream that is through."""
+    if outcome.is_stopped:
+        raise Stopped(outcome.reason or "stopped by a hook")
+    if outcome.is_blocked:
+        raise Blocked(outcome.reason or "blocked by a hook", tuple(parts))
+    changed = outcome.context is not None and outcome.context.result != tuple(parts)
+    if changed:
+        raise HookFault("a hook replaced the result of a stream, but that was handed on already")
