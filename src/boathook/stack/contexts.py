@@ -111,7 +111,7 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
-    """A tool call: before it, after it, after its failure, or when a permission is asked for."""
+    """A tool call: before it, after it, after its failure, or when permission is asked for it; `allowed` if that was given."""
 
     name: str = ""
     args: Mapping[str, Any] = field(default_factory=_empty)
@@ -119,6 +119,7 @@ class ToolContext(Context):
     result: Any = None
     error: BaseException | None = None
     duration_ms: float | None = None
+    allowed: bool = False
 
     NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
         ("name", "tool_name"),

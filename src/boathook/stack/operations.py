@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from boathook.stack.contexts import ToolContext
 
 if TYPE_CHECKING:
     from boathook.stack.stack import Stack
+
+Permit = Callable[[ToolContext], Awaitable[tuple[Outcome, ToolContext]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ def run_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall],
         started = time.perf_counter()
         try:
             result = operation(ToolCall(final.name, final.args, final.call_id))
+        except Stopped:
+            raise  # the end of the run is no failure of the tool
         except Exception as fault:  # noqa: BLE001  (it is the result)
             return _with_context(stack.process(after := final.failed(fault, _since(started))), after)
         if inspect.isgenerator(result):
@@ -42,14 +46,22 @@ def run_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall],
     return stack.process(context, terminal)
 
 
-async def arun_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall], Any]) -> Outcome:
-    """Do the same in an event loop; the operation may be async or not."""
+async def arun_tool(
+    stack: Stack, context: ToolContext, operation: Callable[[ToolCall], Any], permit: Permit | None = None
+) -> Outcome:
+    """Do the same in an event loop; the operation may be async or not. `permit` is asked about calls that no hook allowed."""
 
     async def terminal(final: ToolContext) -> Outcome:
+        if permit is not None and not final.allowed:
+            said, final = await permit(final)
+            if said.halts:
+                return said.replace(context=final)
         started = time.perf_counter()
         try:
             result = operation(ToolCall(final.name, final.args, final.call_id))
             result = await result if inspect.isawaitable(result) else result
+        except Stopped:
+            raise
         except Exception as fault:  # noqa: BLE001
             return _with_context(await stack.aprocess(after := final.failed(fault, _since(started))), after)
         if inspect.isasyncgen(result):

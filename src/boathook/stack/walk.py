@@ -7,6 +7,7 @@ by the functions they share.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,13 @@ def answered(outcome: Outcome, answer: Outcome, said: Any) -> Outcome:
     if answer.decision == Decision.ALLOW or said:
         return Outcome(Decision.ALLOW)
     return Outcome.block((NOBODY if said is None else REFUSED).format(reason))
+
+
+def permitted(context: Context, outcome: Outcome) -> Context:
+    """Give the context with a note that the call was allowed, if it was."""
+    if outcome.decision == Decision.ALLOW and isinstance(context, ToolContext) and not context.allowed:
+        return dataclasses.replace(context, allowed=True)
+    return context
 
 
 def permission_of(context: ToolContext) -> ToolContext:
@@ -196,6 +204,7 @@ class Walk(_Course):
             outcome, context = self._permission(context, outcome)
             if outcome.halts:
                 return closed(outcome, context)
+        context = permitted(context, outcome)
         return joined(outcome, as_outcome(self.terminal(context)), context)
 
     def _scripts(self, at: int) -> Scripts:
@@ -307,6 +316,7 @@ class AsyncWalk(_Course):
             outcome, context = await self._permission(context, outcome)
             if outcome.halts:
                 return closed(outcome, context)
+        context = permitted(context, outcome)
         return joined(outcome, await self.ended(self.terminal, context), context)
 
     async def _background(self, outcome: Outcome, context: Context) -> Outcome:
@@ -316,10 +326,15 @@ class AsyncWalk(_Course):
 
     async def _permission(self, context: Context, outcome: Outcome) -> tuple[Outcome, Context]:
         assert isinstance(context, ToolContext)  # noqa: S101
-        answer = await self.stack.aprocess(permission_of(context))
-        context = after_permission(context, answer.context)
-        said: Any = None
-        if self.stack.ask is not None and answer.decision < Decision.ALLOW:
-            said = self.stack.ask(context, outcome.reason)
-            said = await said if inspect.isawaitable(said) else said
-        return answered(outcome, answer, said), context
+        return await ask_permission(self.stack, context, outcome)
+
+
+async def ask_permission(stack: Stack, context: ToolContext, outcome: Outcome) -> tuple[Outcome, ToolContext]:
+    """Ask whether a call may go on: first the hooks for permissions, then the person."""
+    answer = await stack.aprocess(permission_of(context))
+    context = after_permission(context, answer.context)
+    said: Any = None
+    if stack.ask is not None and answer.decision < Decision.ALLOW:
+        said = stack.ask(context, outcome.reason)
+        said = await said if inspect.isawaitable(said) else said
+    return answered(outcome, answer, said), context

@@ -1,0 +1,91 @@
+"""Models of any provider, through pydantic-ai-slim (extra `agent`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, Message, Model, Reply, ToolSpec
+from boathook.errors import ConfigError
+from boathook.stack.operations import ToolCall
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+
+def model_named(name: str) -> Model:
+    """Give the model of a name, as provider:name; ConfigError says what is missing."""
+    if ":" not in name:
+        raise ConfigError(f"write the model as provider:name, such as anthropic:claude-haiku-4-5, not '{name}'")
+    try:
+        from pydantic_ai.models import infer_model
+    except ImportError:
+        raise ConfigError("models need a library: pip install 'boathook[agent]'") from None
+    try:
+        return ProviderModel(name, infer_model(name))
+    except Exception as fault:
+        raise ConfigError(f"the model {name} cannot be used: {fault}") from fault
+
+
+class ProviderModel:
+    """A provider's model behind our protocol."""
+
+    def __init__(self, name: str, model: Any) -> None:
+        """Take the model."""
+        self.name = name
+        self._model = model
+
+    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
+        """Ask the provider."""
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.messages import TextPart, ToolCallPart
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.tools import ToolDefinition
+
+        known = [
+            ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
+            for tool in tools
+        ]
+        parameters = ModelRequestParameters(function_tools=known, allow_text_output=True)
+        said = await model_request(self._model, to_provider(messages), model_request_parameters=parameters)
+        text = "".join(part.content for part in said.parts if isinstance(part, TextPart))
+        calls = tuple(
+            ToolCall(part.tool_name, part.args_as_dict(), part.tool_call_id)
+            for part in said.parts
+            if isinstance(part, ToolCallPart)
+        )
+        return Reply(text, calls, said.usage.total_tokens)
+
+
+def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
+    """Give a conversation as the library has it: what is not the model's stands in requests, in order."""
+    from pydantic_ai.messages import (
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+
+    found: list[Any] = []
+    for message in messages:
+        if message.role == ASSISTANT:
+            parts: list[Any] = [TextPart(message.text)] if message.text else []
+            parts += [ToolCallPart(call.name, dict(call.args), call.id) for call in message.calls]
+            found.append(ModelResponse(parts=parts))
+            continue
+        part: Any
+        if message.role == SYSTEM:
+            part = SystemPromptPart(message.text)
+        elif message.role == TOOL:
+            text = f"error: {message.text}" if message.is_error else message.text
+            part = ToolReturnPart(message.name, text, message.call_id)
+        else:
+            part = UserPromptPart(message.text)
+        if found and isinstance(found[-1], ModelRequest):
+            found[-1] = ModelRequest(parts=[*found[-1].parts, part])
+        else:
+            found.append(ModelRequest(parts=[part]))
+    return found

@@ -1,0 +1,72 @@
+"""A model that plays what was written down: for tests, demonstrations, and agents without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from boathook.agent.model import Message, Reply, ToolSpec
+from boathook.errors import ConfigError
+from boathook.stack.operations import ToolCall
+
+Move = str | Reply | ToolCall | Sequence[ToolCall] | BaseException | Callable[[Sequence[Message]], Any]
+
+
+class ScriptedModel:
+    """Gives its moves one after the other: a text ends a turn, calls are made together, an error is raised.
+
+    A callable gets the conversation and gives the move. `heard` holds the conversations that it was asked about.
+    """
+
+    def __init__(self, moves: Iterable[Move], name: str = "scripted") -> None:
+        """Take the moves."""
+        self.name = name
+        self.heard: list[tuple[Message, ...]] = []
+        self._moves = iter(moves)
+        self._calls = 0
+
+    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:  # noqa: ARG002
+        """Give the next move; when there is none left, an empty text."""
+        self.heard.append(tuple(messages))
+        move: Any = next(self._moves, "")
+        while callable(move) and not isinstance(move, Reply | ToolCall):
+            move = move(messages)
+        if isinstance(move, BaseException):
+            raise move
+        if isinstance(move, str):
+            return Reply(move)
+        if isinstance(move, Reply):
+            return Reply(move.text, self._named(move.calls), move.tokens)
+        return Reply("", self._named((move,) if isinstance(move, ToolCall) else tuple(move)))
+
+    def _named(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        found = []
+        for call in calls:
+            self._calls += 1
+            found.append(ToolCall(call.name, call.args, call.id or f"call-{self._calls}"))
+        return tuple(found)
+
+
+def read_script(path: str) -> ScriptedModel:
+    """Read a script from a JSON file: a list of moves, each a text or {"text": …, "calls": [{"name": …, "args": {…}}]}."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise ConfigError(f"the script {path} cannot be read: {fault}") from None
+    if not isinstance(data, list):
+        raise ConfigError(f"the script {path} must be a list of moves")
+    return ScriptedModel([_move(path, at, one) for at, one in enumerate(data)], f"script {Path(path).name}")
+
+
+def _move(path: str, at: int, data: Any) -> Move:
+    if isinstance(data, str):
+        return data
+    calls = data.get("calls", []) if isinstance(data, dict) else None
+    good = isinstance(calls, list) and all(isinstance(c, dict) and isinstance(c.get("name"), str) for c in calls)
+    if not good or not isinstance(data, dict):
+        told = 'a move is a text, or {"text": …, "calls": [{"name": …, "args": {…}}]}'
+        raise ConfigError(f"move {at} of the script {path} cannot be read: {told}")
+    made = tuple(ToolCall(c["name"], c.get("args", {}), str(c.get("id", ""))) for c in calls or ())
+    return Reply(str(data.get("text", "")), made)
