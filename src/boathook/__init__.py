@@ -2,6 +2,9 @@
 
 engine = boathook.load(project)
 verdict = engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}})
+
+hooks = boathook.Hooks()         # hooks in process
+agent = boathook.AgentBuilder()  # an agent in which they all happen
 """
 
 from __future__ import annotations
@@ -12,6 +15,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from boathook.agent.agent import Agent, Session
+    from boathook.agent.builder import AgentBuilder
+    from boathook.agent.loop import TurnResult
+    from boathook.agent.scripted import ScriptedModel
+    from boathook.agent.state import AgentState, Step
+    from boathook.agent.tools import Tool
     from boathook.assembly import load, load_catalog
     from boathook.core.catalog import Catalog
     from boathook.core.event import KINDS, Event, EventKind
@@ -19,38 +28,157 @@ if TYPE_CHECKING:
     from boathook.core.outcome import Decision, Outcome
     from boathook.core.run import Run, Verdict
     from boathook.engine import Engine
-    from boathook.errors import BoathookError, ConfigError, DialectError, UnknownEvent
+    from boathook.errors import (
+        Blocked,
+        BoathookError,
+        ConfigError,
+        DialectError,
+        HookFault,
+        HookTimeout,
+        Stopped,
+        UnknownEvent,
+    )
+    from boathook.stack.contexts import (
+        CompactionContext,
+        Context,
+        ExecutionContext,
+        FailureContext,
+        NotificationContext,
+        SessionContext,
+        StepContext,
+        StopContext,
+        SubagentContext,
+        ToolContext,
+        TurnContext,
+    )
+    from boathook.stack.hooks import Hooks
+    from boathook.stack.matching import Match, all_of, any_of, event_is, tool_name, where
+    from boathook.stack.operations import ToolCall
+    from boathook.stack.stack import Stack
 
 __all__ = [
     "KINDS",
+    "Agent",
+    "AgentBuilder",
+    "AgentState",
+    "Blocked",
     "BoathookError",
     "Catalog",
+    "CompactionContext",
     "ConfigError",
+    "Context",
     "Decision",
     "Diagnostic",
     "DialectError",
     "Engine",
     "Event",
     "EventKind",
+    "ExecutionContext",
+    "FailureContext",
     "Hook",
+    "HookFault",
+    "HookTimeout",
+    "Hooks",
+    "Match",
+    "NotificationContext",
     "Outcome",
     "Run",
+    "ScriptedModel",
+    "Session",
+    "SessionContext",
+    "Stack",
+    "Step",
+    "StepContext",
+    "StopContext",
+    "Stopped",
+    "SubagentContext",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "TurnContext",
+    "TurnResult",
     "UnknownEvent",
     "Verdict",
     "__version__",
+    "all_of",
+    "any_of",
+    "event_is",
     "load",
     "load_catalog",
+    "tool_name",
+    "where",
 ]
 
 _HOMES = {
-    "assembly": ("load", "load_catalog"),
+    "agent.agent": (
+        "Agent",
+        "Session",
+    ),
+    "agent.builder": ("AgentBuilder",),
+    "agent.loop": ("TurnResult",),
+    "agent.scripted": ("ScriptedModel",),
+    "agent.state": (
+        "AgentState",
+        "Step",
+    ),
+    "agent.tools": ("Tool",),
+    "assembly": (
+        "load",
+        "load_catalog",
+    ),
     "core.catalog": ("Catalog",),
-    "core.event": ("KINDS", "Event", "EventKind"),
-    "core.hook": ("Diagnostic", "Hook"),
-    "core.outcome": ("Decision", "Outcome"),
-    "core.run": ("Run", "Verdict"),
+    "core.event": (
+        "KINDS",
+        "Event",
+        "EventKind",
+    ),
+    "core.hook": (
+        "Diagnostic",
+        "Hook",
+    ),
+    "core.outcome": (
+        "Decision",
+        "Outcome",
+    ),
+    "core.run": (
+        "Run",
+        "Verdict",
+    ),
     "engine": ("Engine",),
-    "errors": ("BoathookError", "ConfigError", "DialectError", "UnknownEvent"),
+    "errors": (
+        "Blocked",
+        "BoathookError",
+        "ConfigError",
+        "DialectError",
+        "HookFault",
+        "HookTimeout",
+        "Stopped",
+        "UnknownEvent",
+    ),
+    "stack.contexts": (
+        "CompactionContext",
+        "Context",
+        "ExecutionContext",
+        "FailureContext",
+        "NotificationContext",
+        "SessionContext",
+        "StepContext",
+        "StopContext",
+        "SubagentContext",
+        "ToolContext",
+        "TurnContext",
+    ),
+    "stack.hooks": ("Hooks",),
+    "stack.matching": (
+        "Match",
+        "all_of",
+        "any_of",
+        "event_is",
+        "tool_name",
+        "where",
+    ),
+    "stack.operations": ("ToolCall",),
+    "stack.stack": ("Stack",),
 }
 
 
