@@ -37,6 +37,7 @@ if TYPE_CHECKING:
             ...
 
 
+CLAUDE = "claude"
 DEPTH = b"BOATHOOK_DEPTH"
 MOST_DEEP = 3
 VALUE_LIMIT = 4096
@@ -54,9 +55,9 @@ class Surroundings(Value):
     model: str = ""
 
     def project_for(self, hook: Hook, event: Event) -> str:
-        """Give the project that a hook is told of: that of its own form first."""
-        claude = self.claude_project or self.project
-        return (claude if hook.together else self.project) or event.work_dir
+        """Give the project that a hook is told of: that of its own form, or dialect, first."""
+        speaks_claude = hook.together or hook.dialect == CLAUDE
+        return (self.claude_project if speaks_claude else "") or self.project or event.work_dir
 
 
 class Start(Value):
