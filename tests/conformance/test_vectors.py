@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from boathook.core.claude_events import BY_NAME
 from boathook.testing import conformance
 from boathook.testing.conformance import Vector, check_command, check_in_process, has_library_part, load_vectors
 
 VECTORS = load_vectors()
 IN_LIBRARY = [vector for vector in VECTORS if has_library_part(vector)]
 BY_ID = {vector.id: vector for vector in VECTORS}
-CLAUSES = {f"S{number}" for number in range(1, 24)} - {"S13"}
+CLAUSES = {f"S{number}" for number in range(1, 26)}
 
 
 def _id(vector: Vector) -> str:
@@ -37,7 +38,7 @@ def test_command_line(vector: Vector) -> None:
 
 
 def test_command_line_that_met_the_files_before() -> None:
-    vectors = [vector for vector in VECTORS if vector.clause in ("S11", "S14", "S15")]
+    vectors = [vector for vector in VECTORS if vector.clause in ("S11", "S13", "S14", "S15")]
     with ThreadPoolExecutor(24) as pool:  # most of the time is waiting for the files to grow old
         found = list(pool.map(lambda vector: (vector.id, check_command(vector, warm=True)), vectors))
     assert [(name, faults) for name, faults in found if faults] == []
@@ -48,7 +49,8 @@ def test_every_clause_has_vectors() -> None:
 
 
 def test_there_are_enough_vectors() -> None:
-    assert len(VECTORS) >= 150
+    assert len(VECTORS) >= 1300
+    assert sum(vector.clause in ("S13", "S24", "S25") for vector in VECTORS) >= 400
 
 
 def test_ids_are_unique_and_name_their_clause() -> None:
@@ -63,8 +65,12 @@ def test_every_vector_says_its_rule_and_expects_something() -> None:
 def test_vectors_use_only_documented_keys() -> None:
     known = {"id", "clause", "title", "files", "event", "stdin", "before", "run", "expect"}
     assert [v.id for v in VECTORS if set(v.data) - known] == []
-    assert [v.id for v in VECTORS if set(v.run) - {"event", "cwd", "env", "debug", "wait_ms"}] == []
+    assert [v.id for v in VECTORS if set(v.run) - {"event", "cwd", "env", "debug", "wait_ms", "host", "without"}] == []
     assert [v.id for v in VECTORS if set(v.expect) - {*conformance.COMMANDS, "files"}] == []
+
+
+def test_every_event_of_settings_is_read_and_refused_in_a_vector() -> None:
+    assert [name for name in BY_NAME if f"s24-stdin-{name}" not in BY_ID or f"s24-exit-2-{name}" not in BY_ID] == []
 
 
 def _changed(name: str, **expect: Any) -> Vector:
@@ -73,7 +79,15 @@ def _changed(name: str, **expect: Any) -> Vector:
     return dataclasses.replace(vector, data={**vector.data, "expect": expect})
 
 
+def _without(name: str, key: str) -> Vector:
+    """Give a vector without one of its circumstances."""
+    vector = BY_ID[name]
+    run = {one: value for one, value in vector.run.items() if one != key}
+    return dataclasses.replace(vector, data={**vector.data, "run": run})
+
+
 BLOCKED = "s18-stderr-is-the-reason"
+SETTINGS = "s24-permission-deny"
 WRONG = {
     "decision": _changed(BLOCKED, verdict={"decision": "allow"}),
     "reason": _changed(BLOCKED, verdict={"reasons": ["another"]}),
@@ -92,6 +106,15 @@ WRONG = {
     "file missing": _changed("s17-one-line", verdict={}, files={"project/none.txt": "1\n"}),
     "file too many": _changed("s17-one-line", verdict={}, files={"project/lines.txt": None}),
     "file json": _changed("s03-context-kept", verdict={}, files={"project/seen.json": {"json": {"context": {}}}}),
+    "name up to its digest": _changed(SETTINGS, verdict={"runs": [{"hook": "PreToolUse:cat#*"}]}),
+    "name whole": _changed(SETTINGS, verdict={"runs": [{"hook": "PreToolUse:echo#"}]}),
+    "digest of no name": _changed("s25-timeout", list=[{"timeout_ms": "#*"}, {"timeout_ms": 5000}]),
+    "file whole": _changed(
+        "s24-stdin-SessionEnd", verdict={}, files={"project/seen.json": {"whole": {"reason": "logout"}}}
+    ),
+    "answer to a host": _changed("s24-host-message", answer={"exit": 0, "stdout": {"systemMessage": "another"}}),
+    "part of an answer": _changed("s24-host-failure", answer={"exit": 0, "stdout": {"lacks": "oops"}}),
+    "source not left out": _without("s24-without-settings", "without"),
 }
 
 

@@ -11,6 +11,7 @@ from boathook.testing.vectors import Box, Fields, Vector
 
 BACKGROUND_SECONDS = 15.0
 CONDITIONS = frozenset({"contains", "lacks"})
+ANY_DIGEST = "#*"
 
 
 def shorten(value: Any, limit: int = 300) -> str:
@@ -54,9 +55,12 @@ def _parts(want: Fields, key: str) -> list[str]:
 
 
 def compare(where: str, want: Any, got: Any) -> list[str]:
-    """Compare a value: a condition, a list item by item, anything else whole."""
+    """Compare a value: a condition, a list item by item, a name up to its digest, anything else whole."""
     if is_condition(want):
         return compare_condition(where, want, got)
+    if isinstance(want, str) and want.endswith(ANY_DIGEST) and isinstance(got, str):
+        fits = got.startswith(want.removesuffix("*"))
+        return [] if fits else [f"{where}: expected {shorten(want)}, got {shorten(got)}"]
     if isinstance(want, list) and isinstance(got, list):
         if len(want) != len(got):
             return [f"{where}: expected {len(want)} items {shorten(want)}, got {len(got)}: {shorten(got)}"]
@@ -110,6 +114,8 @@ def compare_files(inside: Box, want: Fields) -> list[str]:
                 faults.append(f"{name}: expected {'no file' if content is None else 'a file'}")
         elif isinstance(content, dict) and set(content) == {"json"}:
             faults += _compare_json(name, content["json"], text)
+        elif isinstance(content, dict) and set(content) == {"whole"}:
+            faults += _compare_whole_json(name, content["whole"], text)
         else:
             faults += compare(name, content, text)
     return faults
@@ -142,6 +148,8 @@ def compare_answer(want: Fields, code: int, stdout: str, stderr: str | None) -> 
     faults = compare("exit", want["exit"], code)
     if want.get("stdout") == "":
         faults += compare("stdout", "", stdout.strip())
+    elif is_condition(want.get("stdout")):
+        faults += compare_condition("stdout", want["stdout"], stdout)
     elif "stdout" in want:
         faults += _compare_whole_json("stdout", want["stdout"], stdout)
     if "stderr" in want and stderr is not None:

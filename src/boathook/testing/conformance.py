@@ -35,6 +35,7 @@ OWN_COMMAND = (sys.executable, "-m", "boathook")
 SECONDS = 60.0
 SETTLED_SECONDS = 2.2
 UNRELATED = ("post-step", "notification")
+EXPLAINED = ("event_type", "timestamp", "session_id", "work_dir", "context", "tool_name", "tool_input")
 
 
 @dataclass(frozen=True)
@@ -81,18 +82,24 @@ class Terminal:
         """Send the vector's event, and before it those that come before."""
         data, run = self.inside.vector.data, self.inside.vector.run
         for event in data.get("before", ()):
-            self.call("run", stdin=json.dumps(self.inside.fill(event)))
+            self.call("run", *self.options(), stdin=json.dumps(self.inside.fill(event)))
         stdin = data["stdin"] if "stdin" in data else json.dumps(self.inside.fill(data["event"]))
         arguments = [run["event"]] if "event" in run else []
         debug = ["--debug"] if run.get("debug") else []
-        return self.call("run", *arguments, *debug, *flags, stdin=stdin)
+        return self.call("run", *arguments, *self.options(), *debug, *flags, stdin=stdin)
+
+    def options(self, *names: str) -> list[str]:
+        """Give what the vector says about every `run`: whose dialect is spoken, which source is left out."""
+        run = self.inside.vector.run
+        return [word for name in names or ("host", "without") if name in run for word in (f"--{name}", run[name])]
 
     def warm_up(self) -> None:
         """Let the files grow old and send an event of another kind, so that what an implementation keeps is kept."""
         time.sleep(SETTLED_SECONDS)
         text = json.dumps(self.inside.vector.data)
         kind = next(kind for kind in UNRELATED if kind not in text)
-        self.call("run", stdin=json.dumps({"event_type": kind, "work_dir": str(self.inside.cwd)}))
+        event = json.dumps({"event_type": kind, "work_dir": str(self.inside.cwd)})
+        self.call("run", *self.options("without"), stdin=event)
 
 
 def _command_verdict(terminal: Terminal, want: Any) -> list[str]:
@@ -126,7 +133,8 @@ def explain_arguments(event: Fields) -> list[str]:
         arguments += ["--tool", event["tool_name"]]
     if "tool_input" in event:
         arguments += ["--input", json.dumps(event["tool_input"])]
-    return arguments
+    rest = {key: value for key, value in event.items() if key not in EXPLAINED}
+    return [*arguments, "--data", json.dumps(rest)] if rest else arguments
 
 
 def _command_explain(terminal: Terminal, want: Any) -> list[str]:
@@ -195,19 +203,33 @@ class Library:
 
         run = self.inside.vector.run
         config = None if "env" in run else self.inside.user
+        settings = run.get("without") != "settings"
         debug = self.debug_lines.append if run.get("debug") else None
-        return boathook.load(self.inside.cwd, config=config, state=self.inside.root / "state", debug=debug)
+        state = self.inside.root / "state"
+        return boathook.load(self.inside.cwd, config=config, state=state, settings=settings, debug=debug)
+
+    @property
+    def dialect(self) -> Any:
+        """Give the dialect of the host that the vector speaks for."""
+        from boathook.oneshot import dialect_of
+
+        return dialect_of(self.inside.vector.run.get("host", "native"))
+
+    def read(self, event: Any) -> Any:
+        """Give an event of the vector as the engine takes it."""
+        filled = self.inside.fill(event)
+        return self.dialect.read_event(json.dumps(filled).encode()) if "host" in self.inside.vector.run else filled
 
     def verdict(self) -> Any:
         """Dispatch the vector's event, and before it those that come before."""
         if self._verdict is None:
             data, run = self.inside.vector.data, self.inside.vector.run
-            event = self.inside.fill(data["event"])
+            event = self.read(data["event"])
             if "event" in run:
                 event["event_type"] = run["event"]
             with self.engine() as engine:
                 for early in data.get("before", ()):
-                    engine.dispatch(self.inside.fill(early))
+                    engine.dispatch(self.read(early))
                 self._verdict = engine.dispatch(event)
         return self._verdict
 
@@ -229,7 +251,7 @@ def _library_answer(library: Library, want: Fields) -> list[str]:
             return compare_answer(want, 1, "", str(fault))
         return ["the input was read, although it cannot be"]
     verdict = library.verdict()
-    end = native.write_answer(verdict)
+    end = library.dialect.write_answer(verdict)
     told = "\n".join([*library.debug_lines, end.stderr.decode(), *verdict.warnings()])
     stderr = told if library.inside.vector.run.get("debug") else None
     return compare_answer(want, end.code or 0, end.stdout.decode(), stderr)
@@ -242,8 +264,10 @@ def _library_list(library: Library, want: Any) -> list[str]:
 
 
 def _row(hook: Any) -> dict[str, Any]:
-    row = {name: getattr(hook, name) for name in ("name", "scope", "priority", "mode", "state")}
-    return {**row, "event": hook.kind and hook.kind.name, "problems": [str(problem) for problem in hook.problems]}
+    plain = ("name", "scope", "priority", "mode", "state", "why", "source", "place")
+    row = {name: getattr(hook, name) for name in plain}
+    row |= {"event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000)}
+    return {**row, "problems": [str(problem) for problem in hook.problems]}
 
 
 LIBRARY: dict[str, Callable[[Library, Any], list[str]]] = {

@@ -113,6 +113,8 @@ class Box:
             path.symlink_to(self.fill(content["link"]))
         elif isinstance(content, dict) and "base64" in content:
             path.write_bytes(base64.b64decode(content["base64"]))
+        elif isinstance(content, dict) and "json" in content:
+            path.write_text(json.dumps(self.fill(content["json"]), indent=2) + "\n", encoding="utf-8")
         else:
             text = content["text"] if isinstance(content, dict) and "text" in content else content
             path.write_bytes(self.fill(text).encode())
