@@ -165,6 +165,10 @@ def _catalog_for(kind: EventKind, start: str, *, settings: bool) -> Catalog:
     return loaded.catalog
 
 
+def _shown(call: Call) -> str:
+    return _write_event(call.hook.dialect, call.event, call.hook.trigger).decode().rstrip("\n")
+
+
 def _engine(
     catalog: Catalog,
     hooks: HookRunner,
@@ -186,7 +190,7 @@ def _engine(
 
     return Engine(
         catalog,
-        hooks if debug is None else Tracing(hooks, debug),
+        hooks if debug is None else Tracing(hooks, debug, _shown),
         read_answer,
         background,
         Policy(settings.max_stop_blocks, can_ask),

@@ -270,12 +270,13 @@ class _Counts:
 
 
 class Tracing:
-    """A runner that says which hooks it starts, with their input."""
+    """A runner that says which hooks it starts, with their input as they read it."""
 
-    def __init__(self, runner: Runner, trace: Callable[[str], None]) -> None:
+    def __init__(self, runner: Runner, trace: Callable[[str], None], shown: Callable[[Call], str]) -> None:
         """Wrap a runner."""
         self._runner = runner
         self._trace = trace
+        self._shown = shown
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Tell, then run."""
@@ -285,7 +286,7 @@ class Tracing:
             self._trace(
                 f"[HOOK DEBUG] [{mode}] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'{again}"
             )
-            self._trace(f"[HOOK DEBUG] Input: {dumps(call.event.to_fields(call.hook.trigger))}")
+            self._trace(f"[HOOK DEBUG] Input: {self._shown(call)}")
         return self._runner.run(calls, cancel)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, PRE_TOOL, Event
-from boathook.core.hook import Hook, Script
-from boathook.core.matcher import Matcher, compile_pattern
+from boathook.core.hook import SETTINGS, Command, Handler, Hook, Http, Prompt, Script
+from boathook.core.matcher import Matcher, compile_names, compile_pattern
 
 
 def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: Any) -> Hook:
@@ -17,10 +17,24 @@ def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: 
     return Hook(name, handler=Script(f"/h/{name}"), **{**known, "matcher": matcher, **fields})
 
 
+def a_settings_hook(name: str = "guard", handler: Handler | None = None, *, tool: str = "", **fields: Any) -> Hook:
+    """Give a hook as settings.json has them; unless one is given, its handler is its own."""
+    known = {"kind": PRE_TOOL, "trigger": "PreToolUse", "scope": "user", "path": "/c/settings.json"}
+    known |= {"matcher": Matcher(compile_names(tool)), "source": SETTINGS, "dialect": "claude"}
+    return Hook(name, handler=handler or Command(f"./{name}.sh"), **{**known, **fields})
+
+
 def a_call(command: Any = "ls", tool: str = "Shell", kind: str = "pre-tool-call") -> Event:
     return Event.of(kind, tool_name=tool, tool_input={"command": command}, session_id="s", work_dir="/w", timestamp="t")
 
 
+texts = st.text(max_size=8)
+handlers = st.one_of(
+    st.builds(Script, texts),
+    st.builds(Command, texts, st.none() | st.lists(texts, max_size=3).map(tuple), texts, texts),
+    st.builds(Prompt, texts, texts),
+    st.builds(Http, texts, st.lists(st.tuples(texts, texts), max_size=2).map(tuple), st.lists(texts).map(tuple)),
+)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 json_values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12

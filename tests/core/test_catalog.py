@@ -7,13 +7,13 @@ import threading
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.catalog import Catalog, Plan, Selector, Settings, Stage, takes_part
+from boathook.core.catalog import TOGETHER, Catalog, Plan, Selector, Settings, Stage, takes_part
 from boathook.core.event import POST_TOOL, PRE_STOP, PRE_TOOL, Event
-from boathook.core.hook import ARMED, DISABLED, INVALID, NO_ENTRY, SHADOWED, Diagnostic
+from boathook.core.hook import ARMED, DISABLED, INVALID, NO_ENTRY, PLUGIN, SHADOWED, Command, Diagnostic, Prompt
 from boathook.core.matcher import Matcher, Pattern
 from boathook.core.run import Skip
 from boathook.core.words import CONTAINS, Words
-from core.making import a_call, a_hook, patterns, tool_events, tool_patterns
+from core.making import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
 
 MANY = Selector.MANY
 STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY)
@@ -184,3 +184,125 @@ def test_a_catalogue_that_was_used_still_equals_one_that_was_not():
 
 def test_an_empty_catalogue_has_the_default_settings():
     assert Catalog().settings == Settings(debug=False, strict_exit_codes=False, max_stop_blocks=3)
+
+
+# Hooks that run together
+
+
+def planned(*hooks, event=None) -> Plan:
+    return Catalog(tuple(sorted(hooks, key=lambda hook: hook.order))).plan(event or a_call())
+
+
+def test_hooks_of_settings_form_one_stage_behind_all_others_of_priority_100():
+    high, even, low = a_hook("z", scope="project"), a_hook("a"), a_hook("b", priority=99)
+    mine, theirs, local = (a_settings_hook(scope, scope=scope) for scope in ("user", "project", "local"))
+    assert planned(low, theirs, high, local, even, mine) == Plan(
+        (
+            Stage(even.order, (even,)),
+            Stage(high.order, (high,)),
+            Stage(TOGETHER, (mine, theirs, local)),
+            Stage(low.order, (low,)),
+        )
+    )
+
+
+def test_a_stage_of_settings_holds_only_what_matches():
+    edits, all_tools, stop = (
+        a_settings_hook("a", tool="Edit"),
+        a_settings_hook("b"),
+        a_settings_hook("c", kind=PRE_STOP),
+    )
+    assert planned(edits, all_tools, stop) == Plan((Stage(TOGETHER, (all_tools,)),))
+    assert planned(edits, event=a_call(tool="EditFile")) == Plan()
+
+
+def test_of_equal_handlers_the_first_runs_and_only_those_of_settings_are_compared():
+    one, two, three = (a_settings_hook(name, Command("x")) for name in "abc")
+    other, mine, again = a_settings_hook("d", Command("x", ())), a_hook("e"), a_hook("f")
+    again = again.replace(handler=mine.handler)
+    assert planned(three, one, two, other, mine, again) == Plan(
+        (Stage(mine.order, (mine,)), Stage(again.order, (again,)), Stage(TOGETHER, (one, other)))
+    )
+
+
+def test_an_equal_handler_that_does_not_match_takes_no_place_from_one_that_does():
+    other, this = a_settings_hook("a", Command("x"), tool="Edit"), a_settings_hook("b", Command("x"), tool="Shell")
+    assert planned(other, this) == Plan((Stage(TOGETHER, (this,)),))
+
+
+def test_a_copy_of_a_plugin_is_another_handler():
+    hooks = [a_settings_hook(root, Command("x", root=root), source=PLUGIN) for root in ("/p", "/q")]
+    assert planned(*hooks) == Plan((Stage(TOGETHER, tuple(hooks)),))
+
+
+def test_a_hook_in_the_background_takes_no_place_from_one_whose_answer_counts():
+    late, guard = (
+        a_settings_hook("a", Command("x"), background=True),
+        a_settings_hook("b", Command("x"), scope="project"),
+    )
+    assert planned(late, guard) == Plan((Stage(TOGETHER, (guard,)),))
+    assert planned(late, a_settings_hook("b", Command("x"), background=True)) == Plan((), (late,))
+
+
+def test_every_broken_hook_of_settings_that_is_set_to_block_takes_part():
+    broken = [a_settings_hook(name, Command(""), state=INVALID, on_failure="block") for name in "ab"]
+    assert planned(*broken) == Plan((Stage(TOGETHER, tuple(broken)),))
+
+
+def test_a_shadowed_hook_of_settings_is_skipped_in_silence_for_its_like_runs():
+    hook = a_settings_hook(state=SHADOWED, why="the same entry stands elsewhere")
+    assert Catalog((hook,)).skips(a_call()) == (Skip("guard", "the same entry stands elsewhere"),)
+
+
+few_handlers = st.sampled_from([Command("x"), Command("x", ()), Command("y"), Prompt("x")])
+mixed = st.lists(
+    st.builds(
+        lambda made, handler, tool, **fields: made(tool=tool, handler=handler, **fields),
+        st.sampled_from([a_settings_hook, lambda handler, **fields: a_hook(**fields)]),
+        few_handlers,
+        st.sampled_from(["", "Shell", "Write", "Sh|Wr"]),
+        scope=st.sampled_from(["user", "project"]),
+        priority=st.sampled_from([0, 99, 100, 100, 100, 101]),
+        background=st.sampled_from([False, False, True]),
+        state=st.sampled_from([ARMED, ARMED, ARMED, INVALID, DISABLED]),
+        on_failure=st.sampled_from(["allow", "block"]),
+    ),
+    max_size=10,
+).map(lambda found: [hook.replace(name=f"h{at}", path=f"/{at}") for at, hook in enumerate(found)])
+
+
+@given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
+@settings(max_examples=300)
+def test_stages_stand_in_order_and_those_that_run_together_are_one(hooks, tool):
+    stages = planned(*hooks, event=a_call(tool=tool)).stages
+    orders = [stage.order for stage in stages]
+    assert orders == sorted(set(orders))
+    for stage in stages:
+        assert [hook.together for hook in stage.hooks] == [stage.order == TOGETHER] * len(stage.hooks)
+        assert stage.order == TOGETHER or stage.order == stage.hooks[0].order
+        assert list(stage.hooks) == sorted(stage.hooks, key=lambda hook: hook.order)
+    alone = [(hook.priority, at) for at, stage in enumerate(stages) for hook in stage.hooks if not hook.together]
+    middle = [at for at, stage in enumerate(stages) if stage.order == TOGETHER]
+    assert len(middle) <= 1
+    assert all((at < middle[0]) == (priority >= 100) for priority, at in alone if middle)
+
+
+@given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
+@settings(max_examples=300)
+def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
+    event = a_call(tool=tool)
+    plan = planned(*hooks, event=event)
+    staged = [hook for stage in plan.stages for hook in stage.hooks]
+    placed = [hook.name for hook in (*staged, *plan.background)]
+    meant = [hook for hook in hooks if takes_part(hook) and not hook.matcher.why_not(event)]
+    left_out = [hook for hook in meant if hook.name not in placed]
+    assert len(set(placed)) == len(placed)
+    assert set(placed) | {hook.name for hook in left_out} == {hook.name for hook in meant}
+    for hook in left_out:
+        assert hook.together
+        assert hook.state == ARMED
+        likes = [one for one in staged if one.together and one.state == ARMED and one.handler == hook.handler]
+        late = [one for one in plan.background if one.together and one.handler == hook.handler]
+        assert len(likes or late) == 1
+        assert hook.background or likes
+        assert hook.background != (likes or late)[0].background or (likes or late)[0].order < hook.order

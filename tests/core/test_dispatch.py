@@ -15,7 +15,7 @@ from boathook.core.hook import DISABLED, INVALID
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.policy import Policy
 from boathook.core.run import OK, Call, Run, Skip, Verdict
-from core.making import a_call, a_hook
+from core.making import a_call, a_hook, a_settings_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "no"),))
 STOP = Outcome(Decision.STOP, ((Decision.STOP, "enough"),))
@@ -250,6 +250,149 @@ def test_a_gate_that_is_lifted_lets_the_other_hooks_run():
     assert (course.verdict.decision, len(course.verdict.system_message)) == (Decision.NONE, 1)
 
 
+# Hooks that run together, as those of settings.json do
+
+XYZ = [a_settings_hook(name) for name in "xyz"]
+FRAMED = [a_hook("first", priority=200), *XYZ, a_hook("last", priority=50)]
+
+
+def batches(hooks, answers=None):
+    """Give the names of the hooks that are asked at the same time, one group after the other."""
+    catalog = Catalog(tuple(sorted(hooks, key=lambda hook: hook.order)))
+    flow = dispatch(a_call("v0"), catalog.plan, Policy(), catalog.skips)
+    found = []
+    try:
+        calls = next(flow)
+        while True:
+            found.append("".join(call.hook.name for call in calls))
+            said = [(answers or {}).get(call.hook.name, {}).get(call.event.tool_input["command"]) for call in calls]
+            calls = flow.send(
+                tuple(Run(c.hook, OK, s or Outcome(), 0, look=c.look) for c, s in zip(calls, said, strict=True))
+            )
+    except StopIteration:
+        return found
+
+
+def test_hooks_that_run_together_are_asked_at_once_between_the_others():
+    assert batches(FRAMED) == ["first", "xyz", "last"]
+    assert drive(FRAMED, {}).looks == [(name, 1, "v0") for name in ("first", "x", "y", "z", "last")]
+
+
+def test_a_block_of_one_of_three_lets_its_neighbours_speak_and_ends_the_rest():
+    ask = Outcome(Decision.ASK, ((Decision.ASK, "sure?"),), contexts=("know",))
+    course = drive(FRAMED, {"x": ALLOW, "y": BLOCK, "z": ask})
+    assert course.looks == [(name, 1, "v0") for name in ("first", "x", "y", "z")]
+    outcome = Outcome(Decision.BLOCK, (*ALLOW.said, *BLOCK.said, *ask.said), contexts=("know",))
+    skipped = (Skip("last", "not reached: block by 'y'"),)
+    assert course.verdict == Verdict(a_call("v0"), a_call("v0"), outcome, course.verdict.runs, (), skipped)
+    assert course.verdict.reasons == ("no",)
+
+
+def test_all_blocks_of_a_stage_are_told_and_a_stop_outweighs_them():
+    other = Outcome(Decision.BLOCK, ((Decision.BLOCK, "never"),))
+    assert drive(FRAMED, {"x": BLOCK, "z": other}).verdict.reasons == ("no", "never")
+    stopped = drive(FRAMED, {"x": BLOCK, "y": STOP, "z": other}).verdict
+    assert (stopped.decision, stopped.reasons) == (Decision.STOP, ("enough",))
+    assert stopped.skipped == (Skip("last", "not reached: stop by 'y'"),)
+
+
+def test_a_block_before_the_stage_names_every_hook_of_it():
+    course = drive(FRAMED, {"first": BLOCK})
+    assert [skip.hook for skip in course.verdict.skipped] == ["x", "y", "z", "last"]
+
+
+def test_a_rewrite_by_one_is_looked_at_by_its_neighbours_but_not_by_its_author():
+    answers = {"y": {"v0": rewrite("v1")}}
+    assert drive(FRAMED, answers).looks == [
+        ("first", 1, "v0"),
+        ("x", 1, "v0"),
+        ("y", 1, "v0"),
+        ("z", 1, "v0"),
+        ("last", 1, "v1"),
+        ("first", 2, "v1"),
+        ("x", 2, "v1"),
+        ("z", 2, "v1"),
+    ]
+    assert batches(FRAMED, answers) == ["first", "xyz", "last", "first", "xz"]
+
+
+def test_of_two_rewrites_the_last_wins_and_the_other_author_looks_again():
+    course = drive(XYZ, {"x": {"v0": rewrite("v1")}, "y": {"v0": rewrite("v2")}})
+    assert course.looks[3:] == [("x", 2, "v2"), ("z", 2, "v2")]
+    assert course.verdict.modified_input == {"command": "v2"}
+
+
+def test_of_two_equal_rewrites_the_last_is_the_author():
+    course = drive(XYZ, {"x": {"v0": rewrite("v1")}, "y": {"v0": rewrite("v1")}})
+    assert course.looks[3:] == [("x", 2, "v1"), ("z", 2, "v1")]
+
+
+def test_a_neighbour_that_repeats_the_input_does_not_undo_a_rewrite():
+    course = drive(XYZ, {"x": {"v0": rewrite("v1")}, "z": {"v0": rewrite("v0")}})
+    assert course.verdict.modified_input == {"command": "v1"}
+    assert course.looks[3:] == [("y", 2, "v1"), ("z", 2, "v1")]
+
+
+def test_a_block_beside_a_rewrite_leaves_nothing_to_look_at_again():
+    course = drive(FRAMED, {"x": {"v0": rewrite("v1")}, "y": BLOCK})
+    assert [name for name, _, _ in course.looks] == ["first", "x", "y", "z"]
+    assert (course.verdict.decision, course.verdict.reasons) == (Decision.BLOCK, ("no",))
+
+
+def test_a_neighbour_may_block_what_it_sees_at_its_second_look():
+    course = drive(FRAMED, {"x": {"v0": rewrite("v1")}, "z": {"v1": BLOCK}})
+    assert course.looks[5:] == [("first", 2, "v1"), ("y", 2, "v1"), ("z", 2, "v1")]
+    assert course.verdict.decision == Decision.BLOCK
+
+
+def test_a_rewrite_behind_the_stage_lets_all_of_it_look_again_at_once():
+    answers = {"last": {"v0": rewrite("v1")}}
+    assert batches(FRAMED, answers) == ["first", "xyz", "last", "first", "xyz"]
+    assert drive(FRAMED, answers).looks[5:] == [(name, 2, "v1") for name in ("first", "x", "y", "z")]
+
+
+def test_a_second_look_that_rewrites_is_looked_at_a_last_time_by_neighbours_and_those_before():
+    course = drive(FRAMED, {"x": {"v0": rewrite("v1")}, "y": {"v1": rewrite("v2")}})
+    assert course.looks[4:] == [
+        ("last", 1, "v1"),
+        ("first", 2, "v1"),
+        ("y", 2, "v1"),
+        ("z", 2, "v1"),
+        ("last", 2, "v2"),
+        ("first", 3, "v2"),
+        ("x", 3, "v2"),
+        ("z", 3, "v2"),
+    ]
+    assert (course.verdict.decision, course.verdict.modified_input) == (Decision.NONE, {"command": "v2"})
+
+
+@pytest.mark.parametrize("late", ["first", "x", "z"])
+def test_a_last_look_that_rewrites_yet_again_blocks_whoever_it_is(late):
+    answers = {"x": {"v0": rewrite("v1")}, "y": {"v1": rewrite("v2")}}
+    answers[late] = {**answers.get(late, {}), "v2": rewrite("v3")}
+    course = drive(FRAMED, answers)
+    assert (course.verdict.decision, course.verdict.reasons) == (Decision.BLOCK, (UNSETTLED,))
+
+
+def test_two_that_each_insist_on_their_own_input_are_blocked():
+    course = drive(XYZ, {"x": rewrite("v1"), "y": rewrite("v2")})
+    assert course.looks == [
+        ("x", 1, "v0"),
+        ("y", 1, "v0"),
+        ("z", 1, "v0"),
+        ("x", 2, "v2"),
+        ("z", 2, "v2"),
+        ("y", 3, "v1"),
+        ("z", 3, "v1"),
+    ]
+    assert (course.verdict.decision, course.verdict.reasons) == (Decision.BLOCK, (UNSETTLED,))
+
+
+def test_a_hook_of_the_stage_that_matches_only_the_new_input_joins_at_the_second_look():
+    narrow = a_settings_hook("w", matcher=a_hook(pattern="v1").matcher)
+    assert batches([*XYZ, narrow], {"y": {"v0": rewrite("v1")}, "w": {"v1": BLOCK}}) == ["xyz", "wxz"]
+
+
 VERSIONS = [f"v{n}" for n in range(4)]
 answers_to_versions = st.dictionaries(
     st.sampled_from(VERSIONS),
@@ -259,8 +402,9 @@ answers_to_versions = st.dictionaries(
 some_hooks = st.lists(
     st.tuples(
         st.sampled_from(["", "v0", "v1", "v[23]", "v[12]"]),
-        st.integers(1, 3),
+        st.sampled_from([99, 100, 101]),
         st.sampled_from([False, False, True]),
+        st.booleans(),
         answers_to_versions,
     ),
     max_size=5,
@@ -273,7 +417,13 @@ def test_whatever_hooks_say_no_guard_is_passed_by(found, kind):
     event = a_call("v0", kind=kind)
     hooks = [
         a_hook(f"h{n}", pattern=pattern, priority=priority, background=background, kind=event.kind)
-        for n, (pattern, priority, background, _) in enumerate(found)
+        for n, (pattern, priority, background, *_) in enumerate(found)
+    ]
+    hooks = [
+        a_settings_hook(hook.name, matcher=hook.matcher, background=hook.background, kind=hook.kind)
+        if together
+        else hook
+        for hook, (*_, together, _) in zip(hooks, found, strict=True)
     ]
     course = drive(hooks, {f"h{n}": answers for n, (*_, answers) in enumerate(found)}, event)
     last = course.verdict.event

@@ -4,28 +4,54 @@ from __future__ import annotations
 
 import marshal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.event import KINDS
-from boathook.core.hook import ARMED, DISABLED, INVALID, Diagnostic, Hook, Needs, Script, hook_from_data, hook_to_data
-from boathook.core.matcher import Matcher, compile_pattern
-from core.making import a_hook, json_objects, kinds, patterns, tool_patterns
+from boathook.core.hook import (
+    ARMED,
+    DISABLED,
+    HANDLERS,
+    HOOK_MD,
+    INVALID,
+    PLUGIN,
+    SETTINGS,
+    Command,
+    Diagnostic,
+    Hook,
+    Http,
+    Needs,
+    Prompt,
+    Script,
+    hook_from_data,
+    hook_to_data,
+)
+from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
+from core.making import a_hook, a_settings_hook, handlers, json_objects, kinds, patterns, tool_patterns
 
 names = st.lists(st.text(max_size=5), max_size=3).map(tuple)
 problems = st.lists(
     st.builds(Diagnostic, st.text(), st.none() | st.integers(1, 9), st.text(), st.just("error"), st.text(), st.text())
 ).map(tuple)
+matchers = st.one_of(
+    st.builds(lambda t, p: Matcher(compile_pattern(t), compile_pattern(p)), tool_patterns, patterns),
+    st.builds(
+        lambda names, subject: Matcher(compile_names(names), subject=subject),
+        st.sampled_from(["startup", "a|b", "a, b", "mcp__.*"]),
+        st.sampled_from(["source", "trigger", "tool_name"]),
+    ),
+)
 hooks = st.builds(
     Hook,
     name=st.text(),
     kind=kinds | st.none(),
     trigger=st.text(),
-    scope=st.sampled_from(["user", "project"]),
-    handler=st.builds(Script, st.text()),
+    scope=st.sampled_from(["user", "project", "local"]),
+    handler=handlers,
     path=st.text(),
     description=st.text(),
-    matcher=st.builds(lambda t, p: Matcher(compile_pattern(t), compile_pattern(p)), tool_patterns, patterns),
+    matcher=matchers,
     priority=st.integers(0, 1000),
     timeout=st.floats(0.1, 600),
     background=st.booleans(),
@@ -34,6 +60,9 @@ hooks = st.builds(
     needs=st.builds(Needs, names, names, names),
     env=names,
     metadata=st.none() | json_objects,
+    source=st.sampled_from([HOOK_MD, SETTINGS, PLUGIN]),
+    place=st.text(),
+    dialect=st.sampled_from(["native", "claude"]),
     state=st.sampled_from([ARMED, INVALID, DISABLED]),
     why=st.text(),
     problems=problems,
@@ -50,6 +79,44 @@ def test_a_hook_survives_as_plain_data(hook):
     ]
 
 
+WHOLE = {
+    "script": Script("/h/guard"),
+    "command": Command("prog", ("a", ""), "powershell", "/plugin"),
+    "prompt": Prompt("Is $ARGUMENTS fine?", "claude-haiku-4-5"),
+    "http": Http("https://h/", (("A", "$T"), ("B", "")), ("T",)),
+}
+
+
+@pytest.mark.parametrize("word", HANDLERS)
+def test_a_handler_of_every_kind_survives_with_all_its_fields(word):
+    hook = a_settings_hook(handler=WHOLE[word])
+    data = marshal.loads(marshal.dumps(hook_to_data(hook)))
+    assert data[Hook.FIELDS.index("handler")][0] == word
+    assert hook_from_data(data, KINDS_BY_NAME) == hook
+
+
+def test_a_line_for_the_shell_is_not_a_program_without_arguments():
+    line, program = a_settings_hook(handler=Command("x")), a_settings_hook(handler=Command("x", ()))
+    assert line != program
+    assert [hook_from_data(hook_to_data(hook), KINDS_BY_NAME) for hook in (line, program)] == [line, program]
+
+
+def test_a_matcher_survives_with_what_it_asks_and_as_it_was_written():
+    hook = a_settings_hook(matcher=Matcher(compile_names("startup, clear"), subject="source"))
+    again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME).matcher
+    assert (again, again.tool.shown) == (hook.matcher, "startup, clear")
+    assert hook_from_data(hook_to_data(a_settings_hook(matcher=ALL)), KINDS_BY_NAME).matcher is ALL
+
+
+@pytest.mark.parametrize(("source", "expected"), [(HOOK_MD, False), (SETTINGS, True), (PLUGIN, True)])
+def test_hooks_run_together_unless_they_have_a_folder_of_their_own(source, expected):
+    assert a_hook(source=source).together is expected
+
+
+def test_only_a_script_has_a_folder():
+    assert [a_settings_hook(handler=handler).folder for handler in WHOLE.values()] == ["/h/guard", "", "", ""]
+
+
 def test_the_order_is_priority_then_scope_then_name_then_path():
     found = [
         a_hook("b", priority=100, scope="project"),
@@ -58,9 +125,10 @@ def test_the_order_is_priority_then_scope_then_name_then_path():
         a_hook("y", priority=500, scope="project"),
         a_hook("x", priority=0, scope="user"),
         a_hook("a", priority=100, scope="project", path="/0"),
+        a_hook("a", priority=100, scope="local"),
     ]
     ordered = [(hook.name, hook.path[:2]) for hook in sorted(found, key=lambda hook: hook.order)]
-    assert ordered == [("y", "/h"), ("z", "/h"), ("a", "/0"), ("a", "/h"), ("b", "/h"), ("x", "/h")]
+    assert ordered == [("y", "/h"), ("z", "/h"), ("a", "/0"), ("a", "/h"), ("b", "/h"), ("a", "/h"), ("x", "/h")]
 
 
 def test_the_mode_says_sync_or_async():

@@ -1,8 +1,10 @@
-"""Matchers (S11) and their patterns in linear time (S12)."""
+"""Matchers (S11), their patterns in linear time (S12), and the lists of names of settings.json (S13)."""
 
 from __future__ import annotations
 
 import json
+import re
+import string
 
 import pytest
 import re2
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
 from boathook.core.jsontext import leaves
-from boathook.core.matcher import ALL, TEXT_LIMIT, Matcher, Pattern, Texts, compile_pattern
+from boathook.core.matcher import ALL, TEXT_LIMIT, Matcher, Pattern, Texts, compile_names, compile_pattern
 from boathook.core.words import CONTAINS, Words
 from boathook.errors import ConfigError
 from core.making import a_call, json_values, patterns, tool_events, tool_patterns
@@ -153,3 +155,115 @@ LONE = {"rm": True, "^x.*y$": True, "(?i)RM": True, "mkfs": False, "q[ab]": Fals
 @pytest.mark.parametrize(("pattern", "expected"), LONE.items())
 def test_a_text_with_a_lone_surrogate_is_searched_all_the_same(pattern, expected):
     assert matches(a_call("x\ud800 rm y"), pattern=pattern) is expected
+
+
+# Matchers of settings.json
+
+NAMED = {
+    "one name": ("Bash", ["Bash"], ["bash", "BashOutput", "xBash", "Bash\n", "", "Ba"]),
+    "a list": ("Edit|Write", ["Edit", "Write"], ["MultiEdit", "Edit|Write", "WriteFile", "|"]),
+    "commas and spaces": (" Edit ,Write, Read ", ["Edit", "Write", "Read"], [" Edit", "Edit ,Write", "Write, Read"]),
+    "empty places": ("|Edit,,|", ["Edit"], ["", "|", ","]),
+    "a name with a space": ("my tool|x", ["my tool", "x"], ["my", "tool", "mytool"]),
+    "dashes and digits": ("a-b_2", ["a-b_2"], ["a", "a-b_", "a-b_22"]),
+    "no name at all": (",|", [], ["Bash", ",", "|"]),
+    "a pattern": ("Notebook.*", ["Notebook", "NotebookEdit", "xNotebook"], ["notebook", "Note"]),
+    "a pattern in a list": ("Edit|mcp__.*", ["Edit", "MultiEdit", "mcp__x", "x mcp__"], ["Write"]),
+    "an anchored pattern": ("^Bash$", ["Bash"], ["BashOutput", "bash"]),
+    "a letter beyond ASCII is a pattern": ("é", ["é", "née"], ["e"]),
+    "a tab is a pattern": ("a\tb", ["a\tb", "xa\tby"], ["a b"]),
+}
+
+
+@pytest.mark.parametrize(("source", "named", "others"), NAMED.values(), ids=NAMED)
+def test_a_matcher_of_settings_is_a_list_of_exact_names_or_a_searched_pattern(source, named, others):
+    pattern = compile_names(source)
+    assert [name for name in (*named, *others) if pattern.search(name)] == named
+    assert pattern.shown == source
+
+
+@pytest.mark.parametrize("source", ["", "*", " ", " * ", "\t*\n"], ids=repr)
+def test_an_empty_matcher_of_settings_and_a_star_match_all(source):
+    assert compile_names(source) is None
+
+
+@pytest.mark.parametrize("source", ["(", "Edit|(", "**", "a(?=b)"])
+def test_a_matcher_of_settings_that_does_not_compile_is_a_config_error_that_shows_it(source):
+    with pytest.raises(ConfigError, match=re.escape(repr(source))):
+        compile_names(source)
+
+
+LETTERS = string.ascii_letters + string.digits + "_-,| "
+changes = st.sampled_from(
+    [
+        str,
+        str.swapcase,
+        str.title,
+        lambda n: n[1:],
+        lambda n: n[:-1],
+        lambda n: n + "\n",
+        lambda n: f" {n}",
+        lambda n: n * 2,
+    ]
+)
+
+
+@given(st.text(LETTERS, max_size=30), st.data())
+@example("a b|a", None)
+@example("-|_", None)
+def test_of_the_letters_of_names_exactly_the_listed_names_match(source, data):
+    listed = {name.strip() for name in re.split("[,|]", source)} - {""}
+    pattern = compile_names(source)
+    if not source.strip():
+        assert pattern is None
+        return
+    near = st.builds(lambda name, change: change(name), st.sampled_from(sorted(listed) or ["x"]), changes)
+    drawn = data.draw(st.lists(near | st.text(LETTERS), max_size=8)) if data else ["a", "b", "a b", "-", "_", "b|a"]
+    asked = {*listed, *re.split("[,| ]", source), source, *drawn} - {""}
+    assert {name for name in asked if pattern.search(name)} == listed
+
+
+@given(st.text(max_size=12))
+def test_any_matcher_of_settings_compiles_or_is_a_config_error(source):
+    try:
+        pattern = compile_names(source)
+    except ConfigError:
+        return
+    assert (pattern is None) == (source.strip() in ("", "*"))
+    assert pattern is None or pattern.shown == source
+
+
+def test_a_pattern_is_shown_as_its_author_wrote_it():
+    assert compile_pattern("^a$").shown == "^a$"
+    assert (compile_names("a, b").source, compile_names("a, b").shown) == ("^(?:a|b)$", "a, b")
+    assert Matcher(compile_names("Edit, Write")).why_not(a_call()) == "tool 'Shell' does not match 'Edit, Write'"
+
+
+STARTUP = Matcher(compile_names("startup|clear"), subject="source")
+ASKED = {
+    "the value": ({"source": "startup"}, ""),
+    "another value": ({"source": "resume"}, "source 'resume' does not match 'startup|clear'"),
+    "an empty value": ({"source": ""}, "source '' does not match 'startup|clear'"),
+    "a part of it": ({"source": "startups"}, "source 'startups' does not match 'startup|clear'"),
+    "nothing sent": ({}, ""),
+    "null": ({"source": None}, ""),
+    "no text": ({"source": ["resume"]}, ""),
+    "another field": ({"trigger": "resume"}, ""),
+}
+
+
+@pytest.mark.parametrize(("fields", "why"), ASKED.values(), ids=ASKED)
+def test_a_matcher_asks_its_subject_and_a_field_that_was_not_sent_cannot_speak_against_it(fields, why):
+    assert STARTUP.why_not(Event.of("SessionStart", **fields)) == why
+
+
+def test_a_matcher_with_another_subject_does_not_look_at_the_tool():
+    event = a_call(tool="resume").with_data(source="clear")
+    assert STARTUP.why_not(event) == ""
+    assert Matcher(compile_names("startup")).why_not(event) == "tool 'resume' does not match 'startup'"
+
+
+def test_a_matcher_with_another_subject_and_no_pattern_matches_all():
+    nothing = Matcher(subject="source")
+    assert (nothing.is_all, nothing.why_not(Event.of("SessionStart", source="x"))) == (True, "")
+    assert STARTUP.is_all is False

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from boathook.core.claude_events import BY_NAME
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.run import Verdict
@@ -135,6 +136,37 @@ ANSWERS = {
         {},
         nested("PermissionRequest", decision={"behavior": "allow"}),
     ),
+    "a granted permission with another input": (
+        "PermissionRequest",
+        Outcome(ALLOW),
+        {"tool_input": {"command": "pwd"}},
+        nested("PermissionRequest", decision={"behavior": "allow", "updatedInput": {"command": "pwd"}}),
+    ),
+    "another input for a permission that nobody granted": (
+        "PermissionRequest",
+        Outcome(),
+        {"tool_input": {"command": "pwd"}},
+        {"systemMessage": "a hook changed the input without an allow, which PermissionRequest cannot hear"},
+    ),
+    "another input and a question about a permission": (
+        "PermissionRequest",
+        said(ASK, "sure?"),
+        {"tool_input": {"command": "pwd"}},
+        {"systemMessage": "a hook changed the input without an allow, which PermissionRequest cannot hear"},
+    ),
+    "another input for a permission that is denied": (
+        "PermissionRequest",
+        said(BLOCK, "no"),
+        {"tool_input": {"command": "pwd"}},
+        nested("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
+    ),
+    "an approval that the event cannot hear": ("UserPromptSubmit", said(ALLOW, "fine"), {}, None),
+    "feedback and context after a failure": (
+        "PostToolUseFailure",
+        said(BLOCK, "try again", contexts=("c",)),
+        {},
+        nested("PostToolUseFailure", additionalContext="try again\nc"),
+    ),
     "a session that cannot be refused": (
         "SessionStart",
         said(BLOCK, "no"),
@@ -149,6 +181,34 @@ ANSWERS = {
 def test_a_verdict_is_said_as_claude_code_hears_it(title):
     name, outcome, changes, expected = ANSWERS[title]
     assert answer(name, outcome, **changes) == expected
+
+
+REFUSING = {"UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop", "SubagentStop", "PreCompact"}
+every_event = pytest.mark.parametrize("name", BY_NAME)
+
+
+@every_event
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_claude_code_is_told_to_allow_only_if_a_hook_said_so(name, rewritten):
+    for decision in (Decision.NONE, ALLOW, ASK, BLOCK, STOP):
+        told = answer(name, Outcome(decision), **({"tool_input": {"command": "pwd"}} if rewritten else {})) or {}
+        inside = told.get("hookSpecificOutput", {})
+        allows = "allow" in (inside.get("permissionDecision"), inside.get("decision", {}).get("behavior"))
+        assert allows == (decision == ALLOW and name in ("PreToolUse", "PermissionRequest"))
+
+
+@every_event
+def test_claude_code_hears_a_block_where_it_can_and_the_person_hears_it_elsewhere(name):
+    told = answer(name, said(BLOCK, "no"))
+    inside = told.get("hookSpecificOutput", {})
+    words = (told.get("decision"), inside.get("permissionDecision"), inside.get("decision", {}).get("behavior"))
+    assert any(word in ("block", "deny") for word in words) == (name in REFUSING)
+    assert "no" in json.dumps(told)
+
+
+@every_event
+def test_claude_code_hears_a_stop_at_every_event(name):
+    assert answer(name, said(STOP, "enough")) == {"continue": False, "stopReason": "enough"}
 
 
 def run(tmp_path: Path, event: dict[str, object], *args: str) -> subprocess.CompletedProcess[str]:

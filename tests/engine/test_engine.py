@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
+from boathook.core.jsontext import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
 from boathook.core.run import FAILED, TIMEOUT, Call, Exit, Started
@@ -402,6 +403,10 @@ def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(world):
 # What it tells
 
 
+def shown(call) -> str:
+    return dumps(call.event.to_fields(call.hook.trigger))
+
+
 def test_debug_lines_tell_of_every_hook(tmp_path):
     lines: list[str] = []
     hooks = [
@@ -412,7 +417,7 @@ def test_debug_lines_tell_of_every_hook(tmp_path):
         a_hook("off", state="disabled", why="disabled by x"),
     ]
     replies = {"guard": Exit(2, stderr=b"no", seconds=0.045)}
-    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)
+    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append, shown), trace=lines.append)
     engine.dispatch(a_call())
     fields = '"timestamp": "t", "session_id": "s", "work_dir": "/w", "context": {}'
     tool = '"tool_name": "Shell", "tool_input": {"command": "ls"}'
@@ -435,7 +440,7 @@ def test_debug_lines_tell_of_failures_logs_notes_second_looks_and_the_background
         "a": lambda call: Exit(1, stderr=b"oops") if call.look == 1 else says(log="seen", modified_output=1),
         "b": says(modified_input={"command": "x"}),
     }
-    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)
+    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append, shown), trace=lines.append)
     engine.dispatch(a_call())
     assert [line for line in lines if not line.startswith("[HOOK DEBUG] Input: ")] == [
         "[HOOK DEBUG] [SYNC] Starting hook 'a' for event 'pre-tool-call'",

@@ -1,7 +1,8 @@
 """A small model of the engine, written from the specification; it shares no code with the engine.
 
-It knows which hooks are in force (S6, S8), their order (S14), what an answer means (S18, S19), how answers add up (S21), what a
-rewrite brings (S15) and what starts in the background (S16). Hooks always answer the same, so there is nothing to execute.
+It knows which hooks are in force (S6, S8), whom they concern (S11, S13), their order (S14), what an answer means (S18, S19, S24),
+how answers add up (S21), what a rewrite brings (S15) and what starts in the background (S16). Hooks always answer the same, so
+there is nothing to execute. Answers have the names of S19 whatever the form of the hook; the test puts them into its tongue.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 RANK = ("none", "allow", "ask", "block", "stop")
 WORDS = {"allow": "allow", "approve": "allow", "ask": "ask", "deny": "block", "block": "block"}
 REWRITES = {"pre-tool-call": "modified_input", "post-tool-call": "modified_output"}
 TEXTS = ("decision", "reason", "log", "additional_context", "system_message", "stop_reason")
+SCOPES = ("user", "project", "local")
+SETTINGS = "settings.json"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,17 @@ class Hook:
     tool: str = ""
     pattern: str = ""
     answer: Answer = Answer()
+    form: str = "HOOK.md"
+
+    @property
+    def together(self) -> bool:
+        """Say whether it runs together with its like (S14)."""
+        return self.form == SETTINGS
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Give its place in the order of running: those of settings.json behind the others of priority 100 (S14)."""
+        return (-100, True) if self.together else (-self.priority, False, SCOPES.index(self.scope), self.name)
 
 
 @dataclass(frozen=True)
@@ -56,25 +71,39 @@ class Said:
 def in_force(hooks: list[Hook]) -> list[Hook]:
     """Give the hooks that are not invalid and not shadowed, in the order of running (S8, S14)."""
     firsts: dict[tuple[str, str], Hook] = {}
-    for hook in sorted((h for h in hooks if h.valid), key=lambda h: h.folder):
+    for hook in sorted((h for h in hooks if h.valid and not h.together), key=lambda h: h.folder):
         firsts.setdefault((hook.scope, hook.name), hook)
     for hook in list(firsts.values()):
         mine = firsts.get(("user", hook.name))
         if hook.scope == "project" and mine:
             del firsts["project" if mine.protected else "user", hook.name]
-    return sorted(firsts.values(), key=lambda h: (-h.priority, h.scope != "user", h.name))
+    merged = sorted((h for h in hooks if h.valid and h.together), key=lambda h: (SCOPES.index(h.scope), h.name))
+    return sorted([*firsts.values(), *merged], key=lambda h: h.place)
 
 
 def matches(hook: Hook, tool: str, tool_input: dict[str, Any]) -> bool:
-    """Say whether a hook is concerned (S11); inputs of the model are flat objects."""
+    """Say whether a hook is concerned (S11, S13); inputs of the model are flat objects."""
+    if hook.together and re.fullmatch("[A-Za-z0-9_,| -]+", hook.tool):
+        return tool in [name.strip() for name in re.split("[,|]", hook.tool)]
     if hook.tool not in ("", "*") and not re.search(hook.tool, tool):
         return False
     texts = [v for v in tool_input.values() if isinstance(v, str)] + [json.dumps(tool_input, ensure_ascii=False)]
     return hook.pattern in ("", "*") or any(re.search(hook.pattern, text) for text in texts)
 
 
+def once(hooks: list[Hook]) -> list[Hook]:
+    """Leave out those of settings.json that run what another one before them runs (S14)."""
+    return [
+        hook
+        for at, hook in enumerate(hooks)
+        if not hook.together or hook.folder not in [one.folder for one in hooks[:at] if one.together]
+    ]
+
+
 def read(hook: Hook, kind: str) -> Said:
     """Read a hook's answer by the tables of S18 and S19."""
+    if hook.together:
+        return read_settings(hook, kind)
     answer = hook.answer
     out = answer.out if isinstance(answer.out, dict) else None
     default = f"blocked by hook '{hook.name}'"
@@ -100,17 +129,43 @@ def read(hook: Hook, kind: str) -> Said:
     return Said("ok", decision, reason if decision != "none" else "", effects_of(out, kind))
 
 
+def read_settings(hook: Hook, kind: str) -> Said:
+    """Read the answer of a hook of settings.json (S24): JSON counts at every exit, but no allow of a hook that failed."""
+    answer = hook.answer
+    out = answer.out if isinstance(answer.out, dict) and well_formed(answer.out, SETTINGS) else None
+    if answer.exit is None:
+        return failed(hook, "timeout")
+    if out is None and answer.exit == 0:
+        plain = isinstance(answer.out, str) and answer.out.strip()[:1] not in ("{", "[", '"')
+        return Said("ok") if plain else failed(hook, "unreadable")
+    if out is None and answer.exit != 2:
+        return failed(hook, "failed")
+    out = out or {}
+    word, reason = out.get("decision"), out.get("reason") or ""
+    decision = WORDS[word] if word is not None and (kind == "pre-tool-call" or word == "block") else "none"
+    if decision == "allow" and answer.exit != 0:
+        decision = "none"
+    if answer.exit == 2:
+        decision, reason = "block", answer.err or reason
+    if decision == "block":
+        reason = reason or f"blocked by hook '{hook.name}'"
+    if out.get("continue") is False:
+        decision, reason = "stop", out.get("stop_reason") or ""
+    return Said("ok", decision, reason if decision != "none" else "", effects_of(out, kind))
+
+
 def failed(hook: Hook, status: str) -> Said:
     """Let `on_failure` decide (S18)."""
     return Said(status, "block", None) if hook.on_failure == "block" else Said(status)
 
 
-def well_formed(out: dict[str, Any]) -> bool:
-    """Check the types of an answer (S19)."""
+def well_formed(out: dict[str, Any], form: str = "HOOK.md") -> bool:
+    """Check the types of an answer (S19); in settings.json there is no log, and case counts."""
     types = {**dict.fromkeys(TEXTS, str), "modified_input": dict, "continue": bool}
     if any(out.get(key) is not None and not isinstance(out[key], wanted) for key, wanted in types.items()):
         return False
-    return out.get("decision") is None or out["decision"].lower() in WORDS
+    word = out.get("decision")
+    return word is None or (word if form == SETTINGS else word.lower()) in WORDS
 
 
 def effects_of(out: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -126,10 +181,11 @@ class Course:
         """Start with nothing said."""
         self.kind, self.tool, self.input = kind, tool, tool_input
         self.order = in_force(hooks)
-        self.sync = [hook for hook in self.order if not hook.background]
+        sync = [hook for hook in self.order if not hook.background]
+        self.stages = [list(stage) for _, stage in groupby(sync, key=lambda hook: hook.place)]
         self.said: list[tuple[Hook, Said]] = []
         self.seen: dict[str, list[dict[str, Any]]] = {}
-        self.changes: list[Hook] = []
+        self.changes: list[list[Hook]] = []
         self.skipped: list[str] = []
         self.unsettled = False
 
@@ -142,35 +198,39 @@ class Course:
         """Say whether a block or a stop ended the event (S14)."""
         return self.decision() in ("block", "stop")
 
-    def ask(self, hook: Hook) -> None:
-        """Run one hook; a rewrite replaces the input, and its author has seen it."""
-        self.seen.setdefault(hook.name, []).append(self.input)
-        said = read(hook, self.kind)
-        self.said.append((hook, said))
-        rewritten = said.effects.get("modified_input")
-        if rewritten is not None and rewritten != self.input:
-            self.input = rewritten
-            self.changes.append(hook)
-            self.seen[hook.name].append(rewritten)
-
-    def looks(self, hooks: list[Hook]) -> None:
-        """Ask those that match the input as it then stands and have not seen it so; after the end, name the rest."""
+    def ask(self, stage: list[Hook], hooks: list[Hook]) -> None:
+        """Run hooks of a stage together; the last rewrite replaces the input, and its author has seen it."""
+        before, author = self.input, ""
         for hook in hooks:
-            if matches(hook, self.tool, self.input) and self.input not in self.seen.get(hook.name, []):
-                if not self.ended():
-                    self.ask(hook)
-                elif hook.name not in self.seen:
-                    self.skipped.append(hook.name)
+            self.seen.setdefault(hook.name, []).append(before)
+            said = read(hook, self.kind)
+            self.said.append((hook, said))
+            rewritten = said.effects.get("modified_input")
+            if rewritten is not None and rewritten != before:
+                self.input, author = rewritten, hook.name
+        if author:
+            self.changes.append(stage)
+            self.seen[author].append(self.input)
+
+    def looks(self, stages: list[list[Hook]]) -> None:
+        """Ask those that match the input as it then stands and have not seen it so; after the end, name the rest."""
+        for stage in stages:
+            concerned = once([hook for hook in stage if matches(hook, self.tool, self.input)])
+            fresh = [hook for hook in concerned if self.input not in self.seen.get(hook.name, [])]
+            if fresh and not self.ended():
+                self.ask(stage, fresh)
+            elif self.ended():
+                self.skipped += [hook.name for hook in fresh if hook.name not in self.seen]
 
     def go(self) -> None:
-        """Take first looks, second looks, and last looks of those before the last change (S15)."""
-        self.looks(self.sync)
+        """Take first looks, second looks, and last looks of those before the last change and beside it (S15)."""
+        self.looks(self.stages)
         first = len(self.changes)
         if first and not self.ended():
-            self.looks(self.sync)
+            self.looks(self.stages)
         second = len(self.changes)
         if second > first and not self.ended():
-            self.looks(self.sync[: self.sync.index(self.changes[-1])])
+            self.looks(self.stages[: self.stages.index(self.changes[-1]) + 1])
             self.unsettled = not self.ended() and len(self.changes) > second
 
 
@@ -179,7 +239,8 @@ def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any])
     course = Course(hooks, kind, tool, tool_input)
     course.go()
     quiet = course.ended() and kind.startswith("pre-")
-    late = [h.name for h in course.order if h.background and matches(h, tool, course.input) and not quiet]
+    concerned = [h for h in course.order if matches(h, tool, course.input)]
+    late = [h.name for h in once(sorted(concerned, key=lambda h: h.background)) if h.background and not quiet]
     outputs = _effects(course, "modified_output")
     return {
         "decision": course.decision(),

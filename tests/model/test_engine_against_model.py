@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from reference import Answer, Hook, in_force, matches, verdict
+from reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 
 import boathook
 from boathook.assembly import load_catalog
+from boathook.core.outcome import Outcome
 from boathook.core.run import TIMEOUT, Call, Exit, Started
-from boathook.dialects import native
+from boathook.dialects import claude, native
 from boathook.engine import Engine
 
 KINDS = ("pre-tool-call", "post-tool-call")
+EVENTS = {"pre-tool-call": "PreToolUse", "post-tool-call": "PostToolUse"}
+OUTSIDE = {"reason": "reason", "system_message": "systemMessage", "stop_reason": "stopReason", "continue": "continue"}
+INSIDE = {
+    "additional_context": "additionalContext",
+    "modified_input": "updatedInput",
+    "modified_output": "updatedToolOutput",
+}
+OLD_WORDS = ("approve", "block")
+SETTINGS_NAME = re.compile(r"\w+:(f\d\.sh)#[0-9a-f]{6}")  # EVENT:WORD#DIGEST; the model has the word alone
 INPUTS = st.sampled_from([{"command": word} for word in "abcd"])
 NULLABLE_TEXT = st.sampled_from([None, "", "x", "y"])
 OBJECTS = st.fixed_dictionaries(
@@ -40,7 +56,11 @@ OBJECTS = st.fixed_dictionaries(
 )
 REWRITES = st.builds(lambda value: {"modified_input": value}, INPUTS)
 TEXTS = st.sampled_from(["", "  \n", "a note", "42", "{", '{"decision": deny}', "[]", '"deny"', '{"a": 1} {"b": 2}'])
-OUTPUTS = st.one_of(OBJECTS, REWRITES, REWRITES, TEXTS)
+OPINIONS = st.fixed_dictionaries(
+    {"decision": st.sampled_from(["allow", "approve", "deny", "block", "ask"])},
+    optional={"reason": st.sampled_from(["because", "no"]), "continue": st.booleans()},
+)
+OUTPUTS = st.one_of(OBJECTS, OPINIONS, REWRITES, REWRITES, TEXTS)
 ANSWERS = st.builds(
     Answer,
     exit=st.sampled_from([0, 0, 0, 0, 0, 0, 1, 2, 3, 126, None]),
@@ -62,15 +82,36 @@ HOOKS = st.builds(
 )
 
 
+SETTINGS_HOOKS = st.builds(
+    Hook,
+    name=st.just(""),
+    form=st.just(SETTINGS),
+    folder=st.sampled_from(["", "", "same"]),
+    scope=st.sampled_from(SCOPES),
+    background=st.sampled_from([False, False, False, True]),
+    valid=st.sampled_from([True, True, True, True, False]),
+    tool=st.sampled_from(["", "*", "Shell", "Write", "Shell | WriteFile", "^Sh", "Sh"]),
+    answer=ANSWERS,
+)
+
+
 def numbered(hooks: list[Hook]) -> list[Hook]:
-    """Give each hook a folder of its own. What on_failure means to an invalid hook the model does not say."""
-    return [
-        Hook(**{**hook.__dict__, "folder": f"f{at}", "on_failure": hook.on_failure if hook.valid else "allow"})
-        for at, hook in enumerate(hooks)
-    ]
+    """Give each hook a folder of its own, or that of the one before, and those of settings.json the name that comes of it.
+
+    What on_failure means to an invalid hook the model does not say.
+    """
+    found: list[Hook] = []
+    for at, hook in enumerate(hooks):
+        before = next((one for one in reversed(found) if one.together), None)
+        if hook.folder == "same" and before is not None:
+            found.append(replace(hook, folder=before.folder, name=before.name, answer=before.answer))
+        else:
+            name = f"f{at}.sh" if hook.together else hook.name
+            found.append(replace(hook, folder=f"f{at}", name=name))
+    return [replace(hook, on_failure=hook.on_failure if hook.valid else "allow") for hook in found]
 
 
-CATALOGUES = st.lists(HOOKS, min_size=1, max_size=6).map(numbered)
+CATALOGUES = st.lists(HOOKS | SETTINGS_HOOKS, min_size=1, max_size=6).map(numbered)
 
 
 def manifest(hook: Hook) -> str:
@@ -88,43 +129,83 @@ def manifest(hook: Hook) -> str:
     return "---\n" + json.dumps(fields) + "\n---\n"
 
 
-def script(answer: Answer) -> str:
-    """Write a script that answers so."""
-    out = json.dumps(answer.out) if isinstance(answer.out, dict) else answer.out
-    say = f"printf %s {shlex.quote(out)}\nprintf %s {shlex.quote(answer.err)} >&2\n"
-    return f"#!/bin/sh\n{say}exit {answer.exit}\n"
+def stdout(hook: Hook) -> str:
+    """Give what the hook prints, in the tongue of its form."""
+    out = hook.answer.out
+    if not isinstance(out, dict):
+        return out
+    return json.dumps(in_settings(out) if hook.together else out)
 
 
-def lay_out(root: Path, hooks: list[Hook], kind: str) -> tuple[Path, Path]:
+def in_settings(out: dict[str, Any]) -> dict[str, Any]:
+    """Put an answer into the tongue of settings.json, which has no log; "approve" and "block" are its words of old."""
+    answer = {OUTSIDE[key]: value for key, value in out.items() if key in OUTSIDE}
+    inside = {INSIDE[key]: value for key, value in out.items() if key in INSIDE}
+    if out.get("decision") in OLD_WORDS:
+        answer["decision"] = out["decision"]
+    elif "decision" in out:
+        inside["permissionDecision"] = out["decision"]
+    return {**answer, "hookSpecificOutput": inside, "other": out.get("other")}
+
+
+def write_script(path: Path, hook: Hook) -> None:
+    """Write a script that answers as the hook does."""
+    say = f"printf %s {shlex.quote(stdout(hook))}\nprintf %s {shlex.quote(hook.answer.err)} >&2\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{say}exit {hook.answer.exit}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+@contextmanager
+def laid_out(hooks: list[Hook], kind: str) -> Iterator[tuple[Path, Path]]:
     """Write the hooks; give the user's folder and the project."""
-    user, project = root / "agents", root / "project"
-    homes = {"user": user / "hooks", "project": project / ".agents" / "hooks"}
-    for home in homes.values():
-        home.mkdir(parents=True)
-    for hook in hooks:
-        scripts = homes[hook.scope] / hook.folder / "scripts"
-        scripts.mkdir(parents=True)
-        (scripts.parent / "HOOK.md").write_text(manifest(hook).replace("KIND", kind), encoding="utf-8")
-        (scripts / "run.sh").write_text(script(hook.answer), encoding="utf-8")
-        (scripts / "run.sh").chmod(0o755)
-    return user, project
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        root = Path(name)
+        user, project = root / "agents", root / "project"
+        homes = {"user": user / "hooks", "project": project / ".agents" / "hooks"}
+        for home in homes.values():
+            home.mkdir(parents=True)
+        for hook in hooks:
+            if not hook.together:
+                folder = homes[hook.scope] / hook.folder
+                write_script(folder / "scripts/run.sh", hook)
+                (folder / "HOOK.md").write_text(manifest(hook).replace("KIND", kind), encoding="utf-8")
+        write_settings(root, [hook for hook in hooks if hook.together], EVENTS[kind])
+        with mock.patch.dict(os.environ, {"CLAUDE_CONFIG_DIR": f"{root}/claude"}):
+            yield user, project
+
+
+def write_settings(root: Path, hooks: list[Hook], event: str) -> None:
+    """Write the settings files of all scopes; an invalid hook has a matcher that does not compile."""
+    files = dict(
+        zip(SCOPES, ("claude/settings", "project/.claude/settings", "project/.claude/settings.local"), strict=True)
+    )
+    for scope, file in files.items():
+        groups = []
+        for hook in [hook for hook in hooks if hook.scope == scope]:
+            write_script(root / "bin" / hook.name, hook)
+            entry = {"type": "command", "command": f"{root}/bin/{hook.name}", "async": hook.background}
+            groups.append({"matcher": hook.tool if hook.valid else "(", "hooks": [entry]})
+        path = root / f"{file}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"hooks": {event: groups}}), encoding="utf-8")
 
 
 class Fake:
     """Runs nothing: every hook ends as the model's hook of the same folder says."""
 
     def __init__(self, hooks: list[Hook]) -> None:
-        self.ends = {hook.folder: self.end(hook.answer) for hook in hooks}
+        self.ends = {hook.folder: self.end(hook) for hook in hooks}
 
     @staticmethod
-    def end(answer: Answer) -> Exit:
-        if answer.exit is None:
+    def end(hook: Hook) -> Exit:
+        if hook.answer.exit is None:
             return Exit(fault=TIMEOUT, detail="too slow")
-        out = json.dumps(answer.out) if isinstance(answer.out, dict) else answer.out
-        return Exit(answer.exit, out.encode(), answer.err.encode())
+        return Exit(hook.answer.exit, stdout(hook).encode(), hook.answer.err.encode())
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-        return tuple(self.ends[Path(call.hook.folder).name] for call in calls)
+        paths = [call.hook.folder or getattr(call.hook.handler, "text", "") for call in calls]
+        return tuple(self.ends[Path(path).stem] for path in paths)
 
     def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
         return tuple(Started(call.hook.name, None) for call in calls)
@@ -136,8 +217,14 @@ class Fake:
         return None
 
 
-def compare(hooks: list[Hook], got: dict[str, Any], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
+def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+    """Read an answer in the tongue of its hook."""
+    return claude.read_answer(call, end) if call.hook.dialect == claude.NAME else native.read_answer(call, end)
+
+
+def compare(hooks: list[Hook], found: dict[str, Any], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
     """Compare a verdict with the model's, all of it; once hooks do not settle only that they are blocked."""
+    got = json.loads(SETTINGS_NAME.sub(r"\1", json.dumps(found)))
     want = verdict(hooks, kind, tool, tool_input)
     assert got["decision"] == want["decision"]
     if want["unsettled"]:
@@ -158,11 +245,15 @@ def compare(hooks: list[Hook], got: dict[str, Any], kind: str, tool: str, tool_i
 def may_be_named(hooks: list[Hook], runs: list[Any], tool: str, tool_input: dict[str, Any]) -> list[str]:
     """Give hooks of which the specification does not say whether they are named in skipped.
 
-    These are shadowed ones, async ones, and those that only a rewrite made match and whose turn had passed when the end came.
+    These are shadowed ones, async ones, those that run what another one runs, and those that only a rewrite made match and whose
+    turn had passed when the end came.
     """
     forces, ran = in_force(hooks), {(name, scope) for name, scope, *_ in runs}
     late = [h for h in forces if (h.name, h.scope) not in ran and matches(h, tool, tool_input)]
-    return [h.name for h in hooks if h.valid and (h.background or h not in forces or h in late)]
+    folders = Counter(h.folder for h in hooks)
+    return [
+        h.name for h in hooks if h.valid and (h.background or h not in forces or h in late or folders[h.folder] > 1)
+    ]
 
 
 def to(word: str, **more: Any) -> Hook:
@@ -172,6 +263,10 @@ def to(word: str, **more: Any) -> Hook:
 
 A_TO_B = to("b", name="p", pattern="^a$", priority=0)
 B_TO_C = to("c", name="q", pattern="^b$", priority=50)
+TO_B, TO_C = to("b", name="", form=SETTINGS), to("c", name="", form=SETTINGS)
+ECHO = to("a", name="", form=SETTINGS)
+SURE = Answer(2, {"decision": "block", "reason": "json"}, "from stderr")
+LATE = Hook("", form=SETTINGS, background=True, answer=Answer(2))
 
 
 @given(CATALOGUES, st.sampled_from(KINDS), st.sampled_from(["Shell", "WriteFile"]), INPUTS)
@@ -179,12 +274,18 @@ B_TO_C = to("c", name="q", pattern="^b$", priority=50)
 @example(
     numbered([A_TO_B, to("a", name="q", pattern="^b$"), Hook("r", priority=1000)]), KINDS[0], "Shell", {"command": "a"}
 )
-@settings(max_examples=300, deadline=None)
+@example(numbered([TO_B, ECHO, Hook("r", priority=1000)]), KINDS[0], "Shell", {"command": "a"})
+@example(numbered([TO_B, TO_C, Hook("r", priority=1000)]), KINDS[0], "Shell", {"command": "a"})
+@example(numbered([replace(TO_B, answer=SURE)]), KINDS[1], "Shell", {"command": "a"})
+@example(numbered([TO_B, to("b", name="q", priority=50)]), KINDS[0], "Shell", {"command": "a"})
+@example(
+    numbered([LATE, replace(LATE, folder="same", scope="local", background=False)]), KINDS[0], "Shell", {"command": "a"}
+)
+@settings(max_examples=400, deadline=None)
 def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory() as root:
-        user, project = lay_out(Path(root), hooks, kind)
+    with laid_out(hooks, kind) as (user, project):
         fake = Fake(hooks)
-        engine = Engine(load_catalog(project, config=user), fake, native.read_answer, fake, event_of=native.event_of)
+        engine = Engine(load_catalog(project, config=user), fake, read_answer, fake, event_of=native.event_of)
         event = {"event_type": kind, "work_dir": str(project), "tool_name": tool, "tool_input": tool_input}
         compare(hooks, engine.dispatch(event).to_json(), kind, tool, tool_input)
 
@@ -197,8 +298,7 @@ def quick(hooks: list[Hook]) -> bool:
 @given(CATALOGUES.filter(quick), st.sampled_from(KINDS), INPUTS)
 @settings(max_examples=20, deadline=None)
 def test_with_real_scripts(hooks: list[Hook], kind: str, tool_input: dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
-        user, project = lay_out(Path(root), hooks, kind)
+    with laid_out(hooks, kind) as (user, project):
         event = {"event_type": kind, "work_dir": str(project), "tool_name": "Shell", "tool_input": tool_input}
-        with boathook.load(project, config=user, state=Path(root, "state")) as engine:
+        with boathook.load(project, config=user, state=project.parent / "state") as engine:
             compare(hooks, engine.dispatch(event).to_json(), kind, "Shell", tool_input)

@@ -84,11 +84,14 @@ def _place(stage: Stage) -> tuple[int, int, str, str]:
 
 
 def once(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
-    """Leave out hooks whose very handler, run together with them, another hook before them has."""
+    """Leave out hooks that run together and whose very handler another one has: one whose answer counts, else an earlier one."""
     if not any(hook.together for hook in hooks):
         return hooks
     first: dict[object, Hook] = {}
-    return tuple(hook for hook in hooks if not hook.together or first.setdefault(hook.handler, hook) is hook)
+    for hook in sorted(hooks, key=_waits):
+        if hook.together and not is_hollow(hook):
+            first.setdefault(hook.handler, hook)
+    return tuple(hook for hook in hooks if not hook.together or is_hollow(hook) or first[hook.handler] is hook)
 
 
 def is_hollow(hook: Hook) -> bool:

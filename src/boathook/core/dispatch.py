@@ -60,17 +60,19 @@ class _Course:
         self.runs += runs
         for hook in stage.hooks:
             self._saw(hook)
-        said, author = NOTHING, stage.hooks[-1]
         for run in runs:
-            said |= self.policy.weigh(self.event, run.outcome)
-            author = author if run.outcome.input is ABSENT else run.hook
-        self.outcome |= said
-        if said.input is not ABSENT and not alike(said.input, self.event.tool_input):
-            self.event = self.event.with_data(tool_input=said.input)
+            self.outcome |= self.policy.weigh(self.event, run.outcome)
+        rewrites = [run for run in runs if self._is_rewrite(run.outcome.input)]
+        if rewrites:
+            last = rewrites[-1]  # of several in one stage
+            self.event = self.event.with_data(tool_input=last.outcome.input)
             self.plan = self.select(self.event)
             self.changes += 1
             self.last_change = stage.order
-            self._saw(author)  # of several in one stage the last one's rewrite counts
+            self._saw(last.hook)
+
+    def _is_rewrite(self, found: Any) -> bool:
+        return found is not ABSENT and not alike(found, self.event.tool_input)
 
     def _saw(self, hook: Hook) -> None:
         self.seen[hook.order] = (*self.seen.get(hook.order, ()), self.event.tool_input)

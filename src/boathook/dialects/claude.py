@@ -6,7 +6,6 @@ What each event can hear and say stands in `core.claude_events`.
 from __future__ import annotations
 
 from boathook.core.answers import (
-    begins_like_json,
     check_types,
     default_reason,
     exit_words,
@@ -115,9 +114,9 @@ def write_event(event: Event) -> bytes:
 def _fields(event: Event, row: Row | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
     data = {names.get(key, key): _outward(key, value) for key, value in event.data.items()}
-    said = data.pop("hook_event_name", None) or (row.name if row else event.kind.name)
+    said = row.name if row else data.get("hook_event_name") or event.kind.name
     first = {"session_id": event.session_id, "cwd": event.work_dir, "hook_event_name": said}
-    return {**first, **data}
+    return {**first, **data, **first}  # a host may have other things of these names
 
 
 def write_answer(verdict: Verdict) -> Exit:
@@ -164,7 +163,10 @@ def _say_decision(
 
 def _say_effects(verdict: Verdict, row: Row, nested: dict[str, Any], messages: list[str]) -> None:
     if verdict.modified_input is not None and row.name == "PermissionRequest":
-        nested.setdefault("decision", {"behavior": "allow"})["updatedInput"] = verdict.modified_input
+        if verdict.decision == Decision.ALLOW:
+            nested["decision"]["updatedInput"] = verdict.modified_input
+        elif not verdict.blocked:  # there an input goes with an allow alone, and nobody said that
+            messages.append("a hook changed the input without an allow, which PermissionRequest cannot hear")
     elif verdict.modified_input is not None:
         nested["updatedInput"] = verdict.modified_input
     if verdict.outcome.output is not ABSENT:
@@ -224,7 +226,7 @@ def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
 
 def _answer_in(text: str) -> dict[str, Any] | None:
     """Give the JSON answer in an output, None if that is plain text; JsonFault if it is neither."""
-    if not begins_like_json(text):
+    if not text.startswith("{"):  # Claude Code takes nothing else for JSON
         refuse_buried(text, DECISIVE)
         return None
     answer: dict[str, Any] = loads(text)
@@ -248,21 +250,20 @@ def _refused(call: Call, row: Row, end: Exit) -> tuple[Outcome, tuple[str, ...]]
     outcome, reason = NOTHING, reason_in(end)
     notes: tuple[str, ...] = ()
     try:
-        answer = _answer_in(decode(end.stdout).strip())
+        answer = _answer_in(decode(end.stdout).strip()) or {}
     except JsonFault:
-        answer = None
-    if answer is not None:
+        answer = {}
+    if answer:
         outcome, notes = _Reading(call, row, answer).outcome()
-        reason = reason or "\n".join(outcome.reasons)
-        if outcome.decision < Decision.BLOCK:
-            outcome = outcome.replace(decision=Decision.NONE, said=())
+        spoken = "\n".join(text for decision, text in outcome.said if decision != Decision.STOP)
+        reason = reason or spoken or (clean(answer.get("reason") or "", REASON_LIMIT) if row.refuses else "")
+        if outcome.decision != Decision.STOP:
+            outcome = outcome.replace(decision=Decision.NONE)
+        outcome = outcome.replace(said=tuple(one for one in outcome.said if one[0] == Decision.STOP))
     if not row.refuses:
         told = reason or f"hook '{call.hook.name}' ended with exit 2"
         return outcome | Outcome(messages=(f"{told} ({row.name} cannot be blocked)",)), notes
-    if outcome.decision >= Decision.BLOCK and outcome.said:
-        return outcome, notes
-    block = Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),))
-    return outcome | block, notes
+    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),)) | outcome, notes
 
 
 def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
@@ -314,29 +315,36 @@ class _Reading:
         self.notes.append(f"{what} has no effect on {self.row.name}")
 
     def _decided(self) -> tuple[Decision, Said]:
-        """Give the decision and its reason: the newer fields first, then those of old."""
-        name = self.row.name
-        newer, word = self.nested.get("permissionDecision"), self.answer.get("decision")
-        reason = self.answer.get("reason")
-        if newer is not None and name != "PreToolUse":
+        """Give the decision and its reason: that of the newer fields, unless those of old object more."""
+        newer, older = self._newer(), self._older()
+        return newer if newer[0] >= older[0] else older
+
+    def _newer(self) -> tuple[Decision, Said]:
+        word = self.nested.get("permissionDecision")
+        if word is not None and self.row.name != "PreToolUse":
             self._idle("'permissionDecision'")
-            newer = None
-        if self.asked and name != "PermissionRequest":
+            word = None
+        if self.asked and self.row.name != "PermissionRequest":
             self._idle(f"'{NESTED}.decision'")
             self.asked = {}
-        if newer is not None:
-            if newer == "defer":
+        if word is not None:
+            if word == "defer":
                 self.notes.append("'defer' is read as 'ask': nothing can be put off here")
-            return self._said(DECISIONS[newer], self.nested.get("permissionDecisionReason") or reason)
-        if "behavior" in self.asked and self.asked["behavior"] is not None:
-            decision = BEHAVIOURS[self.asked["behavior"]]
-            if decision == Decision.BLOCK and self.asked.get("interrupt"):
-                decision = Decision.STOP
-            return self._said(decision, self.asked.get("message"))
-        if word == "approve" and name not in ("PreToolUse", "PermissionRequest"):
-            self._idle("'approve'")
+            return self._said(DECISIONS[word], self.nested.get("permissionDecisionReason") or self.answer.get("reason"))
+        behaviour = self.asked.get("behavior")
+        if behaviour is None:
             return Decision.NONE, ()
-        return self._said(LEGACY[word], reason) if word is not None else (Decision.NONE, ())
+        decision = BEHAVIOURS[behaviour]
+        if decision == Decision.BLOCK and self.asked.get("interrupt"):
+            decision = Decision.STOP
+        return self._said(decision, self.asked.get("message"))
+
+    def _older(self) -> tuple[Decision, Said]:
+        word = self.answer.get("decision")
+        if word == "approve" and self.row.name not in ("PreToolUse", "PermissionRequest"):
+            self._idle("'approve'")
+            word = None
+        return self._said(LEGACY[word], self.answer.get("reason")) if word is not None else (Decision.NONE, ())
 
     def _said(self, decision: Decision, reason: str | None) -> tuple[Decision, Said]:
         text = clean(reason or "", REASON_LIMIT)
@@ -351,7 +359,8 @@ class _Reading:
         return ABSENT if value is None else value
 
     def _output(self) -> Any:
-        value = self.nested.get("updatedToolOutput", self.nested.get("updatedMCPToolOutput"))
+        value = self.nested.get("updatedToolOutput")
+        value = self.nested.get("updatedMCPToolOutput") if value is None else value
         if value is not None and not self.call.event.kind.rewrites_output:
             self._idle("'updatedToolOutput'")
             return ABSENT

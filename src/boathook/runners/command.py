@@ -31,16 +31,22 @@ NO_MODEL = (
 def start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str) -> Start:
     """Work out how a hook of settings.json is started; adds to its environment what it may count on."""
     env.setdefault(REMOTE, b"")
+    try:
+        begun = _start(hook, data, env, project, model)
+    except ValueError as fault:  # text that no program can be given: the others of its stage must not fall with it
+        begun = Start(refused=f"it cannot be started: {fault}")
+    return begun.replace(cwd=project)
+
+
+def _start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str) -> Start:
     handler = hook.handler
     if isinstance(handler, Command):
-        begun = _command(handler, data, env, project)
-    elif isinstance(handler, Http):
-        begun = _http(handler, data, env, patience(hook.timeout))
-    elif isinstance(handler, Prompt):
-        begun = _prompt(handler, data, patience(hook.timeout), model)
-    else:
-        raise TypeError(f"no way to start {handler!r}")
-    return begun.replace(cwd=project)
+        return _command(handler, data, env, project)
+    if isinstance(handler, Http):
+        return _http(handler, data, env, patience(hook.timeout))
+    if isinstance(handler, Prompt):
+        return _prompt(handler, data, patience(hook.timeout), model)
+    raise TypeError(f"no way to start {handler!r}")
 
 
 def patience(timeout: float) -> float:
@@ -101,7 +107,7 @@ def fill_header(value: str, allowed: tuple[str, ...], env: dict[bytes, bytes]) -
     parts, rest = [], value
     while "$" in rest:
         before, _, rest = rest.partition("$")
-        braced = rest.startswith("{") and "}" in rest
+        braced = rest.startswith("{") and rest.find("}") > 1
         name = rest[1 : rest.index("}")] if braced else _name_at(rest)
         rest = rest[len(name) + 2 if braced else len(name) :]
         known = env.get(name.encode(), b"").decode("utf-8", "replace") if name in allowed else ""
@@ -113,7 +119,7 @@ def _name_at(text: str) -> str:
     end = 0
     while end < len(text) and (text[end] == "_" or (text[end].isascii() and text[end].isalnum())):
         end += 1
-    return text[:end]
+    return "" if text[:1].isdigit() else text[:end]  # $5 is a price
 
 
 def _ask(job: dict[str, object]) -> Start:
