@@ -199,12 +199,77 @@ def new(
 
 
 @cli.command(context_settings=CONTEXT)
+@click.argument("direction", type=click.Choice(["settings-to-hookmd", "hookmd-to-settings"]))
+@click.option("--user", is_flag=True, help="Your own hooks, for all projects, instead of the project's.")
+@click.option("--local", is_flag=True, help="settings.local.json instead of settings.json.")
+@click.option("--move", is_flag=True, help="Take what was converted out of where it was; a backup stays.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, write nothing.")
+@json_option
+@project_option
+def convert(
+    direction: str, user: bool, local: bool, move: bool, dry_run: bool, as_json: bool, project: str | None
+) -> None:
+    """Make HOOK.md folders of the hooks in a settings.json, or the other way round.
+
+    \b
+    Nothing is overwritten, and what the other form cannot say is left where it is and named.
+    Without --move both run, each event twice, until you remove one of the two.
+    Exit codes: 0 all were converted, 1 some were left.
+
+    \b
+    Examples:
+      boathook convert settings-to-hookmd --dry-run
+      boathook convert settings-to-hookmd --move
+      boathook convert hookmd-to-settings --user --move
+    """
+    from boathook.cli.convert import convert as run_convert
+
+    sys.exit(run_convert(direction, project, user=user, local=local, dry_run=dry_run, move=move, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
 @json_option
 def events(as_json: bool) -> None:
     """Show the events, their spellings, and what a block means."""
     from boathook.cli.events import print_events
 
     print_events(as_json=as_json)
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("task", required=False)
+@click.option("--model", metavar="PROVIDER:NAME", default="", help="The model, such as anthropic:claude-haiku-4-5.")
+@click.option("--script", metavar="FILE", default="", help="Play a scripted model: a JSON list of moves.")
+@click.option(
+    "--max-steps", metavar="N", type=click.IntRange(min=1), default=50, show_default=True, help="Most steps of a turn."
+)
+@click.option("--yes", is_flag=True, help="Allow every tool call that hooks do not block, without asking.")
+@click.option("--debug", is_flag=True, help="Tell on stderr what every hook does.")
+@click.option("--json", "as_json", is_flag=True, help="Print what happens as JSON, one object per line.")
+@project_option
+def agent(task: str | None, **options: Any) -> None:
+    """Let a small coding agent do TASK here, under the hooks of this project and your own.
+
+    \b
+    TASK may be - to read it from standard input. Without one it is read from there too, or, at a
+    terminal, asked for again and again, in one session. Shell, WriteFile and EditFile ask you first.
+    The model is that of --model, else `model` of your hooks.toml (pip install 'boathook[agent]').
+
+    \b
+    A script is a list of texts and calls: ["text", {"text": "…", "calls": [{"name": "Shell",
+    "args": {"command": "ls"}}]}, …]
+    Exit codes: 0 done, 1 an error or not done (a call was refused, --max-steps), 2 blocked or stopped
+    by a hook, 130 interrupted.
+
+    \b
+    Examples:
+      boathook agent "make the tests pass" --model anthropic:claude-haiku-4-5
+      boathook agent --script moves.json --yes --json < task.txt
+    """
+    from boathook.cli.agent import Options
+    from boathook.cli.agent import agent as run_agent
+
+    sys.exit(run_agent(task, Options(**options)))
 
 
 @cli.command(context_settings=CONTEXT)

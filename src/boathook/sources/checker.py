@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from boathook.core.catalog import Catalog
 from boathook.core.event import EventKind
@@ -14,14 +13,11 @@ from boathook.errors import ConfigError
 from boathook.files import FileFault, read_regular
 from boathook.sources.config import read_config
 from boathook.sources.hookdir import MANIFESTS, manifest_of, read_hook, scan
+from boathook.sources.scripts import SCRIPT_LIMIT, means_to_block_with_1
 from boathook.sources.settings import LOCAL, File, read_settings
 from boathook.sources.settings_checker import check_entry
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
-SCRIPT_LIMIT = 1 << 20
-FAILS_WITH_1 = re.compile(r"(?m)^(?:[^#'\"\n]*[;&|{(\s])?(?:exit 1\b|(?:sys\.|process\.|os\._)?exit\(1\))")
-SAYS_WHY = re.compile(r">&2|stderr|console\.error")
-BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\"block\"|'block'|return 2\b")
 
 
 def check_catalog(catalog: Catalog) -> list[Diagnostic]:
@@ -138,22 +134,10 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         warn(data[: data.index(b"\r\n")].count(b"\n") + 1, f"scripts/{name} has Windows line ends", "convert it to LF")
     if not hook.background and hook.on_failure != "block" and b"\0" not in data[:1024]:
         text = data.decode("utf-8", "replace")
-        line = _means_to_block_with_1(text)
+        line = means_to_block_with_1(text)
         if line is not None:
             warn(line, "exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
     return found
-
-
-def _means_to_block_with_1(text: str) -> int | None:
-    """Give the line of an `exit 1` that gives a reason first, in a script that never blocks the right way."""
-    if BLOCKS.search(text):
-        return None
-    lines = text.splitlines()
-    for found in FAILS_WITH_1.finditer(text):
-        at = text.count("\n", 0, found.end())
-        if SAYS_WHY.search("\n".join(lines[max(at - 3, 0) : at + 1])):
-            return at + 1
-    return None
 
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:

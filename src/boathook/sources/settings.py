@@ -51,10 +51,14 @@ OWN_KEYS = {
 }
 ELSEWHERE_TYPES = ("agent", "mcp_tool")
 CALLS_US = re.compile(
-    r"""(?:^|[\s;&|("'/])boathook(?:\.exe)?["']?\s+run\b | -m\s+boathook\s+run\b | boathook/door\.py\b""", re.VERBOSE
+    r"""(?:^|[\s;&|("'/])boathook(?:\.exe)?["']?\s+run(?![\w-]) | -m\s+boathook\s+run(?![\w-])
+    | (?:^|[\s;&|("'/])boathook/door\.py["']?\s+--(?:host|event|project|without)\b""",
+    re.VERBOSE,
 )
 NESTED_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
-SCRIPT = re.compile(r"[^\s\"'/;&|()<>=]+\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|zsh|fish|ps1)\b")
+SCRIPT = re.compile(
+    r"(?<![^\s\"'/;&|()<>=])[^\s\"'/;&|()<>=]+\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|zsh|fish|ps1)\b"
+)
 
 
 class Found(Value):
@@ -137,7 +141,11 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
     if why := foreign(path):
         reading.say(ERROR, "", f"no hook of this file runs: it {why}")
         return File(path, scope, problems=tuple(reading.problems))
-    return reading.read(text)
+    try:
+        return reading.read(text)
+    except RecursionError:  # nested so deep that it could just be read
+        reading.say(ERROR, "", "cannot be read: nested too deep; no hook of this file runs")
+        return File(path, scope, problems=tuple(reading.problems))
 
 
 def _leaves(path: str, top: str) -> str | None:
@@ -183,12 +191,13 @@ class Reading:
         try:
             data = json.loads(text, object_pairs_hook=self._pairs)
         except json.JSONDecodeError as fault:
-            hint = "comments are not JSON" if re.search(r"(?m)^\s*(?://|/\*)", text) else ""
+            hint = "comments are not JSON" if re.search(r"(?m)^[ \t]*(?://|/\*)", text) else ""
             told = f"not valid JSON: {fault.msg} (column {fault.colno}); no hook of this file runs"
             self.problems.append(Diagnostic(self.path, fault.lineno, "", ERROR, told, hint))
             return None
         except (RecursionError, ValueError) as fault:
-            self.say(ERROR, "", f"cannot be read: {fault or 'nested too deep'}; no hook of this file runs")
+            why = "nested too deep" if isinstance(fault, RecursionError) else fault
+            self.say(ERROR, "", f"cannot be read: {why}; no hook of this file runs")
             return None
         if not isinstance(data, dict):
             self.say(ERROR, "", f"the top level is {word_of(data)}, not an object; no hook of this file runs")
@@ -281,7 +290,7 @@ class Entry:
             if key not in (*COMMON_KEYS, *OWN_KEYS[kind]):
                 self._say(WARNING, key, f"unknown key '{key}'", f"known: {', '.join((*OWN_KEYS[kind], *COMMON_KEYS))}")
         matcher, never = self._matched()
-        definition = {"matcher": self.matcher, **self.entry}
+        definition = {**self.entry, "matcher": self.matcher}
         name = f"{self.row.name}:{_label(self.entry)}#{_digest(self.row.name, definition)}"
         reading = self.reading
         hook = Hook(name, self.row.kind, self.row.name, reading.scope, handler, reading.path, matcher=matcher)
@@ -314,12 +323,14 @@ class Entry:
             raise ConfigError(f"hooks of the type '{kind}' run in Claude Code alone; this engine has no such thing")
         if kind is None:
             raise ConfigError("there is no 'type'", fix=f"known: {', '.join(OWN_KEYS)}")
+        if not isinstance(kind, str):
+            raise ConfigError(f"'type' must be text, not {word_of(kind)}", fix=f"known: {', '.join(OWN_KEYS)}")
         if kind not in OWN_KEYS:
             raise ConfigError(f"unknown type {kind!r}", fix=f"known: {', '.join(OWN_KEYS)}")
         if kind == "prompt" and not self.row.prompts:
             events = ", ".join(name for name, row in BY_NAME.items() if row.prompts)
             raise ConfigError(f"a prompt hook cannot be asked at {self.row.name}", fix=f"possible at: {events}")
-        return str(kind)
+        return kind
 
     def _text(self, key: str) -> str:
         value = self.entry.get(key)
@@ -342,15 +353,15 @@ class Entry:
         text, words, shell = self._text("command"), self.entry.get("args"), self.entry.get("shell")
         if words is not None and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
             raise ConfigError("'args' must be a list of texts")
+        if any("\0" in word for word in words or ()):
+            raise ConfigError("'args' holds a NUL character")
         if shell not in (None, "bash", "powershell"):
             raise ConfigError(f"unknown shell {shell!r}", fix="known: bash, powershell")
         return Command(text, None if words is None else tuple(words), shell or "", self.reading.root)
 
     def _http(self) -> Http:
         url, headers = self._text("url"), self.entry.get("headers", {})
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError("'url' must begin with https:// or http:// and name a host")
+        parts = _parts_of(url)
         if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
             raise ConfigError("'headers' must be an object of texts")
         allowed = self.entry.get("allowedEnvVars", [])
@@ -370,19 +381,22 @@ class Entry:
         source, row = self.matcher, self.row
         if source is not None and not isinstance(source, str):
             raise ConfigError(f"'matcher' must be text, not {word_of(source)}")
-        pattern = compile_names(source or "")
-        if pattern is not None and not row.subject:
+        if source and source.strip() not in ("", "*") and not row.subject:
             told = f"{row.name} has no matcher: '{source}' is ignored, the hook runs at every such event"
             self._say(WARNING, "matcher", told, "remove it")
-            pattern = None
+            source = None
+        pattern = compile_names(source or "")
         rule = self._rule()
         if rule is None:
             return (Matcher(pattern, subject=row.subject) if pattern else ALL), ""
-        if pattern is not None and not any(pattern.search(name) for name in rule.tools):
+        if pattern is None or not rule.tools:
+            return Matcher(pattern or rule.tool, rule.pattern), ""
+        both = [name for name in rule.tools if pattern.search(name)]
+        if not both:
             told = f"'if' is about {' and '.join(rule.tools)}, which the matcher '{source}' leaves out: it never runs"
             self._say(WARNING, "if", told)
             return ALL, told
-        return Matcher(rule.tool, rule.pattern), ""
+        return Matcher(compile_names("|".join(both)), rule.pattern), ""
 
     def _rule(self) -> Rule | None:
         text = self.entry.get("if")
@@ -403,6 +417,7 @@ class Entry:
             told = f"'timeout' must be a number of seconds, not {value!r}"
             self._say(ERROR, "timeout", told, f"{DEFAULT_SECONDS[kind]:.0f} is used")
             return DEFAULT_SECONDS[kind]
+        value = min(value, 1e15)  # a number may be too large to be shown
         if value > MOST_SECONDS:
             meant = f"; if milliseconds were meant, write {value / 1000:g}" if value >= 1000 else ""
             told = f"'timeout' is in seconds: {value:g} is more than {MOST_SECONDS:.0f}{meant}"
@@ -420,6 +435,16 @@ class Entry:
                 if key == "asyncRewake":
                     self._say(WARNING, key, "nothing can be woken here: it runs in the background, its end is logged")
         return found
+
+
+def _parts_of(url: str) -> urllib.parse.SplitResult:
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        parts = urllib.parse.urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError("'url' must begin with https:// or http:// and name a host")
+    return parts
 
 
 def _label(entry: Any) -> str:

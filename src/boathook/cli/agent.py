@@ -1,0 +1,504 @@
+"""`boathook agent`: a small coding agent on the terminal, under the hooks of the project and the user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boathook.agent.agent import MAX_STEPS, Agent, Session
+from boathook.agent.builder import AgentBuilder
+from boathook.agent.loop import BLOCKED, DONE, STOPPED, TOOL_REJECTED, TurnResult
+from boathook.agent.loop import MAX_STEPS as MOST_STEPS
+from boathook.agent.model import Message, Model, Reply, ToolSpec
+from boathook.agent.scripted import ScriptedModel, read_script
+from boathook.agent.state import Step
+from boathook.agent.tools import TOOLS, Tool
+from boathook.assembly import load, start_of
+from boathook.cli.agent_display import MAIN, Display, Record, full_view, json_line
+from boathook.cli.list import prompt_text
+from boathook.cli.show import say
+from boathook.core.event import PRE_STOP, Event
+from boathook.core.hook import ARMED, Hook
+from boathook.core.jsontext import alike
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.run import Verdict
+from boathook.engine import DRAIN_SECONDS, Engine
+from boathook.errors import Blocked, BoathookError, ConfigError, Stopped
+from boathook.places import agents_dir, environment
+from boathook.stack.contexts import Context, ToolContext, plain
+from boathook.stack.stack import Stack
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from boathook.stack.stack import Ask
+
+    Working = Callable[[], AbstractContextManager[None]]
+
+TOKEN_BUDGET = 100_000
+HELPER = "helper"
+FIRST = 10_000  # before all hooks of files, whose priorities end below
+UNFINISHED, INTERRUPTED = "unfinished", "interrupted"
+CODES = {DONE: 0, UNFINISHED: 1, BLOCKED: 2, STOPPED: 2}
+SYSTEM = """\
+You are a coding agent. You work in the folder {work_dir} with the tools you have, step by step, until the task is done.
+Look before you change something, change no more than the task needs, and check what you did. At the end say in a few words
+what you did.
+
+{hooks}"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was said on the command line."""
+
+    model: str = ""
+    script: str = ""
+    project: str | None = None
+    max_steps: int = MAX_STEPS
+    yes: bool = False
+    debug: bool = False
+    as_json: bool = False
+
+
+def agent(task: str | None, options: Options) -> int:
+    """Run an agent for a task, or for several at a terminal; give the exit code."""
+    with ended_by_signals() as ended:
+        try:
+            return _run(task, options, ended)
+        except KeyboardInterrupt:
+            return 128 + (ended[0] if ended else signal.SIGINT)
+
+
+def _run(task: str | None, options: Options, ended: Sequence[int]) -> int:
+    many = task is None and sys.stdin.isatty()
+    work_dir = start_of(options.project)
+    with load_engine(options) as engine:
+        model = choose_model(options, engine.catalog.settings.model)
+        display = Display(echo=not many, spin=not (options.debug or isinstance(model, ScriptedModel)))
+        trace = Trace(json_line if options.as_json else display.show)
+        person = Person(trace, display.paused, yes=options.yes)
+        tools = [dataclasses.replace(tool, asks=tool.asks and not options.yes) for tool in TOOLS]
+        made = assemble(model, engine, trace, work_dir=work_dir, ask=person, max_steps=options.max_steps, tools=tools)
+        prompts = at_the_terminal() if many else iter([read_task(task)])
+        return converse(made.build(), prompts, trace, many=many, working=display.working, signals=ended)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[list[int]]:
+    """Let SIGTERM end an agent as SIGINT does, with its tools ended and its hooks told; gives the signal once it came."""
+    ended: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        ended.append(number)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield ended
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+# What an agent is made of
+
+
+def load_engine(options: Options) -> Engine:
+    """Load the hooks of files; debug lines are told if the command line or the user's hooks.toml says so."""
+    engine = load(options.project, debug=_debug if options.debug else None)
+    if options.debug or not engine.catalog.settings.debug:
+        return engine
+    return load(options.project, debug=_debug)
+
+
+def _debug(line: str) -> None:
+    say(line, err=True)
+
+
+def choose_model(options: Options, configured: str) -> Model:
+    """Give the model: of the command line, else of the user's hooks.toml."""
+    if options.script and options.model:
+        raise ConfigError("give --model or --script, not both")
+    if options.script:
+        return read_script(options.script)
+    name = options.model or configured
+    if not name:
+        raise ConfigError(
+            "the agent needs a model: --model anthropic:claude-haiku-4-5 (any provider:name), or "
+            f'model = "provider:name" below [hooks] in {agents_dir(environment())}/hooks.toml, '
+            "or --script FILE to play a scripted one"
+        )
+    from boathook.agent.providers import model_named
+
+    return model_named(name)
+
+
+def assemble(
+    model: Model,
+    engine: Engine,
+    trace: Trace,
+    *,
+    work_dir: str,
+    ask: Ask,
+    max_steps: int = MAX_STEPS,
+    tools: Sequence[Tool] = TOOLS,
+) -> AgentBuilder:
+    """Put an agent together, all but built: tools, a helper, hooks of files, and what watches them."""
+    system = SYSTEM.format(work_dir=work_dir, hooks=prompt_text([*engine.catalog.hooks]))
+    base = AgentBuilder().with_tools(*tools).with_system(system)
+    base = base.with_limits(max_steps=max_steps, token_budget=TOKEN_BUDGET)
+    return (
+        base.with_model(WatchedModel(model, trace))
+        .with_subagent(HELPER, base.with_model(WatchedModel(model, trace, HELPER)).build())
+        .with_hooks(Stack(engine=WatchedEngine(engine, trace.judged)).with_(trace.saw, priority=FIRST))
+        .in_dir(work_dir)
+        .with_permission(ask)
+        .with_listener(trace.heard)
+    )
+
+
+# Tasks
+
+
+def read_task(task: str | None) -> str:
+    """Give the task: the argument, else all of standard input."""
+    piped = task is None or task == "-"
+    found = (sys.stdin.buffer.read().decode("utf-8", "replace") if piped else task or "").strip()
+    if not found:
+        raise ConfigError("there is no task: give one as an argument or on standard input")
+    return found
+
+
+def at_the_terminal() -> Iterator[str]:
+    """Ask for tasks until the end of input."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (gives `input` its history and its keys)
+    say("What is to be done? Ctrl-D ends.", "dim", err=True)
+    on_screen = sys.stdout.isatty()
+    while True:
+        if not on_screen:
+            click.echo("> ", nl=False, err=True)
+        try:
+            text = input("\n> " if on_screen else "").strip()
+        except EOFError:
+            click.echo(err=True)
+            return
+        if text:
+            yield text
+
+
+def converse(
+    made: Agent,
+    prompts: Iterator[str],
+    trace: Trace,
+    *,
+    many: bool = False,
+    working: Working = contextlib.nullcontext,
+    signals: Sequence[int] = (),
+) -> int:
+    """Run one turn or many in one session; give the exit code. `signals` are those that end the session."""
+    session = made.session()
+    trace.began(made, session)
+    try:
+        with session:
+            if many:
+                return _many_turns(session, prompts, trace, working, signals)
+            with working():
+                return CODES[_turn(session, next(prompts), trace)]
+    except (Blocked, Stopped) as refusal:  # of the session as a whole
+        trace.ended(BLOCKED if isinstance(refusal, Blocked) else STOPPED, refusal.reason)
+        return CODES[BLOCKED]
+    except KeyboardInterrupt:
+        trace.ended(INTERRUPTED, "interrupted")
+        raise
+    except Exception as fault:  # noqa: BLE001  (models fail in ways of their own)
+        trace.failed(fault)
+        return 1
+
+
+def _many_turns(
+    session: Session, prompts: Iterator[str], trace: Trace, working: Working, signals: Sequence[int]
+) -> int:
+    """Run turn after turn; an error or Ctrl-C ends one of them, a hook that stops ends them all."""
+    for prompt in prompts:
+        try:
+            with working():
+                if _turn(session, prompt, trace) == STOPPED:
+                    return CODES[STOPPED]
+        except KeyboardInterrupt:
+            if signals:
+                raise
+            trace.ended(INTERRUPTED, "interrupted")
+        except Exception as fault:  # noqa: BLE001
+            trace.failed(fault)
+    return 0
+
+
+def _turn(session: Session, prompt: str, trace: Trace) -> str:
+    """Run one turn; give how it ended."""
+    trace.turn(prompt)
+    result = session.run(prompt)
+    status, reason = result.status, result.reason
+    if status == DONE and (why := trace.unfinished(result)):
+        status, reason = UNFINISHED, why
+    trace.ended(status, reason, result)
+    return status
+
+
+# What is watched
+
+
+class Trace:
+    """What happens in an agent, as records: what its model says, its hooks decide, its tools do and its person answers."""
+
+    def __init__(self, show: Callable[[Record], None]) -> None:
+        """Take what shows the records."""
+        self._show = show
+        self.questioned: set[str] = set()
+        self._stop_refused = False
+        self._decisions = 0
+        self._since = time.monotonic()
+        self._replies: list[tuple[Reply, str]] = []
+
+    def tell(self, type: str, **fields: Any) -> None:
+        """Show one record."""
+        self._show({"type": type, **fields})
+
+    def began(self, made: Agent, session: Session) -> None:
+        """Tell that a session begins."""
+        engine = made.stack.engine
+        hooks = [] if engine is None else [hook for hook in engine.catalog.hooks if hook.state == ARMED]
+        count = len(hooks) + sum(layer.hook != self.saw for layer in made.stack.layers)
+        self.tell("session", session_id=session.id, model=made.model.name, work_dir=made.work_dir, hooks=count)
+
+    def turn(self, prompt: str) -> None:
+        """Tell that a turn begins."""
+        self._stop_refused = False
+        self._since = time.monotonic()
+        self.tell("turn", prompt=prompt)
+
+    def saw(self, context: Context) -> None:
+        """Be a hook for every event, and tell that it happens; what tools did is told before other hooks look at it."""
+        who = context.more.get("agent_type", MAIN)
+        self.tell("event", event=context.event, agent=who, **({"tool": context.tool} if context.tool else {}))
+        if isinstance(context, ToolContext) and not context.kind.is_pre:
+            error = context.error
+            output = context.result if error is None else str(error) or type(error).__name__
+            self._called(context, output, ran=True)
+
+    def replied(self, agent: str, reply: Reply) -> None:
+        """Tell what a model said."""
+        self._replies.append((reply, agent))
+        calls = [{"tool": call.name, "input": plain(call.args), "id": call.id} for call in reply.calls]
+        self.tell("reply", agent=agent, text=reply.text, calls=calls)
+
+    def judged(self, verdict: Verdict) -> None:
+        """Tell what hooks of files decided."""
+        event = verdict.original
+        for run in verdict.runs:
+            self.decided(event, run.to_json(), run.outcome)
+            if run.outcome.input is not ABSENT:
+                event = event.with_data(tool_input=run.outcome.input)  # what the next hook sees
+            if run.outcome.decision == Decision.ASK:
+                self.questioned.add(str(event.data.get("tool_use_id", "")))
+        for started in verdict.background:
+            self.decided(event, {"hook": started.hook, "decision": "none", "reason": None}, NOTHING, background=True)
+
+    def decided(self, event: Event, said: Mapping[str, Any], outcome: Outcome, *, background: bool = False) -> None:
+        """Tell what one hook decided."""
+        more: dict[str, Any] = {}
+        if outcome.input is not ABSENT and not alike(outcome.input, event.tool_input):
+            more["modified_input"] = outcome.input
+        if outcome.output is not ABSENT:
+            more["modified_output"] = outcome.output
+        if outcome.contexts:
+            more["additional_context"] = list(outcome.contexts)
+        counts = bool(more) or outcome.decision != Decision.NONE
+        self._decisions += counts
+        who, call = event.data.get("agent_type", MAIN), event.data.get("tool_use_id")
+        about = {"event": event.kind.name, "agent": who, "tool": event.tool_name, "id": call}
+        self.tell("hook", **about, **said, **more, counts=counts, background=background)
+
+    def asked(self, context: ToolContext, reason: str, by: str, *, allowed: bool) -> None:
+        """Tell how a question was answered."""
+        who = context.more.get("agent_type", MAIN)
+        self.tell("ask", agent=who, tool=context.name, id=context.call_id, reason=reason, allowed=allowed, by=by)
+
+    def heard(self, what: str, value: Any) -> None:
+        """Be the agent's listener."""
+        if what == "message":
+            self.tell("message", text=value)
+        elif what == "step":
+            self._stepped(value)
+        elif what == "event":
+            self._happened(*value)
+
+    def _stepped(self, step: Step) -> None:
+        who = next((agent for reply, agent in self._replies if reply is step.reply), MAIN)
+        self._replies = [one for one in self._replies if one[0] is not step.reply]
+        results = [{"id": one.call.id, "text": one.text, "is_error": one.is_error} for one in step.results]
+        self.tell("step", agent=who, index=step.index, text=step.reply.text, results=results)
+
+    def _happened(self, name: str, outcome: Outcome) -> None:
+        if name == PRE_STOP.name:
+            self._stop_refused = outcome.is_blocked
+        if isinstance(outcome.context, ToolContext) and outcome.context.kind.is_pre:
+            self._called(outcome.context, outcome.reason or "blocked by a hook", ran=False)
+        if outcome.decision != Decision.NONE:
+            self.tell("outcome", event=name, decision=outcome.decision.word, reason=outcome.reason)
+
+    def _called(self, context: ToolContext, output: Any, *, ran: bool) -> None:
+        self.tell(
+            "tool",
+            agent=context.more.get("agent_type", MAIN),
+            id=context.call_id,
+            tool=context.name,
+            input=plain(context.args),
+            ran=ran,
+            output="" if output is None else output if isinstance(output, str) else str(plain(output)),
+            is_error=not ran or context.error is not None,
+            duration_ms=context.duration_ms,
+        )
+
+    def unfinished(self, result: TurnResult) -> str:
+        """Say why a turn ended before its agent was done; nothing if it was."""
+        if result.stop_reason == TOOL_REJECTED:
+            return "a call was refused"
+        if result.stop_reason == MOST_STEPS or self._stop_refused:
+            return "it has taken all the steps it may (--max-steps)"
+        return ""
+
+    def ended(self, status: str, reason: str = "", result: TurnResult | None = None) -> None:
+        """Tell how a turn ended, or a session that could not begin or was interrupted."""
+        text, steps = (result.text, len(result.steps)) if result is not None else ("", 0)
+        seconds = round(time.monotonic() - self._since, 3)
+        numbers = {"steps": steps, "seconds": seconds, "decisions": self._decisions}
+        self._decisions = 0
+        self.tell("result", status=status, reason=reason, text=text, **numbers)
+
+    def failed(self, fault: Exception) -> None:
+        """Tell of an error."""
+        name = "" if isinstance(fault, BoathookError) else f"{type(fault).__name__}: "
+        self.tell("error", message=f"{name}{fault}")
+
+
+class WatchedModel:
+    """A model whose replies are heard when they come."""
+
+    def __init__(self, model: Model, trace: Trace, agent: str = MAIN) -> None:
+        """Take the model, and the name of the agent it speaks for."""
+        self.name = model.name
+        self._model, self._trace, self._agent = model, trace, agent
+
+    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
+        """Answer."""
+        reply = await self._model.reply(messages, tools)
+        self._trace.replied(self._agent, reply)
+        return reply
+
+
+class WatchedEngine(Engine):
+    """An engine whose verdicts are heard."""
+
+    def __init__(self, engine: Engine, heard: Callable[[Verdict], None]) -> None:
+        """Take the engine that does the work."""
+        self.catalog = engine.catalog
+        self._engine, self._heard = engine, heard
+
+    def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
+        """Run an event through its hooks."""
+        verdict = self._engine.dispatch(event)
+        self._heard(verdict)
+        return verdict
+
+    async def adispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
+        """Run an event through its hooks in an event loop."""
+        verdict = await self._engine.adispatch(event)
+        self._heard(verdict)
+        return verdict
+
+    def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
+        """Give an engine for some of the hooks."""
+        return WatchedEngine(self._engine.only(hooks, diagnostics=diagnostics), self._heard)
+
+    def drain(self, seconds: float = DRAIN_SECONDS) -> int:
+        """Wait for async hooks."""
+        return self._engine.drain(seconds)
+
+    def close(self) -> None:
+        """End the engine's use."""
+        self._engine.close()
+
+
+# Permission
+
+
+class Person:
+    """Decides about calls that need a permission: somebody at the terminal, `--yes`, or nobody, which means no."""
+
+    def __init__(self, trace: Trace, paused: Working, *, yes: bool) -> None:
+        """Take what keeps the display quiet meanwhile."""
+        self._trace, self._paused, self._yes = trace, paused, yes
+        self._always: set[str] = set()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def __call__(self, context: ToolContext, reason: str) -> bool:
+        """Say whether a call may go on."""
+        async with self._one_at_a_time:
+            allowed, by = await self._decide(context, reason)
+        self._trace.asked(context, reason, by, allowed=allowed)
+        return allowed
+
+    async def _decide(self, context: ToolContext, reason: str) -> tuple[bool, str]:
+        if self._yes:
+            return True, "--yes"
+        by_hook = context.call_id in self._trace.questioned  # "always" was not said about what a hook finds doubtful
+        if context.name in self._always and not by_hook:
+            return True, "always"
+        if not sys.stdin.isatty():
+            return False, "nobody"
+        with self._paused():
+            answer = await self._ask(context, reason, always=not by_hook)
+        if answer == "a":
+            self._always.add(context.name)
+        return answer != "n", "person"
+
+    async def _ask(self, context: ToolContext, reason: str, *, always: bool) -> str:
+        """Ask until there is an answer: y, n or a. The end of input means no."""
+        say(f"\n{reason}:", "bold yellow", err=True)
+        for line in full_view(context.args).splitlines():
+            say(f"    {line}", err=True)
+        choices = {"y": "y", "yes": "y", "n": "n", "no": "n", "": "n", **({"a": "a", "always": "a"} if always else {})}
+        more = f", [a]lways for {context.name}" if always else ""
+        while True:
+            click.echo(f"Allow it? [y]es, [n]o{more}: ", nl=False, err=True)
+            line = await read_line()
+            answer = line.strip().lower()
+            if not line.endswith("\n") or (answer and answer in choices):
+                return choices.get(answer, "n")
+
+
+async def read_line() -> str:
+    """Read a line from the terminal without holding up the event loop, so that Ctrl-C works meanwhile."""
+    loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(terminal, wake)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(terminal)
+    return sys.stdin.readline()

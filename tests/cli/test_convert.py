@@ -1,0 +1,1160 @@
+"""`boathook convert`: what it writes, what it leaves, and that converted hooks do what they did before."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import World, make_world, write_script
+
+from boathook.cli.convert import Ends, Plan, apply
+from boathook.core.matcher import compile_names, compile_pattern
+from boathook.sources.convert import Folder, Unfit, free_name, names_for
+from boathook.sources.settings import read_settings
+
+IN_ORDER = "HOOK.md hooks run one after another, and the first block ends the rest; in settings.json they run together"
+TOGETHER = "hooks of settings.json run together, and none ends the others; HOOK.md hooks run one after another"
+TWICE = (
+    "Without --move both run, each event twice, until the source is removed: do that, or call this again with --move."
+)
+UNCALLED = (
+    "Claude Code itself reads settings.json alone: it does not run these hooks any more, "
+    "unless an entry there calls boathook run --host claude."
+)
+WORK_DIR = "it runs in the project's folder, no longer in the work dir"
+
+
+class Place(World):
+    """A scratch world with the command line in it."""
+
+    def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "boathook", *args]
+        env = {**self.environment, "LC_ALL": "C.UTF-8"}
+        return subprocess.run(argv, input=stdin, capture_output=True, text=True, cwd=self.project, env=env, timeout=60)
+
+    def convert(self, direction: str, *args: str) -> tuple[int, dict[str, Any]]:
+        done = self.run("convert", direction, "--json", *args)
+        assert done.stderr == ""
+        return done.returncode, json.loads(done.stdout)
+
+    def to_hooks(self, *args: str) -> tuple[int, dict[str, Any]]:
+        return self.convert("settings-to-hookmd", *args)
+
+    def to_settings(self, *args: str) -> tuple[int, dict[str, Any]]:
+        return self.convert("hookmd-to-settings", *args)
+
+    def entries(
+        self, *entries: Any, event: str = "PreToolUse", matcher: str | None = None, scope: str = "project"
+    ) -> Path:
+        """Write a settings file with one group."""
+        group = {**({} if matcher is None else {"matcher": matcher}), "hooks": list(entries)}
+        return self.settings(scope, {"hooks": {event: [group]}})
+
+    def states(self) -> dict[str, str]:
+        return {hook["name"]: hook["state"] for hook in json.loads(self.run("list", "--json").stdout)}
+
+    def tree(self) -> dict[str, tuple[int, bytes]]:
+        """Give every file of the project and the home with its mode and content."""
+        files = [path for top in (self.project, self.home, self.agents.parent) for path in top.rglob("*")]
+        return {str(p): (stat.S_IMODE(p.stat().st_mode), p.read_bytes()) for p in files if p.is_file()}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(make_world(tmp_path).root)
+
+
+def command(text: str, **rest: Any) -> dict[str, Any]:
+    return {"type": "command", "command": text, **rest}
+
+
+def manifest(folder: Path) -> list[str]:
+    """Give the frontmatter of a hook as lines."""
+    return (folder / "HOOK.md").read_text().split("---\n")[1].splitlines()
+
+
+def only(report: dict[str, Any]) -> dict[str, Any]:
+    (row,) = report["hooks"]
+    return row
+
+
+# settings.json to HOOK.md: what is written
+
+
+def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(place: Place) -> None:
+    entry = command('"$CLAUDE_PROJECT_DIR"/.claude/hooks/format.sh', timeout=5, statusMessage="Formats it's file")
+    path = place.entries(entry, event="PostToolUse", matcher="Edit|Write")
+    code, report = place.to_hooks()
+    folder = place.hooks("project") / "format"
+    assert code == 0
+    assert report == {
+        "direction": "settings-to-hookmd",
+        "from": str(path),
+        "to": str(place.hooks("project")),
+        "dry_run": False,
+        "move": False,
+        "hooks": [
+            {
+                "name": only(report)["name"],
+                "place": "hooks.PostToolUse[0].hooks[0]",
+                "event": "PostToolUse",
+                "status": "converted",
+                "to": str(folder),
+                "reason": "",
+                "notes": [],
+            }
+        ],
+        "notes": [TWICE],
+        "files": [str(folder / "HOOK.md"), str(folder / "scripts/run.sh")],
+        "aside": [],
+        "backup": None,
+    }
+    assert (folder / "HOOK.md").read_bytes() == (
+        b"---\n"
+        b"name: format\n"
+        b"description: 'Formats it''s file'\n"
+        b"trigger: PostToolUse\n"
+        b"matcher:\n"
+        b"  tool: '^(?:Edit|Write)$'\n"
+        b"timeout: 5000\n"
+        b"dialect: claude\n"
+        b"---\n"
+        b"\n"
+        b"# format\n"
+        b"\n"
+        b"This hook came from .claude/settings.json, hooks.PostToolUse[0].hooks[0]. Say here what it is for, and whom to ask.\n"
+    )
+    assert (folder / "scripts/run.sh").read_bytes() == (
+        b"#!/usr/bin/env bash\n"
+        b"# from .claude/settings.json, hooks.PostToolUse[0].hooks[0] (boathook convert)\n"
+        b'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1\n'
+        b'"$CLAUDE_PROJECT_DIR"/.claude/hooks/format.sh\n'
+    )
+    assert os.access(folder / "scripts/run.sh", os.X_OK)
+    assert sorted(path.name for path in place.hooks("project").iterdir()) == ["format"]
+
+
+def test_a_converted_hook_passes_the_strict_check(place: Place) -> None:
+    place.entries(command("echo no >&2; exit 2", **{"if": "Bash(rm *)"}), matcher="Bash")
+    place.to_hooks("--move")
+    done = place.run("check", "--strict")
+    assert (done.returncode, done.stdout) == (0, "all good\n")
+
+
+MATCHERS: dict[str, tuple[str | None, dict[str, Any], list[str]]] = {
+    "no matcher": (None, {}, []),
+    "a star": ("*", {}, []),
+    "a single name": ("Bash", {}, ["matcher:", "  tool: '^Bash$'"]),
+    "a list of names": ("Edit, Write", {}, ["matcher:", "  tool: '^(?:Edit|Write)$'"]),
+    "a pattern": ("mcp__.*__it's", {}, ["matcher:", "  tool: 'mcp__.*__it''s'"]),
+    "a rule without inner part": (None, {"if": "Bash"}, ["matcher:", "  tool: '^Bash$'"]),
+}
+
+
+@pytest.mark.parametrize(("matcher", "rest", "lines"), MATCHERS.values(), ids=MATCHERS)
+def test_a_matcher_becomes_patterns(place: Place, matcher: str | None, rest: dict[str, Any], lines: list[str]) -> None:
+    place.entries(command("true", **rest), matcher=matcher)
+    assert place.to_hooks()[0] == 0
+    assert manifest(place.hooks("project") / "true")[3:-2] == lines
+
+
+def test_a_rule_becomes_the_patterns_that_it_is_read_as(place: Place) -> None:
+    path = place.entries(command("true", **{"if": "Edit(it's/*.ts)"}), matcher="Edit|Write|Bash")
+    (hook,) = read_settings(str(path), "project").hooks
+    assert hook.matcher.tool is not None
+    assert hook.matcher.pattern is not None
+    assert place.to_hooks("--move")[0] == 0
+    (found,) = json.loads(place.run("list", "--json").stdout)
+    assert found["matcher"] == {"tool": hook.matcher.tool.source, "pattern": hook.matcher.pattern.source}
+
+
+FIELDS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    "no timeout is that of settings.json": ({}, ["timeout: 60000"], []),
+    "a fraction of a second": ({"timeout": 0.25}, ["timeout: 250"], []),
+    "a timeout below what is allowed": (
+        {"timeout": 0.01},
+        ["timeout: 100"],
+        ["its timeout of 0.01 s becomes 100 ms, the nearest allowed"],
+    ),
+    "a timeout beyond what is allowed": (
+        {"timeout": 3600},
+        ["timeout: 600000"],
+        [
+            "'timeout' is in seconds: 3600 is more than 600; if milliseconds were meant, write 3.6 (600 is used)",
+        ],
+    ),
+    "async": ({"async": True}, ["timeout: 60000", "async: true"], []),
+    "asyncRewake": (
+        {"asyncRewake": True},
+        ["timeout: 60000", "async: true"],
+        ["nothing can be woken here: it runs in the background, its end is logged"],
+    ),
+    "once": ({"once": True}, ["timeout: 60000"], ["'once' is not taken along: it runs at every event"]),
+    "a rule that is none": (
+        {"if": "((("},
+        ["timeout: 60000"],
+        ["'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("rest", "lines", "notes"), FIELDS.values(), ids=FIELDS)
+def test_fields_become_fields_and_what_changes_is_noted(
+    place: Place, rest: dict[str, Any], lines: list[str], notes: list[str]
+) -> None:
+    place.entries(command("true", **rest))
+    code, report = place.to_hooks()
+    found = manifest(place.hooks("project") / "true")
+    assert (code, found[3:], only(report)["notes"]) == (0, [*lines, "dialect: claude"], notes)
+
+
+def test_a_key_that_nobody_knows_is_noted(place: Place) -> None:
+    place.entries(command("true", colour="red"))
+    (note,) = only(place.to_hooks()[1])["notes"]
+    assert note.startswith("unknown key 'colour'")
+
+
+def test_the_description_of_a_group_is_used_where_the_entry_has_none(place: Place) -> None:
+    group = {"description": "Looks\nat it", "hooks": [command("true")]}
+    place.settings("project", {"hooks": {"Stop": [group]}})
+    place.to_hooks()
+    assert manifest(place.hooks("project") / "true")[1] == "description: 'Looks at it'"
+
+
+def test_a_program_with_arguments_becomes_quoted_words(place: Place) -> None:
+    words = ["${CLAUDE_PROJECT_DIR}/a b.js", "it's", "", "--in=${CLAUDE_PROJECT_DIR}", "$HOME", "two\nlines"]
+    place.entries(command("node", args=words))
+    place.to_hooks()
+    script = (place.hooks("project") / "b/scripts/run.sh").read_text()
+    assert script == (
+        "#!/bin/sh\n"
+        "# from .claude/settings.json, hooks.PreToolUse[0].hooks[0] (boathook convert)\n"
+        'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1\n'
+        "exec node \"$CLAUDE_PROJECT_DIR\"'/a b.js' 'it'\"'\"'s' '' --in=\"$CLAUDE_PROJECT_DIR\" '$HOME' 'two\nlines'\n"
+    )
+
+
+def test_a_command_of_many_lines_stays_as_it_is(place: Place) -> None:
+    text = "input=$(cat)\n\tcat <<'END'\n$HOME \\ \"é\"\nEND\nexit 0"
+    place.entries(command(text))
+    place.to_hooks()
+    script = (place.hooks("project") / "inputcat/scripts/run.sh").read_bytes()
+    assert script.split(b"|| exit 1\n")[1] == text.encode() + b"\n"
+
+
+NAMES = {
+    "a script": ("python3 .claude/hooks/check-style.py --fast", "check-style"),
+    "a program": ("/usr/bin/prettier --write .", "prettier"),
+    "a dotted program": ("python3.11 -c pass", "python3.11"),
+    "a program that begins with a dash": ("_-.hidden", "hidden"),
+    "nothing that could be a name": ("[ -f x ]", "command"),
+    "a script of a hook folder": ("/elsewhere/guard/scripts/run.sh", "guard"),
+    "a digit": ("7z t x", "7z"),
+    "a word that YAML would take for nothing": ("null", "null"),
+}
+
+
+@pytest.mark.parametrize(("text", "name"), NAMES.values(), ids=NAMES)
+def test_a_hook_has_the_name_of_what_it_runs(place: Place, text: str, name: str) -> None:
+    place.entries(command(text))
+    assert only(place.to_hooks()[1])["to"] == str(place.hooks("project") / name)
+    assert place.states()[name] == "armed"
+
+
+def test_names_are_made_unique(place: Place) -> None:
+    place.entries(command("a/format.sh"), command("b/format.sh"), command("c/Format.sh"))
+    names = [Path(row["to"]).name for row in place.to_hooks()[1]["hooks"]]
+    assert names == ["format", "format-2", "Format-3"]
+    assert free_name("x", {"x", "x-2", "x-3"}) == "x-4"
+
+
+def test_a_name_of_another_level_is_not_taken_for_that_hook_would_be_replaced(place: Place) -> None:
+    place.hook("format", scope="user")
+    place.entries(command("format.sh"))
+    assert Path(only(place.to_hooks("--move")[1])["to"]).name == "format-2"
+    assert place.states() == {"format": "armed", "format-2": "armed"}
+
+
+def test_a_name_that_hooks_toml_disables_is_not_taken(place: Place) -> None:
+    place.toml("user", '[[hooks.disable]]\nname = "format"\n')
+    place.entries(command("format.sh"))
+    assert Path(only(place.to_hooks("--move")[1])["to"]).name == "format-2"
+
+
+def test_defaults_of_hooks_toml_do_not_change_a_converted_hook(place: Place) -> None:
+    place.toml("user", '[hooks.defaults]\npriority = 7\nasync = true\non_failure = "block"\ntimeout = 100\n')
+    place.entries(command("true"))
+    place.to_hooks("--move")
+    (hook,) = json.loads(place.run("list", "--json").stdout)
+    found = [hook[key] for key in ("priority", "mode", "on_failure", "timeout_ms")]
+    assert found == [100, "sync", "allow", 60000]
+
+
+def test_what_hooks_toml_says_of_an_entry_is_taken_along(place: Place) -> None:
+    place.entries(command("true"))
+    (name,) = place.states()
+    place.toml("user", f'[[hooks.override]]\nname = "{name}"\ntimeout = 2000\non_failure = "block"\n')
+    notes = only(place.to_hooks()[1])["notes"]
+    assert notes == ["hooks.toml sets its timeout, on_failure: taken along as it holds here"]
+    lines = manifest(place.hooks("project") / "true")
+    assert lines[3:] == ["timeout: 2000", "on_failure: block", "dialect: claude"]
+
+
+def test_the_order_and_equal_commands_are_noted(place: Place) -> None:
+    groups = [{"matcher": name, "hooks": [command("guard.sh")]} for name in ("Edit", "Edit|Write")]
+    place.settings("project", {"hooks": {"PreToolUse": groups}})
+    same = "another entry has the same command: both run where both match, not one for both"
+    assert [row["notes"] for row in place.to_hooks()[1]["hooks"]] == [[IN_ORDER, same], [IN_ORDER, same]]
+
+
+# settings.json to HOOK.md: what is left
+
+UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
+    "a prompt": (
+        "PreToolUse",
+        {"type": "prompt", "prompt": "ok?"},
+        None,
+        "it asks a model; a HOOK.md hook runs a script",
+    ),
+    "an address": (
+        "PreToolUse",
+        {"type": "http", "url": "https://example.org/"},
+        None,
+        "it posts to an address; a HOOK.md hook runs a script",
+    ),
+    "powershell": (
+        "PreToolUse",
+        command("Get-Item", shell="powershell"),
+        None,
+        "its shell is powershell; a HOOK.md hook's script is made for sh or bash",
+    ),
+    "a matcher on another field": (
+        "SessionStart",
+        command("true"),
+        "startup|resume",
+        "its matcher asks the field 'source' (startup|resume); a matcher of HOOK.md can only ask the tool",
+    ),
+    "an entry that calls boathook": (
+        "PreToolUse",
+        command("boathook run --host claude"),
+        None,
+        "disabled: it calls boathook itself, as an installed host does; the engine never runs it",
+    ),
+    "an entry without command": (
+        "PreToolUse",
+        {"type": "command"},
+        None,
+        "invalid: hooks.PreToolUse[0].hooks[0] there is no 'command'",
+    ),
+    "a line break in a pattern": (
+        "PreToolUse",
+        command("true"),
+        "Ba.\nsh",
+        "HOOK.md cannot say it: its matcher holds characters that would be lost",
+    ),
+    "half a character": (
+        "PreToolUse",
+        command("echo \ud800"),
+        None,
+        "it holds characters that UTF-8 cannot say",
+    ),
+}
+
+
+@pytest.mark.parametrize(("event", "entry", "matcher", "reason"), UNFIT.values(), ids=UNFIT)
+def test_what_cannot_be_said_is_left_with_the_reason(
+    place: Place, event: str, entry: dict[str, Any], matcher: str | None, reason: str
+) -> None:
+    path = place.entries(entry, event=event, matcher=matcher)
+    before = path.read_bytes()
+    code, report = place.to_hooks("--move")
+    row = only(report)
+    assert (code, row["status"], row["to"], row["reason"]) == (1, "left", "", reason)
+    assert (path.read_bytes(), report["files"], report["backup"]) == (before, [], None)
+    assert not (place.project / ".agents").exists()
+
+
+def test_events_without_counterpart_and_unknown_ones_are_named(place: Place) -> None:
+    groups = [{"hooks": [command("true")]}]
+    place.settings("project", {"hooks": {"TaskCreated": groups, "PreTool": groups, "Stop": groups}})
+    code, report = place.to_hooks("--move")
+    assert code == 1
+    assert [(row["name"], row["status"]) for row in report["hooks"][1:]] == [
+        ("hooks.TaskCreated", "left"),
+        ("hooks.PreTool", "left"),
+    ]
+    assert json.loads(Path(report["from"]).read_text()) == {"hooks": {"TaskCreated": groups, "PreTool": groups}}
+
+
+def test_disabled_hooks_are_left(place: Place) -> None:
+    path = place.settings("project", {"disableAllHooks": True, "hooks": {"Stop": [{"hooks": [command("true")]}]}})
+    code, report = place.to_hooks()
+    assert (code, only(report)["reason"]) == (1, f"disabled: disabled by {path} (disableAllHooks)")
+
+
+def test_hooks_of_plugins_are_left(place: Place) -> None:
+    root = place.root / "plugin"
+    (root / "hooks").mkdir(parents=True)
+    (root / "hooks/hooks.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": [command("true")]}]}}))
+    register = place.claude / "plugins/installed_plugins.json"
+    register.parent.mkdir(parents=True)
+    register.write_text(json.dumps({"plugins": {"a@b": [{"installPath": str(root)}]}}))
+    place.settings("project", {"enabledPlugins": {"a@b": True}})
+    code, report = place.to_hooks("--move")
+    assert (code, only(report)["reason"]) == (1, "it belongs to a plugin, and comes and goes with it")
+
+
+def test_a_folder_that_is_there_is_never_overwritten(place: Place) -> None:
+    folder = place.hook("format", scope="project")
+    place.entries(command("format.sh"), command("lint.sh"))
+    before = place.tree()
+    code, report = place.to_hooks()
+    assert code == 1
+    assert [(row["status"], row["reason"]) for row in report["hooks"]] == [
+        ("left", f"{folder} exists already"),
+        ("converted", ""),
+    ]
+    assert before.items() <= place.tree().items()
+
+
+def test_a_second_call_finds_its_own_folders_and_can_then_move(place: Place) -> None:
+    place.entries(command("format.sh"), command("lint.sh"))
+    place.to_hooks()
+    before = place.tree()
+    code, report = place.to_hooks("--move")
+    assert (code, [row["notes"][0] for row in report["hooks"]]) == (0, ["its folder is there already, just so"] * 2)
+    assert place.states() == {"format": "armed", "lint": "armed"}
+    after = place.tree()
+    assert {path for path in before if after[path] != before[path]} == {report["from"]}
+
+
+def test_a_broken_file_is_not_touched(place: Place) -> None:
+    for text in (
+        '{"hooks": ',
+        '{"a": 1, "a": 2, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
+    ):
+        path = place.settings("project", text)
+        done = place.run("convert", "settings-to-hookmd", "--move")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "not valid JSON" in done.stderr
+        assert (path.read_text(), [p.name for p in place.project.iterdir()]) == (text, [".claude"])
+
+
+# settings.json to HOOK.md: taking out of the source
+
+
+def test_a_move_keeps_all_the_rest_and_a_backup(place: Place) -> None:
+    text = """{
+    "permissions": {
+        "allow": [
+            "Bash(ls:*)"
+        ],
+        "deny": []
+    },
+    "hooks": {
+        "Stop": [
+            {
+                "hooks": [
+                    {
+                        "type": "command",
+                        "command": "a.sh"
+                    }
+                ]
+            }
+        ],
+        "PreToolUse": [
+            {
+                "matcher": "Bash",
+                "hooks": [
+                    {
+                        "type": "command",
+                        "command": "b.sh"
+                    },
+                    {
+                        "type": "prompt",
+                        "prompt": "schön?"
+                    },
+                    {
+                        "type": "command",
+                        "command": "c.sh"
+                    }
+                ]
+            },
+            {
+                "hooks": [
+                    {
+                        "type": "command",
+                        "command": "d.sh"
+                    }
+                ]
+            }
+        ]
+    },
+    "model": "opus",
+    "ratio": 1.5
+}"""
+    path = place.settings("project", text)
+    path.chmod(0o640)
+    code, report = place.to_hooks("--move")
+    kept = json.loads(text)
+    del kept["hooks"]["Stop"]
+    kept["hooks"]["PreToolUse"] = [{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "schön?"}]}]
+    assert code == 1
+    assert path.read_text() == json.dumps(kept, indent=4, ensure_ascii=False)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    backup = path.with_name("settings.json.bak-1")
+    assert (report["backup"], backup.read_text()) == (str(backup), text)
+    assert sorted(p.name for p in path.parent.iterdir()) == ["settings.json", "settings.json.bak-1"]
+    assert report["notes"] == [UNCALLED]
+
+
+def test_the_last_hook_leaves_with_its_key_and_two_blanks_stay_the_indentation(place: Place) -> None:
+    data = {"env": {"A": "1"}, "hooks": {"Stop": [{"hooks": [command("a.sh")]}]}, "model": "opus"}
+    path = place.settings("project", json.dumps(data, indent=2) + "\n")
+    assert place.to_hooks("--move")[0] == 0
+    assert path.read_text() == '{\n  "env": {\n    "A": "1"\n  },\n  "model": "opus"\n}\n'
+
+
+def test_backups_are_numbered(place: Place) -> None:
+    for number in (1, 2):
+        path = place.entries(command(f"a{number}.sh"))
+        assert place.to_hooks("--move")[1]["backup"] == f"{path}.bak-{number}"
+
+
+def test_entries_that_are_the_same_to_the_letter_become_one_hook(place: Place) -> None:
+    path = place.entries(command("a.sh"), command("a.sh"))
+    code, report = place.to_hooks("--move")
+    assert code == 0
+    assert [(Path(row["to"]).name, row["notes"]) for row in report["hooks"]] == [
+        ("a", []),
+        ("a", ["the same entry as hooks.PreToolUse[0].hooks[0]: one hook for both"]),
+    ]
+    assert path.read_text() == "{}"
+
+
+def test_the_same_entry_elsewhere_is_noted(place: Place) -> None:
+    place.entries(command("a.sh"))
+    other = place.entries(command("a.sh"), scope="local")
+    notes = only(place.to_hooks()[1])["notes"]
+    assert notes == [f"the same entry stands in {other}, and runs as well once this one is gone"]
+
+
+def test_claude_code_that_calls_boathook_keeps_its_hooks(place: Place) -> None:
+    place.entries(command("boathook run --host claude --event PreToolUse --without settings"), scope="user")
+    place.entries(command("a.sh"))
+    assert place.to_hooks("--move")[1]["notes"] == []
+
+
+def test_a_link_to_a_settings_file_stays_a_link(place: Place) -> None:
+    real = place.root / "dotfiles/settings.json"
+    real.parent.mkdir()
+    path = place.entries(command("a.sh"), scope="user")
+    path.rename(real)
+    path.symlink_to(real)
+    assert place.to_hooks("--user", "--move")[0] == 0
+    assert (path.is_symlink(), real.read_text()) == (True, "{}")
+
+
+def test_a_dry_run_prints_everything_and_writes_nothing(place: Place) -> None:
+    path = place.entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"}, scope="project")
+    place.hook("guard", scope="project", script="exit 2")
+    before = place.tree()
+    code, report = place.to_hooks("--dry-run", "--move")
+    assert (code, place.tree()) == (1, before)
+    folder = place.hooks("project") / "a"
+    assert list(report["files"]) == [str(folder / "HOOK.md"), str(folder / "scripts/run.sh"), str(path)]
+    assert json.loads(report["files"][str(path)]) == {
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "ok?"}]}]}
+    }
+    printed = place.run("convert", "settings-to-hookmd", "--dry-run").stdout.splitlines()
+    assert f"would write {folder}/scripts/run.sh:" in printed
+    assert "    a.sh" in printed
+    assert printed[-2:] == ["1 converted, 1 left (nothing was written)", TWICE]
+    back = place.to_settings("--dry-run", "--move")[1]
+    assert (back["aside"], list(back["files"])) == ([str(place.hooks("project") / "guard/HOOK.md")], [str(path)])
+    assert place.tree() == before
+
+
+def test_a_real_run_written_with_dry_run_first_gives_just_those_files(place: Place) -> None:
+    place.entries(command("a.sh"), command("b.sh"), matcher="Bash")
+    planned = place.to_hooks("--dry-run", "--move")[1]["files"]
+    written = place.to_hooks("--move")[1]["files"]
+    assert {path: Path(path).read_text() for path in written} == planned
+
+
+def test_a_person_is_told_in_words(place: Place) -> None:
+    path = place.entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"})
+    done = place.run("convert", "settings-to-hookmd", "--move")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("converted  PreToolUse:a.sh#")
+    assert lines[0].endswith(f"  →  {place.hooks('project')}/a")
+    assert lines[1] == f"           {IN_ORDER}"
+    assert lines[2].startswith("left       PreToolUse:prompt#")
+    assert lines[3:] == [
+        "           it asks a model; a HOOK.md hook runs a script",
+        f"the settings file as it was: {path}.bak-1",
+        "1 converted, 1 left",
+        UNCALLED,
+    ]
+
+
+def test_where_there_are_no_hooks_there_is_nothing_to_do(place: Place) -> None:
+    for direction, source in (("settings-to-hookmd", ".claude/settings.json"), ("hookmd-to-settings", ".agents/hooks")):
+        done = place.run("convert", direction, "--move")
+        said = f"there are no hooks in {place.project}/{source}: nothing to convert\n"
+        assert (done.returncode, done.stdout, list(place.project.iterdir())) == (0, said, [])
+
+
+# Levels
+
+
+def test_the_users_hooks_go_to_the_users_folder_and_back(place: Place) -> None:
+    path = place.entries(command("true"), scope="user")
+    place.entries(command("false"), scope="project")
+    code, report = place.to_hooks("--user", "--move")
+    assert (code, only(report)["to"]) == (0, str(place.hooks("user") / "true"))
+    assert only(report)["notes"] == [
+        IN_ORDER,
+        "its CLAUDE_PROJECT_DIR is now the folder with .agents/hooks, else the work dir",
+    ]
+    assert path.read_text() == "{}"
+    script = place.hooks("user") / "true/scripts/run.sh"
+    assert "# from the user's settings.json, hooks.PreToolUse[0].hooks[0]" in script.read_text()
+    assert place.to_settings("--user", "--move")[0] == 0
+    (group,) = json.loads(path.read_text())["hooks"]["PreToolUse"]
+    assert group == {"hooks": [command(str(script), timeout=60, statusMessage="Runs true at PreToolUse")]}
+    assert not (place.project / ".agents").exists()
+
+
+def test_local_settings_are_converted_with_a_word_about_who_sees_them(place: Place) -> None:
+    place.entries(command("false"), scope="project")
+    path = place.entries(command("true"), scope="local")
+    code, report = place.to_hooks("--local", "--move")
+    shared = "settings.local.json is yours alone; .agents/hooks belongs to the project and to everybody who has it."
+    assert (code, report["notes"], path.read_text()) == (0, [shared, UNCALLED], "{}")
+    assert place.to_settings("--local", "--move")[0] == 0
+    assert list(json.loads(path.read_text())["hooks"]) == ["PreToolUse"]
+
+
+def test_local_and_user_cannot_stand_together(place: Place) -> None:
+    done = place.run("convert", "settings-to-hookmd", "--user", "--local")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--local" in done.stderr
+
+
+def test_a_project_is_found_from_below(place: Place) -> None:
+    place.entries(command("true"))
+    (place.project / "a/b").mkdir(parents=True)
+    assert place.to_hooks("--project", str(place.project / "a/b"))[0] == 0
+    assert place.states()["true"] == "armed"
+
+
+def test_hooks_do_not_change_their_project(place: Place) -> None:
+    place.entries(command("true"))
+    (place.project / "sub/.agents/hooks").mkdir(parents=True)
+    for direction in ("settings-to-hookmd", "hookmd-to-settings"):
+        done = place.run("convert", direction, "--project", str(place.project / "sub"))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "the nearest .agents/hooks is in" in done.stderr
+
+
+def test_the_settings_of_the_home_folder_are_no_projects(place: Place) -> None:
+    (place.home / ".agents/hooks").mkdir(parents=True)
+    done = place.run("convert", "hookmd-to-settings", "--project", str(place.home))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "for all projects (see --user)" in done.stderr
+
+
+def test_a_hook_that_would_not_run_undoes_everything(place: Place) -> None:
+    elsewhere = place.root / "elsewhere"
+    elsewhere.mkdir()
+    (place.project / ".agents").mkdir()
+    (place.project / ".agents/hooks").symlink_to(elsewhere)
+    place.entries(command("a.sh"), command("b.sh"))
+    before = place.tree()
+    done = place.run("convert", "settings-to-hookmd", "--move")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("is a link that leaves the project); nothing was changed\n")
+    assert (place.tree(), list(elsewhere.iterdir())) == (before, [])
+
+
+@pytest.mark.parametrize("step", ["replace", "rename"])
+def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    path = place.entries(command("a.sh"))
+    guard = place.hook("guard", scope="project")
+    ends = Ends("project", str(place.project), str(path), str(place.project / "new/hooks"))
+    plan = Plan((), (Folder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
+    before, real = place.tree(), getattr(os, step)
+
+    def fail(source: str, target: str) -> None:
+        if step == "replace" or target.startswith(str(guard)):
+            raise OSError("the disk is full")
+        real(source, target)
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        apply(plan, ends, None)
+    assert (place.tree(), (place.project / "new").exists()) == (before, False)
+
+
+# HOOK.md to settings.json
+
+
+def test_a_hook_of_the_claude_dialect_becomes_an_entry(place: Place) -> None:
+    fields = {"trigger": "PostToolUse", "matcher": "{tool: '^(?:Edit|Write)$'}", "timeout": 1500, "async": "true"}
+    folder = place.hook("format", scope="project", fields={**fields, "dialect": "claude", "description": "Formats"})
+    code, report = place.to_settings()
+    path = place.project / ".claude/settings.json"
+    assert code == 0
+    assert report == {
+        "direction": "hookmd-to-settings",
+        "from": str(place.hooks("project")),
+        "to": str(path),
+        "dry_run": False,
+        "move": False,
+        "hooks": [
+            {
+                "name": "format",
+                "place": str(folder / "HOOK.md"),
+                "event": "PostToolUse",
+                "status": "converted",
+                "to": "hooks.PostToolUse[0].hooks[0]",
+                "reason": "",
+                "notes": [WORK_DIR],
+            }
+        ],
+        "notes": [TWICE],
+        "files": [str(path)],
+        "aside": [],
+        "backup": None,
+    }
+    assert path.read_text() == (
+        "{\n"
+        '  "hooks": {\n'
+        '    "PostToolUse": [\n'
+        "      {\n"
+        '        "matcher": "Edit|Write",\n'
+        '        "hooks": [\n'
+        "          {\n"
+        '            "type": "command",\n'
+        '            "command": "\\"$CLAUDE_PROJECT_DIR\\"/.agents/hooks/format/scripts/run.sh",\n'
+        '            "timeout": 1.5,\n'
+        '            "async": true,\n'
+        '            "statusMessage": "Formats"\n'
+        "          }\n"
+        "        ]\n"
+        "      }\n"
+        "    ]\n"
+        "  }\n"
+        "}\n"
+    )
+
+
+def test_entries_are_added_to_what_is_there_with_a_backup(place: Place) -> None:
+    place.hook("guard", scope="project", script="exit 2")
+    data = {"model": "opus", "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [command("a.sh")]}], "Stop": []}}
+    path = place.settings("project", json.dumps(data, indent=2))
+    code, report = place.to_settings()
+    entry = command('"$CLAUDE_PROJECT_DIR"/.agents/hooks/guard/scripts/run.sh', timeout=30, statusMessage="a test")
+    data["hooks"]["PreToolUse"].append({"hooks": [entry]})
+    assert (code, only(report)["to"]) == (0, "hooks.PreToolUse[1].hooks[0]")
+    assert path.read_text() == json.dumps(data, indent=2)
+    assert json.loads(Path(report["backup"]).read_text())["hooks"]["PreToolUse"] == data["hooks"]["PreToolUse"][:1]
+
+
+def test_a_move_puts_the_manifest_aside_and_leaves_the_script_where_it_is(place: Place) -> None:
+    folder = place.hook("guard", scope="project", script="exit 2")
+    (folder / "HOOK.md.bak-1").write_text("older")
+    text = (folder / "HOOK.md").read_text()
+    code, report = place.to_settings("--move")
+    assert (code, report["aside"], report["notes"]) == (0, [str(folder / "HOOK.md")], [])
+    assert (folder / "HOOK.md.bak-2").read_text() == text
+    assert sorted(path.name for path in folder.iterdir()) == ["HOOK.md.bak-1", "HOOK.md.bak-2", "scripts"]
+    (name,) = place.states()
+    assert name.startswith("PreToolUse:run.sh#")
+
+
+def test_a_hook_that_was_put_aside_is_not_written_over_but_its_way_back_is_told(place: Place) -> None:
+    folder = place.hook("guard", scope="project", script="exit 2")
+    place.to_settings("--move")
+    code, report = place.to_hooks("--move")
+    way = f"{folder} exists already (name its HOOK.md.bak-1 HOOK.md to bring that hook back)"
+    assert (code, only(report)["reason"]) == (1, way)
+
+
+def test_a_folder_name_is_quoted_for_the_shell(place: Place) -> None:
+    place.hook("it's mine", scope="project", script="exit 2", fields={"name": "mine"})
+    place.to_settings("--move")
+    ((group,),) = json.loads((place.project / ".claude/settings.json").read_text())["hooks"].values()
+    assert group["hooks"][0]["command"] == "\"$CLAUDE_PROJECT_DIR\"/'.agents/hooks/it'\"'\"'s mine/scripts/run.sh'"
+    assert send(place, {"event_type": "pre-tool-call", "tool_name": "Bash"})["decision"] == "block"
+
+
+def test_a_second_call_finds_its_own_entry_and_refuses_one_that_differs(place: Place) -> None:
+    folder = place.hook("guard", scope="project", script="exit 2")
+    place.to_settings()
+    before = place.tree()
+    code, report = place.to_settings()
+    assert (code, only(report)["notes"][-1], report["files"]) == (0, "its entry is there already, just so", [])
+    assert place.tree() == before
+    (folder / "HOOK.md").write_text((folder / "HOOK.md").read_text().replace("a test", "another"))
+    code, report = place.to_settings("--move")
+    reason = "the settings file has another entry for it already (hooks.PreToolUse[0].hooks[0])"
+    assert (code, only(report)["reason"], (folder / "HOOK.md").exists()) == (1, reason, True)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a pattern": ({"matcher": "{pattern: rm}"}, "settings.json cannot say matcher.pattern"),
+    "on_failure": ({"on_failure": "block"}, "settings.json cannot say on_failure: block"),
+    "protected": ({"protected": "true"}, "settings.json cannot say protected"),
+    "requires and a pattern": (
+        {"requires": "{bins: [sh]}", "matcher": "{pattern: rm}"},
+        "settings.json cannot say matcher.pattern, requires",
+    ),
+    "an event without counterpart": ({"trigger": "pre-step"}, "settings.json has no event for pre-step"),
+    "the end of a turn": ({"trigger": "after_agent"}, "settings.json has no event for post-agent-turn"),
+    "an invalid hook": ({"trigger": "nonsense"}, "invalid: unknown event 'nonsense'"),
+    "a pattern that would be read otherwise": (
+        {"matcher": "{tool: '^(?:A||B)$'}"},
+        "its tool pattern '^(?:A||B)$' means something else as a matcher of settings.json",
+    ),
+    "a block where settings.json has none": (
+        {"trigger": "pre-session"},
+        "it can block, which hooks of settings.json cannot at SessionStart",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_settings_json_cannot_say_is_left(place: Place, fields: dict[str, Any], reason: str) -> None:
+    folder = place.hook("guard", scope="user", script="exit 2", fields=fields)
+    code, report = place.to_settings("--user", "--move")
+    assert (code, only(report)["status"], only(report)["reason"]) == (1, "left", reason)
+    assert ((folder / "HOOK.md").exists(), (place.claude / "settings.json").exists()) == (True, False)
+
+
+NATIVE = {
+    "its name of the event": ("jq -r .event_type", "event_type"),
+    "its folder": ("""python3 -c 'print(json.load(sys.stdin)["work_dir"])'""", "work_dir"),
+    "a new input": ("""echo '{"modified_input": {}}'""", "modified_input"),
+    "a new output": ("""echo '{"modified_output": 1}'""", "modified_output"),
+    "context": ("""echo '{"additional_context": "x"}'""", "additional_context"),
+    "a message": ("""echo '{"system_message": "x"}'""", "system_message"),
+    "a stop": ("""echo '{"continue": false, "stop_reason": "x"}'""", "stop_reason"),
+    "the last message": ("jq .final_message.content", "final_message"),
+    "an output": ("jq .tool_output", "tool_output"),
+    "a subagent": ("jq .subagent_type", "subagent_type"),
+    "a time": ("jq .timestamp", "timestamp"),
+    "a log": ("""echo '{"log": "x"}'""", "log"),
+    "deny": ("""echo '{"decision": "deny"}'""", "decision: deny"),
+    "allow, escaped": ('echo "{\\"decision\\": \\"allow\\"}"', "decision: allow"),
+    "ask, of jq": ("""jq -n '{decision: "ask"}'""", "decision: ask"),
+    "a decision in a variable": ("""printf '{"decision": "%s"}' "$d" """, "decision: %s"),
+    "a choice": ("""python3 -c 'a["decision"] = "block" if x else "allow"'""", "decision: allow"),
+    "a variable of the engine": ("echo $AGENT_HOOK_NAME >&2", "AGENT_HOOK_NAME"),
+    "another": ('cd "$KIMI_PROJECT_DIR" && ls "$MONOCO_PROJECT_ROOT"', "KIMI_PROJECT_DIR, MONOCO_PROJECT_ROOT"),
+    "an engine inside": ("boathook run", "boathook run"),
+}
+
+
+@pytest.mark.parametrize(("script", "words"), NATIVE.values(), ids=NATIVE)
+def test_a_native_script_is_left_with_the_words_that_were_found(place: Place, script: str, words: str) -> None:
+    place.hook("guard", scope="project", script=script)
+    code, report = place.to_settings()
+    reason = f"its script uses {words}, which hooks of settings.json do not have"
+    assert (code, only(report)["reason"]) == (1, reason)
+
+
+def test_the_words_are_looked_for_in_every_program_of_the_folder(place: Place) -> None:
+    folder = place.hook("guard", scope="project", script='exec python3 "$(dirname "$0")/../guard.py"')
+    (folder / "guard.py").write_text("print(event['event_type'])\n")
+    (folder / "scripts/words").write_text("tool_output")
+    (folder / "README.md").write_text("modified_input\n")
+    (folder / "cases.json").write_text('{"work_dir": "/"}')
+    reason = "its script uses event_type, tool_output, which hooks of settings.json do not have"
+    assert only(place.to_settings()[1])["reason"] == reason
+
+
+SHARED = {
+    "exit 2": "echo no >&2; exit 2",
+    "a block in JSON": """echo '{"decision": "block", "reason": "no"}'""",
+    "an approval": """echo '{"decision":"approve"}'""",
+    "fields that both have": "jq -r .tool_input.command >> hooks.log",
+}
+
+
+@pytest.mark.parametrize("script", SHARED.values(), ids=SHARED)
+def test_a_native_script_that_speaks_what_both_share_is_converted(place: Place, script: str) -> None:
+    place.hook("guard", scope="project", script=script)
+    code, report = place.to_settings()
+    plain = "plain text on standard output was context for the agent; at PreToolUse it is only logged"
+    assert (code, only(report)["notes"]) == (0, [plain, WORK_DIR])
+
+
+def test_a_hook_of_the_claude_dialect_may_use_any_word_but_no_variable_of_the_engine(place: Place) -> None:
+    fields = {"trigger": "PreToolUse", "dialect": "claude"}
+    place.hook("words", scope="project", script="jq .event_type # hookSpecificOutput", fields=fields)
+    place.hook("variables", scope="project", script="echo $AGENT_HOOK_DIR", fields=fields)
+    rows = {row["name"]: (row["status"], row["reason"]) for row in place.to_settings()[1]["hooks"]}
+    told = "its script uses AGENT_HOOK_DIR, which hooks of settings.json do not have"
+    assert rows == {"variables": ("left", told), "words": ("converted", "")}
+
+
+def test_a_native_script_that_speaks_the_other_dialect_is_left_with_a_hint(place: Place) -> None:
+    place.hook("guard", scope="project", script="""echo '{"hookSpecificOutput": {}}'""")
+    reason = "it is a native hook but uses hookSpecificOutput (write dialect: claude into its HOOK.md)"
+    assert only(place.to_settings()[1])["reason"] == reason
+
+
+def test_a_script_that_a_command_cannot_start_is_left(place: Place) -> None:
+    folder = place.hook("plain", scope="project", script="exit 2")
+    (folder / "scripts/run.sh").chmod(0o644)
+    folder = place.hook("binary", scope="project", script=None)
+    (folder / "scripts").mkdir()
+    (folder / "scripts/run").write_bytes(b"\x7fELF" + bytes(64))
+    (folder / "scripts/run").chmod(0o755)
+    reasons = {row["name"]: row["reason"] for row in place.to_settings()[1]["hooks"]}
+    assert reasons == {
+        "plain": "scripts/run.sh is not executable (chmod +x), so a command cannot start it",
+        "binary": "its script is a binary: what it reads and answers cannot be seen",
+    }
+
+
+def test_hooks_in_other_states_are_left_with_their_why(place: Place) -> None:
+    place.hook("empty", scope="project", script=None)
+    place.hook("off", scope="project")
+    toml = place.toml("project", '[[hooks.disable]]\nname = "off"\n')
+    reasons = {row["name"]: row["reason"] for row in place.to_settings()[1]["hooks"]}
+    assert reasons == {
+        "empty": "no-entry-point: no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
+        "off": f"disabled: disabled by {toml}",
+    }
+
+
+def test_a_hook_that_hides_another_is_left(place: Place) -> None:
+    place.hook("guard", scope="project")
+    hidden = place.hook("guard", scope="user")
+    reason = f"it stands before {hidden}/HOOK.md of the same name, which would run in its place"
+    assert only(place.to_settings("--move")[1])["reason"] == reason
+    two = place.hook("two", scope="project")
+    (two / "hook.md").write_text((two / "HOOK.md").read_text())
+    told = "its folder has both HOOK.md and hook.md; the other would count instead"
+    assert {row["name"]: row["reason"] for row in place.to_settings("--move")[1]["hooks"]} == {
+        "guard": reason,
+        "two": told,
+    }
+
+
+def test_hooks_are_left_where_settings_say_that_none_runs(place: Place) -> None:
+    place.hook("guard", scope="project")
+    path = place.settings("user", {"disableAllHooks": True})
+    reason = f"its entry would not run: {path} says disableAllHooks"
+    assert only(place.to_settings("--move")[1])["reason"] == reason
+
+
+def test_what_changes_on_the_way_to_settings_is_noted(place: Place) -> None:
+    fields = {"priority": 200, "timeout": 500, "metadata": "{a: 1}", "env": "[HOME]", "matcher": "{tool: '(?i)bash'}"}
+    place.hook("guard", scope="project", script="exit 2", fields={**fields, "dialect": "claude"})
+    place.hook("other", scope="project", script="exit 2")
+    place.toml("project", '[[hooks.override]]\nname = "guard"\ntimeout = 250\n')
+    rows = {row["name"]: row["notes"] for row in place.to_settings()[1]["hooks"]}
+    assert rows["guard"] == [
+        "its priority of 200 is lost: hooks of settings.json have none",
+        "its timeout is a fraction of a second (0.25)",
+        "its metadata is not taken along",
+        "its list of variables (env) is not taken along",
+        "Claude Code reads matchers as JavaScript, which may not know (?i",
+        WORK_DIR,
+        "hooks.toml sets its timeout: taken along as it holds here",
+        TOGETHER,
+    ]
+
+
+TOOLS = {
+    "^Bash$": "Bash",
+    "^(?:Edit|Write)$": "Edit|Write",
+    "^(Edit|Write)$": "Edit|Write",
+    "Shell": "(Shell)",
+    "Edit|Write": "(Edit|Write)",
+    "^mcp__": "^mcp__",
+    "^Edit|Write$": "^Edit|Write$",
+    "mcp__.*__get": "mcp__.*__get",
+}
+
+
+@pytest.mark.parametrize(("source", "matcher"), TOOLS.items())
+def test_a_pattern_of_a_tool_becomes_a_matcher_that_means_the_same(source: str, matcher: str) -> None:
+    pattern = compile_pattern(source)
+    assert pattern is not None
+    assert names_for(pattern) == matcher
+    other = compile_names(matcher)
+    assert other is not None
+    for name in ("Bash", "Edit", "Write", "MultiEdit", "Shell", "shell", "PowerShell", "mcp__a__get", "xmcp__", ""):
+        assert pattern.search(name) == other.search(name)
+
+
+def test_a_pattern_that_would_match_everything_there_is_refused() -> None:
+    pattern = compile_pattern(" *")
+    assert pattern is not None
+    with pytest.raises(Unfit, match="means something else"):
+        names_for(pattern)
+
+
+# There and back, and the same effect
+
+
+def test_there_and_back_gives_the_same_events_matchers_and_timeouts(place: Place) -> None:
+    hooks = {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [command("a.sh", timeout=5), command("b.sh")]},
+            {"matcher": "Edit|Write", "hooks": [command("c.sh", timeout=0.5)]},
+            {"matcher": "mcp__.*", "hooks": [command("d.sh", **{"async": True})]},
+        ],
+        "SessionStart": [{"hooks": [command("e.sh")]}],
+        "Stop": [{"hooks": [command("f.sh", timeout=600)]}],
+    }
+    path = place.settings("project", {"permissions": {"deny": []}, "hooks": hooks})
+    before = shape(place)
+    assert place.to_hooks("--move")[0] == 0
+    assert json.loads(path.read_text()) == {"permissions": {"deny": []}}
+    assert place.to_settings("--move")[0] == 0
+    assert shape(place) == before
+    assert json.loads(path.read_text())["permissions"] == {"deny": []}
+
+
+def shape(place: Place) -> list[Any]:
+    hooks = json.loads(place.run("list", "--json").stdout)
+    found = [[hook[key] for key in ("event", "trigger", "matcher", "timeout_ms", "mode", "source")] for hook in hooks]
+    return sorted(found, key=json.dumps)
+
+
+def answer(**nested: Any) -> str:
+    """Give a command that answers in JSON."""
+    text = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
+    return f"cat > /dev/null; echo '{text}'"
+
+
+BASH = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "rm -rf build"}}
+WRITE = {"event_type": "post-tool-call", "tool_name": "Write", "tool_input": {"file_path": "a.py"}, "tool_output": "ok"}
+BEHAVIOUR: dict[str, tuple[str, str | None, str, dict[str, Any], dict[str, Any]]] = {
+    "a block with exit 2": (
+        "PreToolUse",
+        "Bash",
+        """if grep -q 'rm -rf'; then echo "no rm" >&2; exit 2; fi""",
+        BASH,
+        {"decision": "block", "reasons": ["no rm"]},
+    ),
+    "no opinion about another tool": ("PreToolUse", "Bash", "exit 2", {**BASH, "tool_name": "Read"}, {}),
+    "a denial in JSON": (
+        "PreToolUse",
+        "Bash|Write",
+        answer(permissionDecision="deny", permissionDecisionReason="not today"),
+        BASH,
+        {"decision": "block", "reasons": ["not today"]},
+    ),
+    "a question": (
+        "PreToolUse",
+        "B.*",
+        answer(permissionDecision="ask", permissionDecisionReason="sure?"),
+        BASH,
+        {"decision": "ask", "reasons": ["sure?"]},
+    ),
+    "a rewrite": (
+        "PreToolUse",
+        None,
+        answer(permissionDecision="allow", updatedInput={"command": "ls"}),
+        BASH,
+        {"decision": "allow", "modified_input": {"command": "ls"}},
+    ),
+    "a format on write": (
+        "PostToolUse",
+        "Edit|Write",
+        """python3 -c 'import json, sys; print(json.load(sys.stdin)["tool_input"]["file_path"])' >> seen.txt""",
+        WRITE,
+        {},
+    ),
+    "feedback": (
+        "PostToolUse",
+        "Write",
+        """read -r event; [[ $event == *tool_response* ]] && echo '{"decision": "block", "reason": "lint"}'""",
+        WRITE,
+        {"decision": "block", "reasons": ["lint"]},
+    ),
+    "context for a session": (
+        "SessionStart",
+        None,
+        'echo branch main of $(basename "$CLAUDE_PROJECT_DIR") in ${PWD##*/}',
+        {"event_type": "pre-session", "source": "startup"},
+        {"additional_context": ["branch main of project in project"]},
+    ),
+    "a block of the stop": (
+        "Stop",
+        None,
+        """grep -q '"stop_hook_active": true' || echo '{"decision": "block", "reason": "run the tests"}'""",
+        {"event_type": "pre-agent-turn-stop"},
+        {"decision": "block", "reasons": ["run the tests"]},
+    ),
+    "a failure": ("PreToolUse", None, "echo oops >&2; exit 3", BASH, {}),
+}
+JUDGED = ("decision", "reasons", "modified_input", "modified_output", "additional_context", "system_message")
+
+
+def send(place: Place, event: dict[str, Any]) -> dict[str, Any]:
+    """Send an event from a folder below the project; give what counts of the verdict."""
+    below = place.project / "src"
+    below.mkdir(exist_ok=True)
+    said = {**event, "work_dir": str(below), "session_id": uuid.uuid4().hex}  # a session remembers that it was stopped
+    done = place.run("run", "--json", "--project", str(below), stdin=json.dumps(said))
+    verdict = json.loads(done.stdout)
+    assert len(verdict["runs"]) <= 1
+    return {**{key: verdict[key] for key in JUDGED}, "statuses": [run["status"] for run in verdict["runs"]]}
+
+
+@pytest.mark.parametrize(("event", "matcher", "text", "sent", "wanted"), BEHAVIOUR.values(), ids=BEHAVIOUR)
+def test_a_hook_does_the_same_in_settings_in_hook_md_and_back_in_settings(
+    place: Place, event: str, matcher: str | None, text: str, sent: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    place.entries(command(text), event=event, matcher=matcher)
+    nothing = {"decision": "none", "reasons": [], "modified_input": None, "modified_output": None}
+    nothing |= {"additional_context": [], "system_message": []}
+    first = send(place, sent)
+    assert {key: first[key] for key in JUDGED} == {**nothing, **wanted}
+    assert place.to_hooks("--move")[0] == 0
+    assert send(place, sent) == first
+    assert place.to_settings("--move")[0] == 0
+    assert send(place, sent) == first
+    seen = place.project / "seen.txt"
+    assert (seen.read_text() if seen.exists() else "") == ("a.py\n" * 3 if "seen.txt" in text else "")
+
+
+def test_a_program_with_arguments_does_the_same_afterwards(place: Place) -> None:
+    write_script(place.project, 'printf "<%s>" "$@" >&2; exit 2', "tell.sh")
+    words = ["a b", "", "it's $HOME", "${CLAUDE_PROJECT_DIR}/x", "\\"]
+    place.entries(command("${CLAUDE_PROJECT_DIR}/scripts/tell.sh", args=words))
+    first = send(place, BASH)
+    assert first["reasons"] == [f"<a b><><it's $HOME><{place.project}/x><\\>"]
+    place.to_hooks("--move")
+    assert send(place, BASH) == first
+
+
+def test_a_native_guard_does_the_same_as_an_entry(place: Place) -> None:
+    script = "grep -q 'rm -rf' && { echo no >&2; exit 2; }\nexit 0"
+    place.hook("guard", scope="project", script=script, fields={"matcher": "{tool: Bash}"})
+    first = send(place, BASH)
+    assert (first["decision"], first["reasons"]) == ("block", ["no"])
+    assert place.to_settings("--move")[0] == 0
+    assert send(place, BASH) == first
+
+
+def test_both_run_without_a_move_as_it_says(place: Place) -> None:
+    place.entries(command("echo x >> seen.txt"))
+    place.to_hooks()
+    place.run("run", stdin=json.dumps({**BASH, "work_dir": str(place.project)}))
+    assert (place.project / "seen.txt").read_text() == "x\nx\n"

@@ -1,0 +1,1181 @@
+"""Hooks of settings.json: every field, every wrong shape, three files and plugins merged (S13, S24)."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.core.claude_events import BY_NAME, ELSEWHERE
+from boathook.core.hook import (
+    ARMED,
+    DISABLED,
+    ERROR,
+    INVALID,
+    PLUGIN,
+    SETTINGS,
+    SHADOWED,
+    WARNING,
+    Command,
+    Diagnostic,
+    Hook,
+    Http,
+    Prompt,
+)
+from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
+from boathook.sources.settings import File, load_settings, read_settings
+from core.making import json_values
+
+COMMAND = {"type": "command", "command": "check"}
+NESTED = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
+TYPES = "known: command, prompt, http"
+COMMON_KEYS = "type, timeout, if, statusMessage, once"
+COMMAND_KEYS = f"known: command, args, shell, async, asyncRewake, {COMMON_KEYS}"
+PLACE = "hooks.PreToolUse[0].hooks[0]"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def _read(content: object, scope: str = "user") -> File:
+        """Write a file of settings, anything but text and bytes as JSON, and read it; its path is shown as `file`."""
+        path = tmp_path / "settings.json"
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        path.chmod(0o600)
+        return shown(read_settings(str(path), scope))
+
+    return _read
+
+
+def shown(file: File) -> File:
+    def placed(problem: Diagnostic) -> Diagnostic:
+        return problem.replace(path="file")
+
+    hooks = (hook.replace(path="file", problems=tuple(map(placed, hook.problems))) for hook in file.hooks)
+    return file.replace(path="file", hooks=tuple(hooks), problems=tuple(map(placed, file.problems)))
+
+
+@pytest.fixture
+def one(read):
+    def _one(entry: object = COMMAND, *, event: str = "PreToolUse", scope: str = "user", **group: object) -> Hook:
+        """Read a file that holds one entry."""
+        (hook,) = read({"hooks": {event: [{**group, "hooks": [entry]}]}}, scope).hooks
+        return hook
+
+    return _one
+
+
+def said(hook: Hook) -> list[tuple[str, str, str, str]]:
+    return [(p.level, p.key.removeprefix(PLACE).lstrip("."), p.message, p.fix) for p in hook.problems]
+
+
+# What an entry can say
+
+
+def test_every_field_of_a_command_is_read(one):
+    entry = {
+        "type": "command",
+        "command": '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh --strict',
+        "timeout": 5,
+        "if": "Bash(git *)",
+        "statusMessage": "Looking",
+        "once": True,
+        "shell": "bash",
+        "async": True,
+    }
+    assert one(entry, scope="project", matcher="Bash") == Hook(
+        "PreToolUse:guard.sh#add131",
+        BY_NAME["PreToolUse"].kind,
+        "PreToolUse",
+        "project",
+        Command(entry["command"], shell="bash"),
+        "file",
+        description="Looking",
+        matcher=Matcher(compile_names("Bash"), one(entry).matcher.pattern),
+        timeout=5.0,
+        background=True,
+        source=SETTINGS,
+        place=PLACE,
+        dialect="claude",
+    )
+
+
+def test_every_field_of_a_prompt_is_read(one):
+    entry = {"type": "prompt", "prompt": "Is it done? $ARGUMENTS", "model": "haiku", "timeout": 7.5}
+    hook = one(entry, event="Stop")
+    assert (hook.handler, hook.timeout, hook.state, hook.problems) == (
+        Prompt("Is it done? $ARGUMENTS", "haiku"),
+        7.5,
+        ARMED,
+        (),
+    )
+
+
+def test_every_field_of_a_post_is_read(one):
+    entry = {
+        "type": "http",
+        "url": "https://example.org/hook",
+        "headers": {"Authorization": "Bearer $TOKEN", "X-From": "${HOST}"},
+        "allowedEnvVars": ["TOKEN", "HOST"],
+    }
+    hook = one(entry, event="PostToolUse")
+    headers = (("Authorization", "Bearer $TOKEN"), ("X-From", "${HOST}"))
+    assert (hook.handler, hook.timeout, hook.state, hook.problems) == (
+        Http("https://example.org/hook", headers, ("TOKEN", "HOST")),
+        60.0,
+        ARMED,
+        (),
+    )
+
+
+def test_a_program_with_arguments_has_no_shell(one):
+    entry = {**COMMAND, "command": "node", "args": ["${CLAUDE_PROJECT_DIR}/a.js", ""]}
+    assert one(entry).handler == Command("node", ("${CLAUDE_PROJECT_DIR}/a.js", ""))
+    assert one({**COMMAND, "args": []}).handler == Command("check", ())
+    assert one({**COMMAND, "args": None, "shell": "powershell"}).handler == Command("check", None, "powershell")
+
+
+@pytest.mark.parametrize("event", BY_NAME)
+def test_every_event_takes_hooks(one, event):
+    hook = one(event=event)
+    assert (hook.kind, hook.trigger, hook.state, hook.problems) == (BY_NAME[event].kind, event, ARMED, ())
+
+
+DEFAULTS = {
+    "command": ({"command": "x"}, 60.0),
+    "http": ({"url": "https://x.org"}, 60.0),
+    "prompt": ({"prompt": "x"}, 30.0),
+}
+
+
+@pytest.mark.parametrize("kind", DEFAULTS)
+def test_without_a_timeout_there_is_one(one, kind):
+    fields, seconds = DEFAULTS[kind]
+    assert one({"type": kind, **fields}).timeout == seconds
+
+
+# Matchers
+
+MATCHERS = {
+    None: (["Bash", "Write", ""], []),
+    "": (["Bash"], []),
+    "*": (["Bash"], []),
+    " * ": (["Bash"], []),
+    "Bash": (["Bash"], ["BashOutput", "bash"]),
+    "Edit|Write": (["Edit", "Write"], ["MultiEdit", "Bash"]),
+    "Edit, Write": (["Edit", "Write"], ["MultiEdit", "Bash"]),
+    "mcp__memory": (["mcp__memory"], ["mcp__memory__get"]),
+    "mcp__memory__.*": (["mcp__memory__get"], ["mcp__other__get"]),
+    "Edit.*": (["Edit", "NotebookEdit"], ["Write"]),
+    "^Edit$": (["Edit"], ["NotebookEdit"]),
+}
+
+
+@pytest.mark.parametrize("source", MATCHERS)
+def test_a_matcher_matches(one, source):
+    yes, no = MATCHERS[source]
+    pattern = one(matcher=source).matcher.tool
+    found = {name: pattern is None or pattern.search(name) for name in (*yes, *no)}
+    assert found == {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
+
+
+SUBJECTS = {
+    "SessionStart": "source",
+    "SubagentStart": "subagent_type",
+    "SubagentStop": "subagent_type",
+    "PreCompact": "trigger",
+    "SessionEnd": "exit_reason",
+    "Notification": "notification_type",
+    "StopFailure": "error",
+}
+
+
+@pytest.mark.parametrize("event", SUBJECTS)
+def test_without_a_tool_a_matcher_asks_another_field(one, event):
+    assert one(event=event, matcher="a|b").matcher == Matcher(compile_names("a|b"), subject=SUBJECTS[event])
+
+
+@pytest.mark.parametrize("source", ["Bash", "(", "(?=x)"])
+@pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])
+def test_an_event_without_matcher_ignores_it_whatever_it_is(one, event, source):
+    hook = one(event=event, matcher=source)
+    told = f"{event} has no matcher: '{source}' is ignored, the hook runs at every such event"
+    problem = Diagnostic("file", None, f"hooks.{event}[0].hooks[0].matcher", WARNING, told, "remove it")
+    assert (hook.state, hook.matcher, hook.problems) == (ARMED, ALL, (problem,))
+
+
+@pytest.mark.parametrize("source", ["", "*", " ", None])
+def test_a_matcher_for_everything_is_fine_everywhere(one, source):
+    hook = one(event="Stop", matcher=source)
+    assert (hook.state, hook.matcher, hook.problems) == (ARMED, ALL, ())
+
+
+# Rules
+
+
+def test_a_rule_stands_for_its_tools_and_what_they_get(one):
+    matcher = one({**COMMAND, "if": "Write(*.ts)"}).matcher
+    assert (matcher.tool, matcher.pattern) == (compile_names("Write"), compile_pattern(r"(?i:(?:^|/)[^/]*\.ts(?:/|$))"))
+    assert one({**COMMAND, "if": "Bash"}).matcher == Matcher(compile_names("Bash"))
+
+
+BOTH = {
+    ("Edit|Write", "Edit(*.ts)"): ["Edit", "Write"],
+    ("Write", "Edit(*.ts)"): ["Write"],
+    (".*Edit", "Edit(*.ts)"): ["Edit", "MultiEdit", "NotebookEdit"],
+    (None, "Edit(*.ts)"): ["Edit", "MultiEdit", "Write", "NotebookEdit"],
+    ("mcp__github__.*", "mcp__*"): ["mcp__github__get"],
+    ("mcp__github__.*", "mcp__github"): ["mcp__github__get"],
+    (None, "mcp__github"): ["mcp__github__get"],
+    ("Agent", "Task(Explore)"): ["Agent"],
+}
+
+
+@pytest.mark.parametrize(("matcher", "rule"), BOTH)
+def test_matcher_and_rule_must_both_match(one, matcher, rule):
+    hook = one({**COMMAND, "if": rule}, matcher=matcher)
+    names = ["Edit", "MultiEdit", "Write", "NotebookEdit", "Read", "Agent", "mcp__github__get", "mcp__x__get"]
+    assert (hook.state, hook.problems) == (ARMED, ())
+    assert [name for name in names if hook.matcher.tool.search(name)] == BOTH[matcher, rule]
+
+
+def test_a_rule_that_the_matcher_leaves_out_never_runs_and_that_is_told(one):
+    hook = one({**COMMAND, "if": "Edit(*.ts)"}, matcher="Bash|Read")
+    why = (
+        "'if' is about Edit and MultiEdit and Write and NotebookEdit, "
+        "which the matcher 'Bash|Read' leaves out: it never runs"
+    )
+    assert (hook.state, hook.why, said(hook)) == (DISABLED, why, [(WARNING, "if", why, "")])
+
+
+NO_RULE = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"
+
+
+@pytest.mark.parametrize("rule", ["", "git *", "Bash(git *", 1, True, [], {}])
+def test_what_is_no_rule_is_ignored_and_told(one, rule):
+    hook = one({**COMMAND, "if": rule}, matcher="Bash")
+    assert (hook.state, hook.matcher) == (ARMED, Matcher(compile_names("Bash")))
+    assert said(hook) == [(ERROR, "if", NO_RULE, "")]
+
+
+def test_a_rule_where_no_tool_is_called_is_ignored_and_told(one):
+    hook = one({**COMMAND, "if": "Bash(git *)"}, event="SessionStart", matcher="startup")
+    told = "'if' is for events with a tool; SessionStart has none, so it is ignored"
+    key = "hooks.SessionStart[0].hooks[0].if"
+    assert (hook.state, hook.problems) == (ARMED, (Diagnostic("file", None, key, WARNING, told),))
+    assert hook.matcher == Matcher(compile_names("startup"), subject="source")
+
+
+# Seconds, flags, keys
+
+REMARKS = {
+    "a timeout of 0": (
+        {"timeout": 0},
+        [(ERROR, "timeout", "'timeout' must be a number of seconds, not 0", "60 is used")],
+        {"timeout": 60.0},
+    ),
+    "a timeout below 0": (
+        {"timeout": -1.5},
+        [(ERROR, "timeout", "'timeout' must be a number of seconds, not -1.5", "60 is used")],
+        {"timeout": 60.0},
+    ),
+    "a timeout as text": (
+        {"timeout": "5"},
+        [(ERROR, "timeout", "'timeout' must be a number of seconds, not '5'", "60 is used")],
+        {"timeout": 60.0},
+    ),
+    "a timeout as a flag": (
+        {"timeout": True},
+        [(ERROR, "timeout", "'timeout' must be a number of seconds, not True", "60 is used")],
+        {"timeout": 60.0},
+    ),
+    "no timeout at all": (
+        {"timeout": None},
+        [(ERROR, "timeout", "'timeout' must be a number of seconds, not None", "60 is used")],
+        {"timeout": 60.0},
+    ),
+    "a timeout that is no number": (
+        {"timeout": float("nan")},
+        [(ERROR, "timeout", "'timeout' must be a number of seconds, not nan", "60 is used")],
+        {"timeout": 60.0},
+    ),
+    "the longest timeout": ({"timeout": 600}, [], {"timeout": 600.0}),
+    "the shortest timeout": ({"timeout": 0.001}, [], {"timeout": 0.001}),
+    "a timeout that is too long": (
+        {"timeout": 900},
+        [(WARNING, "timeout", "'timeout' is in seconds: 900 is more than 600", "600 is used")],
+        {"timeout": 600.0},
+    ),
+    "a timeout in milliseconds": (
+        {"timeout": 5000},
+        [
+            (
+                WARNING,
+                "timeout",
+                "'timeout' is in seconds: 5000 is more than 600; if milliseconds were meant, write 5",
+                "600 is used",
+            )
+        ],
+        {"timeout": 600.0},
+    ),
+    "a timeout beyond all numbers": (
+        {"timeout": 10**400},
+        [
+            (
+                WARNING,
+                "timeout",
+                "'timeout' is in seconds: 1e+15 is more than 600; if milliseconds were meant, write 1e+12",
+                "600 is used",
+            )
+        ],
+        {"timeout": 600.0},
+    ),
+    "async": ({"async": True}, [], {"background": True}),
+    "not async": ({"async": False, "asyncRewake": False}, [], {"background": False}),
+    "asyncRewake": (
+        {"asyncRewake": True},
+        [
+            (
+                WARNING,
+                "asyncRewake",
+                "nothing can be woken here: it runs in the background, its end is logged",
+                "",
+            )
+        ],
+        {"background": True},
+    ),
+    "async as text": (
+        {"async": "yes", "asyncRewake": None},
+        [
+            (ERROR, "async", "'async' must be true or false, not text", "it is ignored"),
+            (ERROR, "asyncRewake", "'asyncRewake' must be true or false, not null", "it is ignored"),
+        ],
+        {"background": False},
+    ),
+    "a message that is no text": ({"statusMessage": 5}, [], {"description": ""}),
+    "a key that is not known": (
+        {"tiemout": 5},
+        [(WARNING, "tiemout", "unknown key 'tiemout'", COMMAND_KEYS)],
+        {"timeout": 60.0},
+    ),
+    "a matcher in the entry": (
+        {"matcher": "Bash"},
+        [(WARNING, "matcher", "unknown key 'matcher'", COMMAND_KEYS)],
+        {"matcher": ALL},
+    ),
+    "a key of another type": (
+        {"url": "https://x.org"},
+        [(WARNING, "url", "unknown key 'url'", COMMAND_KEYS)],
+        {"handler": Command("check")},
+    ),
+}
+
+
+@pytest.mark.parametrize("title", REMARKS)
+def test_an_entry_runs_and_a_remark_is_made_on(one, title):
+    fields, remarks, found = REMARKS[title]
+    hook = one({**COMMAND, **fields})
+    assert (hook.state, said(hook)) == (ARMED, remarks)
+    assert {name: getattr(hook, name) for name in found} == found
+
+
+def test_only_commands_run_in_the_background(one):
+    hook = one({"type": "http", "url": "https://x.org", "async": True})
+    known = f"known: url, headers, allowedEnvVars, {COMMON_KEYS}"
+    assert (hook.background, said(hook)) == (False, [(WARNING, "async", "unknown key 'async'", known)])
+
+
+def test_the_model_of_a_prompt_must_be_text(one):
+    hook = one({"type": "prompt", "prompt": "x", "model": 5})
+    told = [(ERROR, "model", "'model' must be text, not a number", "the configured one is asked")]
+    assert (hook.handler, hook.state, said(hook)) == (Prompt("x"), ARMED, told)
+
+
+def test_a_header_that_names_what_is_not_allowed_is_told(one):
+    entry = {"type": "http", "url": "https://x.org", "headers": {"A": "$B ${C} $5"}, "allowedEnvVars": ["C"]}
+    told = "the header names $B, which is not in 'allowedEnvVars': it is sent empty"
+    assert said(one(entry)) == [(WARNING, "headers.A", told, '"allowedEnvVars": ["B"]')]
+
+
+def test_a_post_without_encryption_is_told_unless_it_stays_here(one):
+    told = [(WARNING, "url", "events go over the network unencrypted", "use https://")]
+    assert said(one({"type": "http", "url": "http://x.org"})) == told
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        assert said(one({"type": "http", "url": f"http://{host}:8080/a"})) == []
+
+
+def test_a_remark_on_a_group_is_made_for_each_of_its_entries(read):
+    file = read(
+        {"hooks": {"Stop": [{"hook": 1, "description": "mine", "hooks": [COMMAND, {**COMMAND, "command": "b"}]}]}}
+    )
+    told = Diagnostic("file", None, "hooks.Stop[0].hook", WARNING, "unknown key 'hook'")
+    assert [hook.problems for hook in file.hooks] == [(told,), (told,)]
+
+
+# Wrong shapes: one invalid hook each
+
+
+def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
+    """Give an invalid hook as it is made of a wrong shape, its name left out."""
+    return Hook(
+        "",
+        BY_NAME[trigger].kind,
+        trigger,
+        "user",
+        Command(""),
+        "file",
+        source=SETTINGS,
+        dialect="claude",
+        place=place,
+        state=INVALID,
+        why=f"{place} {message}" + (f" ({fix})" if fix else ""),
+        problems=(Diagnostic("file", None, place, ERROR, message, fix),),
+    )
+
+
+GROUPS = {
+    "no list": ({}, "hooks.Stop", "must be a list, not an object", f"[{NESTED}]"),
+    "null": (None, "hooks.Stop", "must be a list, not null", f"[{NESTED}]"),
+    "a text": ("check", "hooks.Stop", "must be a list, not text", f"[{NESTED}]"),
+    "a text for a group": (["check"], "hooks.Stop[0]", "must be an object, not text", NESTED),
+    "a list for a group": ([[]], "hooks.Stop[0]", "must be an object, not a list", NESTED),
+    "a bare hook": (
+        [COMMAND],
+        "hooks.Stop[0]",
+        "is a bare hook: an event holds groups, and a group holds the hooks",
+        NESTED,
+    ),
+    "a bare hook without type": (
+        [{"command": "x"}],
+        "hooks.Stop[0]",
+        "is a bare hook: an event holds groups, and a group holds the hooks",
+        NESTED,
+    ),
+    "a group without hooks": ([{"matcher": "x"}], "hooks.Stop[0]", "there is no 'hooks' list", NESTED),
+    "a group with an object": ([{"hooks": COMMAND}], "hooks.Stop[0]", "'hooks' must be a list, not an object", NESTED),
+    "a group with null": ([{"hooks": None}], "hooks.Stop[0]", "'hooks' must be a list, not null", NESTED),
+}
+
+
+@pytest.mark.parametrize("title", GROUPS)
+def test_a_group_of_a_wrong_shape_is_an_invalid_hook(read, title):
+    groups, place, message, fix = GROUPS[title]
+    file = read({"hooks": {"Stop": groups}})
+    assert [hook.replace(name="") for hook in file.hooks] == [broken("Stop", place, message, fix)]
+    assert file.problems == ()
+
+
+ELSEWHERE_TYPE = "hooks of the type '{}' run in Claude Code alone; this engine has no such thing"
+URL = "'url' must begin with https:// or http:// and name a host"
+ENTRIES = {
+    "a text": ("check", "must be an object, not text", '{"type": "command", "command": "…"}'),
+    "null": (None, "must be an object, not null", '{"type": "command", "command": "…"}'),
+    "no type": ({"command": "x"}, "there is no 'type'", TYPES),
+    "a type that is null": ({"type": None, "command": "x"}, "there is no 'type'", TYPES),
+    "an unknown type": ({"type": "comand", "command": "x"}, "unknown type 'comand'", TYPES),
+    "a type that is a list": ({"type": ["command"], "command": "x"}, "'type' must be text, not a list", TYPES),
+    "a type that is an object": ({"type": {}, "command": "x"}, "'type' must be text, not an object", TYPES),
+    "an agent": ({"type": "agent", "prompt": "x"}, ELSEWHERE_TYPE.format("agent"), ""),
+    "a tool of a server": ({"type": "mcp_tool", "tool": "x"}, ELSEWHERE_TYPE.format("mcp_tool"), ""),
+    "no command": ({"type": "command"}, "there is no 'command'", ""),
+    "a command that is null": ({"type": "command", "command": None}, "'command' must be text, not null", ""),
+    "a command that is a list": ({"type": "command", "command": ["x"]}, "'command' must be text, not a list", ""),
+    "a command that is empty": ({"type": "command", "command": " \n"}, "'command' is empty", ""),
+    "a command with a NUL": ({"type": "command", "command": "a\0b"}, "'command' holds a NUL character", ""),
+    "arguments as text": ({**COMMAND, "args": "a b"}, "'args' must be a list of texts", ""),
+    "arguments as numbers": ({**COMMAND, "args": ["a", 1]}, "'args' must be a list of texts", ""),
+    "arguments with a NUL": ({**COMMAND, "args": ["a", "\0"]}, "'args' holds a NUL character", ""),
+    "an unknown shell": ({**COMMAND, "shell": "fish"}, "unknown shell 'fish'", "known: bash, powershell"),
+    "a shell that is no text": ({**COMMAND, "shell": []}, "unknown shell []", "known: bash, powershell"),
+    "no prompt": ({"type": "prompt"}, "there is no 'prompt'", ""),
+    "an empty prompt": ({"type": "prompt", "prompt": ""}, "'prompt' is empty", ""),
+    "no address": ({"type": "http"}, "there is no 'url'", ""),
+    "an address of another kind": ({"type": "http", "url": "ftp://x.org"}, URL, ""),
+    "an address without host": ({"type": "http", "url": "https:///x"}, URL, ""),
+    "an address that cannot be read": ({"type": "http", "url": "https://[x"}, URL, ""),
+    "a file": ({"type": "http", "url": "file:///etc/passwd"}, URL, ""),
+    "headers as a list": (
+        {"type": "http", "url": "https://x.org", "headers": []},
+        "'headers' must be an object of texts",
+        "",
+    ),
+    "headers as numbers": (
+        {"type": "http", "url": "https://x.org", "headers": {"a": 1}},
+        "'headers' must be an object of texts",
+        "",
+    ),
+    "variables as text": (
+        {"type": "http", "url": "https://x.org", "allowedEnvVars": "A"},
+        "'allowedEnvVars' must be a list of names",
+        "",
+    ),
+    "variables as numbers": (
+        {"type": "http", "url": "https://x.org", "allowedEnvVars": [1]},
+        "'allowedEnvVars' must be a list of names",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("title", ENTRIES)
+def test_an_entry_of_a_wrong_shape_is_an_invalid_hook(one, title):
+    entry, message, fix = ENTRIES[title]
+    assert one(entry).replace(name="") == broken("PreToolUse", PLACE, message, fix)
+
+
+MATCHER_FAULTS = {
+    "a list": (["Bash"], "'matcher' must be text, not a list"),
+    "an object": ({"tool": "Bash"}, "'matcher' must be text, not an object"),
+    "a flag": (False, "'matcher' must be text, not a flag"),
+    "lookahead": (
+        "(?!Bash).*",
+        "the pattern '(?!Bash).*' uses negative lookahead (?!…), which RE2 does not have (patterns run in linear time)",
+    ),
+    "a pattern with a fault": ("Bash(", "the pattern 'Bash(' does not compile: missing ): Bash("),
+}
+
+
+@pytest.mark.parametrize("title", MATCHER_FAULTS)
+def test_a_matcher_of_a_wrong_shape_makes_its_entries_invalid(read, title):
+    matcher, message = MATCHER_FAULTS[title]
+    file = read({"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": [COMMAND, COMMAND]}]}})
+    assert [hook.replace(name="") for hook in file.hooks] == [
+        broken("PreToolUse", f"hooks.PreToolUse[0].hooks[{at}]", message) for at in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize("event", [name for name, row in BY_NAME.items() if not row.prompts])
+def test_a_prompt_can_be_asked_at_some_events_only(one, event):
+    found = one({"type": "prompt", "prompt": "x"}, event=event).replace(name="")
+    message = f"a prompt hook cannot be asked at {event}"
+    fix = "possible at: UserPromptSubmit, PreToolUse, PermissionRequest, Stop, SubagentStop"
+    assert found == broken(event, f"hooks.{event}[0].hooks[0]", message, fix)
+
+
+def test_an_invalid_entry_has_a_name_of_its_definition_or_else_of_its_place(read):
+    bare, wrong = {"type": "command", "command": "sh a/b.sh"}, {"type": "command", "command": "b.sh", "args": 1}
+    names = [hook.name for hook in read({"hooks": {"Stop": [bare, {"hooks": [5, {}, wrong]}, 7]}}).hooks]
+    assert [name.partition("#")[0] for name in names] == [
+        "Stop:b.sh",
+        "Stop[1].hooks[0]",
+        "Stop[1].hooks[1]",
+        "Stop:b.sh",
+        "Stop[2]",
+    ]
+    assert [len(name.partition("#")[2]) for name in names] == [6, 0, 0, 6, 0]
+
+
+# Files as a whole
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n\t", "{}", '{"hooks": {}}', '{"hooks": null}', '{"model": "opus"}', "\ufeff{}", "\ufeff"]
+)
+def test_a_file_without_hooks_is_fine(read, text):
+    assert read(text) == File("file", "user")
+
+
+def test_a_missing_file_says_nothing(tmp_path):
+    assert read_settings(str(tmp_path / "gone"), "user") == File(str(tmp_path / "gone"), "user")
+    assert read_settings(str(tmp_path / "a" / "b"), "user") == File(str(tmp_path / "a" / "b"), "user")
+
+
+def test_a_byte_order_mark_is_forgiven(read):
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [COMMAND]}]}})
+    assert read(f"\ufeff{text}") == read(text)
+
+
+FILES = {
+    "a comma too much": (
+        '{"hooks": {},}',
+        1,
+        "",
+        "not valid JSON: Expecting property name enclosed in double quotes (column 14); no hook of this file runs",
+        "",
+    ),
+    "comments": (
+        '{\n  // mine\n  "hooks": {}\n}',
+        2,
+        "",
+        "not valid JSON: Expecting property name enclosed in double quotes (column 3); no hook of this file runs",
+        "comments are not JSON",
+    ),
+    "a long comment": (
+        '/* mine */\n{"hooks": {}}',
+        1,
+        "",
+        "not valid JSON: Expecting value (column 1); no hook of this file runs",
+        "comments are not JSON",
+    ),
+    "two values": ("{} {}", 1, "", "not valid JSON: Extra data (column 4); no hook of this file runs", ""),
+    "a list": ("[]", None, "", "the top level is a list, not an object; no hook of this file runs", ""),
+    "null": ("null", None, "", "the top level is null, not an object; no hook of this file runs", ""),
+    "a text": ('"x"', None, "", "the top level is text, not an object; no hook of this file runs", ""),
+    "hooks as a list": ('{"hooks": []}', None, "hooks", "'hooks' must be an object of events, not a list", ""),
+    "hooks as a flag": ('{"hooks": false}', None, "hooks", "'hooks' must be an object of events, not a flag", ""),
+    "nesting without end": (
+        "[" * 100_000,
+        None,
+        "",
+        "cannot be read: nested too deep; no hook of this file runs",
+        "",
+    ),
+    "bytes that are no text": (
+        b'{"a": "\xff"}',
+        None,
+        "",
+        "settings.json is not UTF-8 at byte 7; no hook of it runs",
+        "",
+    ),
+    "a NUL": ('{"a": "\0"}', None, "", "settings.json contains a NUL character; no hook of it runs", ""),
+    "too large": (b" " * ((1 << 20) + 1), None, "", "settings.json is larger than 1024 KiB; no hook of it runs", ""),
+    "a flag as text": (
+        '{"disableAllHooks": "yes"}',
+        None,
+        "disableAllHooks",
+        "must be true or false, not text",
+        "it is ignored",
+    ),
+}
+
+
+@pytest.mark.parametrize("title", FILES)
+def test_a_file_that_cannot_be_used_says_so(read, title):
+    text, line, key, message, fix = FILES[title]
+    assert read(text) == File("file", "user", problems=(Diagnostic("file", line, key, ERROR, message, fix),))
+
+
+def test_a_number_beyond_limits_leaves_the_file_unread(read):
+    file = read('{"hooks": {"Stop": [{"hooks": []}]}, "a": ' + "1" * 5000 + "}")
+    assert [(p.level, p.message.partition(":")[0]) for p in file.problems] == [(ERROR, "cannot be read")]
+    assert file.hooks == ()
+
+
+def test_nesting_up_to_what_can_just_be_read_never_raises(read):
+    told = Diagnostic("file", None, "", ERROR, "cannot be read: nested too deep; no hook of this file runs")
+    for depth in range(900, 1000):
+        for form in ('[{"hooks": [{"type": "command", "command": "x", "y": DEEP}]}]', '[{"type": DEEP}]'):
+            file = read('{"hooks": {"Stop": ' + form.replace("DEEP", "[" * depth + "]" * depth) + "}}")
+            assert len(file.hooks) == 1 or (file.hooks, file.problems) == ((), (told,))
+
+
+def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
+    file = read({"hooks": {"PreToolUs": [], "preToolUse": [], "Frobnicate": {}}})
+    known = f"known: {', '.join(BY_NAME)}"
+    assert [(p.level, p.key, p.message, p.fix) for p in file.problems] == [
+        (ERROR, "hooks.PreToolUs", "there is no event 'PreToolUs': its hooks never run", "did you mean 'PreToolUse'?"),
+        (
+            ERROR,
+            "hooks.preToolUse",
+            "there is no event 'preToolUse': its hooks never run",
+            "did you mean 'PreToolUse'?",
+        ),
+        (ERROR, "hooks.Frobnicate", "there is no event 'Frobnicate': its hooks never run", known),
+    ]
+
+
+@pytest.mark.parametrize("event", ELSEWHERE)
+def test_an_event_that_claude_code_alone_has_is_told(read, event):
+    told = f"{event} has no counterpart in this engine: its hooks run in Claude Code alone"
+    problem = Diagnostic("file", None, f"hooks.{event}", WARNING, told)
+    assert read({"hooks": {event: "anything"}}) == File("file", "user", problems=(problem,))
+
+
+TWICE = {
+    '{"hooks": {"Stop": [{"hooks": []}]}, "hooks": {}}': (ERROR, "hooks"),
+    '{"hooks": {"Stop": [], "Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}': (ERROR, "Stop"),
+    '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "command": "y"}]}]}}': (WARNING, "command"),
+    '{"model": 1, "model": 2}': (WARNING, "model"),
+}
+
+
+@pytest.mark.parametrize("text", TWICE)
+def test_a_key_that_stands_twice_is_told(read, text):
+    level, key = TWICE[text]
+    told = f"the key '{key}' stands twice in one object; only the last counts"
+    assert read(text).problems == (Diagnostic("file", None, key, level, told, "join the two"),)
+
+
+def test_of_a_key_that_stands_twice_the_last_counts(read):
+    (hook,) = read('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "command": "y"}]}]}}').hooks
+    assert hook.handler == Command("y")
+
+
+def test_a_broken_entry_leaves_its_neighbours_alone(read):
+    file = read({"hooks": {"Stop": [{"hooks": [COMMAND, 5]}, 7, {"hooks": [COMMAND]}], "Oops": [], "PreToolUse": 1}})
+    assert [(hook.place, hook.state) for hook in file.hooks] == [
+        ("hooks.Stop[0].hooks[0]", ARMED),
+        ("hooks.Stop[0].hooks[1]", INVALID),
+        ("hooks.Stop[1]", INVALID),
+        ("hooks.Stop[2].hooks[0]", ARMED),
+        ("hooks.PreToolUse", INVALID),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 500_000, "x" + " " * 500_000 + "!", "boathook " * 50_000, ".sh" * 100_000 + "x"]
+)
+def test_no_long_text_keeps_a_file_from_being_read(read, one, text):
+    assert one({**COMMAND, "command": text}).handler == Command(text)
+    assert said(one({**COMMAND, "if": text})) == [(ERROR, "if", NO_RULE, "")]
+    assert read("\n" * 500_000 + "x").problems[0].line == 500_001
+
+
+# Names
+
+
+def test_names_stay_when_a_file_is_put_in_another_order(read):
+    first, second = {**COMMAND, "timeout": 5}, {"command": "other.sh", "type": "command"}
+    one_way = read(
+        {"hooks": {"Stop": [{"hooks": [first, second]}], "PreToolUse": [{"matcher": "Bash", "hooks": [first]}]}}
+    )
+    other = read(
+        {
+            "hooks": {
+                "PreToolUse": [{"hooks": []}, {"hooks": [{"timeout": 5, **COMMAND}], "matcher": "Bash"}],
+                "Stop": [{"hooks": [dict(reversed(second.items()))]}, {"hooks": [first]}],
+            }
+        }
+    )
+    assert {hook.name for hook in one_way.hooks} == {hook.name for hook in other.hooks}
+    assert len({hook.name for hook in one_way.hooks}) == 3
+
+
+def test_names_change_with_the_definition(one):
+    names = [
+        one().name,
+        one(event="PostToolUse").name,
+        one(matcher="Bash").name,
+        one({**COMMAND, "command": "check "}).name,
+        one({**COMMAND, "timeout": 5}).name,
+        one({**COMMAND, "args": []}).name,
+        one({**COMMAND, "if": "Bash"}).name,
+        one({**COMMAND, "async": True}).name,
+    ]
+    assert len(set(names)) == len(names)
+
+
+LABELS = {
+    "check": "check",
+    "/usr/bin/check --all": "check",
+    '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.py --x': "guard.py",
+    "python3 -u /a/b/c-d.e.py": "c-d.e.py",
+    "cd /x && ./run.sh | tee log.txt": "run.sh",
+    "jq -r .tool_input.file_path": "jq",
+    "é": "command",
+    "x" * 50: "x" * 32,
+}
+
+
+@pytest.mark.parametrize("command", LABELS)
+def test_a_name_has_a_word_of_the_command(one, command):
+    assert one({**COMMAND, "command": command}).name.partition("#")[0] == f"PreToolUse:{LABELS[command]}"
+
+
+def test_a_name_has_a_word_of_other_entries_too(one):
+    assert one({**COMMAND, "command": "node", "args": ["/a/b.js"]}).name.partition("#")[0] == "PreToolUse:b.js"
+    assert one({"type": "prompt", "prompt": "x"}).name.partition("#")[0] == "PreToolUse:prompt"
+    assert one({"type": "http", "url": "https://me:pw@x.org:1/a"}).name.partition("#")[0] == "PreToolUse:x.org1"
+
+
+# Entries that call us
+
+OURS = [
+    "boathook run --host claude",
+    "boathook run PreToolUse",
+    "/usr/local/bin/boathook run --host claude --event PreToolUse",
+    '"/home/me/my tools/boathook" run --host claude',
+    "'/opt/boathook' run --host claude",
+    "$HOME/.local/bin/boathook run",
+    "exec boathook run --host claude",
+    "cd /x && boathook run --host claude || true",
+    "uvx boathook run --host claude",
+    "python -m boathook run --host claude",
+    "/usr/bin/python3 -I -m boathook run",
+    "/usr/bin/python3 -I -S /lib/site-packages/boathook/door.py --host claude --event Stop",
+    "'/my env/bin/python' -I -S '/my env/lib/boathook/door.py' --host claude --without settings",
+    "python boathook/door.py --event Stop",
+    "C:/x/boathook.exe run",
+]
+NOT_OURS = [
+    "boathook check",
+    "boathook list --json",
+    "myboathook run",
+    "boathook-extra run",
+    "echo boathook-run",
+    "boathook run-tests",
+    "boathook runner",
+    "python -m boathooks run",
+    "cat boathook/door.py",
+    "ruff check src/boathook/door.py src",
+    "myboathook/door.py --host claude",
+    "run boathook",
+]
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_an_entry_that_calls_us_is_never_run_by_us(one, command):
+    hook = one({**COMMAND, "command": command})
+    why = "it calls boathook itself, as an installed host does; the engine never runs it"
+    assert (hook.state, hook.why, hook.problems) == (DISABLED, why, ())
+
+
+@pytest.mark.parametrize("command", NOT_OURS)
+def test_an_entry_that_only_looks_like_one_of_ours_is_run(one, command):
+    assert one({**COMMAND, "command": command}).state == ARMED
+
+
+def test_an_entry_that_calls_us_by_arguments_is_known_too(one):
+    assert one({**COMMAND, "command": "boathook", "args": ["run", "--host", "claude"]}).state == DISABLED
+    assert one({**COMMAND, "command": "python", "args": ["-m", "boathook", "run"]}).state == DISABLED
+    assert one({**COMMAND, "command": "boathook", "args": ["check"]}).state == ARMED
+
+
+def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):
+    hook = one({**COMMAND, "command": "boathook run", "if": "Edit"}, matcher="Bash")
+    assert (hook.state, hook.why.partition(",")[0]) == (DISABLED, "it calls boathook itself")
+
+
+# Three files
+
+
+def load(world, *, user: bool = True, project: bool = True):
+    return load_settings(str(world.claude) if user else "", str(world.project) if project else "")
+
+
+def a_file(*commands: str, **fields: object) -> dict[str, object]:
+    return {"hooks": {"Stop": [{"hooks": [{**COMMAND, "command": command} for command in commands]}]}, **fields}
+
+
+def states(world) -> list[tuple[str, str, str]]:
+    return [(hook.scope, hook.handler.text, hook.state) for hook in load(world).hooks]
+
+
+def test_the_hooks_of_all_three_files_count(world):
+    for scope in ("local", "user", "project"):
+        world.settings(scope, a_file(f"of {scope}"))
+    assert states(world) == [("user", "of user", ARMED), ("project", "of project", ARMED), ("local", "of local", ARMED)]
+    names = [world.claude / "settings.json", *(world.project / ".claude" / f"settings{x}.json" for x in ("", ".local"))]
+    assert load(world).watch == tuple(map(str, names))
+
+
+def test_missing_files_are_watched_and_say_nothing(world):
+    found = load(world)
+    assert (found.hooks, found.problems, len(found.watch)) == ((), (), 3)
+
+
+def test_either_side_may_be_left_out(world):
+    world.settings("user", a_file("mine"))
+    world.settings("project", a_file("theirs"))
+    assert [hook.handler.text for hook in load(world, user=False).hooks] == ["theirs"]
+    assert [hook.handler.text for hook in load(world, project=False).hooks] == ["mine"]
+    assert load(world, user=False, project=False).watch == ()
+
+
+def test_what_is_wrong_in_any_file_is_told(world):
+    files = [str(world.settings(scope, "[]")) for scope in ("user", "project", "local")]
+    told = "the top level is a list, not an object; no hook of this file runs"
+    assert load(world).problems == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
+
+
+def test_the_user_s_folder_is_not_a_project_s_as_well(world):
+    world.settings("user", a_file("mine"))
+    found = load_settings(str(world.claude), str(world.home))
+    assert [(hook.scope, hook.handler.text) for hook in found.hooks] == [("user", "mine")]
+    (world.project / ".claude").symlink_to(world.claude)
+    assert states(world) == [("user", "mine", ARMED)]
+
+
+def test_the_same_entry_in_two_files_runs_once(world):
+    first = world.settings("user", a_file("same", "mine"))
+    world.settings("project", a_file("same"))
+    world.settings("local", a_file("other", "same"))
+    why = f"the same entry stands in {first} (hooks.Stop[0].hooks[0]); it runs once"
+    assert [(hook.scope, hook.handler.text, hook.state, hook.why) for hook in load(world).hooks] == [
+        ("user", "same", ARMED, ""),
+        ("user", "mine", ARMED, ""),
+        ("project", "same", SHADOWED, why),
+        ("local", "other", ARMED, ""),
+        ("local", "same", SHADOWED, why),
+    ]
+
+
+def test_the_same_entry_twice_in_a_file_runs_once(world):
+    world.settings("user", a_file("same", "same"))
+    assert states(world) == [("user", "same", ARMED), ("user", "same", SHADOWED)]
+
+
+DIFFERENT = {
+    "its matcher": [{"matcher": "Bash", "hooks": [COMMAND]}, {"matcher": "Edit", "hooks": [COMMAND]}],
+    "its timeout": [{"hooks": [COMMAND, {**COMMAND, "timeout": 5}]}],
+    "its group's matcher, though it has one itself": [
+        {"matcher": "Bash", "hooks": [{**COMMAND, "matcher": "x"}]},
+        {"matcher": "Edit", "hooks": [{**COMMAND, "matcher": "x"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("title", DIFFERENT)
+def test_an_entry_is_another_one_by(world, title):
+    world.settings("user", {"hooks": {"PreToolUse": DIFFERENT[title]}})
+    assert [state for _, _, state in states(world)] == [ARMED, ARMED]
+
+
+def test_invalid_entries_do_not_stand_for_each_other(world):
+    world.settings("user", {"hooks": {"Stop": [{"hooks": [{"type": "command"}, {"type": "command"}]}]}})
+    assert [state for _, _, state in states(world)] == [INVALID, INVALID]
+
+
+# disableAllHooks
+
+
+def test_the_user_can_disable_all(world):
+    path = world.settings("user", a_file("mine", disableAllHooks=True))
+    world.settings("project", a_file("theirs", disableAllHooks=False))
+    world.settings("local", a_file("here"))
+    why = f"disabled by {path} (disableAllHooks)"
+    assert [(hook.state, hook.why) for hook in load(world).hooks] == [(DISABLED, why)] * 3
+    assert load(world).problems == ()
+
+
+@pytest.mark.parametrize("scope", ["project", "local"])
+def test_a_project_can_disable_its_own_alone(world, scope):
+    for name in ("user", "project", "local"):
+        world.settings(name, a_file(name, disableAllHooks=name == scope))
+    assert states(world) == [("user", "user", ARMED), ("project", "project", DISABLED), ("local", "local", DISABLED)]
+    path = str(world.project / ".claude" / ("settings.json" if scope == "project" else "settings.local.json"))
+    told = "disableAllHooks of a project is for the project's own hooks; the user's still run"
+    assert load(world).problems == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
+    assert {hook.why for hook in load(world).hooks[1:]} == {f"disabled by {path} (disableAllHooks)"}
+
+
+# Who may write what
+
+
+@pytest.mark.parametrize("scope", ["project", "local"])
+def test_a_link_that_leaves_the_project_is_not_read(world, scope):
+    path = world.settings(scope, a_file("theirs"))
+    path.rename(world.root / "outside.json")
+    path.symlink_to(world.root / "outside.json")
+    told = f"{path.name} is a link that leaves the project; no hook of it runs"
+    found = load(world)
+    assert (found.hooks, found.problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+
+
+def test_a_folder_that_is_a_link_out_of_the_project_is_not_read(world):
+    world.settings("project", a_file("theirs"))
+    (world.project / ".claude").rename(world.root / "outside")
+    (world.project / ".claude").symlink_to(world.root / "outside")
+    assert [problem.message for problem in load(world).problems] == [
+        "settings.json is a link that leaves the project; no hook of it runs"
+    ]
+
+
+def test_a_link_within_the_project_is_read(world):
+    path = world.settings("project", a_file("theirs"))
+    path.rename(world.project / "hooks.json")
+    path.symlink_to("../hooks.json")
+    assert states(world) == [("project", "theirs", ARMED)]
+
+
+def test_a_link_of_the_user_may_lead_anywhere(world):
+    path = world.settings("user", a_file("mine"))
+    path.rename(world.root / "dotfiles.json")
+    path.symlink_to(world.root / "dotfiles.json")
+    assert states(world) == [("user", "mine", ARMED)]
+
+
+def test_a_link_to_nowhere_and_what_is_no_file_are_told(world):
+    path = world.settings("user", "{}")
+    path.unlink()
+    path.symlink_to(world.root / "gone")
+    local = world.project / ".claude" / "settings.local.json"
+    local.mkdir(parents=True)
+    os.mkfifo(world.project / ".claude" / "settings.json")
+    assert [(problem.path, problem.message) for problem in load(world).problems] == [
+        (str(path), "settings.json cannot be opened: No such file or directory; no hook of it runs"),
+        (str(world.project / ".claude" / "settings.json"), "settings.json is not a regular file; no hook of it runs"),
+        (str(local), "settings.local.json is not a regular file; no hook of it runs"),
+    ]
+
+
+@pytest.mark.parametrize("scope", ["user", "project", "local"])
+def test_no_hook_runs_from_a_file_that_anybody_may_write_to(world, scope):
+    path = world.settings(scope, a_file("x", disableAllHooks=True))
+    path.chmod(0o666)
+    told = "no hook of this file runs: it can be written by anybody (chmod o-w)"
+    assert (load(world).hooks, load(world).problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+
+
+# Plugins
+
+
+def install(world, name: str, content: object, *, rows: object = ..., version: int = 2) -> str:
+    """Put a plugin where it is installed, and into the register in the given form; give its folder."""
+    root = world.claude / "plugins" / "cache" / name
+    (root / "hooks").mkdir(parents=True)
+    (root / "hooks" / "hooks.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    row = {"installPath": f"{root}/", "version": "1.0"}
+    known = [{"scope": "user", **row}] if version == 2 else row
+    register(world, {"version": version, "plugins": {name: known if rows is ... else rows}})
+    return str(root)
+
+
+def register(world, content: object) -> str:
+    path = world.claude / "plugins" / "installed_plugins.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_hooks_of_a_plugin_that_is_enabled_and_installed_count(world, version):
+    root = install(
+        world, "fmt@market", {"description": "Formats", **a_file("${CLAUDE_PLUGIN_ROOT}/a.sh")}, version=version
+    )
+    world.settings("user", a_file("mine", enabledPlugins={"fmt@market": True}))
+    mine, theirs = load(world).hooks
+    assert (mine.source, theirs.source, theirs.scope, theirs.path) == (
+        SETTINGS,
+        PLUGIN,
+        "user",
+        f"{root}/hooks/hooks.json",
+    )
+    assert (theirs.handler, theirs.state) == (Command("${CLAUDE_PLUGIN_ROOT}/a.sh", root=root), ARMED)
+    assert load(world).watch[3:] == (register_path(world), f"{root}/hooks/hooks.json")
+
+
+def register_path(world) -> str:
+    return str(world.claude / "plugins" / "installed_plugins.json")
+
+
+@pytest.mark.parametrize("enabled", [{}, {"fmt": False}, {"fmt": "true"}, {"fmt": 1}, {"other": True}, ["fmt"], None])
+def test_a_plugin_that_is_not_enabled_does_not_count(world, enabled):
+    install(world, "fmt", a_file("x"))
+    world.settings("user", {"enabledPlugins": enabled})
+    assert (load(world).hooks, load(world).problems) == ((), ())
+
+
+@pytest.mark.parametrize(("scope", "found"), [("user", "user"), ("project", "project"), ("local", "project")])
+def test_a_plugin_is_of_the_level_that_enables_it(world, scope, found):
+    install(world, "fmt", a_file("x"))
+    world.settings(scope, {"enabledPlugins": {"fmt": True}})
+    assert states(world) == [(found, "x", ARMED)]
+
+
+def test_a_plugin_that_several_levels_enable_is_the_user_s_and_counts_once(world):
+    install(world, "fmt", a_file("x"))
+    for scope in ("user", "project", "local"):
+        world.settings(scope, {"enabledPlugins": {"fmt": True}})
+    assert states(world) == [("user", "x", ARMED)]
+
+
+def test_the_same_entry_of_a_plugin_is_another_one(world):
+    install(world, "fmt", a_file("x"))
+    world.settings("user", a_file("x", enabledPlugins={"fmt": True}))
+    assert states(world) == [("user", "x", ARMED), ("user", "x", ARMED)]
+
+
+def test_disable_all_hooks_is_for_plugins_too(world):
+    install(world, "fmt", a_file("x"))
+    path = world.settings("user", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
+    (hook,) = load(world).hooks
+    assert (hook.state, hook.why) == (DISABLED, f"disabled by {path} (disableAllHooks)")
+
+
+def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(world):
+    install(world, "fmt", a_file("x"))
+    world.settings("project", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
+    assert states(world) == [("project", "x", DISABLED)]
+    world.settings("user", {"enabledPlugins": {"fmt": True}})
+    assert states(world) == [("user", "x", ARMED)]
+
+
+def test_what_is_wrong_in_a_plugin_is_told(world):
+    root = install(world, "fmt", '{"hooks": 5}')
+    world.settings("user", {"enabledPlugins": {"fmt": True}})
+    told = "'hooks' must be an object of events, not a number"
+    assert load(world).problems == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
+
+
+def test_a_plugin_without_hooks_is_fine(world):
+    root = install(world, "fmt", "{}")
+    os.unlink(f"{root}/hooks/hooks.json")
+    world.settings("user", {"enabledPlugins": {"fmt": True}})
+    assert (load(world).hooks, load(world).problems) == ((), ())
+
+
+REGISTERS = ["", "[]", "5", "broken", '{"plugins": []}', '{"plugins": {}}', '{"plugins": {"fmt": []}}', "[" * 100_000]
+ROWS = ["null", "5", "[5]", "{}", '{"installPath": 5}', '{"installPath": "rel/path"}', '{"installPath": "/"}']
+ROWS += ['{"installPath": "/gone"}', '{"installPath": "/a\\u0000"}', '{"installPath": "/a\\ud800"}']
+REGISTERS += ['{"plugins": {"fmt": ' + row + "}}" for row in ROWS]
+
+
+@pytest.mark.parametrize("content", REGISTERS, ids=lambda text: text[:40])
+def test_a_register_that_does_not_help_gives_no_plugin(world, content):
+    register(world, content)
+    world.settings("user", a_file("mine", enabledPlugins={"fmt": True}))
+    assert states(world) == [("user", "mine", ARMED)]
+
+
+def test_without_a_register_there_is_no_plugin_but_it_is_watched(world):
+    world.settings("project", {"enabledPlugins": {"fmt": True}})
+    assert (load(world).hooks, load(world).watch[3:]) == ((), (register_path(world),))
+
+
+def test_of_several_rows_of_a_plugin_the_first_with_a_folder_counts(world):
+    root = install(world, "fmt", a_file("x"))
+    register(world, {"plugins": {"fmt": [{}, {"installPath": "rel"}, {"installPath": root}, {"installPath": "/gone"}]}})
+    world.settings("user", {"enabledPlugins": {"fmt": True}})
+    assert [hook.handler.root for hook in load(world).hooks] == [root]
+
+
+# Whatever a file holds
+
+keys = st.sampled_from(
+    ["type", "command", "args", "shell", "async", "prompt", "url", "headers", "timeout", "if", "matcher"]
+)
+scalars = st.sampled_from(
+    ["command", "http", "prompt", "Bash", "Bash(", "Edit(*)", "https://[", "", "x", 0, 5, 1e400, None]
+)
+values = st.recursive(
+    scalars | json_values,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5),
+    max_leaves=8,
+)
+entries = st.dictionaries(keys, values, max_size=6) | values
+groups = st.fixed_dictionaries({"hooks": st.lists(entries, max_size=3) | values}, optional={"matcher": values}) | values
+events = st.sampled_from([*BY_NAME, *ELSEWHERE[:2], "Oops"])
+files = st.fixed_dictionaries(
+    {"hooks": st.dictionaries(events, st.lists(groups, max_size=3) | values, max_size=3) | values},
+    optional={"disableAllHooks": values, "enabledPlugins": values},
+)
+
+
+@given(files | values)
+def test_no_json_value_makes_reading_fail(read, content):
+    file = read(content)
+    assert all(hook.place and hook.kind is not None for hook in file.hooks)
+    assert all(str(problem) for problem in (*file.problems, *(p for hook in file.hooks for p in hook.problems)))
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_no_bytes_make_reading_fail(read, data):
+    assert read(data).hooks == ()
+
+
+@given(entries, groups)
+def test_an_entry_never_changes_what_its_neighbours_load_as(read, entry, group):
+    good = {"matcher": "Bash", "hooks": [COMMAND]}
+
+    def hooks(groups: list[object]) -> list[Hook]:
+        file = read({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [COMMAND]}]}})
+        return [hook.replace(place="") for hook in file.hooks]
+
+    first, last = hooks([good])
+    found = hooks([{"matcher": "Bash", "hooks": [entry, COMMAND, entry]}, group, good])
+    assert found.count(first) >= 2
+    assert found[-2:] == [first, last]
