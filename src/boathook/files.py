@@ -51,6 +51,17 @@ def read_text(path: str, limit: int = MANIFEST_LIMIT) -> str:
     return text
 
 
+def may_be_there(path: str) -> bool:
+    """Say whether something may be at a path: it is, or that cannot be found out, which must not pass for nothing."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
+
+
 def foreign(path: str) -> str | None:
     """Say why a folder is not safe to run hooks from: somebody else owns it or anybody may write to it."""
     try:

@@ -318,7 +318,7 @@ def test_a_folder_that_speaks_this_dialect_is_read_the_same_way():
 
 DENY = '{"hookSpecificOutput": {"permissionDecision": "deny"}}'
 BURIED = "text before the JSON object at"
-UNKNOWN = "'{}' is not known here"
+UNKNOWN = "not known here: '{}'"
 MISPLACED = "'{}' has no effect there: it belongs into 'hookSpecificOutput'"
 CALLS = {
     "allow": (nested(permissionDecision="allow"), said(ALLOW)),
@@ -560,6 +560,7 @@ UNREAD = {
     "a block behind objects": (f'log\n{INFO * 9}{{"decision": "block"}}', f"{BURIED} line 11 column 1"),
     "a stop behind a line": ('log\n{"continue": false}', f"{BURIED} line 2 column 1"),
     "a message behind a line": ('log\n{"systemMessage": "m"}', f"{BURIED} line 2 column 1"),
+    "a deny in a list": (f"[{DENY}]", f"{BURIED} line 1 column 2"),
     "a deny cut off at its head": ('log {"permissionDecision": "deny"}', f"{BURIED} line 1 column 5"),
 }
 
@@ -580,6 +581,9 @@ TEXT = {
     "an object that is no answer": 'see {"level": "info"}',
     "a word of an answer": 'the "decision" is {yours}',
     "a number": "42",
+    "a list": "[1]",
+    "an open bracket": "[info] done",
+    "a text in quotes": '"deny"',
 }
 
 
@@ -886,3 +890,8 @@ def test_what_does_not_begin_with_a_brace_is_plain_text(text):
     end = Exit(0, text.encode())
     found = {name: read_answer(a_call(name), end) for name in ("SessionStart", "PreToolUse")}
     assert found == {"SessionStart": (Outcome(contexts=(text,)), ()), "PreToolUse": (Outcome(logs=(text,)), ())}
+
+
+def test_a_logger_that_prints_its_input_means_nothing_by_it():
+    event = Event.of("pre-tool-call", tool_name="Bash", tool_input={"command": "ls"})
+    assert read_answer(a_call(), Exit(0, write_hook_event(event))) == (Outcome(), ())

@@ -38,7 +38,11 @@ def children() -> list[str]:
     """Name every child of any thread, zombies too."""
     found = []
     for task in os.listdir("/proc/self/task"):
-        for pid in Path(f"/proc/self/task/{task}/children").read_text().split():
+        try:
+            mine = Path(f"/proc/self/task/{task}/children").read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that ended meanwhile; its children have another one now
+        for pid in mine:
             found.append(f"{pid} {Path(f'/proc/{pid}/stat').read_text().split()[1:3]}")
     return found
 

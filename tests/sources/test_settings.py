@@ -778,7 +778,7 @@ def test_a_name_has_a_word_of_the_command(one, command):
 def test_a_name_has_a_word_of_other_entries_too(one):
     assert one({**COMMAND, "command": "node", "args": ["/a/b.js"]}).name.partition("#")[0] == "PreToolUse:b.js"
     assert one({"type": "prompt", "prompt": "x"}).name.partition("#")[0] == "PreToolUse:prompt"
-    assert one({"type": "http", "url": "https://me:pw@x.org:1/a"}).name.partition("#")[0] == "PreToolUse:x.org1"
+    assert one({"type": "http", "url": "https://me:pw@x.org:1/a"}).name.partition("#")[0] == "PreToolUse:x.org-1"
 
 
 # Entries that call us

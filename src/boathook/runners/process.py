@@ -47,7 +47,7 @@ class ProcessRunner:
         `done` hears of each end when it comes.
         """
         batch = _Batch(self, jobs, cancel, done, Mark())
-        room = None if self._exclusive else _room()
+        room = None if self._exclusive else _room(min(len(jobs), MOST_AT_ONCE))
         try:
             if room is not None and not room.enter(max((job.timeout for job in jobs), default=0.0), cancel):
                 return batch.ends
@@ -76,10 +76,10 @@ class ProcessRunner:
         raise AssertionError
 
 
-def _room() -> Room:
+def _room(hooks: int) -> Room:
     from boathook.runners.room import Room
 
-    return Room()
+    return Room(hooks)
 
 
 def _why_not_started(job: Job, fault: OSError | ValueError) -> str:

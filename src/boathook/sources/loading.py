@@ -30,7 +30,9 @@ def load_hooks(agents: str, project: str, claude: str = "", claude_project: str 
     user = scan(user_root, USER, agents)
     local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
     user_config = read_config(f"{agents}/hooks.toml", USER)
-    home = project if project_root else "" if project else claude_project  # hooks.toml may be there for settings.json alone
+    home = (
+        project if project_root else "" if project else claude_project
+    )  # hooks.toml may be there for settings.json alone
     local_toml = f"{home}/.agents/hooks.toml" if home else ""
     local_config = read_config(local_toml, PROJECT) if local_toml else Config("", PROJECT)
     hooks, seen = arm(user, local, user_config, local_config)

@@ -35,7 +35,7 @@ from boathook.core.jsontext import word_of
 from boathook.core.matcher import ALL, TOOL_NAME, Matcher, compile_names
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.files import FileFault, foreign, read_text
+from boathook.files import FileFault, foreign, may_be_there, read_text
 from boathook.sources.rules import Rule, read_rule
 
 LOCAL = "local"
@@ -135,10 +135,12 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
             raise FileFault(outside)
         text = read_text(path)
     except FileFault as fault:
-        if os.path.lexists(path):
+        if may_be_there(path):
             reading.say(ERROR, "", f"{os.path.basename(path)} {fault}; no hook of it runs")
         return File(path, scope, problems=tuple(reading.problems))
-    if why := foreign(path):
+    if why := foreign(path) or (
+        f"lies in a folder that {found}" if (found := foreign(os.path.dirname(path))) else None
+    ):
         reading.say(ERROR, "", f"no hook of this file runs: it {why}")
         return File(path, scope, problems=tuple(reading.problems))
     try:
@@ -221,8 +223,9 @@ class Reading:
             return
         row = BY_NAME.get(name)
         if row is None:
-            near = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.6)
-            fix = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(BY_NAME)}"
+            folded = {known.lower(): known for known in BY_NAME}
+            near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+            fix = f"did you mean '{folded[near[0]]}'?" if near else f"known: {', '.join(BY_NAME)}"
             self.say(ERROR, place, f"there is no event '{name}': its hooks never run", fix)
             return
         if not isinstance(groups, list):
@@ -457,7 +460,7 @@ def _label(entry: Any) -> str:
         script = SCRIPT.search(" ".join([text, *map(str, words if isinstance(words, list) else ())]))
         found = script.group() if script else text.split()[0].rpartition("/")[2]
     elif isinstance(entry.get("url"), str):
-        found = entry["url"].partition("://")[2].partition("/")[0].rpartition("@")[2]
+        found = entry["url"].partition("://")[2].partition("/")[0].rpartition("@")[2].replace(":", "-")
     else:
         found = str(entry.get("type", "entry"))
     return re.sub(r"[^A-Za-z0-9._-]", "", found)[:32] or "command"
@@ -478,18 +481,30 @@ def _plugins(claude: str, files: list[File]) -> tuple[list[File], list[str]]:
     if not claude or not scopes:
         return [], []
     register = f"{claude}/plugins/installed_plugins.json"
-    try:
-        listed = json.loads(read_text(register)).get("plugins", {})
-    except (FileFault, ValueError, AttributeError, RecursionError):
-        listed = {}
+    listed, why = _register(register)
+    if why:
+        told = f"installed_plugins.json {why}; no hook of a plugin runs"
+        broken = File(register, USER, problems=(Diagnostic(register, None, "", ERROR, told),))
+        return [broken], [register]
     found, watch = [], [register]
     for name, scope in scopes.items():
-        root = _installed(listed.get(name) if isinstance(listed, dict) else None)
+        root = _installed(listed.get(name))
         path = f"{root}/hooks/hooks.json"
         if root:
             watch.append(path)
             found.append(read_settings(path, scope, root=root, source=PLUGIN))
     return found, watch
+
+
+def _register(path: str) -> tuple[dict[str, Any], str]:
+    """Read which plugins are installed; a register that is not there is empty, for one that cannot be read say why."""
+    try:
+        plugins = json.loads(read_text(path)).get("plugins", {})
+    except FileFault as fault:
+        return {}, str(fault) if may_be_there(path) else ""
+    except (ValueError, AttributeError, RecursionError):
+        return {}, "is not a JSON object"
+    return (plugins, "") if isinstance(plugins, dict) else ({}, "has no object 'plugins'")
 
 
 def _installed(row: Any) -> str:

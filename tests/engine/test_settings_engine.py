@@ -1,0 +1,745 @@
+"""Hooks of settings.json in the whole engine: all at once, each for itself, in their project, in their session.
+
+Nothing here is proved by a clock: hooks that must run at the same time wait for each other, with a bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import boathook
+from boathook import compiled
+from boathook.runners.process import MOST_AT_ONCE
+from boathook.sources import cache
+from boathook.sources.loading import load_hooks
+
+TOOL = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
+TURN = {"event_type": "pre-agent-turn", "prompt": "hello", "session_id": "s"}
+START = {"event_type": "pre-session", "session_id": "s"}
+END = {"event_type": "post-session", "session_id": "s"}
+BLOCKS = "echo no >&2; exit 2"
+PATIENCE = 30.0
+
+
+def entry(command: str, **more) -> dict:
+    return {"type": "command", "command": command, **more}
+
+
+def settings(**events) -> dict:
+    """Settings with one group an event, of commands or whole entries."""
+    return {
+        "hooks": {
+            name: [{"hooks": [entry(one) if isinstance(one, str) else one for one in entries]}]
+            for name, entries in events.items()
+        }
+    }
+
+
+def in_process(world, event, **options) -> dict:
+    sent = placed(world, event)
+    with boathook.load(sent["work_dir"], **options) as engine:
+        return engine.dispatch(sent).to_json()
+
+
+def in_a_loop(world, event) -> dict:
+    async def go():
+        sent = placed(world, event)
+        with boathook.load(sent["work_dir"]) as engine:
+            return await engine.adispatch(sent)
+
+    return asyncio.run(go()).to_json()
+
+
+def by_command(world, event, *arguments: str) -> dict:
+    done = run(world, event, "--json", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def run(world, event, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "boathook", "run", *arguments],
+        input=json.dumps(placed(world, event)),
+        capture_output=True,
+        text=True,
+        cwd=world.root,
+        env=world.environment,
+        timeout=60,
+    )
+
+
+def placed(world, event) -> dict:
+    return {"work_dir": str(world.project), **event}
+
+
+WAYS = {"in process": in_process, "in a loop": in_a_loop, "by command": by_command}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def fire(request, world):
+    """Send an event in one of three ways and get the verdict as JSON."""
+    return lambda event: request.param(world, event)
+
+
+def ends(verdict: dict) -> list[tuple[str, str, int | None]]:
+    """Status, decision and exit code of every run, in an order of their own."""
+    return sorted((run["status"], run["decision"], run["exit_code"]) for run in verdict["runs"])
+
+
+def until(condition) -> bool:
+    """Look again and again until something is true; say whether it became so in time."""
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+# together
+
+
+def meets(folder: Path, name: str, many: int, then: str = "") -> str:
+    """A command that comes to a place and goes on when as many as that have come; exit 3 if they never do."""
+    there = shlex.quote(str(folder))
+    wait = (
+        f"i=0; until [ $(ls {there} | wc -l) -ge {many} ]; do i=$((i+1)); [ $i -lt 1500 ] || exit 3; sleep 0.02; done"
+    )
+    return f"mkdir -p {there}; touch {there}/{name}; {wait}; {then}"
+
+
+def test_eight_hooks_run_at_the_same_time(world, fire):
+    place = world.root / "place"
+    world.settings("user", settings(UserPromptSubmit=[meets(place, f"user{n}", 8, f"echo u{n}") for n in range(3)]))
+    world.settings("project", settings(UserPromptSubmit=[meets(place, f"p{n}", 8, f"echo p{n}") for n in range(3)]))
+    world.settings("local", settings(UserPromptSubmit=[meets(place, f"l{n}", 8, f"echo l{n}") for n in range(2)]))
+    verdict = fire(TURN)
+    assert ends(verdict) == [("ok", "none", 0)] * 8
+    assert sorted(verdict["additional_context"]) == ["l0", "l1", "p0", "p1", "p2", "u0", "u1", "u2"]
+    assert [text[0] for text in verdict["additional_context"]] == list("uuupppll")
+
+
+def test_the_same_hooks_in_hook_md_would_wait_for_each_other_in_vain(world):
+    """The counter-test: of hooks that run one after the other the first never sees the second."""
+    place = world.root / "place"
+    for n in range(2):
+        world.hook(f"h{n}", script=meets(place, f"h{n}", 2).replace("1500", "5"))
+    assert ends(in_process(world, TOOL)) == [("failed", "none", 3), ("ok", "none", 0)]
+
+
+def test_more_hooks_than_may_run_at_once_all_run_and_never_more_than_that_at_once(world, fire):
+    now, met, counts = (shlex.quote(str(world.root / name)) for name in ("now", "met", "counts"))
+    (world.root / "now").mkdir()
+
+    def crowd(n: int) -> str:
+        here = f"[ -e {met} ] || [ $(ls {now} | wc -l) -ge {MOST_AT_ONCE} ]"
+        wait = f"i=0; until {here}; do i=$((i+1)); [ $i -lt 1500 ] || exit 3; sleep 0.02; done"
+        return f"touch {now}/{n}; {wait}; ls {now} | wc -l >> {counts}; touch {met}; rm {now}/{n}"
+
+    many = 2 * MOST_AT_ONCE + 1
+    world.settings("project", settings(PreToolUse=[crowd(n) for n in range(many)]))
+    assert ends(fire(TOOL)) == [("ok", "none", 0)] * many
+    counted = [int(line) for line in (world.root / "counts").read_text().split()]
+    assert (len(counted), max(counted)) == (many, MOST_AT_ONCE)
+
+
+def test_a_command_that_stands_in_several_places_runs_once(world, fire):
+    command = f"echo x >> {world.root}/count; cat > /dev/null"
+    world.settings("user", settings(PreToolUse=[entry(command, timeout=7)]))
+    several = [{"matcher": matcher, "hooks": [entry(command)]} for matcher in ("Bash", "*", "B.*h")]
+    world.settings("project", {"hooks": {"PreToolUse": several}})
+    world.settings("local", settings(PreToolUse=[entry(command, statusMessage="again")]))
+    verdict = fire(TOOL)
+    assert (ends(verdict), verdict["skipped"]) == ([("ok", "none", 0)], [])
+    assert [run["scope"] for run in verdict["runs"]] == ["user"]
+    assert (world.root / "count").read_text() == "x\n"
+
+
+def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_said(world, fire):
+    path = world.settings("user", settings(PreToolUse=[f"echo x >> {world.root}/count"]))
+    world.settings("project", settings(PreToolUse=[f"echo x >> {world.root}/count"]))
+    verdict = fire(TOOL)
+    name = verdict["runs"][0]["hook"]
+    why = f"the same entry stands in {path} (hooks.PreToolUse[0].hooks[0]); it runs once"
+    assert (len(verdict["runs"]), verdict["skipped"]) == (1, [{"hook": name, "why": why}])
+    assert (world.root / "count").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("more", [{}, {"statusMessage": "one"}, {"statusMessage": "two"}, {"statusMessage": "three"}])
+def test_a_guard_that_also_stands_there_as_async_still_guards(world, fire, more):
+    world.settings("project", settings(PreToolUse=[entry(BLOCKS, **{"async": True}, **more), entry(BLOCKS)]))
+    verdict = fire(TOOL)
+    assert (verdict["decision"], verdict["reasons"], verdict["background"]) == ("block", ["no"], [])
+
+
+MISHAPS = {
+    "fails": (entry("echo oops >&2; exit 1"), ("failed", "none", 1)),
+    "hangs": (entry("sleep 60", timeout=0.5), ("timeout", "none", None)),
+    "prints nonsense": (entry("echo '{\"decision\": '"), ("unreadable", "none", 0)),
+    "prints bytes": (entry(r"printf '\377\376\000'"), ("unreadable", "none", 0)),
+    "is not there": (entry("/no/such/program"), ("failed", "none", 127)),
+    "dies": (entry("kill -9 $$"), ("failed", "none", -9)),
+}
+
+
+@pytest.mark.parametrize(("bad", "end"), MISHAPS.values(), ids=MISHAPS)
+def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(world, fire, bad, end):
+    good = ['echo \'{"systemMessage": "seen"}\'', BLOCKS]
+    world.settings("project", settings(PreToolUse=[good[0], bad, good[1]]))
+    verdict = fire(TOOL)
+    assert (verdict["decision"], verdict["reasons"], verdict["system_message"]) == ("block", ["no"], ["seen"])
+    assert ends(verdict) == sorted([("ok", "none", 0), ("ok", "block", 2), end])
+
+
+def test_all_that_can_go_wrong_at_once_is_told_and_the_call_may_go_on(world):
+    world.settings("project", settings(PreToolUse=[bad for bad, _ in MISHAPS.values()]))
+    done = run(world, TOOL)
+    told = sorted(line.partition("' ")[2] for line in done.stderr.splitlines() if line.startswith("boathook: hook '"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert told == [
+        "failed: exit code 1 (only exit 2 blocks): oops",
+        f"failed: exit code 127: {shutil.which('bash')}: line 1: /no/such/program: No such file or directory",
+        "failed: killed by signal 9",
+        "gave an unreadable answer: the answer is not valid: no JSON value at line 1 column 13",
+        "gave an unreadable answer: the answer is not valid: not UTF-8 at byte 0",
+        "timed out: no end within 0.5 s",
+    ]
+
+
+def test_deny_beats_ask_beats_allow_in_one_stage(world, fire):
+    def says(decision: str) -> str:
+        said = {"permissionDecision": decision, "permissionDecisionReason": decision}
+        return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **said}})}'"
+
+    for several, decision in ((("allow", "ask"), "ask"), (("ask", "deny", "allow"), "block"), (("allow",), "allow")):
+        world.settings("project", settings(PreToolUse=[says(word) for word in several]))
+        verdict = fire(TOOL)
+        assert (verdict["decision"], len(verdict["runs"])) == (decision, len(several))
+        assert verdict["reasons"] == [{"block": "deny"}.get(decision, decision)]
+
+
+def test_the_stage_stands_behind_hook_md_hooks_of_priority_100_and_before_those_of_99(world, fire):
+    seen = world.root / "seen"
+    for name, priority in (("first", 200), ("usual", 100), ("last", 99)):
+        world.hook(name, script=f"echo {name} >> {seen}", fields={"priority": priority})
+    world.settings("project", settings(PreToolUse=[f"echo settings >> {seen}"]))
+    fire(TOOL)
+    assert seen.read_text().split() == ["first", "usual", "settings", "last"]
+
+
+def test_a_block_in_the_stage_ends_what_comes_after_it(world, fire):
+    world.hook("last", script="exit 0", fields={"priority": 99})
+    world.settings("project", settings(PreToolUse=[BLOCKS]))
+    verdict = fire(TOOL)
+    [run] = verdict["runs"]
+    assert verdict["skipped"] == [{"hook": "last", "why": f"not reached: block by '{run['hook']}'"}]
+
+
+def test_a_block_before_the_stage_leaves_it_out(world, fire):
+    world.hook("guard", script=BLOCKS)
+    world.settings("project", settings(PreToolUse=["echo one", "echo two"]))
+    verdict = fire(TOOL)
+    assert [run["hook"] for run in verdict["runs"]] == ["guard"]
+    assert [skip["why"] for skip in verdict["skipped"]] == ["not reached: block by 'guard'"] * 2
+
+
+# in the background
+
+
+@pytest.mark.parametrize("flag", ["async", "asyncRewake"])
+def test_an_async_hook_is_not_waited_for_and_its_end_is_logged(world, flag):
+    gate, log = world.root / "gate", world.state / "background.log"
+    waits = f"i=0; until [ -e {gate} ]; do i=$((i+1)); [ $i -lt 1500 ] || exit 3; sleep 0.02; done; echo done; exit 2"
+    world.settings("project", settings(PreToolUse=[entry(waits, **{flag: True}), 'echo \'{"systemMessage": "sync"}\'']))
+    for send in (in_process_left_open, by_command):
+        gate.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+        verdict = send(world, TOOL)
+        assert (verdict["decision"], verdict["system_message"], len(verdict["background"])) == ("none", ["sync"], 1)
+        assert log.read_text() == ""
+        gate.touch()
+        assert until(log.read_text)
+        [told, printed] = [line.partition("] ")[2] or line for line in log.read_text().splitlines()]
+        name = verdict["background"][0]["hook"]
+        assert (told.partition(" in ")[0], printed) == (
+            f"Completed hook '{name}' for event 'PreToolUse'",
+            "  stdout: done",
+        )
+
+
+OPEN = []
+
+
+def in_process_left_open(world, event) -> dict:
+    engine = boathook.load(world.project)
+    OPEN.append(engine)
+    return engine.dispatch(placed(world, event)).to_json()
+
+
+@pytest.fixture(autouse=True)
+def _close_what_was_left_open():
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+# sessions
+
+
+EXPORTS = """echo 'export COLOUR="dark green"' >> "$CLAUDE_ENV_FILE" """
+TELLS = 'echo "colour: ${COLOUR-none}, file: ${CLAUDE_ENV_FILE-none}"'
+
+
+def test_what_a_session_start_exports_is_there_for_the_hooks_of_that_session_alone(world, fire):
+    world.settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
+    other = {**TURN, "session_id": "other"}
+    nobody = {**TURN, "session_id": ""}
+    said = [fire(event)["additional_context"] for event in (TURN, START, TURN, other, nobody, END, TURN)]
+    none, green = ["colour: none, file: none"], ["colour: dark green, file: none"]
+    assert said == [none, [], green, none, none, [], none]
+
+
+def test_what_one_way_in_was_told_the_others_know(world):
+    world.settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
+    in_process(world, START)
+    assert [send(world, TURN)["additional_context"] for send in WAYS.values()] == [
+        ["colour: dark green, file: none"]
+    ] * 3
+
+
+def test_exports_reach_hook_md_hooks_and_theirs_reach_settings(world, fire):
+    world.hook("later", script='echo "late: $COLOUR, $SIZE"', fields={"trigger": "pre-agent-turn"})
+    world.hook("first", script='echo SIZE=big >> "$CLAUDE_ENV_FILE"', fields={"trigger": "pre-session"})
+    world.settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=['echo "too: $COLOUR, $SIZE"']))
+    fire(START)
+    assert fire(TURN)["additional_context"] == ["late: dark green, big", "too: dark green, big"]
+
+
+def test_a_hook_cannot_export_its_way_past_the_depth_limit(world, fire):
+    world.settings(
+        "project",
+        settings(
+            SessionStart=['echo "export BOATHOOK_DEPTH=-9 BOATHOOK_RUN=x" >> "$CLAUDE_ENV_FILE"'],
+            UserPromptSubmit=['echo "$BOATHOOK_DEPTH"'],
+        ),
+    )
+    fire(START)
+    assert fire(TURN)["additional_context"] == ["1"]
+
+
+# places
+
+
+WHERE = """echo "$(pwd -P) $CLAUDE_PROJECT_DIR <${CLAUDE_CODE_REMOTE-unset}> $AGENT_WORK_DIR <$AGENT_HOOK_DIR>" """
+
+
+def test_a_hook_runs_in_its_project_wherever_the_agent_stands(world, fire):
+    world.settings("project", settings(UserPromptSubmit=[WHERE]))
+    below = world.project / "src" / "deep"
+    below.mkdir(parents=True)
+    project = world.project
+    for work_dir in (project, below):
+        told = fire({**TURN, "work_dir": str(work_dir)})["additional_context"]
+        assert told == [f"{project.resolve()} {project} <> {work_dir} <>"]
+
+
+def test_a_hook_reads_where_the_agent_stands(world, fire):
+    world.settings("project", settings(UserPromptSubmit=["cat >&2; exit 2"]))
+    below = world.project / "src"
+    below.mkdir()
+    [told] = fire({**TURN, "work_dir": str(below)})["reasons"]
+    assert json.loads(told) == {
+        "session_id": "s",
+        "cwd": str(below),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "hello",
+        "transcript_path": "",
+        "permission_mode": "default",
+    }
+
+
+def test_each_form_has_a_project_of_its_own(world, fire):
+    """`.claude` lies in the repository, `.agents` in a part of it."""
+    part = world.project / "part"
+    hook = part / ".agents" / "hooks" / "here"
+    (hook / "scripts").mkdir(parents=True)
+    (hook / "HOOK.md").write_text("---\nname: here\ndescription: d\ntrigger: pre-agent-turn\n---\n")
+    (hook / "scripts" / "run.sh").write_text('echo "$PWD $CLAUDE_PROJECT_DIR"')
+    world.settings("project", settings(UserPromptSubmit=['echo "$PWD $CLAUDE_PROJECT_DIR"']))
+    verdict = fire({**TURN, "work_dir": str(part)})
+    assert verdict["additional_context"] == [f"{part} {part}", f"{world.project} {world.project}"]
+
+
+def test_the_users_hooks_run_where_there_is_no_project_at_all(world, fire):
+    world.settings("user", settings(UserPromptSubmit=[WHERE]))
+    place = world.root / "elsewhere"
+    place.mkdir()
+    verdict = fire({**TURN, "work_dir": str(place)})
+    assert verdict["additional_context"] == [f"{place.resolve()} {place} <> {place} <>"]
+
+
+def test_a_program_with_arguments_meets_no_shell(world, fire):
+    script = world.project / "tell.sh"
+    script.write_text('#!/bin/sh\nprintf "<%s>" "$PWD" "$@"\n')
+    script.chmod(0o755)
+    words = ["$HOME", "a b", "${CLAUDE_PROJECT_DIR}/x", "*", "; exit 2"]
+    for command in ("./tell.sh", "${CLAUDE_PROJECT_DIR}/tell.sh"):
+        world.settings("project", settings(UserPromptSubmit=[entry(command, args=words)]))
+        expected = [str(world.project), "$HOME", "a b", f"{world.project}/x", "*", "; exit 2"]
+        assert fire(TURN)["additional_context"] == ["".join(f"<{word}>" for word in expected)]
+
+
+# leaving them out, and ending them
+
+
+def test_an_engine_can_be_loaded_without_settings(world):
+    world.hook("guard", script="exit 0")
+    world.settings("user", settings(PreToolUse=[BLOCKS]))
+    world.settings("project", "not even JSON")
+    for verdict in (in_process(world, TOOL, settings=False), by_command(world, TOOL, "--without", "settings")):
+        assert ([run["hook"] for run in verdict["runs"]], verdict["skipped"]) == (["guard"], [])
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_cancelling_an_async_dispatch_ends_all_its_hooks(world):
+    place = world.root / "pids"
+    place.mkdir()
+    slow = [f"echo $$ > {place}/.{n}; mv {place}/.{n} {place}/{n}; setsid sleep 60 & sleep 61" for n in range(8)]
+    world.settings("project", settings(PreToolUse=slow))
+
+    async def cancelled():
+        with boathook.load(world.project) as engine:
+            work = asyncio.ensure_future(engine.adispatch(placed(world, TOOL)))
+            for _ in range(3000):
+                if len([name for name in os.listdir(place) if name[0] != "."]) == 8:
+                    break
+                await asyncio.sleep(0.01)
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+
+    asyncio.run(cancelled())
+    pids = [int(path.read_text()) for path in place.iterdir()]
+    assert (len(pids), [pid for pid in pids if not gone(pid)]) == (8, [])
+
+
+# the compiled catalogue
+
+
+def keep_catalogue(world, monkeypatch) -> None:
+    """Keep the catalogue of the project as a start would that finds files which nobody has touched for a while."""
+    monkeypatch.setattr(cache, "RACY_SECONDS", -60.0)
+    where = (str(world.agents), "", str(world.claude), str(world.project))
+    loaded = load_hooks(*where)
+    assert cache.keep(
+        loaded.catalog,
+        loaded.watch,
+        cache=str(world.cache),
+        agents=where[0],
+        started=time.time(),
+        claude=where[2],
+    )
+    assert kept(world) is not None
+
+
+def kept(world):
+    where = ("", str(world.claude), str(world.project))
+    path = compiled.path_of(str(world.cache), *where)
+    assert path is not None
+    return compiled.load(path, str(world.agents), *where)
+
+
+def a_plugin(world, command: str) -> None:
+    root = world.root / "plugin"
+    (root / "hooks").mkdir(parents=True, exist_ok=True)
+    (root / "hooks" / "hooks.json").write_text(json.dumps(settings(PreToolUse=[command])))
+    register = world.claude / "plugins" / "installed_plugins.json"
+    register.parent.mkdir(parents=True, exist_ok=True)
+    register.write_text(json.dumps({"version": 2, "plugins": {"guard@shop": [{"installPath": str(root)}]}}))
+
+
+def says(text: str) -> str:
+    return f"echo {text} >&2; exit 2"
+
+
+def edit(world):
+    world.settings("project", settings(PreToolUse=[says("edited")]))
+
+
+def add_local(world):
+    world.settings("local", settings(PreToolUse=[says("local")]))
+
+
+def add_user(world):
+    world.settings("user", settings(PreToolUse=[says("user")]))
+
+
+def remove(world):
+    (world.project / ".claude" / "settings.json").unlink()
+
+
+def break_it(world):
+    world.settings("project", "{")
+
+
+def disable(world):
+    world.settings("project", {"disableAllHooks": True, **settings(PreToolUse=[says("one")])})
+
+
+def enable_plugin(world):
+    a_plugin(world, says("plugin"))
+    world.settings("user", {"enabledPlugins": {"guard@shop": True}})
+
+
+CHANGES = {
+    "an edit": (edit, ["edited"]),
+    "a local file": (add_local, ["local", "one"]),
+    "a file of the user": (add_user, ["one", "user"]),
+    "a removal": (remove, []),
+    "a breakage": (break_it, []),
+    "a switch": (disable, []),
+    "a plugin": (enable_plugin, ["one", "plugin"]),
+}
+
+
+def reasons(world) -> list[str]:
+    return sorted(by_command(world, TOOL)["reasons"])
+
+
+@pytest.mark.parametrize(("change", "after"), CHANGES.values(), ids=CHANGES)
+def test_the_next_start_sees_a_change_of_settings(world, monkeypatch, change, after):
+    world.settings("project", settings(PreToolUse=[says("one")]))
+    keep_catalogue(world, monkeypatch)
+    assert reasons(world) == ["one"]
+    change(world)
+    assert (kept(world), reasons(world)) == (None, after)
+
+
+def test_the_next_start_sees_a_change_of_a_plugin(world, monkeypatch):
+    world.settings("project", {"enabledPlugins": {"guard@shop": True}})
+    a_plugin(world, says("before"))
+    keep_catalogue(world, monkeypatch)
+    assert reasons(world) == ["before"]
+    a_plugin(world, says("afterwards"))
+    assert (kept(world), reasons(world)) == (None, ["afterwards"])
+
+
+def test_the_next_start_sees_that_an_enabled_plugin_was_installed(world, monkeypatch):
+    world.settings("project", {"enabledPlugins": {"guard@shop": True}})
+    keep_catalogue(world, monkeypatch)
+    assert reasons(world) == []
+    a_plugin(world, says("plugin"))
+    assert (kept(world), reasons(world)) == (None, ["plugin"])
+
+
+def test_a_project_that_had_no_settings_is_found_when_it_gets_some(world):
+    world.settings("user", settings(PreToolUse=[says("user")]))
+    assert reasons(world) == ["user"]
+    world.settings("local", settings(PreToolUse=[says("local")]))
+    assert reasons(world) == ["local", "user"]
+
+
+def test_settings_nearer_to_the_work_dir_are_found_when_they_come(world, monkeypatch):
+    world.settings("project", settings(PreToolUse=[says("above")]))
+    keep_catalogue(world, monkeypatch)
+    below = world.project / "part"
+    below.mkdir()
+    event = {**TOOL, "work_dir": str(below)}
+    assert by_command(world, event)["reasons"] == ["above"]
+    (below / ".claude").mkdir()
+    (below / ".claude" / "settings.local.json").write_text(json.dumps(settings(PreToolUse=[says("near")])))
+    assert by_command(world, event)["reasons"] == ["near"]
+
+
+def test_what_was_kept_runs_like_what_was_read(world, monkeypatch):
+    entries = [
+        entry('echo "$CLAUDE_PROJECT_DIR"; exit 0', timeout=9),
+        entry("printf", args=["%s", "${CLAUDE_PROJECT_DIR}"]),
+        entry(says("no"), **{"if": "Bash(ls)"}),
+        {"type": "prompt", "prompt": "ok?"},
+        {"type": "nonsense"},
+    ]
+    world.settings("project", settings(PreToolUse=entries))
+
+    def without_times(verdict):
+        return {**verdict, "runs": [{**run, "duration_ms": 0} for run in verdict["runs"]]}
+
+    read = without_times(by_command(world, TOOL))
+    keep_catalogue(world, monkeypatch)
+    assert without_times(by_command(world, TOOL)) == read
+    assert [run["status"] for run in read["runs"]].count("ok") == 3
+
+
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "claude-code").glob("*.json"))
+MATCHERS = {
+    "SessionStart": ["startup", "res.*", "clear"],
+    "PreToolUse": ["Bash", "Edit|Write", "mcp__.*"],
+    "PostToolUse": ["Bash|Read", "W.*", "Glob"],
+    "PostToolUseFailure": ["Bash", "Read", ".*"],
+    "PermissionRequest": ["Write", "Bash"],
+    "SubagentStart": ["general-purpose", "Explore"],
+    "SubagentStop": ["general-purpose", "Explore"],
+    "PreCompact": ["manual", "auto"],
+    "PostCompact": ["auto", "manual"],
+    "SessionEnd": ["other", "clear"],
+    "UserPromptSubmit": [],
+    "Stop": [],
+}
+
+
+def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_was_read_or_kept(world, monkeypatch):
+    def group(event: str, matcher: str | None) -> dict:
+        told = json.dumps({"systemMessage": f"{event} {matcher}"})
+        return {"hooks": [entry(f"echo '{told}'")], **({} if matcher is None else {"matcher": matcher})}
+
+    hooks = {event: [group(event, matcher) for matcher in (*several, None)] for event, several in MATCHERS.items()}
+    hooks["PostToolUse"].pop()  # so that some events concern nobody
+    world.settings("project", {"hooks": hooks})
+    events = {path.stem: json.loads(path.read_text()) | {"cwd": str(world.project)} for path in FIXTURES}
+    nowhere = world.cache.parent
+    nowhere.write_text("")  # so that nothing is kept meanwhile
+    read = {name: at_the_door(world, event) for name, event in events.items()}
+    nowhere.unlink()
+    keep_catalogue(world, monkeypatch)
+    assert {name: at_the_door(world, event) for name, event in events.items()} == read
+    assert kept(world) is not None
+    told = {name: sorted(json.loads(out)["systemMessage"].splitlines()) for name, out in read.items() if out}
+    assert told["SessionStart"] == ["SessionStart None", "SessionStart startup"]
+    assert told["PreToolUse.Edit"] == ["PreToolUse Edit|Write", "PreToolUse None"]
+    assert told["SessionEnd"] == ["SessionEnd None", "SessionEnd other"]
+    assert ("PostToolUse.Agent" in told, told["PostToolUse.Read"]) == (False, ["PostToolUse Bash|Read"])
+
+
+def at_the_door(world, payload) -> str:
+    door = Path(boathook.__file__).with_name("door.py")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(door), "--host", "claude"],
+        input=json.dumps(payload),
+        capture_output=True,
+        text=True,
+        cwd=world.root,
+        env=world.environment,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# recursion
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "boathook run --host claude",
+        f"{sys.executable} -m boathook run",
+        f"{sys.executable} -I -S {Path(boathook.__file__).parent}/door.py --host claude",
+    ],
+)
+def test_an_entry_that_calls_the_engine_is_never_run_by_it(world, fire, command):
+    world.settings("project", settings(PreToolUse=[f"touch {world.root}/ran; {command}"]))
+    verdict = fire(TOOL)
+    why = "it calls boathook itself, as an installed host does; the engine never runs it"
+    assert (verdict["runs"], [skip["why"] for skip in verdict["skipped"]]) == ([], [why])
+    assert not (world.root / "ran").exists()
+
+
+@pytest.mark.parametrize("host", ["claude", "native"])
+def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_told(world, fire, host):
+    """Such a wrapper stands in Claude Code's own settings; the entry does not show what it calls."""
+    depths, wrapper = world.root / "depths", world.project / "wrapper.sh"
+    event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(world, TOOL))}'"
+    call = f"{sys.executable} -m boathook run --host {host}"
+    wrapper.write_text(f'#!/bin/sh\necho "$BOATHOOK_DEPTH" >> {depths}\n{{ {event}; }} | {call}\n')
+    wrapper.chmod(0o755)
+    world.settings("project", settings(PreToolUse=["./wrapper.sh"]))
+    verdict = fire(TOOL)
+    assert depths.read_text().split() == ["1", "2", "3"]
+    assert ends(verdict) == [("ok", "none", 0)]
+    limit = "hooks are nested 3 deep: a hook has started an agent or engine that fires hooks again"
+    if host == "claude":  # it hands on what its own hooks tell
+        name = verdict["runs"][0]["hook"]
+        assert verdict["system_message"] == [f"hook '{name}' was refused: {limit}"]
+
+
+# rewriting
+
+
+def rewrites(new: dict, **more) -> str:
+    nested = {"hookEventName": "PreToolUse", "updatedInput": new, **more}
+    return f"echo '{json.dumps({'hookSpecificOutput': nested})}'"
+
+
+def test_a_rewrite_replaces_the_input_as_a_whole(world, fire):
+    world.settings("project", settings(PreToolUse=[rewrites({"command": "ls --safe"})]))
+    verdict = fire({**TOOL, "tool_input": {"command": "ls", "description": "look"}})
+    assert (verdict["decision"], verdict["modified_input"]) == ("none", {"command": "ls --safe"})
+    assert [run["look"] for run in verdict["runs"]] == [1]
+
+
+def test_guards_of_both_forms_look_at_what_a_settings_hook_wrote(world, fire):
+    world.hook("guard", script='grep -q mkfs && { echo "not that" >&2; exit 2; }; exit 0', fields={"priority": 500})
+    beside = "grep -q mkfs && { echo 'nor here' >&2; exit 2; }; exit 0"
+    world.settings("project", settings(PreToolUse=[rewrites({"command": "mkfs"}), beside]))
+    verdict = fire(TOOL)
+    assert (verdict["decision"], verdict["reasons"]) == ("block", ["not that"])
+    assert [(run["look"], run["decision"]) for run in verdict["runs"]] == [(1, "none")] * 3 + [(2, "block")]
+
+
+def test_a_guard_of_the_same_stage_looks_again_at_a_rewrite(world, fire):
+    guard = "grep -q mkfs && { echo 'not that' >&2; exit 2; }; exit 0"
+    world.settings("project", settings(PreToolUse=[rewrites({"command": "mkfs"}), guard]))
+    verdict = fire(TOOL)
+    assert (verdict["decision"], verdict["reasons"]) == ("block", ["not that"])
+    assert sorted((run["look"], run["decision"]) for run in verdict["runs"]) == [(1, "none"), (1, "none"), (2, "block")]
+
+
+def test_of_several_rewrites_in_one_stage_the_last_counts_and_the_others_look_at_it(world, fire):
+    """Each rewrites what it does not know, so they settle."""
+
+    def once(n: int) -> str:
+        return f'grep -q \'"command": "by \' || {rewrites({"command": f"by {n}"})}'
+
+    world.settings("user", settings(PreToolUse=[once(1)]))
+    world.settings("project", settings(PreToolUse=[once(2)]))
+    world.settings("local", settings(PreToolUse=[once(3)]))
+    verdict = fire(TOOL)
+    assert (verdict["decision"], verdict["modified_input"]) == ("none", {"command": "by 3"})
+    assert [(run["scope"], run["look"]) for run in verdict["runs"]] == [
+        ("user", 1),
+        ("project", 1),
+        ("local", 1),
+        ("user", 2),
+        ("project", 2),
+    ]
+
+
+def test_rewrites_that_do_not_settle_are_blocked(world, fire):
+    flip = {a: f'grep -q \'"command": "{a}"\' || {rewrites({"command": a})}' for a in ("a", "b")}
+    world.settings("project", settings(PreToolUse=list(flip.values())))
+    verdict = fire(TOOL)
+    why = "the hooks keep rewriting each other's input; none of them has seen the last version"
+    assert (verdict["decision"], verdict["reasons"]) == ("block", [why])
+
+
+def test_a_rewrite_that_makes_another_hook_match_is_seen_by_it(world, fire):
+    guard = {"matcher": "Bash", "hooks": [entry(says("no pushing"), **{"if": "Bash(git push*)"})]}
+    author = {"matcher": "Bash", "hooks": [entry(rewrites({"command": "git push"}))]}
+    world.settings("project", {"hooks": {"PreToolUse": [guard, author]}})
+    verdict = fire(TOOL)
+    assert (verdict["decision"], verdict["reasons"]) == ("block", ["no pushing"])
+    assert [run["look"] for run in verdict["runs"]] == [1, 2]

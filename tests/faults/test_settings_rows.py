@@ -1,0 +1,761 @@
+"""Faults of settings.json: what stands in its place, what its commands do, and whom its hooks ask.
+
+Every row has neighbours. Whatever becomes of the row's own hook: nothing hangs, nothing is left, it is told, and they count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import WAYS, Ended, Project, Result, assert_clean, python
+
+T = 0.5
+LONG = 20
+NO = "echo no >&2; exit 2"
+STAGE_NO = {"type": "command", "command": NO, "timeout": LONG}
+MIB = 1 << 20
+LIMIT = "is larger than 1024 KiB"
+CHAT = "openai-chat:gpt-4o"
+
+
+class Settled(Project):
+    """A project with settings of its own and of its user."""
+
+    more: dict[str, str]
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.more = {}
+        self.claude = self.root / ".claude"
+        self.users = self.home / ".claude"
+        for made in (self.claude, self.users):
+            made.mkdir(parents=True)
+        self.path = self.claude / "settings.json"
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {**super().env, "NO_PROXY": "*", **self.more}
+
+    def settings(self, *entries: object, event: str = "PreToolUse", path: Path | None = None) -> Path:
+        """Write a settings file with these entries at one event; a text is a command with a short timeout."""
+        found = [entry if isinstance(entry, dict) else command(str(entry)) for entry in entries]
+        place = path or self.path
+        place.write_text(json.dumps({"hooks": {event: [{"hooks": found}]}}))
+        return place
+
+    def user_guard(self) -> None:
+        """Let the user's settings refuse everything."""
+        self.settings(STAGE_NO, path=self.users / "settings.json")
+
+
+def command(text: str, **more: object) -> dict[str, Any]:
+    return {"type": "command", "command": text, "timeout": T, **more}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Settled]:
+    made = Settled(tmp_path)
+    yield made
+    made.end_all()
+
+
+def assert_stage(
+    project: Project, result: Result, end: tuple[str, int | None], why: str | None, timeout: float = LONG
+) -> None:
+    """One hook of the stage ended like that and its neighbour blocked; nothing is left."""
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert sorted((run[1], run[2], run[3]) for run in result.runs) == sorted([(*end, "none"), ("ok", 2, "block")])
+    assert [told for told in result.why if told != "no"] == [why]
+    assert_clean(project, result, timeout)
+
+
+# --- what stands where settings.json should be
+
+
+def fifo(project: Settled, path: Path) -> str:
+    os.mkfifo(path)
+    return "settings.json is not a regular file; no hook of it runs"
+
+
+def device(project: Settled, path: Path) -> str:
+    try:
+        os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))  # /dev/zero
+    except PermissionError:
+        pytest.skip("needs the right to make a device")
+    return "settings.json is not a regular file; no hook of it runs"
+
+
+def directory(project: Settled, path: Path) -> str:
+    path.mkdir()
+    return "settings.json is not a regular file; no hook of it runs"
+
+
+def large(project: Settled, path: Path) -> str:
+    path.write_text(json.dumps({"hooks": {}, "more": "x" * (2 * MIB)}))
+    return f"settings.json {LIMIT}; no hook of it runs"
+
+
+def sparse(project: Settled, path: Path) -> str:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    return f"settings.json {LIMIT}; no hook of it runs"
+
+
+def deep(project: Settled, path: Path) -> str:
+    path.write_text('{"hooks": ' + "[" * 400_000 + "]" * 400_000 + "}")
+    return "cannot be read: nested too deep; no hook of this file runs"
+
+
+def deep_objects(project: Settled, path: Path) -> str:
+    path.write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
+    return "cannot be read: nested too deep; no hook of this file runs"
+
+
+def not_utf8(project: Settled, path: Path) -> str:
+    path.write_bytes(b'{"hooks": "\xff"}')
+    return "settings.json is not UTF-8 at byte 11; no hook of it runs"
+
+
+def nul(project: Settled, path: Path) -> str:
+    path.write_bytes(b'{"hooks": {}}\0')
+    return "settings.json contains a NUL character; no hook of it runs"
+
+
+def utf16(project: Settled, path: Path) -> str:
+    path.write_text("{}", encoding="utf-16")
+    return "settings.json is not UTF-8 at byte 0; no hook of it runs"
+
+
+def loop(project: Settled, path: Path) -> str:
+    (path.parent / "other").symlink_to(path)
+    path.symlink_to(path.parent / "other")
+    return "settings.json cannot be opened: Too many levels of symbolic links; no hook of it runs"
+
+
+def dangling(project: Settled, path: Path) -> str:
+    path.symlink_to(path.parent / "gone.json")
+    return "settings.json cannot be opened: No such file or directory; no hook of it runs"
+
+
+def unreadable(project: Settled, path: Path) -> str:
+    path.write_text("{}")
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        pytest.skip("root can read every file")
+    return "settings.json cannot be opened: Permission denied; no hook of it runs"
+
+
+def for_anybody(project: Settled, path: Path) -> str:
+    path.write_text("{}")
+    path.chmod(0o666)
+    return "no hook of this file runs: it can be written by anybody (chmod o-w)"
+
+
+def not_json(project: Settled, path: Path) -> str:
+    path.write_text('{\n  // mine\n  "hooks": {}\n}')
+    told = "not valid JSON: Expecting property name enclosed in double quotes (column 3); no hook of this file runs"
+    return f"{told} (comments are not JSON)"
+
+
+def a_huge_number(project: Settled, path: Path) -> str:
+    path.write_text('{"hooks": ' + "9" * 10_000 + "}")
+    why = "Exceeds the limit (4300 digits) for integer string conversion: value has 10000 digits"
+    hint = "use sys.set_int_max_str_digits() to increase the limit"
+    return f"cannot be read: {why}; {hint}; no hook of this file runs"
+
+
+PLACED = {
+    found.__name__: found
+    for found in (
+        *(fifo, device, directory, large, sparse, deep, deep_objects, not_utf8, nul, utf16, loop, dangling),
+        *(unreadable, for_anybody, not_json, a_huge_number),
+    )
+}
+
+
+@pytest.mark.parametrize("place", PLACED.values(), ids=PLACED)
+@pytest.mark.parametrize("whose", ["project", "user"])
+def test_a_file_that_cannot_be_used_is_told_and_all_other_files_count(
+    project: Settled, way: str, place: Callable[[Settled, Path], str], whose: str
+) -> None:
+    mine, other = (project.claude, project.users) if whose == "project" else (project.users, project.claude)
+    told = place(project, mine / "settings.json")
+    project.settings(STAGE_NO, path=other / "settings.json")
+    result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    [(path, why)] = result.skipped.items()
+    assert path == str(mine / "settings.json")
+    assert without_line(why) == f"ignored: {path}: {told}"
+    assert_clean(project, result, LONG)
+
+
+def without_line(text: str) -> str:
+    """A diagnostic without the number of the line, if there is one."""
+    path, _, rest = text.partition(".json:")
+    number, _, told = rest.partition(":")
+    return f"{path}.json:{told}" if number.isdigit() else text
+
+
+@pytest.mark.parametrize("place", PLACED.values(), ids=PLACED)
+def test_a_file_that_cannot_be_used_is_told_on_stderr_at_every_event(
+    project: Settled, place: Callable[[Settled, Path], str]
+) -> None:
+    told = place(project, project.path)
+    for _ in range(2):
+        ended = project.plain({"event_type": "notification"})
+        assert (ended.code, ended.stdout) == (0, b"")
+        assert without_line(ended.stderr.decode()) == f"boathook: ignored: {project.path}: {told}\n"
+
+
+def test_a_local_file_that_cannot_be_used_does_not_disarm_the_shared_one(project: Settled, way: str) -> None:
+    project.settings(STAGE_NO)
+    os.mkfifo(project.claude / "settings.local.json")
+    result = project.fire(way)
+    assert (result.decision, list(result.skipped)) == ("block", [str(project.claude / "settings.local.json")])
+    assert_clean(project, result, LONG)
+
+
+OUT = {
+    "a_file_of_the_user": lambda project: project.users / "settings.json",
+    "the_password_file": lambda project: Path("/etc/passwd"),
+    "an_endless_device": lambda project: Path("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("target", OUT.values(), ids=OUT)
+def test_a_projects_link_that_leaves_it_is_refused_and_what_it_leads_to_is_not_quoted(
+    project: Settled, way: str, target: Callable[[Settled], Path]
+) -> None:
+    project.user_guard()
+    project.path.symlink_to(target(project))
+    result = project.fire(way)
+    assert result.runs == [(result.runs[0][0], "ok", 2, "block")]
+    told = "settings.json is a link that leaves the project; no hook of it runs"
+    assert result.skipped == {str(project.path): f"ignored: {project.path}: {told}"}
+    assert_clean(project, result, LONG)
+
+
+def test_a_projects_link_that_stays_within_it_is_followed(project: Settled, way: str) -> None:
+    project.settings(STAGE_NO, path=project.root / "shared.json")
+    project.path.symlink_to("../shared.json")
+    assert (project.fire(way).decision, project.fire(way).skipped) == ("block", {})
+
+
+def test_a_link_of_the_user_is_followed_wherever_it_leads(project: Settled, way: str) -> None:
+    project.settings(STAGE_NO, path=project.scratch / "dotfiles.json")
+    (project.users / "settings.json").symlink_to(project.scratch / "dotfiles.json")
+    assert project.fire(way).decision == "block"
+
+
+def folder_loop(project: Settled) -> None:
+    project.claude.rmdir()
+    project.claude.symlink_to(project.claude)
+
+
+def folder_closed(project: Settled) -> None:
+    project.settings(STAGE_NO)
+    project.claude.chmod(0)
+    if os.access(project.claude, os.X_OK):
+        pytest.skip("root can enter every folder")
+
+
+@pytest.mark.parametrize("place", [folder_loop, folder_closed])
+def test_a_folder_of_settings_that_cannot_be_entered_is_told(
+    project: Settled, way: str, place: Callable[[Settled], None]
+) -> None:
+    project.user_guard()
+    place(project)
+    result = project.fire(way)
+    if not project.claude.is_symlink():
+        project.claude.chmod(0o755)
+    assert (result.decision, sorted(result.skipped)[:1]) == ("block", [str(project.path)])
+
+
+@pytest.mark.parametrize("what", ["a file", "a fifo", "a link to nowhere"])
+def test_something_else_in_place_of_the_folder_is_as_if_there_were_none(project: Settled, way: str, what: str) -> None:
+    project.user_guard()
+    project.claude.rmdir()
+    if what == "a file":
+        project.claude.write_text("")
+    elif what == "a fifo":
+        os.mkfifo(project.claude)
+    else:
+        project.claude.symlink_to(project.root / "gone")
+    result = project.fire(way)
+    assert (result.decision, result.skipped) == ("block", {})
+    assert_clean(project, result, LONG)
+
+
+# --- plugins
+
+
+def a_plugin(project: Settled) -> tuple[Path, Path]:
+    """Enable a plugin that refuses everything; give its register and its hooks."""
+    root = project.scratch / "plugin"
+    (root / "hooks").mkdir(parents=True)
+    hooks = project.settings(STAGE_NO, path=root / "hooks" / "hooks.json")
+    register = project.users / "plugins" / "installed_plugins.json"
+    register.parent.mkdir()
+    register.write_text(json.dumps({"plugins": {"p@m": [{"installPath": str(root)}]}}))
+    (project.users / "settings.json").write_text(json.dumps({"enabledPlugins": {"p@m": True}}))
+    return register, hooks
+
+
+def test_an_enabled_plugin_counts(project: Settled, way: str) -> None:
+    """The counter-test of those below."""
+    a_plugin(project)
+    assert project.fire(way).decision == "block"
+
+
+def test_hooks_of_a_plugin_that_cannot_be_read_are_told(project: Settled, way: str) -> None:
+    _, hooks = a_plugin(project)
+    hooks.unlink()
+    os.mkfifo(hooks)
+    project.settings(STAGE_NO)
+    result = project.fire(way)
+    told = f"ignored: {hooks}: hooks.json is not a regular file; no hook of it runs"
+    assert (result.decision, result.skipped) == ("block", {str(hooks): told})
+    assert_clean(project, result, LONG)
+
+
+REGISTERS = {"fifo": fifo, "directory": directory, "deep": deep, "not_json": not_json, "large": large, "loop": loop}
+
+
+@pytest.mark.parametrize("place", REGISTERS.values(), ids=REGISTERS)
+def test_a_register_of_plugins_that_cannot_be_read_is_told(
+    project: Settled, way: str, place: Callable[[Settled, Path], str]
+) -> None:
+    register, _ = a_plugin(project)
+    register.unlink()
+    place(project, register)
+    project.settings(STAGE_NO)
+    result = project.fire(way)
+    assert (result.decision, list(result.skipped)) == ("block", [str(register)])
+    assert_clean(project, result, LONG)
+
+
+# --- commands
+
+
+@pytest.mark.parametrize(
+    "entry", [command("exit 0\0; rm -rf x"), command("echo", args=["a\0b"])], ids=["in_the_line", "in_an_argument"]
+)
+def test_a_nul_in_a_command_is_an_invalid_entry_that_is_told(project: Settled, way: str, entry: dict[str, Any]) -> None:
+    project.settings(entry, STAGE_NO)
+    result = project.fire(way)
+    key = "args" if "args" in entry else "command"
+    assert (result.decision, result.reasons, len(result.runs)) == ("block", ["no"], 1)
+    assert list(result.skipped.values()) == [f"hooks.PreToolUse[0].hooks[0] '{key}' holds a NUL character"]
+
+
+@pytest.mark.parametrize(
+    "entry", [command("echo \ud800"), command("echo", args=["\udfff"])], ids=["in_the_line", "in_an_argument"]
+)
+def test_half_a_character_in_a_command_fails_alone(project: Settled, way: str, entry: dict[str, Any]) -> None:
+    project.settings(entry, STAGE_NO)
+    result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    [(_, status, code, _)] = [run for run in result.runs if run[1] != "ok"]
+    assert (status in ("failed", "refused"), code) == (True, None)
+    assert_clean(project, result, LONG)
+
+
+TOO_LONG = {"a_line": command("true " + "x" * 200_000), "an_argument": command("echo", args=["x" * 200_000])}
+
+
+@pytest.mark.parametrize("entry", TOO_LONG.values(), ids=TOO_LONG)
+def test_a_command_too_long_for_the_system_fails_and_says_so(project: Settled, way: str, entry: dict[str, Any]) -> None:
+    project.settings(entry, STAGE_NO)
+    result = project.fire(way)
+    program = shutil.which("echo" if "args" in entry else "bash")
+    assert_stage(project, result, ("failed", None), f"{program} cannot be started: Argument list too long")
+
+
+def test_a_command_as_long_as_the_system_takes_runs(project: Settled, way: str) -> None:
+    project.settings(command(f": {'x' * 100_000}; {NO}", timeout=LONG))
+    assert project.fire(way).reasons == ["no"]
+
+
+STARTED = 'touch "$SCRATCH/started"; '
+TOO_SLOW = f"no end within {T:g} s"
+SLOW = {
+    "sleeps": "sleep 60; true",
+    "sleeps_as_its_shell": "exec sleep 60",
+    "ignores_signals": "trap '' TERM INT HUP; while :; do sleep 1; done",
+    "stops_itself": "kill -STOP $$",
+    "sleeps_and_has_detached_another": "setsid sleep 60 & sleep 61",
+    "closes_its_output_and_sleeps": "exec 1>&- 2>&-; sleep 60; true",
+    "floods": "exec cat /dev/zero",
+    "floods_stderr": "exec cat /dev/zero >&2",
+    "waits_for_more_input": "cat > /dev/null; exec 0< <(sleep 60); read line; sleep 60",
+    "becomes_a_crowd": "for i in 1 2 3 4 5 6 7 8; do (setsid sleep 60 &) ; done; sleep 61",
+}
+
+
+@pytest.mark.parametrize("slow", SLOW.values(), ids=SLOW)
+def test_a_command_that_does_not_end_is_ended(project: Settled, way: str, slow: str) -> None:
+    project.settings(slow, STAGE_NO)
+    assert_stage(project, project.fire(way), ("timeout", None), TOO_SLOW, T)
+
+
+def test_many_that_do_not_end_are_ended_at_the_same_time(project: Settled, way: str) -> None:
+    project.settings(*(f"{slow} # {n}" for n, slow in enumerate(SLOW.values())), STAGE_NO)
+    result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert sorted(run[1] for run in result.runs) == ["ok"] + ["timeout"] * len(SLOW)
+    assert_clean(project, result, T)
+
+
+DAEMONS = {
+    "in_its_group": "sleep 60 &",
+    "in_its_own_session": "setsid sleep 60 &",
+    "forked_twice": "(setsid bash -c 'sleep 60 & disown; sleep 61' & disown) & sleep 0.05",
+    "without_environment": "setsid env -i sh -c 'sleep 60; true' {mark} & sleep 0.1",
+    "without_pipes": "setsid sleep 60 < /dev/null > /dev/null 2>&1 & sleep 0.05",
+}
+
+
+@pytest.mark.parametrize("daemon", DAEMONS.values(), ids=DAEMONS)
+def test_what_a_command_leaves_behind_does_not_survive_and_its_answer_counts(
+    project: Settled, way: str, daemon: str
+) -> None:
+    project.settings(command(f"{daemon.format(mark=project.mark)}\n{NO}", timeout=LONG), command("true", timeout=LONG))
+    result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert sorted(run[1:] for run in result.runs) == [("ok", 0, "none"), ("ok", 2, "block")]
+    assert_clean(project, result, LONG)
+
+
+UTF8 = "the answer is not valid: not UTF-8 at byte 0"
+ENDS = {
+    "closes_stdout": ("exec 1>&-; exit 0", ("ok", 0), None),
+    "closes_everything": ("exec 0<&- 1>&- 2>&-; exit 0", ("ok", 0), None),
+    "prints_ten_megabytes": (
+        "head -c 10000000 /dev/zero | tr '\\0' x",
+        ("unreadable", 0),
+        "the answer is not valid: it is longer than 1 MiB",
+    ),
+    "says_ten_megabytes_on_stderr": (
+        "head -c 10000000 /dev/zero | tr '\\0' x >&2; exit 3",
+        ("failed", 3),
+        f"exit code 3: {'x' * 8000}",
+    ),
+    "prints_binary": ("head -c 100 /dev/zero | tr '\\0' '\\377'", ("unreadable", 0), UTF8),
+    "prints_a_program": ('head -c 5000 "$(command -v bash)"', ("unreadable", 0), None),
+    "kills_its_shell": ("sh -c 'kill -9 $PPID'; true", ("failed", -9), "killed by signal 9"),
+    "kills_its_group": ("kill -9 0", ("failed", -9), "killed by signal 9"),
+    "is_not_there": ("no-such-program", ("failed", 127), None),
+    "is_no_shell": ("if then (", ("ok", 2), None),
+    "is_a_folder": ("/tmp", ("failed", 126), None),
+    "fails_in_a_pipe": ("set -o pipefail; false | true", ("failed", 1), "exit code 1 (only exit 2 blocks)"),
+    "answers_nonsense": ("echo '{\"decision\": [1]}'", ("unreadable", 0), None),
+}
+
+
+@pytest.mark.parametrize(("text", "end", "why"), ENDS.values(), ids=ENDS)
+def test_a_command_that_ends_badly_ends_alone(
+    project: Settled, way: str, text: str, end: tuple[str, int], why: str | None
+) -> None:
+    project.settings(command(text, timeout=LONG), STAGE_NO)
+    result = project.fire(way)
+    assert result.decision == "block"
+    assert "no" in result.reasons
+    [mine] = [at for at, run in enumerate(result.runs) if run[0] != name_of(result, "no")]
+    assert result.runs[mine][1:3] == end
+    assert (result.why[mine] or "").startswith(why or "")
+    assert_clean(project, result, LONG)
+
+
+def name_of(result: Result, why: str) -> str:
+    """The name of the hook whose reason is that."""
+    return next(run["hook"] for run in result.verdict["runs"] if run["reason"] == why)
+
+
+def test_a_shell_that_cannot_read_a_line_ends_with_2_and_so_blocks(project: Settled, way: str) -> None:
+    """Bash says 2 where it means "syntax error", and nobody can tell that from a block; a closed gate is the better reading."""
+    project.settings(command("if then (", timeout=LONG))
+    result = project.fire(way)
+    assert (result.decision, [run[1:] for run in result.runs]) == ("block", [("ok", 2, "block")])
+    assert "syntax error" in result.reasons[0]
+
+
+def test_a_failure_blocks_where_the_user_wants_that(project: Settled, way: str) -> None:
+    project.settings("sleep 60; true")
+    name = project.fire(way).runs[0][0]
+    (project.config / "hooks.toml").write_text(f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n')
+    result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", [f"hook '{name}' timed out: {TOO_SLOW}"])
+    assert_clean(project, result, T)
+
+
+WITHOUT_SHELL = {
+    "missing": ("no-such-program", "no-such-program does not exist (any more)"),
+    "missing_path": ("/no/such/program", "/no/such/program does not exist (any more)"),
+    "folder": ("/tmp", "/tmp cannot be started: Permission denied"),
+    "not_executable": ("{root}/plain", "{root}/plain cannot be started: Permission denied"),
+    "without_interpreter": (
+        "{root}/odd",
+        "{root}/odd cannot be started: its interpreter /no/such/interpreter does not exist here",
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "why"), WITHOUT_SHELL.values(), ids=WITHOUT_SHELL)
+def test_a_program_that_cannot_be_started_is_named(project: Settled, way: str, program: str, why: str) -> None:
+    (project.root / "plain").write_text("#!/bin/sh\n")
+    (project.root / "odd").write_text("#!/no/such/interpreter\n")
+    (project.root / "odd").chmod(0o755)
+    project.settings(command(program.format(root=project.root), args=[]), STAGE_NO)
+    assert_stage(project, project.fire(way), ("failed", None), why.format(root=project.root))
+
+
+def test_a_shell_that_is_not_here_is_told(project: Settled, way: str) -> None:
+    if shutil.which("pwsh") or shutil.which("powershell"):
+        pytest.skip("powershell is here")
+    project.settings(command("exit 2", shell="powershell"), STAGE_NO)
+    why = "its shell is powershell, which is not found on the PATH"
+    assert_stage(project, project.fire(way), ("refused", None), why)
+
+
+def test_a_background_command_keeps_its_timeout_and_leaves_nothing(project: Settled, way: str) -> None:
+    project.settings(command("setsid sleep 60 & sleep 61", **{"async": True}), command("true", timeout=LONG))
+    code = "engine = load(); engine.dispatch(EVENT); report({'left': engine.drain(20)})"
+    if way == WAYS[0]:
+        assert project.probe(code) == {"left": 0}
+    else:
+        assert project.plain() == Ended(0, b"", b"")
+    assert project.gone() == []
+    [line] = project.log.read_text().splitlines()
+    assert line.endswith(f"timeout: {TOO_SLOW}")
+
+
+# --- servers
+
+Talk = Callable[[socket.socket], None]
+
+
+@contextlib.contextmanager
+def server(talk: Talk) -> Iterator[str]:
+    """Talk to everybody who comes, each for itself, after the first bytes of their request; give the address."""
+    with socket.create_server(("127.0.0.1", 0)) as door, contextlib.ExitStack() as guests:
+
+        def greet(guest: socket.socket) -> None:
+            with contextlib.suppress(OSError), guest:
+                guest.recv(65536)
+                talk(guest)
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    guest, _ = door.accept()
+                    guests.callback(guest.close)
+                    threading.Thread(target=greet, args=(guest,), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{door.getsockname()[1]}/hook"
+        door.shutdown(socket.SHUT_RDWR)
+
+
+def silent(guest: socket.socket) -> None:
+    while guest.recv(65536):
+        pass
+
+
+def drip(guest: socket.socket) -> None:
+    guest.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while not threading.Event().wait(0.02):
+        guest.sendall(b" ")
+
+
+def drip_header(guest: socket.socket) -> None:
+    guest.sendall(b"HTTP/1.1 200 OK\r\n")
+    while not threading.Event().wait(0.02):
+        guest.sendall(b"x")
+
+
+def flood(guest: socket.socket) -> None:
+    guest.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        guest.sendall(b" " * 65536)
+
+
+def redirect(guest: socket.socket) -> None:
+    guest.sendall(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:9/x\r\nContent-Length: 0\r\n\r\n")
+
+
+def close(guest: socket.socket) -> None:
+    guest.shutdown(socket.SHUT_RDWR)
+
+
+def nonsense(guest: socket.socket) -> None:
+    guest.sendall(b"\0\1\2 what?\r\n\r\n")
+    guest.shutdown(socket.SHUT_RDWR)
+
+
+def half(guest: socket.socket) -> None:
+    guest.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"decision": "approve"}')
+    guest.shutdown(socket.SHUT_RDWR)
+
+
+ASK_T, MODEL_T = 1.5, 3.0  # who asks should have started by then
+
+
+def asks(url: str) -> dict[str, Any]:
+    return {"type": "http", "url": url, "timeout": ASK_T}
+
+
+@pytest.mark.parametrize("talk", [silent, drip, drip_header])
+def test_a_server_that_does_not_come_to_an_end_is_given_up(project: Settled, way: str, talk: Talk) -> None:
+    with server(talk) as url:
+        project.settings(asks(url), STAGE_NO)
+        result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert [run[1:] for run in result.runs if run[1] != "ok"] in (
+        [("timeout", None, "none")],
+        [("failed", 3, "none")],
+    )
+    [why] = [told for told in result.why if told != "no"]
+    assert "no end within" in (why or "") or "did not answer within" in (why or "")
+    assert_clean(project, result, ASK_T)
+
+
+REFUSED = {
+    "redirect": (redirect, "{url} answered 307 Temporary Redirect, a redirect to 127.0.0.1:9; redirects are refused"),
+    "close": (close, "{url} gave no answer: "),
+    "nonsense": (nonsense, "{url} gave no answer: "),
+    "half": (half, "{url} gave no answer: "),
+    "flood": (flood, "{url} answered with more than 1,048,576 bytes; make the answer shorter"),
+}
+
+
+@pytest.mark.parametrize(("talk", "why"), REFUSED.values(), ids=REFUSED)
+def test_a_server_that_gives_no_answer_is_a_failure_that_says_so(
+    project: Settled, way: str, talk: Talk, why: str
+) -> None:
+    with server(talk) as url:
+        project.settings({**asks(url), "timeout": LONG}, STAGE_NO)
+        result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert [run[1:] for run in result.runs if run[1] != "ok"] == [("failed", 3, "none")]
+    [told] = [text for text in result.why if text != "no"]
+    assert (told or "").startswith(why.format(url=url))
+    assert_clean(project, result, LONG)
+
+
+def test_a_server_that_nobody_runs_is_a_failure_that_says_so(project: Settled, way: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/hook"
+    project.settings({**asks(url), "timeout": LONG}, STAGE_NO)
+    why = f"{url} gave no answer: Connection refused; is the server running, and is the hook's url right?"
+    assert_stage(project, project.fire(way), ("failed", 3), why)
+
+
+def test_a_server_that_never_lets_anybody_in_is_given_up(project: Settled, way: str) -> None:
+    """Its queue is full, so that a connection is never made."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as held, contextlib.ExitStack() as waiting:
+        for _ in range(4):
+            guest = waiting.enter_context(socket.socket())
+            guest.setblocking(False)
+            guest.connect_ex(held.getsockname())
+        project.settings(asks(f"http://127.0.0.1:{held.getsockname()[1]}/"), STAGE_NO)
+        result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert [run[1] for run in result.runs if run[1] != "ok"] in (["timeout"], ["failed"])
+    assert_clean(project, result, ASK_T)
+
+
+# --- models
+
+
+@pytest.mark.parametrize(("way", "talk"), [(WAYS[0], silent), (WAYS[0], drip), (WAYS[0], flood), (WAYS[1], silent)])
+def test_a_model_that_never_answers_is_given_up(project: Settled, way: str, talk: Talk) -> None:
+    (project.config / "hooks.toml").write_text(f'[hooks]\nmodel = "{CHAT}"\n')
+    with server(talk) as url:
+        project.more = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
+        project.settings({"type": "prompt", "prompt": "May it?", "timeout": MODEL_T}, STAGE_NO)
+        result = project.fire(way)
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    [bad] = [run for run in result.runs if run[1] != "ok"]
+    assert bad[1:] in (("timeout", None, "none"), ("failed", 3, "none"))
+    assert_clean(project, result, MODEL_T)
+
+
+def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_mend_it(project: Settled, way: str) -> None:
+    project.settings({"type": "prompt", "prompt": "May it?"}, STAGE_NO)
+    result = project.fire(way)
+    why = (
+        'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
+        "or 'model' in the hook"
+    )
+    assert_stage(project, result, ("refused", None), why)
+
+
+# --- both forms, everything at once
+
+
+def test_everything_that_can_go_wrong_goes_wrong_at_once(project: Settled, way: str) -> None:
+    project.hook("slow", "sleep 60", timeout=500)
+    project.hook("last", "exit 0", priority=1)
+    bad = [command(f"{text} # {name}") for name, (text, _, _) in ENDS.items() if name != "is_no_shell"]
+    bad += [command(f"{text} # {name}") for name, text in SLOW.items()]
+    with server(silent) as url:
+        project.settings(*bad, asks(url), {"type": "nonsense"})
+        (project.claude / "settings.local.json").write_text("{")
+        result = project.fire(way)
+    assert (result.decision, result.reasons) == ("none", [])
+    assert result.runs[-1] == ("last", "ok", 0, "none")
+    assert len(result.runs) == len(bad) + 3
+    assert len(result.skipped) == 2
+    assert project.survivors() == []
+
+
+def test_sixteen_floods_at_once_stay_within_memory(project: Settled, way: str) -> None:
+    flood = "head -c 10000000 /dev/zero | tr '\\0' x # "
+    project.settings(STAGE_NO, *(command(f"{flood}{n}", timeout=LONG) for n in range(15)))
+    result = project.fire(way)
+    assert sorted(run[1:] for run in result.runs) == [("ok", 2, "block")] + [("unreadable", 0, "none")] * 15
+    assert_clean(project, result, LONG)
+
+
+def test_a_burst_of_events_with_many_hooks_each_loses_no_block(project: Settled) -> None:
+    """As row 23 has it for one hook an event; a host has so many descriptors and no more."""
+    project.settings(STAGE_NO, *(command(f"true # {n}", timeout=LONG) for n in range(15)))
+    code = """
+import resource
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+engine, event = load(), EVENT
+engine.dispatch(event)
+fds = descriptors()
+with ThreadPoolExecutor(60) as pool:
+    verdicts = list(pool.map(engine.dispatch, [event] * 60))
+told = Counter(verdict.decision.word for verdict in verdicts)
+ends = Counter(run.why for verdict in verdicts for run in verdict.runs)
+report({"told": told, "ends": ends, "fds": [fds, descriptors()]})
+"""
+    found = project.probe(code, limit=60)
+    assert (found["told"], found["ends"]) == ({"block": 60}, {"": 960})
+    assert found["fds"][0] == found["fds"][1]
+    assert project.survivors() == []
+
+
+def test_a_stage_does_not_survive_an_engine_that_is_killed(project: Settled) -> None:
+    """By one of its own hooks; what the others had started goes with it."""
+    kill = python("import os, time; time.sleep(0.3); os.kill(os.getppid(), 9); time.sleep(60)")
+    script = project.root / "kill.py"
+    script.write_text(kill)
+    script.chmod(0o755)
+    project.settings(command("exec ./kill.py", timeout=LONG), command("sleep 60; true", timeout=LONG))
+    ended = project.plain()
+    assert (ended.code, ended.stdout) == (-9, b"")
+    assert project.gone() == []
