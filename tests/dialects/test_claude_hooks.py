@@ -366,7 +366,7 @@ CALLS = {
     ),
     "go on": ({"continue": True, "stopReason": "unused", "suppressOutput": True}, said(NONE)),
     "stop without reason": ({"continue": False}, said(STOP)),
-    "stop with another's reason": ({"continue": False, "reason": "r"}, said(STOP)),
+    "stop with another's reason": ({"continue": False, "reason": "r"}, said(STOP, "r")),
     "stop and deny": (
         {"continue": False, "stopReason": "enough", "decision": "block", "reason": "no"},
         Outcome(STOP, ((BLOCK, "no"), (STOP, "enough"))),
@@ -614,12 +614,6 @@ CODES = {
     "a question": (prints(nested(permissionDecision="ask"), 3), said(ASK), COUNTS.format(3)),
     "a stop": (prints({"continue": False}, 127), said(STOP), COUNTS.format(127)),
     "a message": (prints({"systemMessage": "m"}, 1, b"e"), said(NONE, messages=("m",)), COUNTS.format(1)),
-    "an allow": (
-        prints(nested(permissionDecision="allow", permissionDecisionReason="ok"), 1),
-        said(NONE),
-        COUNTS.format(1),
-        VOID,
-    ),
     "an approval with context": (
         prints({"decision": "approve", **nested(additionalContext="c", colour=1)}, 1),
         said(NONE, contexts=("c",)),
@@ -627,9 +621,20 @@ CODES = {
         COUNTS.format(1),
         VOID,
     ),
-    "an empty object": (prints({}, 1), said(NONE), COUNTS.format(1)),
     "a deny before a signal": (prints({"decision": "block", "reason": "no"}, -9), said(BLOCK, "no"), COUNTS.format(-9)),
 }
+
+
+@pytest.mark.parametrize("answer", [{}, nested(permissionDecision="allow"), {"decision": "approve"}])
+def test_a_hook_that_failed_and_says_nothing_or_allows_has_failed(answer):
+    assert answer_to(a_call(), prints(answer, 1)) == (FAILED, "exit code 1 (only exit 2 blocks)")
+
+
+def test_a_hook_that_is_to_block_when_it_fails_does_so_whatever_it_says_short_of_a_block():
+    call = a_call()
+    call = call.replace(hook=call.hook.replace(on_failure="block"))
+    assert answer_to(call, prints({"systemMessage": "m"}, 1)) == (FAILED, "exit code 1 (only exit 2 blocks)")
+    assert answer_to(call, prints({"decision": "block", "reason": "no"}, 1)) == (said(BLOCK, "no"), (COUNTS.format(1),))
 
 
 @pytest.mark.parametrize("title", CODES)
@@ -861,7 +866,7 @@ speech = st.fixed_dictionaries(
         ),
     },
 )
-spoken = st.builds(prints, speech, st.sampled_from([0, 0, 0, 2, 1]), line.map(str.encode))
+spoken = st.builds(prints, speech, st.sampled_from([0, 0, 0, 2]), line.map(str.encode))
 NESTING = st.sampled_from(["PreToolUse", "Stop", "UserPromptSubmit", "PostToolUse"])
 
 

@@ -130,13 +130,13 @@ def read(hook: Hook, kind: str) -> Said:
 
 
 def read_settings(hook: Hook, kind: str) -> Said:
-    """Read the answer of a hook of settings.json (S24): JSON counts at every exit, but no allow of a hook that failed."""
+    """Read the answer of a hook of settings.json (S24): JSON counts at every exit, unless a hook that failed only allows."""
     answer = hook.answer
     out = answer.out if isinstance(answer.out, dict) and well_formed(answer.out, SETTINGS) else None
     if answer.exit is None:
         return failed(hook, "timeout")
     if out is None and answer.exit == 0:
-        plain = isinstance(answer.out, str) and answer.out.strip()[:1] not in ("{", "[", '"')
+        plain = isinstance(answer.out, str) and not answer.out.strip().startswith("{")
         return Said("ok") if plain else failed(hook, "unreadable")
     if out is None and answer.exit != 2:
         return failed(hook, "failed")
@@ -150,8 +150,12 @@ def read_settings(hook: Hook, kind: str) -> Said:
     if decision == "block":
         reason = reason or f"blocked by hook '{hook.name}'"
     if out.get("continue") is False:
-        decision, reason = "stop", out.get("stop_reason") or ""
-    return Said("ok", decision, reason if decision != "none" else "", effects_of(out, kind))
+        decision, reason = "stop", out.get("stop_reason") or out.get("reason") or ""
+    effects = effects_of(out, kind)
+    silent = decision == "none" and not effects
+    if answer.exit not in (0, 2) and decision not in ("block", "stop") and (silent or hook.on_failure == "block"):
+        return failed(hook, "failed")
+    return Said("ok", decision, reason if decision != "none" else "", effects)
 
 
 def failed(hook: Hook, status: str) -> Said:

@@ -48,7 +48,8 @@ class _Course:
         while True:
             rest = [stage for stage in stages() if place is None or stage.order > place]
             if self.outcome.halts:
-                self.not_reached = tuple(hook for stage in rest for hook in stage.hooks)
+                hooks = (hook for stage in rest for hook in stage.hooks)
+                self.not_reached = tuple(hook for hook in hooks if hook.order not in self.seen)  # others ran, if earlier
             if self.outcome.halts or not rest:
                 return
             place = rest[0].order

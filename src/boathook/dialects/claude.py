@@ -216,12 +216,19 @@ def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
         said = texts(text)
         return (Outcome(contexts=said) if row.plain else Outcome(logs=said)) if said else NOTHING, ()
     outcome, notes = _Reading(call, row, answer).outcome()
-    if end.code != 0:  # Claude Code reads JSON at any exit code; but a failure must not look like an approval
-        notes = (*notes, f"exit code {end.code}, but its JSON answer counts")
-        if outcome.decision == Decision.ALLOW:
-            outcome = outcome.replace(decision=Decision.NONE, said=())
-            notes = (*notes, "its 'allow' does not count, for it failed")
-    return outcome, notes
+    return (outcome, notes) if end.code == 0 else _counted(call, end, outcome, notes)
+
+
+def _counted(call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]) -> tuple[Outcome, tuple[str, ...]]:
+    """Read a JSON answer of a hook that failed: Claude Code takes it, but a failure must not look like an approval."""
+    if outcome.decision == Decision.ALLOW:
+        outcome = outcome.replace(decision=Decision.NONE, said=())
+        late: tuple[str, ...] = ("its 'allow' does not count, for it failed",)
+    else:
+        late = ()
+    if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.halts):
+        raise Faulty(FAILED, exit_words(end))
+    return outcome, (*notes, f"exit code {end.code}, but its JSON answer counts", *late)
 
 
 def _answer_in(text: str) -> dict[str, Any] | None:
@@ -298,7 +305,7 @@ class _Reading:
         if decision == Decision.BLOCK and not said:
             said = ((decision, default_reason(self.call.hook)),)
         if self.answer.get("continue") is False:
-            stop = clean(self.answer.get("stopReason") or "", REASON_LIMIT)
+            stop = clean(self.answer.get("stopReason") or self.answer.get("reason") or "", REASON_LIMIT)
             decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
         outcome = Outcome(
             decision,

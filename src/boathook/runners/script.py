@@ -90,7 +90,14 @@ class HookRunner:
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Run calls together and give their ends in order."""
-        return tuple(self._process.run_all([self.job(call) for call in calls], cancel))
+        return tuple(self._process.run_all([self._job(call) for call in calls], cancel))
+
+    def _job(self, call: Call) -> Job:
+        """Make a job; a fault of ours fails this one hook, not those that run with it."""
+        try:
+            return self.job(call)
+        except Exception as fault:  # noqa: BLE001
+            return Job(("",), b"", "/", {}, 1.0, f"the engine failed to start it: {type(fault).__name__}: {fault}")
 
     def refusal(self, call: Call) -> str:
         """Say why a call cannot run, if so."""
