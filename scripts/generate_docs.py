@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import inspect
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import click
 from click.testing import CliRunner
 
+from boathook import errors
+from boathook.agent.agent import Agent
+from boathook.agent.builder import AgentBuilder
+from boathook.agent.scripted import ScriptedModel
+from boathook.agent.tools import tool_of
 from boathook.cli.commands import cli
 from boathook.core.claude_events import ELSEWHERE, ROWS, Row
-from boathook.core.event import COMMON_FIELDS, KINDS
+from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
+from boathook.core.outcome import Decision, Outcome
 from boathook.core.tools import TOOLS
 from boathook.dialects.claude import FILLED
+from boathook.stack import matching
+from boathook.stack.contexts import CHANGES, CLASSES, Context
+from boathook.stack.hooks import decorators
+from boathook.stack.layers import FAILURES
+from boathook.stack.operations import ToolCall
+from boathook.stack.stack import Stack
 
 REFERENCE = Path(__file__).parent.parent / "docs/reference"
 MADE = "<!-- made by scripts/generate_docs.py: change the code, then run `make docs` -->\n\n"
@@ -66,9 +82,9 @@ def settings() -> str:
         "*also plain text*: what a command prints there is context even if it is no JSON.",
         "",
         "On standard input every hook finds `session_id`, `cwd`, `hook_event_name` and all that the host sent. Hosts differ",
-        "in what they send, so these fields are filled in if they are missing:",
+        "in what they send, so these fields are filled in if they are left out:",
         "",
-        "| event | fields that are always there, and their value if the host is silent |",
+        "| event | fields that are always there, and their value if the host leaves them out |",
         "|---|---|",
         f"| all | {_filled(FILLED)} |",
     ]
@@ -85,6 +101,7 @@ def settings() -> str:
 def _settings_cells(row: Row) -> list[str]:
     rewrites = [name for name, can in (("input", row.kind.rewrites_input), ("output", row.kind.rewrites_output)) if can]
     context = ("yes, also plain text" if row.plain else "yes") if row.context else "–"
+    context = "sends the agent back to work, as `block` does" if row.goes_on else context
     block = row.kind.block if row.refuses else "told"
     theirs = {ours: name for name, ours in row.renames}
     asks = f"`{theirs.get(row.subject, row.subject)}`" if row.subject else "–"
@@ -121,6 +138,280 @@ def tools() -> str:
     return "\n".join(lines) + "\n"
 
 
+# Hooks in process
+
+COMMON = {
+    "kind": ("the kind of the event; `event` is its name", "`event_type`"),
+    "session_id": ("the session, if there is one", "`session_id`"),
+    "work_dir": ("where the agent works", "`work_dir`"),
+    "state": ("the agent's own; of the agent in this package an `AgentState`", "–"),
+    "metadata": ("what hooks left for later ones: `with_metadata`, `get`", "–"),
+    "added": ("what the model is to know: `add_context`", "–"),
+    "messages": ("what the person is to know: `add_message`", "–"),
+    "more": ("fields beyond those of the kind", "each by its name"),
+}
+LOOPS = (
+    ("session", "pre-session", "a session begins"),
+    ("session", "post-session", "a session ends, whatever ended it"),
+    ("turn", "pre-agent-turn", "a prompt came"),
+    ("turn", "pre-context-compact", "before a step, if the conversation is beyond its budget; or at `Session.compact`"),
+    ("turn", "post-context-compact", "it was made shorter"),
+    ("turn", "pre-agent-turn-stop", "the model called no tool, a person refused one, or there were enough steps"),
+    ("turn", "post-agent-turn-stop", "the agent stops and nobody refused it"),
+    ("turn", "post-agent-turn", "a turn ended that was neither refused nor failed"),
+    ("turn", "turn-failure", "an error ended the turn"),
+    ("step", "pre-step", "the model is about to be asked"),
+    ("step", "post-step", "its answer is there, and the results of the tools it called"),
+    ("tool", "pre-tool-call", "a tool is about to be called"),
+    ("tool", "permission-request", "a person is about to be asked: the tool asks first, or a hook said `ask`"),
+    ("tool", "notification", "now the person is asked; or at `Session.notify`"),
+    ("tool", "post-tool-call", "the tool gave a result"),
+    ("tool", "post-tool-call-failure", "it raised"),
+    ("tool", "pre-subagent", "the tool `Subagent` begins steps of its own"),
+    ("tool", "post-subagent", "the subagent wants to stop"),
+)
+ON_FAILURE = {
+    "raise": "the error leaves `process`, the guarded tool or the turn; the default of hooks in process",
+    "allow": "as if the hook had no opinion; a warning in the log `boathook` and a message for the person",
+    "block": "a block whose reason names the hook and the error",
+}
+OUTCOMES = {
+    "proceed": " Also: None, and a bare context.",
+    "block": "",
+    "stop": "",
+    "ask": " Has an effect at `pre-tool-call`.",
+}
+IN_PROCESS = f"""\
+# Hooks in process
+
+{MADE.strip()}
+
+`Hooks` collects hooks, `Stack` is what they come to, contexts are what they see, an `Outcome` is what they say.
+How to write one: [write a Python hook](../how-to/write-a-python-hook.md).
+
+## Decorators
+
+Each is a method of `Hooks`, used bare or with `match`, `priority` (0), `timeout` (seconds), `on_failure`, and for
+`before_stop` also `max_rounds` (3). `hooks.on(name)` takes any [spelling](events.md) of an event; `hooks.add(name, hook)`
+does the same without decorating.
+
+| decorator | event | context | may be changed | a block means | a stop |
+|---|---|---|---|---|---|
+%(decorators)s
+
+Metadata, context for the model and messages for the person may be added at every event. What a block and a stop mean
+here is what the agent of this package does. For a guarded function and `Stack.run_tool` a block is the exception
+`Blocked` (after the call, with its `result`) and a stop is `Stopped`; `Stack.process` gives the outcome, and you decide.
+
+## Outcomes
+
+| made with | |
+|---|---|
+%(outcomes)s
+
+| read with | |
+|---|---|
+%(readings)s
+
+## Contexts
+
+Frozen: a change is a new context. `replace` takes what the event allows, and raises `HookFault` for anything else.
+
+%(contexts)s
+
+## Matchers
+
+`match=` takes a text (as `tool_name` does, at events with a tool), any callable of the context (as `where` does), or one of
+these. Matchers are joined with `&` and `|`, and turned round with `~`.
+
+| matcher | |
+|---|---|
+%(matchers)s
+
+## When a hook raises
+
+| `on_failure` | |
+|---|---|
+%(failures)s
+
+A hook that is too slow raises `HookTimeout`, for which the same holds.
+
+## Errors
+
+| error | is a | |
+|---|---|---|
+%(errors)s
+
+## The agent's events, loop by loop
+
+The agent that `AgentBuilder` builds is three loops, one in the other: a session of turns, a turn of steps, a step of one
+question to the model and the tools it calls, at the same time if there are several.
+
+| loop | event | when |
+|---|---|---|
+%(loops)s
+
+A session in which they all happen: a tool that asks first, one that fails, a subagent, a stop that is refused once, a
+compaction, and a turn that fails.
+
+```text
+%(life)s
+```
+"""
+
+
+def in_process() -> str:
+    """Give the reference of hooks in process."""
+    parts = {
+        "decorators": _decorator_rows(),
+        "outcomes": (f"| {_call(Outcome, name)} | {_about(Outcome, name)}{note} |" for name, note in OUTCOMES.items()),
+        "readings": _reading_rows(),
+        "contexts": _contexts(),
+        "matchers": (f"| {_call(matching, name)} | {_about(matching, name)} |" for name in MATCHERS),
+        "failures": (f"| `{name}` | {ON_FAILURE[name]} |" for name in FAILURES),
+        "errors": (
+            f"| `{name}` | `{getattr(errors, name).__base__.__name__}` | {_about(errors, name)} |" for name in ERRORS
+        ),
+        "loops": (f"| {loop} | `{event}` | {when} |" for loop, event, when in LOOPS),
+        "life": _life(),
+    }
+    return IN_PROCESS % {name: "\n".join(lines) for name, lines in parts.items()}
+
+
+MATCHERS = ("tool_name", "event_is", "where", "all_of", "any_of")
+ERRORS = ("Blocked", "Stopped", "HookFault", "HookTimeout", "UnknownEvent", "ConfigError")
+
+
+def _decorator_rows() -> Iterator[str]:
+    for name, kind in decorators().items():
+        changes = ", ".join(f"`{field}`" for field in CHANGES.get(kind.name, ())) or "–"
+        context = CLASSES[kind.name].__name__
+        stop = "ends the run" if _ends_the_run(kind) else "comes too late"
+        yield f"| `{name}` | `{kind.name}` | [`{context}`](#{context.lower()}) | {changes} | {kind.block} | {stop} |"
+
+
+def _reading_rows() -> Iterator[str]:
+    yield f"| `decision` | {' < '.join(word.upper() for word in Decision.NAMES)}; the heaviest of a chain wins |"
+    yield "| `context` | the context to go on with; None if hooks left it as it was |"
+    for name in ("reason", "reasons", "is_blocked", "is_stopped", "halts"):
+        yield f"| `{name}` | {_about(Outcome, name)} |"
+
+
+def _contexts() -> Iterator[str]:
+    common = {field.name: COMMON[field.name] for field in dataclasses.fields(Context)}
+    yield from ("### Context", "", _line(Context), "", "| field | | in hooks of files |", "|---|---|---|")
+    yield from (f"| `{name}` | {about} | {theirs} |" for name, (about, theirs) in common.items())
+    yield from _methods(Context, {"absorb"})
+    for made in dict.fromkeys(CLASSES.values()):
+        kinds = ", ".join(f"`{name}`" for name, one in CLASSES.items() if one is made)
+        theirs = dict(made.NAMES)
+        yield from ("", f"### {made.__name__}", "", f"{_line(made)} At {kinds}.", "")
+        yield from ("| field | type | in hooks of files |", "|---|---|---|")
+        for field in dataclasses.fields(made):
+            if field.name not in common:
+                kind = str(field.type).replace("|", "\\|")
+                yield f"| `{field.name}` | `{kind}` | {f'`{theirs[field.name]}`' if field.name in theirs else '–'} |"
+        yield from _methods(made, set(dir(Context)), theirs)
+
+
+def _methods(
+    made: type[Context], left_out: set[str], theirs: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Give what a context has beside its fields."""
+    yield from ("", "| also | |", "|---|---|")
+    for name, found in vars(made).items():
+        if (
+            isinstance(found, property | classmethod | FunctionType)
+            and not name.startswith("_")
+            and name not in left_out
+        ):
+            told = f" In hooks of files: `{theirs[name]}`." if name in theirs else ""
+            yield f"| {_call(made, name)} | {_about(made, name)}{told} |"
+
+
+def _call(home: Any, name: str) -> str:
+    """Give how something is called, as code."""
+    if isinstance(vars(home)[name], property):
+        return f"`{name}`"
+    parameters = inspect.signature(getattr(home, name)).parameters.values()
+    given = [_parameter(one) for one in parameters if one.name != "self"]
+    prefix = f"{home.__name__}." if isinstance(vars(home)[name], classmethod) else "." if inspect.isclass(home) else ""
+    return f"`{prefix}{name}({', '.join(given)})`"
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    stars = "**" if one.kind is one.VAR_KEYWORD else "*" if one.kind is one.VAR_POSITIONAL else ""
+    return f"{stars}{one.name}" + ("" if one.default is one.empty else f"={one.default!r}")
+
+
+def _about(home: Any, name: str) -> str:
+    return _line(getattr(home, name)).replace("|", "\\|")
+
+
+def _line(thing: Any) -> str:
+    """Give the first line of a docstring."""
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+def _life() -> list[str]:
+    """Play a session in which every event happens; give the events, indented as they are nested."""
+    told: list[tuple[str, str]] = []
+
+    def write(context: Context) -> Outcome | None:
+        told.append((context.event, context.tool))
+        first_stop = [event for event, _ in told].count("pre-agent-turn-stop") == 1
+        return Outcome.block("once more") if context.event == "pre-agent-turn-stop" and first_stop else None
+
+    _play(_agent(Stack().with_(write)))
+    loops = ("session", "turn", "step", "tool")
+    depths = {event: loops.index(loop) for loop, event, _ in LOOPS}
+    if {event for event, _ in told} != set(depths) or set(depths) != set(CLASSES):
+        raise AssertionError("LOOPS is to have every event, and every event is to happen")
+    lines: list[str] = []
+    inside = 0
+    for event, tool in told:
+        inside -= event == "post-subagent"
+        lines.append("  " * (depths[event] + 2 * inside) + event + (f" ({tool})" if tool else ""))
+        inside += event == "pre-subagent"
+    return lines
+
+
+def _agent(stack: Stack) -> Agent:
+    """Build an agent that can be played as below."""
+
+    def save() -> str:
+        return "saved"
+
+    def send() -> str:
+        raise OSError("no line")
+
+    task = ToolCall("Subagent", {"name": "scout", "task": "look"})
+    model = ScriptedModel([ToolCall("save"), ToolCall("send"), task, "done", "done", OSError("away")])
+    child = AgentBuilder().with_model(ScriptedModel(["seen"])).build()
+    made = AgentBuilder().with_model(model).with_tools(tool_of(save, asks=True), send).with_subagent("scout", child)
+    return made.with_permission(lambda _call, _why: True).with_hooks(stack).build()
+
+
+def _play(agent: Agent) -> str:
+    """Run two turns, a compaction between them; give how it ended."""
+    try:
+        with agent.session() as session:
+            if session.run("go").status == "stopped":
+                return "stopped"
+            session.compact()
+            session.run("once more")
+    except errors.Stopped:
+        return "stopped"
+    except OSError:
+        return "failed"
+    return "done"
+
+
+def _ends_the_run(kind: EventKind) -> bool:
+    """Say whether a stop at an event ends the run, by trying."""
+    return _play(_agent(Stack().with_(lambda _: Outcome.stop("enough"), on=kind))) == "stopped"
+
+
 def command_line() -> str:
     """Give the reference of the command line, as the commands' own help says it."""
     parts = ["# Command line\n", MADE.strip() + "\n"]
@@ -151,7 +442,13 @@ def _help(name: str) -> str:
 
 def main() -> int:
     """Write or check the files; give the exit code."""
-    made = {"events.md": events(), "settings.md": settings(), "tools.md": tools(), "cli.md": command_line()}
+    made = {
+        "events.md": events(),
+        "settings.md": settings(),
+        "tools.md": tools(),
+        "cli.md": command_line(),
+        "in-process.md": in_process(),
+    }
     stale = 0
     for name, text in made.items():
         path = REFERENCE / name

@@ -108,8 +108,8 @@ def _claude_places(start: str, *, settings: bool) -> tuple[str, str]:
     return (claude_dir(env), find_claude_project(start, env)) if settings else ("", "")
 
 
-def _surroundings(catalog: Catalog) -> Surroundings:
-    return Surroundings(_write_event, catalog.project, catalog.claude_project, catalog.settings.model)
+def _surroundings(catalog: Catalog, home: str = "") -> Surroundings:
+    return Surroundings(_write_event, catalog.project, catalog.claude_project, catalog.settings.model, home)
 
 
 def _write_event(dialect: str, event: Event, spelling: str) -> bytes:
@@ -117,14 +117,22 @@ def _write_event(dialect: str, event: Event, spelling: str) -> bytes:
         return native.write_event(event, spelling)
     from boathook.dialects import claude
 
-    return claude.write_hook_event(event, spelling)
+    return claude.write_hook_event(event)
 
 
 def one_shot(
-    kind: EventKind, start: str, *, settings: bool, can_ask: bool, debug: bool, write: Callable[[str], None]
+    kind: EventKind,
+    start: str,
+    *,
+    home: str = "",
+    settings: bool,
+    can_ask: bool,
+    debug: bool,
+    write: Callable[[str], None],
 ) -> Engine:
     """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
+    `home` is what the host calls its project, told to hooks where no project has any.
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
     """
     from boathook.runners.spawn import own_process
@@ -134,7 +142,7 @@ def one_shot(
     spawn = own_process()
     state = state_dir(environment())
     sessions = Sessions(f"{state}/sessions")
-    hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog), sessions)
+    hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
     background = Supervisor(hooks, spawn, state)
     trace = write if debug or catalog.settings.debug else None
     return _engine(catalog, hooks, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state)
@@ -161,7 +169,8 @@ def _catalog_for(kind: EventKind, start: str, *, settings: bool) -> Catalog:
 
     started = time.time()
     loaded = load_hooks(agents, *where)
-    keep(loaded.catalog, loaded.watch, cache=cache, agents=agents, started=started, claude=where[1])
+    places = {"cache": cache, "agents": agents, "claude": where[1], "claude_project": where[2]}
+    keep(loaded.catalog, loaded.watch, started=started, **places)
     return loaded.catalog
 
 

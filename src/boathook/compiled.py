@@ -62,11 +62,13 @@ def path_of(cache: str, project: str, claude: str = "", claude_project: str = ""
 
 
 def stamp(path: str) -> Stamp:
-    """Give what changes when a file or folder changes; None if there is none."""
+    """Give what changes when a file or folder changes, of a path with a slash at its end when that folder's mode does."""
     try:
         found = system.stat(path)
     except (OSError, ValueError):
         return None
+    if path.endswith("/"):
+        return (found.st_mode, found.st_uid, found.st_ino)
     return (found.st_ctime_ns, found.st_size, found.st_ino)
 
 
@@ -107,7 +109,10 @@ def _fresh(watch: Iterable[tuple[str, Stamp]]) -> bool:
             if before is not None:
                 return False
             continue
-        if before is None or (now.st_ctime_ns, now.st_size, now.st_ino) != before:
+        if path[-1] == "/":
+            if (now.st_mode, now.st_uid, now.st_ino) != before:
+                return False
+        elif before is None or (now.st_ctime_ns, now.st_size, now.st_ino) != before:
             return False
     return True
 

@@ -12,7 +12,7 @@ from boathook.core.jsontext import dump_line
 from boathook.core.outcome import Decision
 from boathook.dialects import native
 from boathook.errors import BeyondLimits, BoathookError, DialectError
-from boathook.places import absolute, here
+from boathook.places import absolute, environment, here, host_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,10 +114,12 @@ def _dispatch(event: Event, options: Options) -> Verdict:
 
     if options.project is not None and not os.path.isdir(options.project):
         raise Usage(f"--project {options.project} is not a folder")
-    start = os.path.abspath(absolute(options.project or event.work_dir.replace("\0", "") or here()))
+    given = options.project or host_project(options.host, environment()) or event.work_dir.replace("\0", "")
+    start = os.path.abspath(absolute(given or here()))
     engine = one_shot(
         event.kind,
         start,
+        home=host_project(options.host, environment()),
         settings=options.without != SETTINGS,
         can_ask=not options.no_ask,
         debug=options.debug,

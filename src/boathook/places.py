@@ -26,6 +26,7 @@ __all__ = [
     "find_claude_project",
     "find_project",
     "here",
+    "host_project",
     "is_dir",
     "state_dir",
     "system",
@@ -154,6 +155,13 @@ def _real(path: str) -> str:
     finally:
         system.close(handle)
     return "" if found == path.rstrip("/") else found
+
+
+def host_project(host: str, env: Environment) -> str:
+    """Give the folder that Claude Code says its session belongs to: its work dir changes with every `cd`, guards must not."""
+    value = env.get(b"CLAUDE_PROJECT_DIR", b"") if host == "claude" else b""
+    found = _text(value).rstrip("/")
+    return found if value.startswith(b"/") and is_dir(found) else ""
 
 
 def here() -> str:

@@ -18,6 +18,7 @@ from boathook.places import (
     find_claude_project,
     find_project,
     here,
+    host_project,
     is_dir,
     state_dir,
     system,
@@ -118,12 +119,12 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if not _well_formed(event, wanted, event_key, folder_key):
         return False
     name = wanted["--event"] if "--event" in wanted else event[event_key]
-    start = wanted.get("--project") or event.get(folder_key) or here()
-    if not start.startswith("/") or "/." in start or "//" in start or "\0" in start:
+    env = environment()
+    start = wanted.get("--project") or host_project(wanted.get("--host", ""), env) or event.get(folder_key) or here()
+    if not start.startswith("/") or "//" in start or "\0" in start or _is_crooked(start + "/"):
         return False
     if "--project" in wanted and not is_dir(wanted["--project"]):
         return False
-    env = environment()
     claude = "" if "--without" in wanted else claude_dir(env)
     where = (find_project(start), claude, find_claude_project(start, env) if claude else "")
     path = path_of(cache_dir(env), *where)
@@ -137,6 +138,10 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if kind in COUNTED and is_dir(state_dir(env) + "/sessions"):
         return False
     return not rows or not _may_match(rows, event, found.head["gram"])
+
+
+def _is_crooked(path: str) -> bool:
+    return "/./" in path or "/../" in path
 
 
 def _may_match(rows: Any, event: dict[str, Any], gram: int) -> bool:

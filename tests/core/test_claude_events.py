@@ -73,4 +73,4 @@ def test_an_event_is_either_in_the_table_or_elsewhere():
 
 
 def test_a_bare_row_can_do_nothing():
-    assert Row("X", "pre-step") == Row("X", "pre-step", "", False, False, False, False, False, (), ())
+    assert Row("X", "pre-step") == Row("X", "pre-step", "", False, False, False, False, False, False, (), ())

@@ -106,7 +106,7 @@ ANSWERS = {
         {"tool_input": {"command": "pwd"}},
         nested("PreToolUse", updatedInput={"command": "pwd"}),
     ),
-    "stop": ("PreToolUse", said(STOP, "enough"), {}, {"continue": False, "stopReason": "enough"}),
+    "stop": ("SessionStart", said(STOP, "enough"), {}, {"continue": False, "stopReason": "enough"}),
     "context": (
         "UserPromptSubmit",
         Outcome(contexts=("a", "b")),
@@ -207,8 +207,14 @@ def test_claude_code_hears_a_block_where_it_can_and_the_person_hears_it_elsewher
 
 
 @every_event
-def test_claude_code_hears_a_stop_at_every_event(name):
-    assert answer(name, said(STOP, "enough")) == {"continue": False, "stopReason": "enough"}
+def test_claude_code_hears_a_stop_at_every_event_and_what_is_about_to_happen_does_not(name):
+    refused = {
+        "PreToolUse": nested(name, permissionDecision="deny", permissionDecisionReason="enough"),
+        "PermissionRequest": nested(name, decision={"behavior": "deny", "message": "enough", "interrupt": True}),
+        "UserPromptSubmit": {"decision": "block", "reason": "enough"},
+        "PreCompact": {"decision": "block", "reason": "enough"},
+    }
+    assert answer(name, said(STOP, "enough")) == {"continue": False, "stopReason": "enough", **refused.get(name, {})}
 
 
 def run(tmp_path: Path, event: dict[str, object], *args: str) -> subprocess.CompletedProcess[str]:

@@ -174,11 +174,6 @@ def test_the_context_of_an_event_is_given_if_there_is_one():
     assert written(event.replace(context={})) == common
 
 
-def test_the_name_is_claude_codes_whatever_the_spelling():
-    event = Event.of("before_tool")
-    assert len({write_hook_event(event, spelling) for spelling in ("", "before_tool", "PreToolUse")}) == 1
-
-
 def test_an_event_without_counterpart_keeps_its_name():
     event = read_event(b'{"hook_event_name": "CwdChanged", "session_id": "s", "cwd": "/w", "old_cwd": "/v"}')
     assert event.kind is UNMAPPED
@@ -259,7 +254,11 @@ EVERYWHERE = {
     "context": (
         prints(nested(additionalContext=" know \u001b[1mthis ")),
         lambda n: (
-            (Outcome(contexts=("know this",)), ()) if n in INFORMED else (Outcome(), (idle("'additionalContext'", n),))
+            (said(BLOCK, "know this"), ())
+            if n in ("Stop", "SubagentStop")
+            else (Outcome(contexts=("know this",)), ())
+            if n in INFORMED
+            else (Outcome(), (idle("'additionalContext'", n),))
         ),
     ),
     "an input": (
@@ -879,9 +878,11 @@ def test_what_a_host_is_told_of_an_answer_is_itself_an_answer_that_says_the_same
     again = read_answer(call, write_answer(verdict))
     reason = "\n".join(outcome.reasons) or ("stopped by a hook" if outcome.decision == STOP else "")
     contexts, messages = "\n".join(outcome.contexts), "\n".join(outcome.messages)
+    refused = outcome.decision == STOP and name in ("PreToolUse", "UserPromptSubmit")  # it is refused as well
+    contexts, messages = ("", "\n".join(filter(None, [messages, contexts]))) if name == "Stop" else (contexts, messages)
     expected = Outcome(
         outcome.decision,
-        ((outcome.decision, reason),) if reason else (),
+        (*(((BLOCK, reason),) if refused else ()), *(((outcome.decision, reason),) if reason else ())),
         ABSENT if now == call.event.tool_input else now,
         outcome.output,
         (contexts,) if contexts else (),

@@ -159,7 +159,7 @@ def test_a_command_that_stands_in_several_places_runs_once(world, fire):
     world.settings("local", settings(PreToolUse=[entry(command, statusMessage="again")]))
     verdict = fire(TOOL)
     assert (ends(verdict), verdict["skipped"]) == ([("ok", "none", 0)], [])
-    assert [run["scope"] for run in verdict["runs"]] == ["user"]
+    assert [run["scope"] for run in verdict["runs"]] == ["project"]  # the user's copy is less patient
     assert (world.root / "count").read_text() == "x\n"
 
 
@@ -452,6 +452,7 @@ def keep_catalogue(world, monkeypatch) -> None:
         agents=where[0],
         started=time.time(),
         claude=where[2],
+        claude_project=where[3],
     )
     assert kept(world) is not None
 

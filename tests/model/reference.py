@@ -92,12 +92,12 @@ def matches(hook: Hook, tool: str, tool_input: dict[str, Any]) -> bool:
 
 
 def once(hooks: list[Hook]) -> list[Hook]:
-    """Leave out those of settings.json that run what another one before them runs (S14)."""
-    return [
-        hook
-        for at, hook in enumerate(hooks)
-        if not hook.together or hook.folder not in [one.folder for one in hooks[:at] if one.together]
-    ]
+    """Of those of settings.json that run the same, leave the one that guards best: sync, failing closed, first (S14)."""
+    best: dict[str, Hook] = {}
+    for hook in sorted(hooks, key=lambda hook: (hook.background, hook.on_failure != "block")):
+        if hook.together:
+            best.setdefault(hook.folder, hook)
+    return [hook for hook in hooks if not hook.together or best[hook.folder] is hook]
 
 
 def read(hook: Hook, kind: str) -> Said:
@@ -188,6 +188,7 @@ class Course:
         sync = [hook for hook in self.order if not hook.background]
         self.stages = [list(stage) for _, stage in groupby(sync, key=lambda hook: hook.place)]
         self.said: list[tuple[Hook, Said]] = []
+        self.void: set[int] = set()
         self.seen: dict[str, list[dict[str, Any]]] = {}
         self.changes: list[list[Hook]] = []
         self.skipped: list[str] = []
@@ -195,8 +196,12 @@ class Course:
 
     def decision(self) -> str:
         """Give the weightiest decision so far (S21)."""
-        said = [one.decision for _, one in self.said] + (["block"] if self.unsettled else [])
+        said = [one.decision for _, one in self.counting()] + (["block"] if self.unsettled else [])
         return max(said, key=RANK.index, default="none")
+
+    def counting(self) -> list[tuple[Hook, Said]]:
+        """Give what counts: all but an allow for an input that another hook has since replaced (S15)."""
+        return [one for at, one in enumerate(self.said) if one[1].decision != "allow" or at not in self.void]
 
     def ended(self) -> bool:
         """Say whether a block or a stop ended the event (S14)."""
@@ -213,6 +218,7 @@ class Course:
             if rewritten is not None and rewritten != before:
                 self.input, author = rewritten, hook.name
         if author:
+            self.void |= {at for at, (hook, _) in enumerate(self.said) if hook.name != author}
             self.changes.append(stage)
             self.seen[author].append(self.input)
 
@@ -248,7 +254,9 @@ def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any])
     outputs = _effects(course, "modified_output")
     return {
         "decision": course.decision(),
-        "reasons": [(h.name, s.reason) for h, s in course.said if s.decision == course.decision() and s.reason != ""],
+        "reasons": [
+            (h.name, s.reason) for h, s in course.counting() if s.decision == course.decision() and s.reason != ""
+        ],
         "modified_input": course.input if course.input != tool_input else None,
         "modified_output": outputs[-1] if outputs else None,
         "additional_context": _effects(course, "additional_context"),

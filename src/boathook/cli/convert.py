@@ -36,7 +36,8 @@ from boathook.sources.convert import (
     written_at,
 )
 from boathook.sources.hookdir import MANIFESTS, read_hook
-from boathook.sources.settings import CALLS_US, DIALECT, LOCAL, SCRIPT, read_settings
+from boathook.sources.ours import calls_us
+from boathook.sources.settings import DIALECT, LOCAL, SCRIPT, read_settings
 
 CONVERTED, LEFT = "converted", "left"
 TO_HOOKS, TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
@@ -162,7 +163,7 @@ def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> Plan:
 def _calls_us(catalog: Catalog) -> bool:
     """Say whether Claude Code calls this engine, so that HOOK.md hooks run there too."""
     commands = (hook.handler for hook in catalog.hooks if isinstance(hook.handler, Command))
-    return any(CALLS_US.search(" ".join((command.text, *(command.words or ())))) for command in commands)
+    return any(map(calls_us, commands))
 
 
 class _Making:
@@ -224,7 +225,9 @@ class _Making:
         if any(h.handler == hook.handler for h in armed):
             notes.append("another entry has the same command: both run where both match, not one for both")
         if not self.ends.top:
-            notes.append("its CLAUDE_PROJECT_DIR is now the folder with .agents/hooks, else the work dir")
+            notes.append(
+                "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else with .agents/hooks, else the work dir"
+            )
         elsewhere = [h for h in others if h.state == SHADOWED and h.name == hook.name and h.path != hook.path]
         notes += [f"the same entry stands in {h.path}, and runs as well once this one is gone" for h in elsewhere]
         return notes

@@ -57,7 +57,7 @@ def _json(option: str, text: str) -> Any:
 def explain_event(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Give a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
     hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _place(hook)))
-    rows = [(hook, *_why(hook, event)) for hook in hooks]
+    rows = [(hook, *_why(hook, event, catalog.settings.model)) for hook in hooks]
     kept = once(tuple(hook for hook, would_run, _ in rows if would_run))
     return [_row(hook, *_first(hook, kept, would_run, why)) for hook, would_run, why in rows]
 
@@ -90,7 +90,7 @@ def _row(hook: Hook, would_run: bool | None, why: str) -> dict[str, Any]:
     }
 
 
-def _why(hook: Hook, event: Event) -> tuple[bool | None, str]:
+def _why(hook: Hook, event: Event, model: str = "") -> tuple[bool | None, str]:
     """Say whether a hook would run, and why; None if that depends on an input that was not given."""
     if hook.state != ARMED:
         blocks = " (set to block when it cannot run: such events are blocked)" if is_hollow(hook) else ""
@@ -103,6 +103,8 @@ def _why(hook: Hook, event: Event) -> tuple[bool | None, str]:
         return False, why
     if why := unmet(hook, environment()):
         return False, f"refused: {why}"
+    if isinstance(hook.handler, Prompt) and not hook.handler.choose(model)[0]:
+        return False, "refused: no model is named for prompt hooks (model in hooks.toml)"
     if hook.folder and (wrong := interpreter_fault(first_bytes(find_entry(hook.folder) or ""))):
         return False, f"it would fail to start: {wrong}"
     if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
@@ -116,8 +118,8 @@ def _entry(hook: Hook) -> str | None:
         return find_entry(hook.folder)
     handler = hook.handler
     if isinstance(handler, Command):
-        return " ".join((handler.text, *(handler.words or ())))
-    return handler.url if isinstance(handler, Http) else handler.text if isinstance(handler, Prompt) else None
+        return handler.line
+    return handler.shown if isinstance(handler, Http) else handler.text if isinstance(handler, Prompt) else None
 
 
 def _needs_input(hook: Hook, event: Event) -> bool:

@@ -70,7 +70,7 @@ def _handler_to_json(handler: Handler) -> dict[str, Any]:
     """Give a handler by its kind and fields; what headers hold may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
     if isinstance(handler, Http):
-        fields["headers"] = [name for name, _ in handler.headers]
+        fields |= {"url": handler.shown, "headers": [name for name, _ in handler.headers]}
     return {"kind": HANDLER_WORDS[type(handler)], **fields}
 
 

@@ -84,11 +84,14 @@ def _place(stage: Stage) -> tuple[int, int, str, str]:
 
 
 def once(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
-    """Leave out hooks that run together and whose very handler another one has: one whose answer counts, else an earlier one."""
+    """Leave out hooks that run together and whose very handler another one has: the one that guards best stays.
+
+    That is one whose answer counts, then one that blocks when it fails, then the most patient, then the first.
+    """
     if not any(hook.together for hook in hooks):
         return hooks
     first: dict[object, Hook] = {}
-    for hook in sorted(hooks, key=_waits):
+    for hook in sorted(hooks, key=lambda hook: (_waits(hook), hook.on_failure != "block", -hook.timeout)):
         if hook.together and not is_hollow(hook):
             first.setdefault(hook.handler, hook)
     return tuple(hook for hook in hooks if not hook.together or is_hollow(hook) or first[hook.handler] is hook)

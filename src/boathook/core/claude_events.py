@@ -18,7 +18,8 @@ class Row(Value):
 
     `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
     only told; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be asked;
-    `host_blocks`: Claude Code itself hears a block; `renames`: their name and ours; `filled`: what hooks may count on.
+    `goes_on`: context there sends the agent back to work; `host_blocks`: Claude Code itself hears a block; `renames`: their
+    name and ours; `filled`: what hooks may count on.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Row(Value):
     context: bool = False
     plain: bool = False
     prompts: bool = False
+    goes_on: bool = False
     host_blocks: bool = False
     renames: tuple[tuple[str, str], ...] = ()
     filled: tuple[tuple[str, Any], ...] = ()
@@ -97,6 +99,7 @@ ROWS: tuple[Row, ...] = (
         refuses=True,
         context=True,
         prompts=True,
+        goes_on=True,
         host_blocks=True,
         renames=((_LAST, "final_message"),),
         filled=(("stop_hook_active", False), (_LAST, "")),
@@ -116,6 +119,7 @@ ROWS: tuple[Row, ...] = (
         refuses=True,
         context=True,
         prompts=True,
+        goes_on=True,
         host_blocks=True,
         renames=(_TYPE, (_LAST, "result")),
         filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, "")),

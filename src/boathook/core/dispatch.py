@@ -49,7 +49,9 @@ class _Course:
             rest = [stage for stage in stages() if place is None or stage.order > place]
             if self.outcome.halts:
                 hooks = (hook for stage in rest for hook in stage.hooks)
-                self.not_reached = tuple(hook for hook in hooks if hook.order not in self.seen)  # others ran, if earlier
+                self.not_reached = tuple(
+                    hook for hook in hooks if hook.order not in self.seen
+                )  # others ran, if earlier
             if self.outcome.halts or not rest:
                 return
             place = rest[0].order
@@ -66,6 +68,7 @@ class _Course:
         rewrites = [run for run in runs if self._is_rewrite(run.outcome.input)]
         if rewrites:
             last = rewrites[-1]  # of several in one stage
+            self.outcome = self.outcome.without_allow() | _allowed(last.outcome)  # others allowed what it was before
             self.event = self.event.with_data(tool_input=last.outcome.input)
             self.plan = self.select(self.event)
             self.changes += 1
@@ -116,6 +119,11 @@ def _look_again(course: _Course) -> Asking:
     yield from course.walk(lambda: course.unseen(until), 3)
     if not course.outcome.halts and course.changes != changes:
         course.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
+
+
+def _allowed(outcome: Outcome) -> Outcome:
+    """Give the allow in an outcome, if it is one."""
+    return Outcome(outcome.decision, outcome.said) if outcome.decision == Decision.ALLOW else NOTHING
 
 
 def _ended(course: _Course, outcome: Outcome) -> str:

@@ -59,12 +59,26 @@ class Command(Value):
     shell: str = ""
     root: str = ""
 
+    @property
+    def line(self) -> str:
+        """Give the command with its arguments, to be shown."""
+        return " ".join((self.text, *(self.words or ())))
+
 
 class Prompt(Value):
     """Handler: a question for a model."""
 
     text: str
     model: str = ""
+
+    def choose(self, configured: str) -> tuple[str, str]:
+        """Give the model to ask as provider:name, nothing if there is none, and a word if it is not the one wanted."""
+        if ":" in self.model:
+            return self.model, ""
+        if self.model.startswith("claude-"):
+            return f"anthropic:{self.model}", ""
+        other = bool(self.model and configured)
+        return configured, f"the model '{self.model}' names no provider; {configured} was asked" if other else ""
 
 
 class Http(Value):
@@ -73,6 +87,12 @@ class Http(Value):
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     allowed: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """Give the address without what may be secret in it: the user, the path, the query."""
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{rest.partition('/')[0].partition('?')[0].rpartition('@')[2]}"
 
 
 Handler = Script | Command | Prompt | Http

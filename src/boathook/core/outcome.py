@@ -125,6 +125,13 @@ class Outcome(Value):
         """Say whether nothing more needs to be asked."""
         return self.decision >= Decision.BLOCK
 
+    def without_allow(self) -> Outcome:
+        """Give the outcome without what was said to allow it."""
+        if all(decision != Decision.ALLOW for decision, _ in self.said) and self.decision != Decision.ALLOW:
+            return self
+        said = tuple(one for one in self.said if one[0] != Decision.ALLOW)
+        return self.replace(decision=Decision.NONE if self.decision == Decision.ALLOW else self.decision, said=said)
+
     def within_limit(self) -> Outcome:
         """Give the outcome with its contexts together within the limit; a cut is said in a message."""
         total = sum(map(len, self.contexts))

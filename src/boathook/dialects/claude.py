@@ -129,7 +129,9 @@ def write_answer(verdict: Verdict) -> Exit:
     messages = [*verdict.system_message, *verdict.warnings()]  # at exit 0 nobody sees stderr there
     reasons = "\n".join(verdict.reasons)
     if verdict.decision == Decision.STOP:
-        answer |= {"continue": False, "stopReason": reasons or "stopped by a hook"}
+        reasons = reasons or "stopped by a hook"
+        answer |= {"continue": False, "stopReason": reasons}
+        _say_stop(row, reasons, answer, nested)
     elif verdict.decision != Decision.NONE:
         _say_decision(verdict, row, reasons, answer, nested, messages)
     _say_effects(verdict, row, nested, messages)
@@ -138,6 +140,16 @@ def write_answer(verdict: Verdict) -> Exit:
     if nested:
         answer["hookSpecificOutput"] = {"hookEventName": row.name, **nested}
     return Exit(0, stdout=dump_line(answer) if answer else b"")
+
+
+def _say_stop(row: Row, reasons: str, answer: dict[str, Any], nested: dict[str, Any]) -> None:
+    """Refuse what is about to happen as well: "continue" alone lets a tool call that is under way go through."""
+    if row.name == "PreToolUse":
+        nested |= {"permissionDecision": "deny", "permissionDecisionReason": reasons}
+    elif row.name == "PermissionRequest":
+        nested["decision"] = {"behavior": "deny", "message": reasons, "interrupt": True}
+    elif row.host_blocks and row.kind.is_pre and not row.goes_on:
+        answer |= {"decision": "block", "reason": reasons}
 
 
 def _say_decision(
@@ -172,13 +184,13 @@ def _say_effects(verdict: Verdict, row: Row, nested: dict[str, Any], messages: l
     if verdict.outcome.output is not ABSENT:
         nested["updatedToolOutput"] = verdict.outcome.output
     contexts = "\n".join(verdict.additional_context)
-    if contexts and row.context:
+    if contexts and row.context and not row.goes_on:
         nested["additionalContext"] = "\n".join(filter(None, [nested.get("additionalContext", ""), contexts]))
     elif contexts:
         messages.append(contexts)
 
 
-def write_hook_event(event: Event, spelling: str = "") -> bytes:  # noqa: ARG001
+def write_hook_event(event: Event) -> bytes:
     """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
     row = BY_KIND.get(event.kind.name)
     fields = _fields(event, row)
@@ -296,6 +308,9 @@ class _Reading:
 
     def outcome(self) -> tuple[Outcome, tuple[str, ...]]:
         decision, said = self._decided()
+        contexts = self._contexts()
+        if self.row.goes_on and contexts and decision == Decision.NONE:  # as Claude Code has it
+            decision, said, contexts = Decision.BLOCK, ((Decision.BLOCK, contexts[0]),), ()
         if decision == Decision.BLOCK and not self.row.refuses:
             self._idle("a block")
             decision, messages = Decision.NONE, tuple(text for _, text in said)
@@ -312,7 +327,7 @@ class _Reading:
             said,
             self._input(),
             self._output(),
-            self._contexts(),
+            contexts,
             (*texts(self.answer.get("systemMessage")), *messages),
         )
         self._look_for_idle_keys()

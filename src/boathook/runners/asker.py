@@ -15,7 +15,7 @@ from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 from boathook.core.clean import clean
 from boathook.core.jsontext import dump_line, dumps
@@ -179,8 +179,8 @@ def _url(text: str) -> URL:
 
 
 def _shown(url: URL) -> str:
-    """Give an address without userinfo and query, where secrets are."""
-    return f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii').partition('?')[0]}"
+    """Give an address without what may be secret in it: of webhooks that is the path."""
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
 def _sendable(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
@@ -317,14 +317,17 @@ def _chain(fault: BaseException | None) -> Iterator[BaseException]:
 
 
 def _secrets(question: dict[str, Any]) -> Iterator[str]:
-    """Give what no line may tell: values of headers, what an address holds beside host and path, keys in the environment."""
+    """Give what no line may tell: values of headers, what an address holds beside its host, keys in the environment."""
     url = str(question.get("url", ""))
     values = [*question.get("headers", {}).values(), url.partition("?")[2]]
     values += [value for name, value in os.environ.items() if CREDENTIAL.search(name.upper())]
     for userinfo in map(unquote, USERINFO.findall(url)):
         values += [*userinfo[2:-1].split(":"), b64encode(userinfo[2:-1].encode()).decode()]
+    values.append(url.partition("://")[2].partition("/")[2].partition("?")[0])
     for value in values:
-        yield from (text for text in {value, *PIECES.split(value)} if len(text) >= SHORTEST_SECRET)
+        for text in {value, *PIECES.split(value)}:
+            if len(text) >= SHORTEST_SECRET:
+                yield from {text, quote(text), quote_plus(text), dumps(text)[1:-1], b64encode(text.encode()).decode()}
 
 
 def _without(secrets: tuple[str, ...], text: str) -> str:

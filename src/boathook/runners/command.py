@@ -83,23 +83,13 @@ def _http(handler: Http, data: bytes, env: dict[bytes, bytes], timeout: float) -
 
 
 def _prompt(handler: Prompt, data: bytes, timeout: float, model: str) -> Start:
-    chosen, note = choose_model(handler.model, model)
+    chosen, note = handler.choose(model)
     if not chosen:
         return Start(refused=NO_MODEL)
     text = data.decode().rstrip("\n")
     prompt = handler.text.replace("$ARGUMENTS", text) if "$ARGUMENTS" in handler.text else f"{handler.text}\n\n{text}"
     begun = _ask({"type": "prompt", "model": chosen, "prompt": prompt, "timeout": timeout})
     return begun.replace(warnings=(note,))
-
-
-def choose_model(wanted: str, configured: str) -> tuple[str, str]:
-    """Give the model to ask as provider:name, and a word if it is not the one the hook names."""
-    if ":" in wanted:
-        return wanted, ""
-    if wanted.startswith("claude-"):
-        return f"anthropic:{wanted}", ""
-    note = f"the model '{wanted}' names no provider; {configured} was asked" if wanted and configured else ""
-    return configured, note
 
 
 def fill_header(value: str, allowed: tuple[str, ...], env: dict[bytes, bytes]) -> str:

@@ -47,17 +47,21 @@ SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
 class Surroundings(Value):
-    """What jobs are made with: how events are written in each dialect, the project (of each form), and the model to ask."""
+    """What jobs are made with: how events are written in each dialect, the project (of each form), and the model to ask.
+
+    `home` is what the host calls its project.
+    """
 
     write_event: Callable[[str, Event, str], bytes]
     project: str = ""
     claude_project: str = ""
     model: str = ""
+    home: str = ""
 
     def project_for(self, hook: Hook, event: Event) -> str:
         """Give the project that a hook is told of: that of its own form, or dialect, first."""
-        speaks_claude = hook.together or hook.dialect == CLAUDE
-        return (self.claude_project if speaks_claude else "") or self.project or event.work_dir
+        own = self.claude_project if hook.dialect == CLAUDE else ""
+        return own or self.project or self.home or event.work_dir
 
 
 class Start(Value):

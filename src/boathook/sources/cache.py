@@ -16,13 +16,21 @@ RACY_SECONDS = 2.0
 
 
 def keep(
-    catalog: Catalog, watch: tuple[str, ...], *, cache: str, agents: str, started: float, claude: str = ""
+    catalog: Catalog,
+    watch: tuple[str, ...],
+    *,
+    cache: str,
+    agents: str,
+    started: float,
+    claude: str = "",
+    claude_project: str = "",
 ) -> bool:
     """Keep a catalogue for the next start; say whether that was possible. Never raises for what the disk does.
 
-    `started` is when reading began: what changed shortly before or since may change again unnoticed.
+    `started` is when reading began: what changed shortly before or since may change again unnoticed. `claude_project` is
+    where settings were looked for first.
     """
-    where = (catalog.project, claude, catalog.claude_project)
+    where = (catalog.project, claude, claude_project)
     path = compiled.path_of(cache, *where)
     stamps = tuple((name, compiled.stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
@@ -31,6 +39,7 @@ def keep(
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
     head: dict[str, Any] = {"where": (agents, *where), "watch": stamps, "spellings": spellings}
     head["gram"] = GRAM
+    head["claude_project"] = catalog.claude_project
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)
     sections: dict[str, Any] = {}

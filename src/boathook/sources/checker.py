@@ -15,14 +15,15 @@ from boathook.sources.config import read_config
 from boathook.sources.hookdir import MANIFESTS, manifest_of, read_hook, scan
 from boathook.sources.scripts import SCRIPT_LIMIT, means_to_block_with_1
 from boathook.sources.settings import LOCAL, File, read_settings
-from boathook.sources.settings_checker import check_entry
+from boathook.sources.settings_checker import check_asking, check_entry
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 
 
 def check_catalog(catalog: Catalog) -> list[Diagnostic]:
     """Check everything that concerns a project: all forms and levels, their hooks.toml, and how they meet."""
-    return _sorted([*catalog.diagnostics, *(d for hook in catalog.hooks for d in check_hook(hook))])
+    found = [*catalog.diagnostics, *(d for hook in catalog.hooks for d in check_hook(hook))]
+    return _sorted([*found, *(d for hook in catalog.hooks for d in check_asking(hook, catalog.settings.model))])
 
 
 def check_path(path: str) -> list[Diagnostic]:

@@ -166,14 +166,14 @@ def settings_of(user: Config) -> Settings:
 def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> Hook:
     """Apply defaults and overrides to a hook: the project's first, so that the user has the last word."""
     defaults = dict(user.defaults)
-    if hook.scope != USER:
+    if hook.scope == PROJECT:
         defaults.update(project.defaults)
         if user.defaults.get("on_failure") == "block":
             defaults["on_failure"] = "block"
     hook = _with(hook, {key: value for key, value in defaults.items() if key not in written})
     for config in (project, user):
         for name, tuning in config.override:
-            if name == hook.name and (config.scope == USER or hook.scope != USER):
+            if name == hook.name and (config.scope == USER or hook.scope == PROJECT):
                 hook = _with(hook, tuning)
             elif name == hook.name and tuning.get("on_failure") == "block":
                 hook = _with(hook, {"on_failure": "block"})
@@ -183,7 +183,7 @@ def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> 
 def disable(hook: Hook, project: Config, user: Config) -> Hook:
     """Disable a hook if a config says so and may say so."""
     for config in (user, project):
-        mine = config.scope == USER or hook.scope != USER
+        mine = config.scope == USER or hook.scope == PROJECT
         named = hook.name in config.disable
         if not mine or not (named or not config.enabled) or (named and config.enabled and hook.protected):
             continue
@@ -196,7 +196,7 @@ def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Di
     """Name what a config asked for and may not have."""
     users = {hook.name: hook for hook in hooks if hook.scope == USER}
     known = {hook.name for hook in hooks}
-    projects = {hook.name for hook in hooks if hook.scope != USER}
+    projects = {hook.name for hook in hooks if hook.scope == PROJECT}
     told = []
     for name in project.disable:
         if name in users and name not in projects:
@@ -206,6 +206,13 @@ def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Di
             told.append(
                 (project, "hooks.override", f"a project can only set on_failure = block for the user's hook '{name}'")
             )
+    together = {hook.name for hook in hooks if hook.together}
+    for config in (user, project):
+        for name, tuning in config.override:
+            if name in together and "priority" in tuning:
+                told.append(
+                    (config, "hooks.override", f"priority has no effect on '{name}': settings hooks run together")
+                )
     for name in user.disable:
         if name in users and users[name].protected:
             told.append((user, "hooks.disable", f"'{name}' is protected; remove that first to disable it"))

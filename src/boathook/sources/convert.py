@@ -16,7 +16,8 @@ from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_name
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.sources.manifest import RANGES, parse_manifest
-from boathook.sources.settings import CALLS_US, DIALECT, SCRIPT
+from boathook.sources.ours import text_calls_us
+from boathook.sources.settings import DIALECT, SCRIPT
 
 CD = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
 PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")
@@ -40,7 +41,6 @@ CLAUDE_WORDS = re.compile(
     r"|tool_response|transcript_path|last_assistant_message)\b"
 )
 VARIABLES = re.compile(r"\b(?:AGENT|KIMI|MONOCO)_[A-Z][A-Z_]*")
-BLOCKS = re.compile(r"exit\W{0,2}2\b|\bblock\b|return 2\b")
 
 
 class Unfit(Exception):
@@ -130,6 +130,8 @@ def _command(hook: Hook) -> Command:
     if not isinstance(handler, Command):
         what = "asks a model" if isinstance(handler, Prompt) else "posts to an address"
         raise Unfit(f"it {what}; a HOOK.md hook runs a script")
+    if handler.words is None and handler.text.rstrip().endswith("\\"):
+        raise Unfit("its command ends with a backslash, which means something else at the end of a script")
     if handler.shell == "powershell":
         raise Unfit("its shell is powershell; a HOOK.md hook's script is made for sh or bash")
     if hook.matcher.subject != TOOL_NAME and hook.matcher.tool is not None:
@@ -191,7 +193,7 @@ def _settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tu
         notes.append("'once' is not taken along: it runs at every event")
     if milliseconds(hook.timeout) != round(hook.timeout * 1000):
         notes.append(f"its timeout of {hook.timeout:g} s becomes {milliseconds(hook.timeout)} ms, the nearest allowed")
-    if "CLAUDE_CODE_REMOTE" in command.text:
+    if "CLAUDE_CODE_REMOTE" in " ".join((command.text, *(command.words or ()))):
         notes.append("CLAUDE_CODE_REMOTE is only set for hooks of settings.json")
     return tuple(notes)
 
@@ -254,8 +256,8 @@ def _unshared(hook: Hook, row: Row, text: str) -> list[str]:
         ours += [*_native_words(row, text)]
         if theirs := sorted(set(CLAUDE_WORDS.findall(text))):
             reasons.append(f"it is a native hook but uses {', '.join(theirs)} (write dialect: claude into its HOOK.md)")
-        if hook.kind is not None and hook.kind.is_pre and not row.refuses and BLOCKS.search(text):
-            reasons.append(f"it can block, which hooks of settings.json cannot at {row.name}")
+        if hook.kind is not None and hook.kind.is_pre and not row.refuses:
+            reasons.append(f"it may block, which hooks of settings.json cannot at {row.name}")
     if ours:
         reasons.insert(0, f"its script uses {', '.join(sorted(set(ours)))}, which hooks of settings.json do not have")
     return reasons
@@ -267,7 +269,9 @@ def _native_words(row: Row, text: str) -> list[str]:
     decisions = DECISION.findall(text)
     words += [f"decision: {word or '…'}" for word in decisions if word not in SHARED_DECISIONS]
     words += [f"decision: {word}" for word in DECIDED.findall(text) if decisions]
-    return words + (["boathook run"] if CALLS_US.search(text) else [])
+    if not decisions and re.search(r"\bdecision\b", text):
+        words.append("decision")  # however it is put together
+    return words + (["boathook run"] if text_calls_us(text) else [])
 
 
 def names_for(tool: Pattern) -> str:

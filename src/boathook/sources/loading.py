@@ -7,9 +7,10 @@ import os
 from boathook.core.catalog import Catalog
 from boathook.core.hook import PROJECT, USER, Diagnostic, Hook
 from boathook.core.value import Value
+from boathook.places import environment, find_claude_project
 from boathook.sources.config import TUNABLE, Config, disable, read_config, refusals, settings_of, tune
 from boathook.sources.hookdir import Level, arm, scan
-from boathook.sources.settings import load_settings
+from boathook.sources.settings import load_settings, speaking
 
 
 class Loaded(Value):
@@ -30,20 +31,29 @@ def load_hooks(agents: str, project: str, claude: str = "", claude_project: str 
     user = scan(user_root, USER, agents)
     local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
     user_config = read_config(f"{agents}/hooks.toml", USER)
-    home = (
-        project if project_root else "" if project else claude_project
-    )  # hooks.toml may be there for settings.json alone
-    local_toml = f"{home}/.agents/hooks.toml" if home else ""
-    local_config = read_config(local_toml, PROJECT) if local_toml else Config("", PROJECT)
+    local_config = _beside(project if project_root else "")
     hooks, seen = arm(user, local, user_config, local_config)
+    claude_project, looked_at = speaking(claude_project, _above) if claude else ("", [])
     found = load_settings(claude, claude_project)
-    hooks += tuple(_tuned(hook, local_config, user_config) for hook in found.hooks)
-    problems: tuple[Diagnostic, ...] = (*user.problems, *local.problems, *user_config.problems, *local_config.problems)
-    problems += (*found.problems, *refusals(hooks, local_config, user_config))
+    own_config = local_config if claude_project == project else _beside(claude_project)
+    hooks += tuple(_tuned(hook, own_config, user_config) for hook in found.hooks)
+    locals_ = [local_config] if own_config is local_config else [local_config, own_config]
+    problems: list[Diagnostic] = [*user.problems, *local.problems, *found.problems, *user_config.problems]
+    problems += [problem for config in locals_ for problem in config.problems]
+    problems += dict.fromkeys(told for config in locals_ for told in refusals(hooks, config, user_config))
     ordered = tuple(sorted(hooks, key=_order))
-    catalog = Catalog(ordered, settings_of(user_config), problems, project, claude_project if claude else "")
-    watch = (*user.watch, *local.watch, user_config.path, *filter(None, [local_toml]), *seen, *found.watch)
-    return Loaded(catalog, watch)
+    catalog = Catalog(ordered, settings_of(user_config), tuple(problems), project, claude_project)
+    configs = [config.path for config in (user_config, *locals_) if config.path]
+    return Loaded(catalog, (*user.watch, *local.watch, *configs, *seen, *found.watch, *looked_at))
+
+
+def _beside(project: str) -> Config:
+    """Read the hooks.toml of a project."""
+    return read_config(f"{project}/.agents/hooks.toml", PROJECT) if project else Config("", PROJECT)
+
+
+def _above(folder: str) -> str:
+    return find_claude_project(folder, environment())
 
 
 def _tuned(hook: Hook, project: Config, user: Config) -> Hook:

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 
 def recall(found: Compiled, kind: EventKind) -> Catalog:
     """Make the catalogue again, as far as one kind of event needs it."""
-    _, project, _, claude_project = found.head["where"]
     kinds = {one.name: one for one in KINDS}
     return Catalog(
         tuple(hook_from_data(data, kinds) for data in found.section(f"hooks {kind.name}")),
         Settings(*found.head["settings"]),
         tuple(Diagnostic(*data) for data in found.head["diagnostics"]),
-        project,
-        claude_project,
+        found.head["where"][1],
+        found.head["claude_project"],
     )

@@ -18,12 +18,16 @@ LONGEST = 2000  # characters of a rule; RE2 complains aloud about patterns beyon
 COMMAND_TOOLS = ("Bash", "PowerShell")
 PATH_TOOLS = ("Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "NotebookRead", "Glob", "Grep", "LS")
 ALIASES = {
+    "Read": ("Read", "NotebookRead", "Grep", "Glob", "LS"),
     "Edit": ("Edit", "MultiEdit", "Write", "NotebookEdit"),
     "Agent": ("Agent", "Task"),
     "Task": ("Agent", "Task"),
 }
 SERVER = re.compile(r"mcp__(?:(?!__).)+")
 BOUNDARY = r"(?:^|[\s;&|(){}`'\"$=/])"
+PARAMETER = re.compile(
+    r"(?!domain:)[A-Za-z_]+:(?!\*)"
+)  # model:opus: a rule about a parameter, which is not searched for
 UNKNOWN_NAME = r"(?:^|[;&|(){}`\n])\s*[\"']?\$"  # a command whose name only the shell will know
 UNKNOWN_WORD = r"[$`]"
 ANYTHING, GAP = r"(?s:.*)", r"[\s\\]+"
@@ -45,7 +49,8 @@ def read_rule(text: str) -> Rule | None:
         return None
     name, inner = found.group(1), (found.group(2) or "").strip(SPACES)
     try:
-        pattern = compile_pattern(_inner(name, inner)) if inner not in ("", "*", "**") else None
+        narrow = inner not in ("", "*", "**") and not PARAMETER.match(inner)
+        pattern = compile_pattern(_inner(name, inner)) if narrow else None
         if "*" in name or SERVER.fullmatch(name):
             return Rule((), compile_pattern(f"^{_glob(name, star='.*')}{'' if '*' in name else '(?:__.*)?'}$"), pattern)
         tools = ALIASES.get(name, (name,))
@@ -83,6 +88,7 @@ def _glob(text: str, star: str) -> str:
 def _path(text: str) -> str:
     """Give the pattern of a path rule: found at the end of a path, or as a folder on the way."""
     plain = re.sub(r"^(?:(?:~|\.\.?)?/+)+", "", text).rstrip("/")
+    plain = re.sub(r"\\(.)", "?", plain)  # an escaped character: any one will do
     return f"(?i:(?:^|/){PIECES.sub(_piece, plain)}(?:/|$))"
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import urllib.parse
+from collections.abc import Callable
 from typing import Any
 
 from boathook.core.claude_events import BY_NAME, ELSEWHERE, Row
@@ -36,6 +37,8 @@ from boathook.core.matcher import ALL, TOOL_NAME, Matcher, compile_names
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.files import FileFault, foreign, may_be_there, read_text
+from boathook.sources.hookdir import leaves_project
+from boathook.sources.ours import calls_us
 from boathook.sources.rules import Rule, read_rule
 
 LOCAL = "local"
@@ -50,12 +53,8 @@ OWN_KEYS = {
     "http": ("url", "headers", "allowedEnvVars"),
 }
 ELSEWHERE_TYPES = ("agent", "mcp_tool")
-CALLS_US = re.compile(
-    r"""(?:^|[\s;&|("'/])boathook(?:\.exe)?["']?\s+run(?![\w-]) | -m\s+boathook\s+run(?![\w-])
-    | (?:^|[\s;&|("'/])boathook/door\.py["']?\s+--(?:host|event|project|without)\b""",
-    re.VERBOSE,
-)
 NESTED_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")  # may hold a secret, which must not become a name
 SCRIPT = re.compile(
     r"(?<![^\s\"'/;&|()<>=])[^\s\"'/;&|()<>=]+\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|zsh|fish|ps1)\b"
 )
@@ -70,14 +69,14 @@ class Found(Value):
 
 
 class File(Value):
-    """One file of hooks as read; `disables` if it says that no hook is to run, `plugins` are those it enables."""
+    """One file of hooks as read; `disables` if it says that no hook is to run, `plugins` are those it enables or not."""
 
     path: str
     scope: str
     hooks: tuple[Hook, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     disables: bool = False
-    plugins: tuple[str, ...] = ()
+    plugins: tuple[tuple[str, bool], ...] = ()
 
 
 def load_settings(claude: str, project: str) -> Found:
@@ -87,10 +86,12 @@ def load_settings(claude: str, project: str) -> Found:
         local = f"{project}/.claude/settings.local.json"
         places += [(f"{project}/.claude/settings.json", PROJECT, project), (local, LOCAL, project)]
     files = [read_settings(path, scope, top) for path, scope, top in places]
-    plugins, watch = _plugins(claude, files)
+    plugins, watch = _plugins(claude, project, files)
     hooks = [hook for file in (*files, *plugins) for hook in _settled(file, files)]
     problems = [problem for file in (*files, *plugins) for problem in (*file.problems, *_vain(file))]
-    return Found(_once(hooks), tuple(problems), (*(path for path, _, _ in places), *watch))
+    paths = [*(path for path, _, _ in places), *watch]
+    folders = dict.fromkeys(os.path.dirname(path) + "/" for path in paths)  # whose modes count, too
+    return Found(_once(hooks), tuple(problems), (*paths, *folders))
 
 
 def _same(one: str, other: str) -> bool:
@@ -101,8 +102,9 @@ def _same(one: str, other: str) -> bool:
 
 
 def _settled(file: File, files: list[File]) -> list[Hook]:
-    """Apply `disableAllHooks`: the user's is for all, a project's for the project's own."""
-    by = next((f for f in files if f.disables and (f.scope == USER or file.scope != USER)), None)
+    """Apply `disableAllHooks`: the user's is for all, a local one for the project's and its own, a project's for its own."""
+    reach = {USER: (USER, PROJECT, LOCAL), LOCAL: (PROJECT, LOCAL), PROJECT: (PROJECT,)}
+    by = next((f for f in files if f.disables and file.scope in reach[f.scope]), None)
     if by is None:
         return [*file.hooks]
     why = f"disabled by {by.path} (disableAllHooks)"
@@ -112,7 +114,7 @@ def _settled(file: File, files: list[File]) -> list[Hook]:
 def _vain(file: File) -> list[Diagnostic]:
     if not file.disables or file.scope == USER:
         return []
-    told = "disableAllHooks of a project is for the project's own hooks; the user's still run"
+    told = "disableAllHooks is for the hooks of the project here; the user's still run"
     return [Diagnostic(file.path, None, "disableAllHooks", WARNING, told)]
 
 
@@ -131,7 +133,7 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
     """Read one file of hooks; a missing one is empty, a broken one is empty and says so."""
     reading = Reading(path, scope, root, source)
     try:
-        if top and (outside := _leaves(path, top)):
+        if top and (outside := leaves_project(path, top)):
             raise FileFault(outside)
         text = read_text(path)
     except FileFault as fault:
@@ -148,11 +150,6 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
     except RecursionError:  # nested so deep that it could just be read
         reading.say(ERROR, "", "cannot be read: nested too deep; no hook of this file runs")
         return File(path, scope, problems=tuple(reading.problems))
-
-
-def _leaves(path: str, top: str) -> str | None:
-    real = os.path.realpath(path)
-    return None if real.startswith(os.path.realpath(top).rstrip("/") + "/") else "is a link that leaves the project"
 
 
 class Reading:
@@ -183,7 +180,9 @@ class Reading:
         elif hooks is not None:
             self.say(ERROR, "hooks", f"'hooks' must be an object of events, not {word_of(hooks)}")
         enabled = data.get("enabledPlugins")
-        plugins = [name for name, on in enabled.items() if on is True] if isinstance(enabled, dict) else []
+        plugins = (
+            [(name, on) for name, on in enabled.items() if isinstance(on, bool)] if isinstance(enabled, dict) else []
+        )
         found = (tuple(self.hooks), tuple(self.problems), disables is True, tuple(plugins))
         return File(self.path, self.scope, *found)
 
@@ -287,6 +286,8 @@ class Entry:
 
     def hook(self) -> Hook:
         """Give the hook."""
+        if self.entry.get("type") in ELSEWHERE_TYPES:
+            return self._elsewhere()
         kind = self._type()
         handler = self._handler(kind)
         for key in self.entry:
@@ -305,12 +306,28 @@ class Entry:
             dialect=DIALECT,
             place=self.place,
         )
-        if isinstance(handler, Command) and CALLS_US.search(" ".join((handler.text, *(handler.words or ())))):
+        if isinstance(handler, Command) and calls_us(handler):
             why = "it calls boathook itself, as an installed host does; the engine never runs it"
             hook = hook.replace(state=DISABLED, why=why)
         elif never:
             hook = hook.replace(state=DISABLED, why=never)
         return hook.replace(problems=tuple(self.problems))
+
+    def _elsewhere(self) -> Hook:
+        """Give the hook of a type that only Claude Code has: known, and not run here."""
+        told = f"hooks of the type '{self.entry['type']}' run in Claude Code alone"
+        self._say(WARNING, "type", told)
+        definition = {**self.entry, "matcher": self.matcher}
+        name = f"{self.row.name}:{_label(self.entry)}#{_digest(self.row.name, definition)}"
+        hook = Hook(name, self.row.kind, self.row.name, self.reading.scope, Command(""), self.reading.path)
+        fields = {
+            "source": self.reading.source,
+            "dialect": DIALECT,
+            "place": self.place,
+            "state": DISABLED,
+            "why": told,
+        }
+        return hook.replace(problems=tuple(self.problems), **fields)
 
     def _say(self, level: str, key: str, message: str, fix: str = "") -> None:
         place = f"{self.place}.{key}" if key else self.place
@@ -322,8 +339,6 @@ class Entry:
 
     def _type(self) -> str:
         kind = self.entry.get("type")
-        if kind in ELSEWHERE_TYPES:
-            raise ConfigError(f"hooks of the type '{kind}' run in Claude Code alone; this engine has no such thing")
         if kind is None:
             raise ConfigError("there is no 'type'", fix=f"known: {', '.join(OWN_KEYS)}")
         if not isinstance(kind, str):
@@ -456,9 +471,10 @@ def _label(entry: Any) -> str:
         return "entry"
     text = entry.get("command")
     if isinstance(text, str) and text.split():
-        words = entry.get("args")
-        script = SCRIPT.search(" ".join([text, *map(str, words if isinstance(words, list) else ())]))
-        found = script.group() if script else text.split()[0].rpartition("/")[2]
+        given = entry.get("args")
+        script = SCRIPT.search(" ".join([text, *map(str, given if isinstance(given, list) else ())]))
+        words = [word for word in text.split() if not ASSIGNMENT.match(word)] or ["command"]
+        found = script.group() if script else words[0].rpartition("/")[2]
     elif isinstance(entry.get("url"), str):
         found = entry["url"].partition("://")[2].partition("/")[0].rpartition("@")[2].replace(":", "-")
     else:
@@ -472,12 +488,9 @@ def _digest(event: str, definition: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
-def _plugins(claude: str, files: list[File]) -> tuple[list[File], list[str]]:
+def _plugins(claude: str, project: str, files: list[File]) -> tuple[list[File], list[str]]:
     """Read the hooks of the plugins that are enabled and installed; give them and what to watch."""
-    scopes: dict[str, str] = {}
-    for file in files:
-        for name in file.plugins:
-            scopes.setdefault(name, PROJECT if file.scope == LOCAL else file.scope)
+    scopes = _enabled(files)
     if not claude or not scopes:
         return [], []
     register = f"{claude}/plugins/installed_plugins.json"
@@ -488,12 +501,27 @@ def _plugins(claude: str, files: list[File]) -> tuple[list[File], list[str]]:
         return [broken], [register]
     found, watch = [], [register]
     for name, scope in scopes.items():
-        root = _installed(listed.get(name))
+        root = _installed(listed.get(name), project)
         path = f"{root}/hooks/hooks.json"
         if root:
             watch.append(path)
             found.append(read_settings(path, scope, root=root, source=PLUGIN))
+        else:
+            told = f"the plugin '{name}' is enabled but not installed here: its hooks do not run"
+            found.append(File(register, scope, problems=(Diagnostic(register, None, name, WARNING, told),)))
     return found, watch
+
+
+def _enabled(files: list[File]) -> dict[str, str]:
+    """Give the plugins that count, and at whose word: the local file has the last, a project cannot take away the user's."""
+    found: dict[str, str] = {}
+    for file in files:
+        for name, on in file.plugins:
+            if on:
+                found.setdefault(name, PROJECT if file.scope == LOCAL else file.scope)
+            elif file.scope == LOCAL or found.get(name) == file.scope:
+                found.pop(name, None)
+    return found
 
 
 def _register(path: str) -> tuple[dict[str, Any], str]:
@@ -507,8 +535,36 @@ def _register(path: str) -> tuple[dict[str, Any], str]:
     return (plugins, "") if isinstance(plugins, dict) else ({}, "has no object 'plugins'")
 
 
-def _installed(row: Any) -> str:
-    """Give the folder of an installed plugin; older registers have one row for a plugin, newer ones a list."""
-    rows = row if isinstance(row, list) else [row]
-    paths = [one.get("installPath") for one in rows if isinstance(one, dict)]
+def _installed(row: Any, project: str) -> str:
+    """Give the folder of an installed plugin; older registers have one row for a plugin, newer ones a list of them."""
+    rows = [one for one in (row if isinstance(row, list) else [row]) if isinstance(one, dict)]
+    rows.sort(
+        key=lambda one: (one.get("projectPath") != project, "projectPath" in one)
+    )  # this project's, then anybody's
+    paths = [one.get("installPath") for one in rows if one.get("projectPath") in (None, project)]
     return next((path.rstrip("/") for path in paths if isinstance(path, str) and os.path.isabs(path)), "")
+
+
+def speaking(project: str, above: Callable[[str], str]) -> tuple[str, list[str]]:
+    """Give the folder whose settings say anything about hooks, from a project upwards, and what was looked at.
+
+    Claude Code writes settings for permissions into any folder; they must not hide the guards of the repository above.
+    """
+    at, seen = project, []
+    while at:
+        paths = [f"{at}/.claude/{name}" for name in ("settings.json", "settings.local.json")]
+        seen += paths
+        if any(map(_speaks, paths)):
+            return at, seen
+        at = above(os.path.dirname(at)) if at != "/" else ""
+    return project, seen
+
+
+def _speaks(path: str) -> bool:
+    try:
+        data = json.loads(read_text(path))
+    except FileFault:
+        return may_be_there(path)
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(data, dict) or any(key in data for key in ("hooks", "disableAllHooks", "enabledPlugins"))

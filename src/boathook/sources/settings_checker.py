@@ -10,9 +10,10 @@ import os
 import re
 import stat
 import sys
+from importlib.util import find_spec
 
 from boathook.core.claude_events import BY_NAME
-from boathook.core.hook import ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook
+from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.matcher import TOOL_NAME, Pattern
 from boathook.core.tools import FOREIGN, KNOWN
 from boathook.entry import first_bytes, interpreter_fault, which
@@ -183,7 +184,7 @@ class _Checking:
         self._check_text(path, named)
 
     def _say_relative(self, path: str) -> None:
-        told = f"'{path}' is a relative path: it is found only while the host stands in the project's folder"
+        told = f"'{path}' is a relative path: in Claude Code it is found only while that stands in the project's folder"
         name = PLUGIN_ROOT if self.command.root else PROJECT_DIR
         folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
         self._say(WARNING, told, f"{folder}/{path.removeprefix('./')}")
@@ -233,3 +234,18 @@ def _mode_of(path: str) -> int | None:
         return 0
     except (OSError, ValueError):
         return None
+
+
+def check_asking(hook: Hook, model: str) -> list[Diagnostic]:
+    """Say what a hook lacks that asks a model or a server: a model, or the library for it."""
+    told = fix = ""
+    if hook.state == ARMED and isinstance(hook.handler, Prompt):
+        if not hook.handler.choose(model)[0]:
+            told, fix = "no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml'
+        elif find_spec("pydantic_ai") is None:
+            told, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"
+    elif hook.state == ARMED and isinstance(hook.handler, Http) and find_spec("httpx") is None:
+        told, fix = "http hooks need httpx", "pip install 'boathook[http]'"
+    return (
+        [Diagnostic(hook.path, None, hook.place, ERROR, f"{told}: the hook fails at every event", fix)] if told else []
+    )
