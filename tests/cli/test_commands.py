@@ -293,7 +293,7 @@ def test_the_demo_plays_what_it_promises(project: Project) -> None:
     for part in (
         "guard: block",
         "did not run: that would wipe the disk",
-        "input becomes {'command': 'sh run-tests.sh --quiet'}",
+        "input becomes sh run-tests.sh --quiet",
         "add-context: no opinion",
         "tidy: started in the background",
         "greeting.txt is now 'hello\\n'",

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from boathook.agent.adapters import from_state
 from boathook.agent.agent import MAX_ROUNDS, MAX_STEPS, Agent, Compactor, Listener, shorten
+from boathook.agent.loop import SUBAGENT
 from boathook.agent.model import Model
 from boathook.agent.state import AgentState
 from boathook.agent.tools import TOOLS, Tool, tool_of
@@ -38,6 +39,7 @@ class AgentBuilder:
     system: str = ""
     ask: Ask | None = None
     max_steps: int = MAX_STEPS
+    max_rounds: int = MAX_ROUNDS
     token_budget: int | None = None
     compactor: Compactor = shorten
     listener: Listener | None = None
@@ -74,9 +76,14 @@ class AgentBuilder:
         """Take the folder to work in."""
         return self._with(work_dir=absolute(os.fspath(work_dir)))
 
-    def with_limits(self, *, max_steps: int = MAX_STEPS, token_budget: int | None = None) -> Self:
-        """Take the most steps of a turn, and how many tokens a conversation may have before it is shortened."""
-        return self._with(max_steps=max_steps, token_budget=token_budget)
+    def with_limits(
+        self, *, max_steps: int = MAX_STEPS, max_rounds: int = MAX_ROUNDS, token_budget: int | None = None
+    ) -> Self:
+        """Take the most steps of a turn, and how many tokens a conversation may have before it is shortened.
+
+        `max_rounds` is how often hooks may send the agent back to work as a subagent; at stops that is up to each hook.
+        """
+        return self._with(max_steps=max_steps, max_rounds=max_rounds, token_budget=token_budget)
 
     def with_compactor(self, compactor: Compactor) -> Self:
         """Take what makes a conversation shorter."""
@@ -91,10 +98,10 @@ class AgentBuilder:
         return self._with(listener=listener)
 
     def with_hooks(self, hooks: Hooks | Stack) -> Self:
-        """Take hooks in process that were declared elsewhere, with the hooks of files they loaded."""
+        """Take hooks in process that were declared elsewhere, with the hooks of files they loaded and whom they ask."""
         stack = hooks if isinstance(hooks, Stack) else hooks.stack
         engine = stack.engine or self.stack.engine
-        return self._with(stack=Stack((*self.stack.layers, *stack.layers), engine))
+        return self._with(stack=Stack((*self.stack.layers, *stack.layers), engine), ask=stack.ask or self.ask)
 
     def with_hooks_from(self, project: str | os.PathLike[str], **fields: Any) -> Self:
         """Let the hooks of files take part: those of the user and of a project. Takes what `boathook.load` takes."""
@@ -104,7 +111,9 @@ class AgentBuilder:
 
     def add_hook(self, event: str | EventKind, hook: Any, **fields: Any) -> Self:
         """Add a hook for any event; takes priority, match, timeout, on_failure and max_rounds."""
-        return self._with(stack=self.stack.with_(hook, on=event, **fields))
+        hooks = Hooks()
+        hooks.add(event, hook, **fields)
+        return self.with_hooks(hooks)
 
     def on_before_tool_use(
         self, callback: Callable[[ToolContext], Any], priority: int = 0, matcher: MatchLike | None = None
@@ -151,9 +160,9 @@ class AgentBuilder:
         """Give the agent."""
         if self.model is None:
             raise ConfigError("an agent needs a model: with_model(…)")
-        names = [tool.name for tool in self.tools]
-        if twice := {name for name in names if names.count(name) > 1}:
-            raise ConfigError(f"there are two tools named {', '.join(sorted(twice))}")
+        children = [name for name, _ in self.subagents]
+        _differ("tools", [*(tool.name for tool in self.tools), *([SUBAGENT] if children else [])])
+        _differ("subagents", children)
         return Agent(
             self.model,
             self.stack,
@@ -163,8 +172,13 @@ class AgentBuilder:
             self.system,
             self.ask,
             self.max_steps,
-            MAX_ROUNDS,
+            self.max_rounds,
             self.token_budget,
             self.compactor,
             self.listener,
         )
+
+
+def _differ(what: str, names: list[str]) -> None:
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"there are two {what} named {', '.join(sorted(twice))}")

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import inspect
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boathook.agent.model import ASSISTANT, TOOL, USER, Message, Reply, estimate_tokens
+from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
 from boathook.agent.state import AgentState, Step, ToolResult
-from boathook.agent.tools import Tool, ToolError, Workplace
+from boathook.agent.tools import Tool, ToolError, Workplace, run_whole
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.stack.contexts import (
@@ -41,17 +43,22 @@ DONE, BLOCKED, STOPPED = "done", "blocked", "stopped"
 NO_TOOL_CALLS, TOOL_REJECTED, MAX_STEPS = "no_tool_calls", "tool_rejected", "max_steps"
 FEEDBACK = "[Hook blocked stop: {}]"
 NOTE = "[Hook context: {}]"
+UNFINISHED = "the call did not end"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How a turn ended: done, blocked before it began, or stopped by a hook; what the agent said, and why it stopped."""
+    """How a turn ended: done, blocked before it began, or stopped by a hook, with the reason; what the agent said.
+
+    `messages` are what hooks want the person to know, `stop_reason` is why a turn that is done is done.
+    """
 
     status: str
     text: str = ""
     reason: str = ""
     steps: tuple[Step, ...] = ()
     messages: tuple[str, ...] = ()
+    stop_reason: str = ""
 
 
 class Loop:
@@ -64,7 +71,13 @@ class Loop:
         self.session_id = session_id
         self.state = state or AgentState(uuid.uuid4().hex[:12])
         self.told: list[str] = []
+        self.asking = asyncio.Lock()
         self.rejected = False
+        self.stopped = ""
+        self._stop_reason = ""
+        self._prompt: Message | None = None
+        self._notes: list[Message] | None = None
+        self._counted = (0, 0)
 
     # What every event has in common
 
@@ -90,105 +103,131 @@ class Loop:
     def absorb(self, outcome: Outcome, context: C) -> C:
         """Take in what hooks left: values, messages to the person, the end of the run."""
         final: C = context if outcome.context is None else outcome.context
-        if final.metadata is not context.metadata:
-            metadata = {**self.state.metadata, **final.metadata}
-            self.state = dataclasses.replace(self.state, metadata=metadata)
+        self.remember(changes(context.metadata, final.metadata))
         self.told += final.messages
         for text in final.messages:
             self.agent.tell("message", text)
         self.agent.tell("event", (final.kind.name, outcome))
         if outcome.is_stopped:
-            raise Stopped(outcome.reason or "stopped by a hook")
+            self.stopped = outcome.reason or "stopped by a hook"
+            raise Stopped(self.stopped)
         return final
+
+    def remember(self, values: Mapping[str, Any]) -> None:
+        """Keep values that hooks left for later ones."""
+        if values:
+            self.state = dataclasses.replace(self.state, metadata={**self.state.metadata, **values})
 
     def say(self, *messages: Message) -> None:
         """Add messages to the conversation."""
         self.state = self.state.with_messages(*messages)
 
-    def note(self, context: Context) -> None:
-        """Let the model know what hooks want it to know."""
-        self.say(*(Message(USER, NOTE.format(text)) for text in context.added))
+    def note(self, *texts: str) -> None:
+        """Let the model know what hooks want it to know; nothing may stand between calls and their results."""
+        notes = [Message(USER, NOTE.format(text)) for text in texts]
+        if self._notes is None:
+            self.say(*notes)
+        else:
+            self._notes += notes
 
     # A turn
 
-    async def turn(self, prompt: str) -> AsyncIterator[Step | TurnResult]:
+    async def turn(self, prompt: str) -> AsyncGenerator[Step | TurnResult, None]:
         """Play one turn: yields its steps as they happen, and at last how it ended."""
         started = time.monotonic()
         self.state = dataclasses.replace(self.state, steps=())
-        self.told, self.rejected = [], False
-        status, text, reason = DONE, "", ""
+        self.rejected, self._prompt, self._stop_reason = False, None, ""
         try:
-            outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common))
-            if outcome.is_blocked:
-                yield TurnResult(BLOCKED, reason=outcome.reason, messages=tuple(self.told))
-                return
-            self.note(begun)
-            self.say(Message(USER, begun.prompt))
-            async for step in self.steps():
-                yield step
-            text = self.last_text
-        except Stopped as stop:
-            status, reason, text = STOPPED, stop.reason, self.last_text
-        except (Exception, asyncio.CancelledError) as fault:
+            try:
+                outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common))
+                if outcome.is_blocked:
+                    yield self._result(BLOCKED, why(outcome))
+                    return
+                self.begin(begun.prompt, *begun.added)
+                async with aclosing(self.steps()) as steps:
+                    async for step in steps:
+                        yield step
+            except Stopped as stop:
+                self.stopped = stop.reason
+            await self._turn_ended(prompt, time.monotonic() - started)
+        except Exception as fault:
             await self._failed(fault)
             raise
-        await self._turn_ended(prompt, text, time.monotonic() - started)
-        yield TurnResult(status, text, reason, self.state.steps, tuple(self.told))
+        yield self._result(STOPPED if self.stopped else DONE, self.stopped)
+
+    def begin(self, prompt: str, *notes: str) -> None:
+        """Put what is to be done into the conversation, after what hooks have to say to it."""
+        self.note(*notes)
+        self._prompt = Message(USER, prompt)
+        self.say(self._prompt)
+
+    def _result(self, status: str, reason: str) -> TurnResult:
+        """Give the result of a turn, with everything the person has not been told yet."""
+        told, self.told = tuple(self.told), []
+        return TurnResult(status, self.last_text, reason, self.state.steps, told, self._stop_reason)
 
     @property
     def last_text(self) -> str:
-        """Give what the agent said last."""
-        return next((m.text for m in reversed(self.state.messages) if m.role == ASSISTANT and m.text), "")
+        """Give what the agent said last in this turn."""
+        for message in reversed(self.state.messages if self._prompt is not None else ()):
+            if message is self._prompt:
+                break
+            if message.role == ASSISTANT and message.text:
+                return message.text
+        return ""
 
-    async def _failed(self, fault: BaseException) -> None:
-        """Tell hooks of a failure; what they say to it cannot hide it."""
-        if isinstance(fault, asyncio.CancelledError):
-            return
+    async def _failed(self, fault: Exception) -> None:
+        """Tell hooks of a failure; whatever they do cannot hide it."""
         try:
-            await self.fire(FailureContext.of(fault, **self.common))
+            _, final = await self.fire(FailureContext.of(fault, **self.common))
+            self.note(*final.added)
         except Stopped:
             return
+        except Exception as another:  # noqa: BLE001  (the failure itself is what is raised)
+            fault.add_note(f"a hook failed at turn-failure: {type(another).__name__}: {another}")
 
-    async def _turn_ended(self, prompt: str, text: str, seconds: float) -> None:
-        fields = {"final_message": text, "step_count": self.state.step_count, "duration_seconds": round(seconds, 3)}
-        context = ExecutionContext.on_end(prompt, **fields, **self.common)
+    async def _turn_ended(self, prompt: str, seconds: float) -> None:
+        fields = {
+            "final_message": self.last_text,
+            "step_count": self.state.step_count,
+            "duration_seconds": round(seconds, 3),
+        }
         try:
-            outcome, final = await self.fire(context)
+            outcome, final = await self.fire(ExecutionContext.on_end(prompt, **fields, **self.common))
         except Stopped:
             return
-        self.note(final)
+        self.note(*final.added)
         if outcome.is_blocked:  # the reason is offered to the next turn
-            self.say(Message(USER, NOTE.format(outcome.reason)))
+            self.note(why(outcome))
 
     # Steps
 
-    async def steps(self, stop: str = "pre-agent-turn-stop") -> AsyncIterator[Step]:
+    async def steps(self) -> AsyncGenerator[Step, None]:
         """Ask the model and call its tools until it is done and hooks agree."""
         refused = 0
         while True:
             await self.compact_if_needed()
             step = await self.step()
             yield step
-            reason = self._stop_reason(step)
+            reason = self._why_stop(step)
             if reason is None:
                 continue
-            feedback = await self._gate(stop, reason, refused)
+            feedback = await self._gate(reason, refused)
             if feedback is None:
+                self._stop_reason = reason
                 return
             refused += 1
             self.say(Message(USER, FEEDBACK.format(feedback)))
 
-    def _stop_reason(self, step: Step) -> str | None:
+    def _why_stop(self, step: Step) -> str | None:
         if self.rejected:
             return TOOL_REJECTED
         if not step.reply.calls:
             return NO_TOOL_CALLS
         return MAX_STEPS if self.state.step_count >= self.agent.max_steps else None
 
-    async def _gate(self, stop: str, reason: str, refused: int) -> str | None:
+    async def _gate(self, reason: str, refused: int) -> str | None:
         """Ask whether the agent may stop; give what it is told if it may not."""
-        if stop == "post-subagent":
-            return await self._subagent_gate(reason, refused)
         fields = {
             "reason": reason,
             "step_count": self.state.step_count,
@@ -196,140 +235,229 @@ class Loop:
             "block_count": refused,
         }
         outcome, final = await self.fire(StopContext.before(**fields, **self.common))
-        self.note(final)
-        limited = reason != NO_TOOL_CALLS or self.state.step_count >= self.agent.max_steps
-        if outcome.is_blocked and not limited:
-            return outcome.reason
+        self.note(*final.added)
+        if self._goes_on(outcome, reason):
+            return why(outcome, "; ")
         _, final = await self.fire(StopContext.after(**fields, **self.common))
+        self.note(*final.added)
         return None
 
-    async def _subagent_gate(self, reason: str, refused: int) -> str | None:
-        state = self.state
-        context = SubagentContext.on_stop(
-            state.agent_type, self._task, type=state.agent_type, result=self.last_text, **self.common
-        )
-        outcome, final = await self.fire(context)
-        self.note(final)
-        goes_on = outcome.is_blocked and reason == NO_TOOL_CALLS and refused < self.agent.max_rounds
-        return outcome.reason if goes_on else None
-
-    @property
-    def _task(self) -> str:
-        return next((message.text for message in self.state.messages if message.role == USER), "")
+    def _goes_on(self, outcome: Outcome, reason: str, limit: str = "") -> bool:
+        """Say whether a refused stop sends the agent back to work; the person hears of a refusal that does not."""
+        if not outcome.is_blocked:
+            return False
+        if reason != NO_TOOL_CALLS:
+            limit = f"a stop for '{reason}' cannot be refused"
+        elif self.state.step_count >= self.agent.max_steps:
+            limit = f"the stop could not be refused after {self.state.step_count} steps"
+        if limit:
+            told = f"{limit}; the gate said: {why(outcome, '; ')}"
+            self.told.append(told)
+            self.agent.tell("message", told)
+        return not limit
 
     async def step(self) -> Step:
         """Play one step."""
-        index = self.state.step_count
+        index, given = self.state.step_count, self.state
         _, begun = await self.fire(StepContext.before(index, **self.common))
-        self._take_state(begun)
-        reply = await self.agent.model.reply(self.state.messages, [tool.spec for tool in self.agent.all_tools])
+        self._take_state(begun, given)
+        reply = await self._reply()
         self.say(Message(ASSISTANT, reply.text, reply.calls))
-        results = await self._call_all(reply)
-        step = Step(index, reply, tuple(result for result, _ in results))
-        for result, notes in results:
-            self.say(Message(TOOL, result.text, (), result.call.id, result.call.name, result.is_error), *notes)
+        if reply.tokens is not None:
+            self._counted = (reply.tokens, len(self.state.messages))
+        step = Step(index, reply, await self._call_all(reply))
         self.state = dataclasses.replace(self.state, steps=(*self.state.steps, step))
         self.agent.tell("step", step)
+        given = self.state
         _, ended = await self.fire(StepContext.after(index, step, **self.common))
-        self._take_state(ended)
+        self._take_state(ended, given)
         return step
 
-    def _take_state(self, context: Context) -> None:
-        if context.state is not self.state and isinstance(context.state, AgentState):
-            self.state = dataclasses.replace(context.state, metadata={**context.state.metadata, **self.state.metadata})
-        self.note(context)
+    async def _reply(self) -> Reply:
+        return await self.agent.model.reply(self.state.messages, [tool.spec for tool in self.agent.all_tools])
 
-    async def _call_all(self, reply: Reply) -> list[tuple[ToolResult, tuple[Message, ...]]]:
-        """Call the tools of one reply at the same time; results keep the order of the calls."""
+    def _take_state(self, context: Context, given: AgentState) -> None:
+        """Go on with the state that hooks gave for the one they were given, and with the values they left."""
+        if context.state is not given and isinstance(context.state, AgentState):
+            values = changes(given.metadata, self.state.metadata)
+            self.state = dataclasses.replace(context.state, metadata={**context.state.metadata, **values})
+            if self.state.messages is not given.messages:
+                self._counted = (0, 0)  # the model has not counted these
+        self.note(*context.added)
+
+    async def _call_all(self, reply: Reply) -> tuple[ToolResult, ...]:
+        """Call the tools of one reply at the same time; results keep the order of the calls, notes come after them."""
+        self._notes = []
         tasks = [asyncio.ensure_future(self.call(call)) for call in reply.calls]
         try:
-            return list(await asyncio.gather(*tasks))
+            ended = await asyncio.gather(*tasks)
         except BaseException:
+            self._answer(*(ToolResult(call, UNFINISHED, is_error=True) for call in reply.calls))
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
+        results = tuple(result for result, _ in ended)
+        self._answer(*results)
+        self.note(*(text for _, texts in ended for text in texts))
+        return results
+
+    def _answer(self, *results: ToolResult) -> None:
+        """Put results into the conversation: no call may be without one, and then what was noted meanwhile."""
+        self.say(*(Message(TOOL, one.text, (), one.call.id, one.call.name, one.is_error) for one in results))
+        self.say(*(self._notes or ()))
+        self._notes = None
 
     # Tools
 
-    async def call(self, call: ToolCall) -> tuple[ToolResult, tuple[Message, ...]]:
+    async def call(self, call: ToolCall) -> tuple[ToolResult, tuple[str, ...]]:
         """Call one tool through its hooks; what hooks object to is the tool's error, which the model reads."""
         tool = self.agent.tools.get(call.name)
         context = ToolContext.before(call.name, call.args, call_id=call.id, **self.common)
         permit = self._permit if tool is not None and tool.asks and self.agent.ask is not None else None
         outcome = await arun_tool(self.stack, context, self._operation(tool, call.name), permit)
         final = self.absorb(outcome, context)
-        notes = tuple(Message(USER, NOTE.format(text)) for text in final.added)
-        return ToolResult(ToolCall(call.name, final.args, call.id), *_told(outcome, final)), notes
+        if self._is_subagent(call.name) and not isinstance(final.error, None | ToolError | Blocked):
+            raise final.error  # a hook in there failed, which is no more an error of a tool than it is out here
+        return ToolResult(ToolCall(call.name, final.args, call.id), *_told(outcome, final)), final.added
 
     def _operation(self, tool: Tool | None, name: str) -> Any:
         async def run(call: ToolCall) -> Any:
-            if name == SUBAGENT and self.agent.subagents:
+            if self._is_subagent(name):
                 return await self._subagent(call)
             if tool is None:
                 raise ToolError(f"there is no tool '{name}'")
-            said = tool.run(call.args, Workplace(self.agent.work_dir, self.agent))
-            return await said if asyncio.iscoroutine(said) else said
+            return await run_whole(tool, call.args, Workplace(self.agent.work_dir, self.agent))
 
         return run
+
+    def _is_subagent(self, name: str) -> bool:
+        return name == SUBAGENT and bool(self.agent.subagents)
 
     async def _permit(self, context: ToolContext) -> tuple[Outcome, ToolContext]:
         return await ask_permission(self.stack, context, Outcome.ask(f"{context.name} wants to run"))
 
     async def _ask(self, context: ToolContext, reason: str) -> bool:
-        """Let the person decide, and let hooks know that somebody is waited for."""
-        message = f"{context.name} needs your permission: {reason}"
-        await self.fire(NotificationContext.of(message, "permission", **self.common))
+        """Let the person decide, one thing after the other, and let hooks know that somebody is waited for."""
         assert self.agent.ask is not None  # noqa: S101
-        said = self.agent.ask(context, reason)
-        said = bool(await said if asyncio.iscoroutine(said) else said)
+        async with self.asking:
+            await self.notify(f"{context.name} needs your permission: {reason}", "permission")
+            said = self.agent.ask(context, reason)
+            said = bool(await said if inspect.isawaitable(said) else said)
         self.rejected = self.rejected or not said
         return said
+
+    async def notify(self, message: str, title: str = "") -> None:
+        """Tell the person something, through the hooks."""
+        _, final = await self.fire(NotificationContext.of(message, title, **self.common))
+        self.note(*final.added)
+
+    # Subagents
 
     async def _subagent(self, call: ToolCall) -> str:
         """Run a child agent for a task; its own loop, the same hooks, an identity of its own."""
         name, task = str(call.args.get("name", "")), str(call.args.get("task", ""))
-        child_agent = self.agent.subagents.get(name)
-        if child_agent is None:
+        agent = self.agent.subagents.get(name)
+        if agent is None:
             raise ToolError(f"there is no subagent '{name}'; there are {', '.join(self.agent.subagents)}")
-        state = AgentState(uuid.uuid4().hex[:12], self.state.agent_id, name, metadata=self.state.metadata)
-        child = Loop(child_agent.within(self.agent), self.session_id, state)
-        outcome, begun = await child.fire(SubagentContext.on_start(name, task, type=name, **child.common))
-        if outcome.is_blocked:
-            raise Blocked(outcome.reason)
-        child.say(Message(USER, task))
-        child.note(begun)
-        async for _ in child.steps("post-subagent"):
-            pass
-        return child.last_text
+        child = Subloop(agent.within(self.agent), self, name, task)
+        given = self.state.metadata
+        try:
+            return await child.work()
+        finally:
+            self.remember(changes(given, child.state.metadata))
+            self.note(*child.left)
 
     # Compaction
+
+    @property
+    def token_count(self) -> int:
+        """Count the tokens of the conversation: what the model said last, and a guess for what came since."""
+        said, until = self._counted
+        return said + estimate_tokens(self.state.messages[until:])
 
     async def compact_if_needed(self) -> None:
         """Make the conversation shorter when it is beyond the budget."""
         budget = self.agent.token_budget
-        if budget is not None and estimate_tokens(self.state.messages) > budget:
+        if budget is not None and self.token_count > budget:
             await self.compact("auto")
 
     async def compact(self, trigger: str) -> bool:
         """Make the conversation shorter; say whether hooks let it happen."""
-        before = estimate_tokens(self.state.messages)
+        before = self.token_count
         outcome, final = await self.fire(CompactionContext.before(before, trigger=trigger, **self.common))
         if outcome.is_blocked:
             return False
-        messages = self.agent.compactor(self.state.messages, self.agent.token_budget or before // 2)
+        shorter = self.agent.compactor(self.state.messages, self.agent.token_budget or before // 2)
+        messages = await shorter if inspect.isawaitable(shorter) else shorter
         self.state = dataclasses.replace(self.state, messages=tuple(messages))
-        self.note(final)
-        after = estimate_tokens(self.state.messages)
-        _, final = await self.fire(CompactionContext.after(before, after, trigger=trigger, **self.common))
-        self.note(final)
+        self._counted = (0, 0)
+        self.note(*final.added)
+        _, final = await self.fire(CompactionContext.after(before, self.token_count, trigger=trigger, **self.common))
+        self.note(*final.added)
         return True
+
+
+class Subloop(Loop):
+    """A subagent at work for another loop. `left` is what hooks want the model of that one to know."""
+
+    def __init__(self, agent: Agent, parent: Loop, name: str, task: str) -> None:
+        """Take the agent and its task; what hooks tell the person goes where the parent's does."""
+        state = AgentState(uuid.uuid4().hex[:12], parent.state.agent_id, name, metadata=parent.state.metadata)
+        super().__init__(agent, parent.session_id, state)
+        self.told, self.asking = parent.told, parent.asking
+        self.left: tuple[str, ...] = ()
+        self._name, self._task = name, task
+
+    async def work(self) -> str:
+        """Do the task and give the result; Blocked if hooks refuse the subagent."""
+        context = SubagentContext.on_start(self._name, self._task, type=self._name, **self.common)
+        outcome, begun = await self.fire(context)
+        if outcome.is_blocked:
+            raise Blocked(why(outcome))
+        if self.agent.system:
+            self.say(Message(SYSTEM, self.agent.system))
+        self.begin(self._task, *begun.added)
+        async with aclosing(self.steps()) as steps:
+            async for _ in steps:
+                pass
+        return self.last_text
+
+    async def _reply(self) -> Reply:
+        try:
+            return await super()._reply()
+        except Exception as fault:
+            raise ToolError(f"the subagent failed: {type(fault).__name__}: {fault}") from fault
+
+    async def _gate(self, reason: str, refused: int) -> str | None:
+        """Ask whether the subagent may stop; a refusal has the limits that one of the main agent has."""
+        fields = {"type": self._name, "result": self.last_text}
+        outcome, final = await self.fire(SubagentContext.on_stop(self._name, self._task, **fields, **self.common))
+        rounds = self.agent.max_rounds
+        limit = f"the stop was refused {refused} times and is let through now" if refused >= rounds else ""
+        if self._goes_on(outcome, reason, limit):
+            self.note(*final.added)
+            return why(outcome, "; ")
+        self.left = final.added
+        return None
+
+
+def why(outcome: Outcome, between: str = "\n") -> str:
+    """Give the reasons of a block; there is always one."""
+    return between.join(filter(None, outcome.reasons)) or "blocked by a hook"
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the values that are new or different: those that stayed must not overwrite what somebody else did meanwhile."""
+    if after is before:
+        return {}
+    return {key: value for key, value in after.items() if key not in before or before[key] is not value}
 
 
 def _told(outcome: Outcome, context: ToolContext) -> tuple[str, bool]:
     """Give what the model reads about a call, and whether it is an error."""
     if context.kind.is_pre:
-        return outcome.reason or "blocked by a hook", True
+        return why(outcome), True
     reasons = outcome.reason if outcome.decision == Decision.BLOCK else ""
     if context.error is not None:
         text = str(context.error) or type(context.error).__name__

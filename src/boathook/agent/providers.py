@@ -47,14 +47,15 @@ class ProviderModel:
             for tool in tools
         ]
         parameters = ModelRequestParameters(function_tools=known, allow_text_output=True)
-        said = await model_request(self._model, to_provider(messages), model_request_parameters=parameters)
+        async with self._model:  # its connections belong to this event loop, and a program may have one after the other
+            said = await model_request(self._model, to_provider(messages), model_request_parameters=parameters)
         text = "".join(part.content for part in said.parts if isinstance(part, TextPart))
         calls = tuple(
             ToolCall(part.tool_name, part.args_as_dict(), part.tool_call_id)
             for part in said.parts
             if isinstance(part, ToolCallPart)
         )
-        return Reply(text, calls, said.usage.total_tokens)
+        return Reply(text, calls, said.usage.total_tokens or None)
 
 
 def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
@@ -74,14 +75,15 @@ def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
         if message.role == ASSISTANT:
             parts: list[Any] = [TextPart(message.text)] if message.text else []
             parts += [ToolCallPart(call.name, dict(call.args), call.id) for call in message.calls]
-            found.append(ModelResponse(parts=parts))
+            found += [ModelResponse(parts=parts)] if parts else []  # providers refuse an empty one
             continue
         part: Any
         if message.role == SYSTEM:
             part = SystemPromptPart(message.text)
         elif message.role == TOOL:
-            text = f"error: {message.text}" if message.is_error else message.text
-            part = ToolReturnPart(message.name, text, message.call_id)
+            part = ToolReturnPart(message.name, message.text, message.call_id)
+            if message.is_error:
+                part = ToolReturnPart(message.name, f"error: {message.text}", message.call_id, outcome="failed")
         else:
             part = UserPromptPart(message.text)
         if found and isinstance(found[-1], ModelRequest):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ Move = str | Reply | ToolCall | Sequence[ToolCall] | BaseException | Callable[[S
 class ScriptedModel:
     """Gives its moves one after the other: a text ends a turn, calls are made together, an error is raised.
 
-    A callable gets the conversation and gives the move. `heard` holds the conversations that it was asked about.
+    A callable, async or not, gets the conversation and gives the move. `heard` holds the conversations that it was asked about.
     """
 
     def __init__(self, moves: Iterable[Move], name: str = "scripted") -> None:
@@ -33,6 +34,7 @@ class ScriptedModel:
         move: Any = next(self._moves, "")
         while callable(move) and not isinstance(move, Reply | ToolCall):
             move = move(messages)
+            move = await move if inspect.isawaitable(move) else move
         if isinstance(move, BaseException):
             raise move
         if isinstance(move, str):
@@ -64,9 +66,13 @@ def _move(path: str, at: int, data: Any) -> Move:
     if isinstance(data, str):
         return data
     calls = data.get("calls", []) if isinstance(data, dict) else None
-    good = isinstance(calls, list) and all(isinstance(c, dict) and isinstance(c.get("name"), str) for c in calls)
-    if not good or not isinstance(data, dict):
+    good = isinstance(calls, list) and all(map(_is_call, calls))
+    if not good or not isinstance(data, dict) or not isinstance(data.get("text", ""), str):
         told = 'a move is a text, or {"text": …, "calls": [{"name": …, "args": {…}}]}'
         raise ConfigError(f"move {at} of the script {path} cannot be read: {told}")
     made = tuple(ToolCall(c["name"], c.get("args", {}), str(c.get("id", ""))) for c in calls or ())
-    return Reply(str(data.get("text", "")), made)
+    return Reply(data.get("text", ""), made)
+
+
+def _is_call(data: Any) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("name"), str) and isinstance(data.get("args", {}), dict)

@@ -35,6 +35,7 @@ from boathook.engine import DRAIN_SECONDS, Engine
 from boathook.errors import Blocked, BoathookError, ConfigError, Stopped
 from boathook.places import agents_dir, environment
 from boathook.stack.contexts import Context, ToolContext, plain
+from boathook.stack.operations import ToolCall
 from boathook.stack.stack import Stack
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def _run(task: str | None, options: Options, ended: Sequence[int]) -> int:
     work_dir = start_of(options.project)
     with load_engine(options) as engine:
         model = choose_model(options, engine.catalog.settings.model)
-        display = Display(echo=not many, spin=not (options.debug or isinstance(model, ScriptedModel)))
+        at_once = options.debug or options.as_json or isinstance(model, ScriptedModel)
+        display = Display(echo=not many, spin=not at_once)
         trace = Trace(json_line if options.as_json else display.show)
         person = Person(trace, display.paused, yes=options.yes)
         tools = [dataclasses.replace(tool, asks=tool.asks and not options.yes) for tool in TOOLS]
@@ -264,14 +266,21 @@ class Trace:
         """Take what shows the records."""
         self._show = show
         self.questioned: set[str] = set()
-        self._stop_refused = False
-        self._decisions = 0
+        self._told: set[str] = set()
+        self._stop_refused = self._unread = False
+        self._steps = self._decisions = 0
         self._since = time.monotonic()
         self._replies: list[tuple[Reply, str]] = []
 
     def tell(self, type: str, **fields: Any) -> None:
-        """Show one record."""
-        self._show({"type": type, **fields})
+        """Show one record. Once nobody reads any more the agent ends; its last hooks shall run all the same, untold."""
+        if self._unread:
+            return
+        try:
+            self._show({"type": type, **fields})
+        except (OSError, SystemExit):
+            self._unread = True
+            raise
 
     def began(self, made: Agent, session: Session) -> None:
         """Tell that a session begins."""
@@ -291,13 +300,12 @@ class Trace:
         who = context.more.get("agent_type", MAIN)
         self.tell("event", event=context.event, agent=who, **({"tool": context.tool} if context.tool else {}))
         if isinstance(context, ToolContext) and not context.kind.is_pre:
-            error = context.error
-            output = context.result if error is None else str(error) or type(error).__name__
-            self._called(context, output, ran=True)
+            self._ran(context, who)
 
     def replied(self, agent: str, reply: Reply) -> None:
         """Tell what a model said."""
         self._replies.append((reply, agent))
+        self._steps += agent == MAIN
         calls = [{"tool": call.name, "input": plain(call.args), "id": call.id} for call in reply.calls]
         self.tell("reply", agent=agent, text=reply.text, calls=calls)
 
@@ -310,6 +318,8 @@ class Trace:
                 event = event.with_data(tool_input=run.outcome.input)  # what the next hook sees
             if run.outcome.decision == Decision.ASK:
                 self.questioned.add(str(event.data.get("tool_use_id", "")))
+        if verdict.blocked and event.kind.is_pre and event.kind.has_tool:
+            self._not_run(event, "; ".join(verdict.reasons) or "blocked by a hook")
         for started in verdict.background:
             self.decided(event, {"hook": started.hook, "decision": "none", "reason": None}, NOTHING, background=True)
 
@@ -345,29 +355,32 @@ class Trace:
     def _stepped(self, step: Step) -> None:
         who = next((agent for reply, agent in self._replies if reply is step.reply), MAIN)
         self._replies = [one for one in self._replies if one[0] is not step.reply]
+        for one in step.results:
+            if one.call.id not in self._told:  # refused by a person, or by a hook in process
+                self._called(one.call, who, one.text, ran=False, is_error=True)
         results = [{"id": one.call.id, "text": one.text, "is_error": one.is_error} for one in step.results]
         self.tell("step", agent=who, index=step.index, text=step.reply.text, results=results)
 
     def _happened(self, name: str, outcome: Outcome) -> None:
         if name == PRE_STOP.name:
             self._stop_refused = outcome.is_blocked
-        if isinstance(outcome.context, ToolContext) and outcome.context.kind.is_pre:
-            self._called(outcome.context, outcome.reason or "blocked by a hook", ran=False)
         if outcome.decision != Decision.NONE:
             self.tell("outcome", event=name, decision=outcome.decision.word, reason=outcome.reason)
 
-    def _called(self, context: ToolContext, output: Any, *, ran: bool) -> None:
-        self.tell(
-            "tool",
-            agent=context.more.get("agent_type", MAIN),
-            id=context.call_id,
-            tool=context.name,
-            input=plain(context.args),
-            ran=ran,
-            output="" if output is None else output if isinstance(output, str) else str(plain(output)),
-            is_error=not ran or context.error is not None,
-            duration_ms=context.duration_ms,
-        )
+    def _ran(self, context: ToolContext, agent: str) -> None:
+        error = context.error
+        output = context.result if error is None else str(error) or type(error).__name__
+        call = ToolCall(context.name, plain(context.args), context.call_id)
+        text = "" if output is None else output if isinstance(output, str) else str(plain(output))
+        self._called(call, agent, text, ran=True, is_error=error is not None, duration_ms=context.duration_ms)
+
+    def _not_run(self, event: Event, why: str) -> None:
+        call = ToolCall(event.tool_name, event.tool_input, str(event.data.get("tool_use_id", "")))
+        self._called(call, event.data.get("agent_type", MAIN), why, ran=False, is_error=True)
+
+    def _called(self, call: ToolCall, agent: str, output: str, **fields: Any) -> None:
+        self._told.add(call.id)
+        self.tell("tool", agent=agent, id=call.id, tool=call.name, input=call.args, output=output, **fields)
 
     def unfinished(self, result: TurnResult) -> str:
         """Say why a turn ended before its agent was done; nothing if it was."""
@@ -379,11 +392,10 @@ class Trace:
 
     def ended(self, status: str, reason: str = "", result: TurnResult | None = None) -> None:
         """Tell how a turn ended, or a session that could not begin or was interrupted."""
-        text, steps = (result.text, len(result.steps)) if result is not None else ("", 0)
         seconds = round(time.monotonic() - self._since, 3)
-        numbers = {"steps": steps, "seconds": seconds, "decisions": self._decisions}
-        self._decisions = 0
-        self.tell("result", status=status, reason=reason, text=text, **numbers)
+        numbers = {"steps": self._steps, "seconds": seconds, "decisions": self._decisions}
+        self._steps = self._decisions = 0
+        self.tell("result", status=status, reason=reason, text=result.text if result else "", **numbers)
 
     def failed(self, fault: Exception) -> None:
         """Tell of an error."""
@@ -474,7 +486,8 @@ class Person:
 
     async def _ask(self, context: ToolContext, reason: str, *, always: bool) -> str:
         """Ask until there is an answer: y, n or a. The end of input means no."""
-        say(f"\n{reason}:", "bold yellow", err=True)
+        say("", err=True)
+        say(reason if reason.startswith(context.name) else f"{context.name}: {reason}", "bold yellow", err=True)
         for line in full_view(context.args).splitlines():
             say(f"    {line}", err=True)
         choices = {"y": "y", "yes": "y", "n": "n", "no": "n", "": "n", **({"a": "a", "always": "a"} if always else {})}

@@ -6,9 +6,10 @@ What happens comes as records: plain objects with a `type`, made by `cli.agent`.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rich.console import Console
@@ -40,8 +41,12 @@ BY = {
 def json_line(record: Record) -> None:
     """Print a record for a program."""
     line = json.dumps(record, ensure_ascii=False, default=str) + "\n"
-    sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace"))
-    sys.stdout.flush()
+    try:
+        sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        raise
 
 
 class Display:
@@ -54,38 +59,41 @@ class Display:
         self._status: Status | None = None
         if spin and self.out.is_terminal:
             self._status = self.out.status("working, Ctrl-C ends it", spinner_style="dim")
+        self._held: list[Record] | None = None
         self._told: set[str] = set()
         self._declined: set[str] = set()
         self._marks: dict[str, str] = {}
         self._refused = ""
-        self._step = 0
+        self._step = self._turns = 0
 
     def show(self, record: Record) -> None:
-        """Show a record."""
+        """Show a record, or keep it until the terminal is free."""
         shown = SHOWN.get(record["type"])
-        if shown is not None:
+        if self._held is not None:
+            self._held.append(record)
+        elif shown is not None:
             shown(self, record)
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Show that something is waited for."""
-        if self._status is None:
-            yield
-            return
-        with self._status:
+        with self._status or nullcontext():
             yield
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the terminal to somebody who types."""
-        if self._status is None:
-            yield
-            return
-        self._status.stop()
+        """Leave the terminal to somebody who types; what happens meanwhile is shown afterwards."""
+        self._held = []
+        if self._status is not None:
+            self._status.stop()
         try:
             yield
         finally:
-            self._status.start()
+            held, self._held = self._held, None
+            for record in held:
+                self.show(record)
+            if self._status is not None:
+                self._status.start()
 
     def line(self, label: str, text: str, style: str = "", *, label_style: str = "dim") -> None:
         """Print a text behind a label; a terminal gets it in a column of its own, a pipe as plain lines."""
@@ -115,7 +123,9 @@ class Display:
         self.line("agent", f"{record['model']}, {hooks}, in {record['work_dir']}", "dim")
 
     def _turn(self, record: Record) -> None:
-        self._told.clear()
+        if self._turns:
+            self._told.clear()
+        self._turns += 1
         self._step = 0
         self._refused = ""
         if self._echo:
@@ -198,8 +208,9 @@ class Display:
 
     def _result(self, record: Record) -> None:
         self.gap()
-        status, decisions = record["status"], record["decisions"]
-        numbers = f"{_count(record['steps'], 'step')}, {record['seconds']:.1f} s, {_count(decisions, 'hook decision')}"
+        status: str = record["status"]
+        steps, decisions = _count(record["steps"], "step"), _count(record["decisions"], "hook decision")
+        numbers = f"{steps}, {record['seconds']:.1f} s, {decisions}"
         said = f"{record['reason']} ({numbers})" if record["reason"] else numbers
         style = STATUS_STYLES.get(status, "bold red")
         self.line(ENDS.get(status, status), said, style, label_style=style)

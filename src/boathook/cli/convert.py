@@ -37,7 +37,7 @@ from boathook.sources.convert import (
 )
 from boathook.sources.hookdir import MANIFESTS, read_hook
 from boathook.sources.ours import calls_us
-from boathook.sources.settings import DIALECT, LOCAL, SCRIPT, read_settings
+from boathook.sources.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking
 
 CONVERTED, LEFT = "converted", "left"
 TO_HOOKS, TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
@@ -122,7 +122,8 @@ def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
         raise ConfigError("--local is about a project's settings.local.json; it cannot stand with --user")
     if user:
         return Ends(USER, "", f"{claude_dir(env)}/settings.json", f"{agents_dir(env)}/hooks")
-    ours, theirs = find_project(start), find_claude_project(start, env)
+    ours = find_project(start)
+    theirs, _ = speaking(find_claude_project(start, env), lambda folder: find_claude_project(folder, env))
     if ours and theirs and os.path.realpath(ours) != os.path.realpath(theirs):
         raise ConfigError(
             f"the nearest .agents/hooks is in {ours}, the nearest .claude/settings.json in {theirs}: "
@@ -276,7 +277,8 @@ class _Filling:
 
     def __init__(self, ends: Ends, catalog: Catalog, data: dict[str, Any]) -> None:
         self.ends, self.catalog, self.data = ends, catalog, data
-        names = ("settings.json", "settings.local.json") if ends.top else ()
+        local = ends.settings.endswith(".local.json")  # what the project disables is its own alone
+        names = () if not ends.top else ("settings.local.json",) if local else ("settings.json", "settings.local.json")
         files = [read_settings(f"{claude_dir(environment())}/settings.json", USER)]
         files += [read_settings(f"{ends.top}/.claude/{name}", PROJECT, ends.top) for name in names]
         self.off = next((file.path for file in files if file.disables), "")

@@ -1,45 +1,44 @@
-"""`boathook demo`: a short agent turn in a temporary project. The agent's moves are scripted; hooks, tools and files are real."""
+"""`boathook demo`: the agent in a temporary project. What its model says is scripted; agent, hooks, tools and files are real."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
-import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from boathook.agent.scripted import Move, ScriptedModel
+from boathook.agent.tools import SHELL, WRITE_FILE, ToolError, Workplace
 from boathook.assembly import load
-from boathook.cli.demo_hooks import FILES, HOOKS
-from boathook.cli.show import console, say
-from boathook.core.outcome import Decision
-from boathook.core.run import OK, Verdict
+from boathook.cli.agent import Trace, assemble, converse
+from boathook.cli.agent_display import Display
+from boathook.cli.demo_hooks import COMMANDS, FILES, HOOKS, LAST_WORDS, MOVES, SETTINGS, TASK, no_promises
+from boathook.cli.show import say
+from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
+from boathook.stack.contexts import ToolContext
 
 WAIT_SECONDS = 20.0
-STYLES = {"block": "bold red", "stop": "bold red", "ask": "yellow", "allow": "green", "none": "dim"}
-MOVES: tuple[tuple[str, dict[str, str]], ...] = (
-    ("Shell", {"command": "rm -rf /"}),
-    ("Shell", {"command": "sh run-tests.sh"}),
-    ("stop", {"message": "Done."}),
-    ("WriteFile", {"path": "greeting.txt", "content": "hello   \n"}),
-    ("stop", {"message": "Now it works."}),
-)
 
 
 def demo() -> int:
     """Play the turn; give the exit code."""
     folder = tempfile.mkdtemp(prefix="boathook-demo-")
     try:
-        project, state = f"{folder}/project", f"{folder}/state"
+        project = f"{folder}/project"
         lay_out(project)
-        say(f"A project with {len(HOOKS)} hooks in .agents/hooks: {', '.join(HOOKS)}.", "bold")
-        with load(project, config=f"{folder}/config", claude=f"{folder}/claude", state=state) as engine:
-            _Turn(engine, project).play()
+        say(f"A project with {len(HOOKS)} hooks in .agents/hooks: {', '.join(HOOKS)};", "bold")
+        say("one more in .claude/settings.json, and one in process, which is a function.", "bold")
+        # the visitor's own hooks are no part of this
+        with load(project, config=f"{folder}/config", claude=f"{folder}/claude", state=f"{folder}/state") as engine:
+            code = play(engine, project)
         _how_to_go_on()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return code
 
 
 def lay_out(project: str) -> None:
@@ -50,103 +49,62 @@ def lay_out(project: str) -> None:
         _write(f"{project}/.agents/hooks/{name}/HOOK.md", manifest)
         _write(f"{scripts}/run.sh", script)
         os.chmod(f"{scripts}/run.sh", 0o755)  # noqa: S103
-    for name, text in FILES.items():
+    os.makedirs(f"{project}/.claude")
+    for name, text in (*FILES.items(), (".claude/settings.json", SETTINGS)):
         _write(f"{project}/{name}", text)
 
 
-class _Turn:
-    """One turn of an agent whose moves are known beforehand; what comes of them is not."""
+def play(engine: Engine, project: str) -> int:
+    """Let the agent do its task; give the exit code."""
+    trace = Trace(Display(every=True).show)
 
-    def __init__(self, engine: Engine, project: str) -> None:
-        self.engine, self.project = engine, project
-        self.started = time.monotonic()
-        self.steps = 0
+    def moves() -> Iterator[Move]:
+        yield from MOVES
+        yield _when_all_is_quiet(engine, project, trace)
 
-    def play(self) -> None:
-        self._line("user", "Fix greeting.txt so that the tests pass.")
-        self._fire("pre-agent-turn", prompt="Fix greeting.txt so that the tests pass.")
-        for tool, tool_input in MOVES:
-            self.steps += 1
-            if tool == "stop":
-                if self._stop(tool_input["message"]):
-                    break
-            else:
-                self._call(tool, tool_input)
-        self._fire("post-agent-turn", step_count=self.steps)
-
-    def _call(self, tool: str, tool_input: dict[str, str]) -> None:
-        said = tool_input.get("command") or f"write {tool_input['content']!r} to {tool_input['path']}"
-        self._line("agent", f"{tool}: {said}")
-        verdict = self._fire("pre-tool-call", tool_name=tool, tool_input=tool_input)
-        if verdict.blocked:
-            self._line("tool", f"did not run: {'; '.join(verdict.reasons)}")
-            return
-        output = self._run_tool(tool, verdict.event.tool_input)
-        self._line("tool", output)
-        verdict = self._fire("post-tool-call", tool_name=tool, tool_input=verdict.event.tool_input, tool_output=output)
-        if verdict.background:
-            self._watch_background(verdict.event.tool_input["path"])
-
-    def _run_tool(self, tool: str, tool_input: dict[str, str]) -> str:
-        if tool == "WriteFile":
-            _write(f"{self.project}/{tool_input['path']}", tool_input["content"])
-            return f"wrote {tool_input['path']}: {tool_input['content']!r}"
-        done = subprocess.run(
-            ["/bin/sh", "-c", tool_input["command"]],
-            cwd=self.project,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-        return f"{tool_input['command']!r} -> {(done.stdout + done.stderr).strip()!r}, exit {done.returncode}"
-
-    def _watch_background(self, path: str) -> None:
-        left = self.engine.drain(WAIT_SECONDS)
-        with open(f"{self.project}/{path}", encoding="utf-8") as file:
-            self._line("later", f"{path} is now {file.read()!r}" + (f" ({left} hooks still run)" if left else ""))
-
-    def _stop(self, message: str) -> bool:
-        self._line("agent", f"says {message!r} and wants to stop")
-        verdict = self._fire("pre-agent-turn-stop", stop_reason="no_tool_calls", step_count=self.steps)
-        if verdict.feedback:
-            self._line("agent", f"goes on, having read: {verdict.feedback}")
-            return False
-        self._fire("post-agent-turn-stop", stop_reason="no_tool_calls", step_count=self.steps)
-        return True
-
-    def _fire(self, kind: str, **fields: Any) -> Verdict:
-        verdict = self.engine.dispatch({"event_type": kind, "session_id": "demo", "work_dir": self.project, **fields})
-        for run in verdict.runs:
-            told = (
-                "; ".join((*verdict_effects(run.outcome), run.why))
-                if run.status != OK
-                else "; ".join(verdict_effects(run.outcome))
-            )
-            word = run.outcome.decision.word if run.outcome.decision != Decision.NONE else "no opinion"
-            took = f"{run.seconds * 1000:.0f} ms"
-            self._line(
-                "hook",
-                f"{kind} -> {run.hook.name}: {word} ({took})" + (f"  {told}" if told else ""),
-                STYLES[run.outcome.decision.word],
-            )
-        for started in verdict.background:
-            self._line("hook", f"{kind} -> {started.hook}: started in the background", "cyan")
-        return verdict
-
-    def _line(self, who: str, text: str, style: str = "") -> None:
-        at = (time.monotonic() - self.started) * 1000
-        console().print(f"[dim]{at:6.0f} ms[/dim]  [bold]{who:<6}[/bold]", end=" ")
-        say(text.replace(self.project, "."), style)
+    tools = [dataclasses.replace(SHELL, run=_run_tests, asks=False), dataclasses.replace(WRITE_FILE, asks=False)]
+    made = assemble(ScriptedModel(moves()), engine, trace, work_dir=project, ask=_never, tools=tools)
+    made = made.on_before_tool_use(_told(trace, no_promises), matcher="WriteFile")
+    return converse(made.build(), iter([TASK]), trace)
 
 
-def verdict_effects(outcome: Any) -> tuple[str, ...]:
-    """Say what one hook said and changed."""
-    told = [text for _, text in outcome.said]
-    if outcome.input:
-        told.append(f"input becomes {outcome.input}")
-    told += [f"context: {text}" for text in outcome.contexts]
-    return tuple(told)
+async def _run_tests(args: Mapping[str, Any], place: Workplace) -> Any:
+    """Run the tests and nothing else: should the guard ever fail, the visitor's disk stays whole."""
+    if args.get("command") not in COMMANDS:
+        raise ToolError("the demo runs its tests and nothing else")
+    return await SHELL.run(args, place)
+
+
+def _never(_context: ToolContext, _reason: str) -> bool:
+    return False
+
+
+def _when_all_is_quiet(engine: Engine, project: str, trace: Trace) -> Move:
+    """Give the last move: it waits for hooks in the background and shows what they did."""
+
+    def move(_: Any) -> str:
+        left = engine.drain(WAIT_SECONDS)
+        with open(f"{project}/greeting.txt", encoding="utf-8") as file:
+            text = f"greeting.txt is now {file.read()!r}"
+        trace.tell("note", who="later", text=text + (f" ({left} hooks still run)" if left else ""))
+        return LAST_WORDS
+
+    return move
+
+
+def _told(trace: Trace, hook: Callable[[ToolContext], Outcome | None]) -> Callable[[ToolContext], Outcome | None]:
+    """Give a hook in process whose opinions are shown like those of the others."""
+
+    def told(context: ToolContext) -> Outcome | None:
+        started = time.perf_counter()
+        said = hook(context)
+        took = (time.perf_counter() - started) * 1000
+        found = said or NOTHING
+        record = {"hook": hook.__name__, "decision": found.decision.word, "reason": found.reason, "duration_ms": took}
+        trace.decided(context.to_event(), record, found)
+        return said
+
+    return told
 
 
 def _how_to_go_on() -> None:
@@ -158,6 +116,7 @@ def _how_to_go_on() -> None:
     say("  boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'")
     say("  boathook check && boathook list")
     say('  boathook explain pre-tool-call --tool Shell --input \'{"command": "git push --force"}\'')
+    say('  boathook agent "make the tests pass" --model anthropic:claude-haiku-4-5')
 
 
 def _write(path: str, text: str) -> None:

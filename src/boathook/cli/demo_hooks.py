@@ -1,6 +1,13 @@
-"""The hooks of the demo: real ones, laid out as any project would have them."""
+"""The project of the demo: its files, its hooks, real ones, laid out as any project would have them, and its agent's moves."""
 
 from __future__ import annotations
+
+import json
+
+from boathook.agent.model import Reply
+from boathook.core.outcome import Outcome
+from boathook.stack.contexts import ToolContext
+from boathook.stack.operations import ToolCall
 
 GUARD = """\
 ---
@@ -86,6 +93,8 @@ HOOKS = {
     "tidy": (TIDY, TIDY_SCRIPT),
     "tests-pass": (GATE, GATE_SCRIPT),
 }
+HOUSE_RULE = {"type": "command", "command": "echo 'House rule: greetings are written in lower case.'"}
+SETTINGS = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [HOUSE_RULE]}]}}, indent=2)
 TESTS = """\
 [ "$1" = --quiet ] || echo "a very long test report"
 grep -q "^hello$" greeting.txt && echo "1 passed" && exit 0
@@ -93,3 +102,28 @@ echo "1 failed"
 exit 1
 """
 FILES = {"greeting.txt": "helo\n", "run-tests.sh": TESTS}
+
+
+def no_promises(context: ToolContext) -> Outcome | None:
+    """Block files that promise what they should do; a hook in process is a function."""
+    if "TODO" in str(context.args.get("content", "")):
+        return Outcome.block("do it now instead of promising it")
+    return None
+
+
+TASK = "Fix greeting.txt so that the tests pass."
+COMMANDS = ("sh run-tests.sh", "sh run-tests.sh --quiet")
+
+
+def _call(text: str, tool: str, **args: str) -> Reply:
+    return Reply(text, (ToolCall(tool, args),))
+
+
+MOVES = (
+    _call("First I make some room.", "Shell", command="rm -rf /"),
+    _call("Well, then not. What do the tests say?", "Shell", command=COMMANDS[0]),
+    _call("I leave a note for later.", "WriteFile", path="greeting.txt", content="TODO: say hello\n"),
+    "Done.",
+    _call("All right, I write the greeting.", "WriteFile", path="greeting.txt", content="hello   \n"),
+)
+LAST_WORDS = "Now the tests pass."

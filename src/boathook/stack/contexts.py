@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from boathook.core.event import SPELLINGS, Event, EventKind
-from boathook.core.jsontext import dumps
+from boathook.core.jsontext import MAX_DEPTH, alike, dumps
 from boathook.core.outcome import ABSENT
 from boathook.core.run import Verdict
 from boathook.errors import HookFault
@@ -23,6 +24,9 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "pre-step": ("state",),
     "post-step": ("state",),
 }  # what a hook may change; everything else is as it happened
+DEEPEST = MAX_DEPTH - 20  # levels of a value: an event is around it, and other engines may read that
+BITS = 2048  # of a whole number that every reader is content with; Python itself refuses to write very long ones
+NULLS = ("tool_output", "final_message")  # fields in which nothing is a value; others are left out then
 
 
 def _empty() -> Mapping[str, Any]:
@@ -82,7 +86,11 @@ class Context:
     def to_event(self) -> Event:
         """Give the event as hooks of files read it; what JSON cannot say becomes text."""
         data = {theirs: plain(getattr(self, ours)) for ours, theirs in self.NAMES}
-        wanted = {name: value for name, value in data.items() if name in self.kind.fields and value is not None}
+        wanted = {
+            name: value
+            for name, value in data.items()
+            if name in self.kind.fields and (value is not None or name in NULLS)
+        }
         more = {name: plain(value) for name, value in self.more.items()}
         return Event(self.kind, "", self.session_id, self.work_dir, {}, {**wanted, **more})
 
@@ -91,22 +99,55 @@ class Context:
         changes: dict[str, Any] = {}
         if verdict.additional_context:
             changes["added"] = (*self.added, *verdict.additional_context)
-        if told := (*verdict.system_message, *verdict.warnings()):
-            changes["messages"] = (*self.messages, *told)
+        told = (*verdict.system_message, *verdict.warnings())
+        if new := [text for text in told if text not in self.messages]:  # who looks twice says it twice
+            changes["messages"] = (*self.messages, *new)
         return dataclasses.replace(self, **changes) if changes else self
 
 
 def plain(value: Any) -> Any:
-    """Give a value as JSON can say it: as it is, or part by part, or as text."""
+    """Give a copy of a value as JSON can say it: part by part, or as text. Whatever it is, this gives something."""
+    return _plain(value, ())
+
+
+def _plain(value: Any, within: tuple[int, ...]) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return _number(value)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset) or len(within) == DEEPEST:
+        return _text(value)
+    if id(value) in within:
+        return "…"
+    within = (*within, id(value))
+    if isinstance(value, Mapping):
+        return _object(value, within)
+    items = [_plain(item, within) for item in value]
+    return sorted(items, key=dumps) if isinstance(value, set | frozenset) else items
+
+
+def _object(value: Mapping[Any, Any], within: tuple[int, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        said = _plain(key, within)
+        name = said if isinstance(said, str) else dumps(said)
+        while name in found:  # 1 and "1": a guard must see both
+            name += "_"
+        found[name] = _plain(item, within)
+    return found
+
+
+def _number(value: float) -> Any:
+    if isinstance(value, int):
+        return value if value.bit_length() < BITS else hex(value)
+    return value if isfinite(value) else str(value)
+
+
+def _text(value: Any) -> str:
     try:
-        dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        if isinstance(value, Mapping):
-            return {str(key): plain(item) for key, item in value.items()}
-        if isinstance(value, list | tuple | set | frozenset):
-            return [plain(item) for item in value]
         return str(value)
-    return value
+    except Exception:  # noqa: BLE001  (also of objects that cannot say what they are)
+        return f"<{type(value).__name__}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +205,18 @@ class ToolContext(Context):
         """Give the context as hooks of files left it, with their input or output."""
         found = super(ToolContext, self).absorb(verdict)  # slots make a new class, which bare super() misses
         if verdict.modified_input is not None:
-            return dataclasses.replace(found, args=verdict.modified_input)
+            return dataclasses.replace(found, args=_restored(verdict.modified_input, self.args))
         if verdict.outcome.output is not ABSENT:
             return dataclasses.replace(found, result=verdict.outcome.output)
         return found
+
+
+def _restored(changed: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Give changed arguments, those that are as before as the very objects they were: hooks of files saw them as JSON."""
+    return {
+        name: before[name] if name in before and alike(plain(before[name]), value) else value
+        for name, value in changed.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ def no_rm(context): …
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from boathook.core.event import SPELLINGS, EventKind, kind_of
 from boathook.core.outcome import Outcome
@@ -31,7 +31,7 @@ from boathook.stack.contexts import (
 )
 from boathook.stack.guard import guarded
 from boathook.stack.layers import make_layer
-from boathook.stack.matching import MatchLike, as_match
+from boathook.stack.matching import MatchLike, match_for
 from boathook.stack.stack import Ask, Stack
 
 if TYPE_CHECKING:
@@ -40,57 +40,92 @@ if TYPE_CHECKING:
     from boathook.engine import Engine
 
 C = TypeVar("C", bound=Context)
-C_contra = TypeVar("C_contra", bound=Context, contravariant=True)
+A = TypeVar("A", bound=Ask)
 P = ParamSpec("P")
 R = TypeVar("R")
 STOP_ROUNDS = 3
-Answer = Outcome | Context | None
+OnFailure = Literal["raise", "allow", "block"]
+Next = Callable[..., Outcome]  # takes the context to go on with, or nothing for the one that was given
+AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
-class PlainHook(Protocol[C_contra]):
+class PlainHook(Protocol[C]):
     """A hook that is asked: `hook(context)`."""
 
-    def __call__(self, context: C_contra, /) -> Answer | Awaitable[Answer]:
-        """Give an opinion; None lets it go on."""
+    def __call__(self, context: C, /) -> Outcome | C | None:
+        """Give an opinion, or the context with changes; None lets it go on."""
         ...
 
 
-class Middleware(Protocol[C_contra]):
+class AsyncHook(Protocol[C]):
+    """A plain hook that is awaited."""
+
+    def __call__(self, context: C, /) -> Awaitable[Outcome | C | None]:
+        """Give an opinion, or the context with changes; None lets it go on."""
+        ...
+
+
+class Middleware(Protocol[C]):
     """A hook around the rest of the chain: `hook(context, next)`."""
 
-    def __call__(self, context: C_contra, next: Callable[..., Any], /) -> Answer | Awaitable[Answer]:  # noqa: A002
+    def __call__(self, context: C, next: Next, /) -> Outcome | C | None:  # noqa: A002
         """Go on with `next(context)`, or do not."""
         ...
 
 
-class Handler(Protocol[C_contra]):
+class AsyncMiddleware(Protocol[C]):
+    """Middleware that is awaited, and awaits the rest."""
+
+    def __call__(self, context: C, next: AsyncNext, /) -> Awaitable[Outcome | C | None]:  # noqa: A002
+        """Go on with `await next(context)`, or do not."""
+        ...
+
+
+class Handler(Protocol[C]):
     """A hook as an object with a method `handle(context, next)`."""
 
-    def handle(self, context: C_contra, next: Callable[..., Any], /) -> Answer | Awaitable[Answer]:  # noqa: A002
+    def handle(self, context: C, next: Next, /) -> Outcome | C | None:  # noqa: A002
         """Go on with `next(context)`, or do not."""
         ...
 
 
-H = TypeVar("H")
+class AsyncHandler(Protocol[C]):
+    """A hook as an object whose `handle` is awaited."""
+
+    def handle(self, context: C, next: AsyncNext, /) -> Awaitable[Outcome | C | None]:  # noqa: A002
+        """Go on with `await next(context)`, or do not."""
+        ...
+
+
+AnyHook = (
+    PlainHook[C]
+    | AsyncHook[C]
+    | Middleware[C]
+    | AsyncMiddleware[C]
+    | Handler[C]
+    | AsyncHandler[C]
+    | type[Handler[C]]
+    | type[AsyncHandler[C]]
+)
+# A hook is given back as the very type it has. One variable for each class of contexts, for no bound can depend on another.
+SessionHook = TypeVar("SessionHook", bound="AnyHook[SessionContext]")
+ExecutionHook = TypeVar("ExecutionHook", bound="AnyHook[ExecutionContext]")
+StopHook = TypeVar("StopHook", bound="AnyHook[StopContext]")
+ToolHook = TypeVar("ToolHook", bound="AnyHook[ToolContext]")
+SubagentHook = TypeVar("SubagentHook", bound="AnyHook[SubagentContext]")
+CompactionHook = TypeVar("CompactionHook", bound="AnyHook[CompactionContext]")
+NotificationHook = TypeVar("NotificationHook", bound="AnyHook[NotificationContext]")
+StepHook = TypeVar("StepHook", bound="AnyHook[StepContext]")
+FailureHook = TypeVar("FailureHook", bound="AnyHook[FailureContext]")
 
 
 class Registrar(Generic[C]):
-    """Adds hooks for one kind of event; what a decorator of `Hooks` is once it belongs to one."""
+    """Adds hooks for one kind of event in one way; what a decorator of `Hooks` is once it belongs to one."""
 
-    def __init__(self, hooks: Hooks, kind: EventKind) -> None:
-        """Take whose hooks and for what."""
-        self._hooks, self._kind = hooks, kind
+    def __init__(self, hooks: Hooks, kind: EventKind, fields: dict[str, Any]) -> None:
+        """Take whose hooks, for what, and how."""
+        self._hooks, self._kind, self._fields = hooks, kind, fields
 
-    @overload
-    def __call__(self, hook: type[Handler[C]], /) -> type[Handler[C]]: ...
-    @overload
-    def __call__(self, hook: Callable[[C], Answer], /) -> Callable[[C], Answer]: ...
-    @overload
-    def __call__(self, hook: Callable[[C], Awaitable[Answer]], /) -> Callable[[C], Awaitable[Answer]]: ...
-    @overload
-    def __call__(self, hook: Middleware[C], /) -> Middleware[C]: ...
-    @overload
-    def __call__(self, hook: Handler[C], /) -> Handler[C]: ...
     @overload
     def __call__(
         self,
@@ -98,35 +133,32 @@ class Registrar(Generic[C]):
         match: MatchLike | None = None,
         priority: int = 0,
         timeout: float | None = None,
-        on_failure: str | None = None,
+        on_failure: OnFailure | None = None,
         max_rounds: int | None = None,
-    ) -> Adder[C]: ...
+    ) -> Registrar[C]: ...
+    @overload
+    def __call__(self: Registrar[SessionContext], hook: SessionHook, /) -> SessionHook: ...
+    @overload
+    def __call__(self: Registrar[ExecutionContext], hook: ExecutionHook, /) -> ExecutionHook: ...
+    @overload
+    def __call__(self: Registrar[StopContext], hook: StopHook, /) -> StopHook: ...
+    @overload
+    def __call__(self: Registrar[ToolContext], hook: ToolHook, /) -> ToolHook: ...
+    @overload
+    def __call__(self: Registrar[SubagentContext], hook: SubagentHook, /) -> SubagentHook: ...
+    @overload
+    def __call__(self: Registrar[CompactionContext], hook: CompactionHook, /) -> CompactionHook: ...
+    @overload
+    def __call__(self: Registrar[NotificationContext], hook: NotificationHook, /) -> NotificationHook: ...
+    @overload
+    def __call__(self: Registrar[StepContext], hook: StepHook, /) -> StepHook: ...
+    @overload
+    def __call__(self: Registrar[FailureContext], hook: FailureHook, /) -> FailureHook: ...
     def __call__(self, hook: Any = None, **fields: Any) -> Any:
-        """Add a hook, or take how it is to be added and give what adds it; the hook is given back as it was."""
-        adder: Adder[C] = Adder(self._hooks, self._kind, fields)
-        return adder if hook is None else adder(hook)
-
-
-class Adder(Generic[C]):
-    """Adds hooks for one kind of event, in one way."""
-
-    def __init__(self, hooks: Hooks, kind: EventKind, fields: dict[str, Any]) -> None:
-        """Take whose hooks, for what, and how."""
-        self._hooks, self._kind, self._fields = hooks, kind, fields
-
-    @overload
-    def __call__(self, hook: type[Handler[C]], /) -> type[Handler[C]]: ...
-    @overload
-    def __call__(self, hook: Callable[[C], Answer], /) -> Callable[[C], Answer]: ...
-    @overload
-    def __call__(self, hook: Callable[[C], Awaitable[Answer]], /) -> Callable[[C], Awaitable[Answer]]: ...
-    @overload
-    def __call__(self, hook: Middleware[C], /) -> Middleware[C]: ...
-    @overload
-    def __call__(self, hook: Handler[C], /) -> Handler[C]: ...
-    def __call__(self, hook: Any, /) -> Any:
-        """Add a hook and give it back as it was."""
-        self._hooks.add(self._kind, hook() if isinstance(hook, type) else hook, **self._fields)
+        """Add a hook and give it back as it was; or take how hooks are to be added, and give what adds them so."""
+        if hook is None:
+            return Registrar(self._hooks, self._kind, {**self._fields, **fields})
+        self._hooks.add(self._kind, hook() if isinstance(hook, type) else hook, **self._fields, **fields)
         return hook
 
 
@@ -139,7 +171,7 @@ class On(Generic[C]):
 
     def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Registrar[C]:
         """Give the decorator of one collection of hooks."""
-        return Registrar(hooks, self.kind)
+        return Registrar(hooks, self.kind, {})
 
 
 class Hooks:
@@ -167,7 +199,7 @@ class Hooks:
     after_step: On[StepContext] = On("post-step")
     failed: On[FailureContext] = On("turn-failure")
 
-    def __init__(self, *, on_failure: str = "raise", ask: Ask | None = None) -> None:
+    def __init__(self, *, on_failure: OnFailure = "raise", ask: Ask | None = None) -> None:
         """Begin with none. `ask` decides what a hook wants a person to decide."""
         self._on_failure = on_failure
         self._stack = Stack(ask=ask)
@@ -177,9 +209,9 @@ class Hooks:
         """Give the hooks as they are now, as a value."""
         return self._stack
 
-    def on(self, event: str | EventKind, /, **fields: Any) -> Adder[Any]:
+    def on(self, event: str | EventKind, /, **fields: Any) -> Registrar[Any]:
         """Give the decorator of any event, in any spelling."""
-        return Adder(self, event if isinstance(event, EventKind) else kind_of(event), fields)
+        return Registrar(self, event if isinstance(event, EventKind) else kind_of(event), fields)
 
     def add(
         self,
@@ -189,7 +221,7 @@ class Hooks:
         match: MatchLike | None = None,
         priority: int = 0,
         timeout: float | None = None,
-        on_failure: str | None = None,
+        on_failure: OnFailure | None = None,
         max_rounds: int | None = None,
     ) -> None:
         """Add a hook for an event. A stop is refused by one hook at most `max_rounds` times in a turn (3)."""
@@ -197,14 +229,12 @@ class Hooks:
         gate = kind.name == "pre-agent-turn-stop"
         if max_rounds is not None and not gate:
             raise HookFault(f"max_rounds is for stops; {kind.name} is none")
-        if isinstance(match, str) and not kind.has_tool:
-            raise HookFault(f"'{match}' is the name of a tool, and {kind.name} has none: give a callable to match by")
         rounds = (STOP_ROUNDS if max_rounds is None else max_rounds) if gate else None
         layer = make_layer(
             hook,
             kinds=(kind,),
             priority=priority,
-            match=None if match is None else as_match(match),
+            match=match_for(match, kind),
             timeout=timeout,
             on_failure=self._on_failure if on_failure is None else on_failure,
             rounds=rounds,
@@ -222,7 +252,7 @@ class Hooks:
         self._stack = self._stack.with_engine(engine)
         return engine
 
-    def asked(self, ask: Ask) -> Ask:
+    def asked(self, ask: A) -> A:
         """Let a callable decide what hooks want a person to decide: it gets the call and the reason, and says yes or no."""
         self._stack = self._stack.with_ask(ask)
         return ask
@@ -250,9 +280,7 @@ class Hooks:
             yield begun
             reason = "done"
         finally:
-            self._stack.process(
-                SessionContext.on_end(session_id=session_id, metadata=begun.metadata, exit_reason=reason)
-            )
+            self._stack.process(_ended(begun, reason))
 
     @asynccontextmanager
     async def asession(self, session_id: str = "", **fields: Any) -> AsyncIterator[SessionContext]:
@@ -264,8 +292,13 @@ class Hooks:
             yield begun
             reason = "done"
         finally:
-            end = SessionContext.on_end(session_id=session_id, metadata=begun.metadata, exit_reason=reason)
-            await self._stack.aprocess(end)
+            await self._stack.aprocess(_ended(begun, reason))
+
+
+def _ended(begun: SessionContext, reason: str) -> SessionContext:
+    """Give the context of the end of a session, with all that goes along with it."""
+    common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "metadata", "more")}
+    return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=reason, **common)
 
 
 def admitted(outcome: Outcome, context: C) -> C:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from boathook.core.event import EventKind
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.errors import HookFault, HookTimeout
+from boathook.errors import HookFault
+from boathook.stack.aside import acall_aside, acall_in_time, call_aside, call_between
 from boathook.stack.contexts import Context, StopContext
 from boathook.stack.matching import Match
 
@@ -52,7 +52,7 @@ def make_layer(hook: Any, **fields: Any) -> Layer:
     on_failure, timeout = fields.get("on_failure", RAISE), fields.get("timeout")
     if on_failure not in FAILURES:
         raise HookFault(f"on_failure must be {', '.join(FAILURES)}, not {on_failure!r}")
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
         raise HookFault(f"timeout must be more than 0 seconds, not {timeout!r}")
     handle = getattr(hook, "handle", None)
     called = handle if callable(handle) else hook
@@ -60,10 +60,11 @@ def make_layer(hook: Any, **fields: Any) -> Layer:
     if not callable(called):
         raise HookFault(f"{name} is no hook: it is neither callable nor has it a method 'handle'")
     around = _takes_next(called, name, handles=called is handle)
-    return Layer(called, around=around, is_async=_is_async(called), name=name, **fields)
+    return Layer(called, around=around, is_async=is_async(called), name=name, **fields)
 
 
-def _is_async(called: Any) -> bool:
+def is_async(called: Any) -> bool:
+    """Say whether a callable gives a coroutine: a function, or an object that is called like one."""
     return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004
 
 
@@ -90,32 +91,45 @@ def _takes_next(called: Callable[..., Any], name: str, *, handles: bool) -> bool
 
 def taken(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
     """Read what a hook gave back: the opinion, and the context to go on with."""
-    if isinstance(said, Outcome):
-        found = said.context
-    elif isinstance(said, Context):
-        said, found = NOTHING, said
-    elif said is None:
+    if said is None:
         return NOTHING, context
-    else:
-        told = f"{layer.name} gave back {type(said).__name__}; wanted is None, an Outcome or a changed context"
-        if inspect.isawaitable(said):
-            told = f"{layer.name} gave back something to await; declare it with `async def`"
-            if inspect.iscoroutine(said):
-                said.close()
-        raise HookFault(told)
-    if found is not None and (type(found) is not type(context) or found.kind is not context.kind):
-        raise HookFault(f"{layer.name} gave back a {type(found).__name__} at {context.kind.name}")
-    context = context if found is None else found
+    opinion, found = answer_of(layer, said, context)
+    if found.kind is not context.kind:
+        raise misplaced(layer, found, context)
+    return bounded(layer, opinion, found)
+
+
+def answer_of(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
+    """Give the mere opinion in an answer, and the context with all that was said for it; it may be of another moment."""
+    if isinstance(said, Context):
+        said = Outcome(context=said)
+    if not isinstance(said, Outcome):
+        raise HookFault(_no_answer(layer, said))
+    found = context if said.context is None else said.context
+    if type(found) is not type(context):
+        raise misplaced(layer, found, context)
     for text in said.contexts:
-        context = context.add_context(text)
+        found = found.add_context(text)
     for text in said.messages:
-        context = context.add_message(text)
-    if said.contexts or said.messages or said.context is not None:
-        said = Outcome(said.decision, said.said)
-    return _bounded(layer, said, context)
+        found = found.add_message(text)
+    return Outcome(said.decision, said.said) if said.said or said.decision else NOTHING, found
 
 
-def _bounded(layer: Layer, said: Outcome, context: Context) -> tuple[Outcome, Context]:
+def _no_answer(layer: Layer, said: Any) -> str:
+    if inspect.iscoroutine(said):
+        said.close()  # nobody will wait for it
+    if inspect.isawaitable(said):
+        return f"{layer.name} gave back something to await; declare it with `async def`"
+    return f"{layer.name} gave back {type(said).__name__}; wanted is None, an Outcome or a changed context"
+
+
+def misplaced(layer: Layer, found: Any, context: Context) -> HookFault:
+    """Give the fault of a hook that gave back a context of something else."""
+    moment = f" of {found.kind.name}" if type(found) is type(context) else ""
+    return HookFault(f"{layer.name} gave back a {type(found).__name__}{moment} at {context.kind.name}")
+
+
+def bounded(layer: Layer, said: Outcome, context: Context) -> tuple[Outcome, Context]:
     """Lift a refusal to stop that has been made often enough, or cannot be made."""
     if layer.rounds is None or said.decision != Decision.BLOCK or not isinstance(context, StopContext):
         return said, context
@@ -140,59 +154,59 @@ def failed(layer: Layer, fault: Exception, context: Context) -> tuple[Outcome, C
     return NOTHING, context.add_message(told)
 
 
-def call(layer: Layer, *given: Any) -> Any:
-    """Call a hook from a program without event loop."""
+def call(layer: Layer, context: Context) -> Any:
+    """Call a plain hook from a program without event loop."""
     if layer.timeout is not None:
-        return _in_time(layer, *given)
-    said = layer.hook(*given)
+        return call_aside(layer, context)
+    said = layer.hook(context)
     return wait_for(said, layer.name) if layer.is_async else said
 
 
-def _in_time(layer: Layer, *given: Any) -> Any:
-    """Call a hook on a thread of its own; one that is too slow is left behind, for threads cannot be ended."""
-    box: list[tuple[bool, Any]] = []
-
-    def work() -> None:
-        try:
-            said = layer.hook(*given)
-            box.append((True, asyncio.run(said) if layer.is_async else said))
-        except BaseException as fault:  # noqa: BLE001  (raised again where it is waited for)
-            box.append((False, fault))
-
-    thread = threading.Thread(target=work, name=f"boathook {layer.name}", daemon=True)
-    thread.start()
-    thread.join(layer.timeout)
-    if not box:
-        raise too_slow(layer)
-    good, value = box[0]
-    if not good:
-        raise value
-    return value
+def call_around(layer: Layer, context: Context, go_on: Callable[..., Any]) -> Any:
+    """Call middleware from a program without event loop."""
+    if layer.is_async:
+        refuse_in_loop(layer.name)
+    if layer.timeout is not None:
+        return call_aside(layer, context, go_on)
+    return call_between(layer, context, go_on) if layer.is_async else layer.hook(context, go_on)
 
 
-def too_slow(layer: Layer) -> HookTimeout:
-    """Give the fault of a hook that took too long."""
-    return HookTimeout(f"hook '{layer.name}' did not end within {layer.timeout:g} s")
-
-
-async def acall(layer: Layer, *given: Any) -> Any:
-    """Call a hook from an event loop; a sync one with a timeout on a thread, so that the loop is not held up."""
+async def acall(layer: Layer, context: Context) -> Any:
+    """Call a plain hook from an event loop; a sync one with a limit of time aside, so that the loop is not held up."""
     if layer.timeout is None:
-        said = layer.hook(*given)
+        said = layer.hook(context)
         return await said if layer.is_async else said
+    return await (acall_in_time if layer.is_async else acall_aside)(layer, context)
+
+
+async def acall_around(layer: Layer, context: Context, go_on: Callable[..., Any]) -> Any:
+    """Call middleware from an event loop; a sync one aside, for it waits for the rest."""
     if not layer.is_async:
-        return await asyncio.to_thread(_in_time, layer, *given)
+        return await acall_aside(layer, context, go_on)
+    if layer.timeout is not None:
+        return await acall_in_time(layer, context, go_on)
+    return await layer.hook(context, go_on)
+
+
+def wait_for(work: Awaitable[Any], name: str) -> Any:
+    """Wait for something in a program without event loop."""
     try:
-        return await asyncio.wait_for(layer.hook(*given), layer.timeout)
-    except TimeoutError as fault:
-        raise too_slow(layer) from fault
+        refuse_in_loop(name)
+    except HookFault:
+        if inspect.iscoroutine(work):
+            work.close()
+        raise
+    return asyncio.run(_awaited(work))
 
 
-def wait_for(work: Coroutine[Any, Any, Any], name: str) -> Any:
-    """Run a coroutine to its end in a program without event loop."""
+async def _awaited(work: Awaitable[Any]) -> Any:
+    return await work
+
+
+def refuse_in_loop(name: str) -> None:
+    """Refuse to hold up an event loop for something that could be awaited in it."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    work.close()
+        return
     raise HookFault(f"{name} is async, and an event loop runs here: await the async form instead")

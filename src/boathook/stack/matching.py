@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -42,9 +43,18 @@ def as_match(given: MatchLike) -> Match:
         return given
     if isinstance(given, str):
         return tool_name(given)
+    if inspect.iscoroutinefunction(given):
+        raise HookFault("a matcher cannot be async; it is asked at once")
     if callable(given):
         return _Where(given)
     raise HookFault(f"a matcher is a name, a callable or a Match, not {type(given).__name__}")
+
+
+def match_for(given: MatchLike | None, kind: EventKind | None) -> Match | None:
+    """Give the matcher of a hook for a kind of event; HookFault for the name of a tool where there is none."""
+    if isinstance(given, str) and kind is not None and not kind.has_tool:
+        raise HookFault(f"'{given}' is the name of a tool, and {kind.name} has none: give a callable to match by")
+    return None if given is None else as_match(given)
 
 
 def tool_name(pattern: str) -> Match:
@@ -59,7 +69,7 @@ def event_is(*names: str | EventKind) -> Match:
 
 def where(asked: Callable[[Any], bool]) -> Match:
     """Match what a callable says."""
-    return _Where(asked)
+    return as_match(asked)
 
 
 def all_of(*parts: MatchLike) -> Match:
@@ -78,10 +88,12 @@ class _ToolName(Match):
     def __init__(self, written: str) -> None:
         self.written = written
         self.pattern: Pattern | None = None
+        self.is_all = not written.strip("*")
         if len(written) > 1 and written.startswith("/") and written.endswith("/"):
             self.pattern = compile_pattern(written[1:-1])
-        elif "*" in written and written.strip("*"):
-            self.pattern = compile_pattern(f"^{'.*'.join(map(_literal, written.split('*')))}$")
+            self.is_all = self.pattern is None
+        elif "*" in written and not self.is_all:
+            self.pattern = compile_pattern(f"(?s)^{'.*'.join(map(_literal, written.split('*')))}$")
 
     def __call__(self, context: Context) -> bool:
         name = context.tool
@@ -89,7 +101,7 @@ class _ToolName(Match):
             return False
         if self.pattern is not None:
             return self.pattern.search(name)
-        return not self.written.strip("*/") or name == self.written
+        return self.is_all or name == self.written
 
     def __repr__(self) -> str:
         return f"tool_name({self.written!r})"
@@ -117,7 +129,11 @@ class _Where(Match):
         self.asked = asked
 
     def __call__(self, context: Context) -> bool:
-        return bool(self.asked(context))
+        said: Any = self.asked(context)
+        if inspect.iscoroutine(said):
+            said.close()
+            raise HookFault("a matcher cannot be async; it is asked at once")
+        return bool(said)
 
     def __repr__(self) -> str:
         return f"where({getattr(self.asked, '__name__', self.asked)!r})"

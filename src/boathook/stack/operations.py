@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ async def arun_tool(
 
     async def terminal(final: ToolContext) -> Outcome:
         if permit is not None and not final.allowed:
-            said, final = await permit(final)
+            said, final = await _permitted(stack, permit, final)
             if said.halts:
                 return said.replace(context=final)
         started = time.perf_counter()
@@ -74,20 +75,40 @@ async def arun_tool(
     return await stack.aprocess(context, terminal)
 
 
+async def _permitted(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
+    """Ask for permission; a call that was changed on the way is looked at again by the hooks of files."""
+    said, found = await permit(context)
+    if said.halts or found.args is context.args:
+        return said, found
+    looked = await stack.alook_again(found)
+    return looked if looked.halts else said, looked.context
+
+
 def result_of(outcome: Outcome) -> Any:
     """Give the result of a tool call, or raise what kept it from having one."""
     context = outcome.context
+    if context is not None and context.error is not None:
+        raise _objected(outcome, context.error)
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if context is None or context.kind.is_pre:
+        if not outcome.halts:
+            raise HookFault("a hook let the call go on, but went on with it nowhere: middleware has to call `next`")
         raise Blocked(outcome.reason or "blocked by a hook")
-    if context.error is not None:
-        if outcome.reason:
-            context.error.add_note(outcome.reason)
-        raise context.error
     if outcome.is_blocked:
         raise Blocked(outcome.reason or "blocked by a hook", context.result)
     return context.result
+
+
+def _objected(outcome: Outcome, fault: BaseException) -> BaseException:
+    """Give what is raised for a tool's error: that very one, with what hooks say of it, or the end of the run."""
+    if outcome.is_stopped:
+        end = Stopped(outcome.reason or "stopped by a hook")
+        end.__cause__ = fault
+        return end
+    if outcome.reason:
+        fault.add_note(outcome.reason)
+    return fault
 
 
 def _with_context(outcome: Outcome, context: ToolContext) -> Outcome:
@@ -98,23 +119,41 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
+class _Kept(Generator[Any, Any, Any]):
+    """A generator as it is, except that what it yields is kept."""
+
+    def __init__(self, stream: Generator[Any, Any, Any]) -> None:
+        self.stream = stream
+        self.parts: list[Any] = []
+
+    def send(self, value: Any, /) -> Any:
+        self.parts.append(part := self.stream.send(value))
+        return part
+
+    def throw(self, *fault: Any) -> Any:
+        self.parts.append(part := self.stream.throw(*fault))
+        return part
+
+    def close(self) -> None:
+        self.stream.close()
+
+
 def _stream(
     stack: Stack, context: ToolContext, stream: Generator[Any, Any, Any], started: float
 ) -> Generator[Any, Any, Any]:
     """Hand on what a tool yields; hooks hear of the whole when it is through, and cannot take it back."""
-    parts: list[Any] = []
+    kept = _Kept(stream)
     try:
-        for part in stream:
-            parts.append(part)
-            yield part
+        value = yield from kept
     except GeneratorExit:
-        stream.close()
-        stack.process(context.after(tuple(parts), _since(started)))
+        stack.process(context.after(tuple(kept.parts), _since(started)))
         raise
-    except Exception as fault:
-        stack.process(context.failed(fault, _since(started)))
+    except Stopped:
         raise
-    _settle(stack.process(context.after(tuple(parts), _since(started))), parts)
+    except Exception as fault:  # noqa: BLE001
+        raise _objected(stack.process(context.failed(fault, _since(started))), fault)  # noqa: B904
+    _settle(stack.process(context.after(tuple(kept.parts), _since(started))), kept.parts)
+    return value
 
 
 async def _astream(
@@ -122,16 +161,17 @@ async def _astream(
 ) -> AsyncGenerator[Any, Any]:
     parts: list[Any] = []
     try:
-        async for part in stream:
-            parts.append(part)
-            yield part
+        async with aclosing(stream):
+            async for part in stream:
+                parts.append(part)
+                yield part
     except GeneratorExit:
-        await stream.aclose()
         await stack.aprocess(context.after(tuple(parts), _since(started)))
         raise
-    except Exception as fault:
-        await stack.aprocess(context.failed(fault, _since(started)))
+    except Stopped:
         raise
+    except Exception as fault:  # noqa: BLE001
+        raise _objected(await stack.aprocess(context.failed(fault, _since(started))), fault)  # noqa: B904
     _settle(await stack.aprocess(context.after(tuple(parts), _since(started))), parts)
 
 

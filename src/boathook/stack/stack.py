@@ -14,10 +14,10 @@ from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import HookFault
 from boathook.stack.contexts import Context, ToolContext
 from boathook.stack.layers import Layer, make_layer
-from boathook.stack.matching import MatchLike, as_match
+from boathook.stack.matching import MatchLike, match_for
 from boathook.stack.operations import ToolCall, arun_tool, result_of, run_tool
-from boathook.stack.scripts import Scripts, background_of, steps_of
-from boathook.stack.walk import AsyncWalk, Walk, as_outcome
+from boathook.stack.scripts import Background, Scripts, background_of, steps_of
+from boathook.stack.walk import AsyncWalk, Walk, as_outcome, news
 
 if TYPE_CHECKING:
     from boathook.engine import Engine
@@ -39,7 +39,12 @@ class Chain:
     __slots__ = ("background", "mere", "plain", "steps", "tool", "tools")
 
     def __init__(
-        self, steps: tuple[Step, ...], background: Scripts | None = None, *, by_tool: bool = False, tool: bool = False
+        self,
+        steps: tuple[Step, ...],
+        background: Background | None = None,
+        *,
+        by_tool: bool = False,
+        tool: bool = False,
     ) -> None:
         layers = [step for step in steps if isinstance(step, Layer) and step.simple]
         different = len({id(layer.hook) for layer in layers}) == len(steps)
@@ -84,7 +89,7 @@ class Stack:
             hook,
             kinds=None if kind is None else (kind,),
             priority=priority,
-            match=None if match is None else as_match(match),
+            match=match_for(match, kind),
             timeout=timeout,
             on_failure=on_failure,
             rounds=max_rounds,
@@ -112,7 +117,7 @@ class Stack:
     def process(self, context: Context, terminal: Terminal | None = None) -> Outcome:
         """Run a context through the hooks, and then through the terminal if they let it; give the outcome.
 
-        Its `context` is what the hooks made of it, None if they left it as it was.
+        Its `context` is what the hooks and the terminal made of it, None if that is the one that was given.
         """
         hooks = self._plain.get(context.kind.name)
         if hooks is None:
@@ -121,13 +126,13 @@ class Stack:
             said = hook(context)
             if said is not None and said is not NOTHING:
                 return Walk(self, self._chains[context.kind.name], terminal).go_on(said, context, _index(hooks, hook))
-        return NOTHING if terminal is None else as_outcome(terminal(context))
+        return NOTHING if terminal is None else news(as_outcome(terminal(context)), context)
 
     def _process(self, context: Context, terminal: Terminal | None) -> Outcome:
         """Do it where there is more to do than to call hooks, or that is not known yet."""
         chain = self._chain_for(context)
         if chain.plain is None or chain.tool:
-            return Walk(self, chain, terminal).walk(context)
+            return news(Walk(self, chain, terminal).walk(context), context)
         return self.process(context, terminal)
 
     async def aprocess(self, context: Context, terminal: Terminal | None = None) -> Outcome:
@@ -140,12 +145,12 @@ class Stack:
             if said is not None and said is not NOTHING:
                 at = _index([one for one, _ in hooks], hook)
                 return await AsyncWalk(self, self._chains[context.kind.name], terminal).go_on(said, context, at)
-        return NOTHING if terminal is None else await AsyncWalk.ended(terminal, context)
+        return NOTHING if terminal is None else news(await AsyncWalk.ended(terminal, context), context)
 
     async def _aprocess(self, context: Context, terminal: Terminal | None) -> Outcome:
         chain = self._chain_for(context)
         if chain.mere is None or chain.tool:
-            return await AsyncWalk(self, chain, terminal).walk(context)
+            return news(await AsyncWalk(self, chain, terminal).walk(context), context)
         return await self.aprocess(context, terminal)
 
     def run_tool(self, call: ToolCall, operation: Callable[[ToolCall], R], **fields: Any) -> R:
@@ -163,6 +168,11 @@ class Stack:
         """Do the same in an event loop; the operation may be async or not."""
         context = ToolContext.before(call.name, call.args, call_id=call.id, **fields)
         return result_of(await arun_tool(self, context, operation))
+
+    async def alook_again(self, context: ToolContext) -> Outcome:
+        """Let the hooks of files alone look at a call that was changed after all hooks had their say."""
+        steps = tuple(step for step in self._chain(context.kind).steps if isinstance(step, Scripts))
+        return await AsyncWalk(self, Chain(steps), None).walk(context)
 
     def _chain_for(self, context: Context) -> Chain:
         chain = self._chain(context.kind)

@@ -6,10 +6,8 @@ by the functions they share.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.dispatch import UNSETTLED
@@ -17,8 +15,21 @@ from boathook.core.event import PRE_TOOL
 from boathook.core.jsontext import alike
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import HookFault
-from boathook.stack.contexts import Context, ToolContext
-from boathook.stack.layers import Layer, acall, call, failed, taken, wait_for
+from boathook.stack.aside import late
+from boathook.stack.contexts import Context, ToolContext, plain
+from boathook.stack.layers import (
+    Layer,
+    acall,
+    acall_around,
+    answer_of,
+    bounded,
+    call,
+    call_around,
+    failed,
+    misplaced,
+    taken,
+    wait_for,
+)
 from boathook.stack.scripts import Scripts
 
 if TYPE_CHECKING:
@@ -26,6 +37,9 @@ if TYPE_CHECKING:
 
 NOBODY = "{} (nobody to ask)"
 REFUSED = "{} (refused by a person)"
+UNREASONED = "a hook wants a person to be asked"
+LOOKS = 2  # rounds in which hooks of files look at what was changed after them
+Word = tuple[Outcome, Context, bool]  # what a step said, the context it left, and whether that is the end of the chain
 
 
 def as_outcome(said: Any) -> Outcome:
@@ -39,31 +53,56 @@ def as_outcome(said: Any) -> Outcome:
     raise HookFault(f"the end of a chain gives back an Outcome, a context or None, not {type(said).__name__}")
 
 
+def news(outcome: Outcome, given: Context) -> Outcome:
+    """Give an outcome as `process` does: with a context only if it is another one than was given."""
+    return outcome.replace(context=None) if outcome.context is given else outcome
+
+
 class _Course:
-    """What both walks know: the chain, where it ends, and which inputs hooks of files have seen."""
+    """What both walks know: the chain and its end, what hooks of files have seen and started, and whether all was settled."""
 
     def __init__(self, stack: Stack, chain: Chain, terminal: Terminal | None) -> None:
         self.stack, self.chain, self.terminal = stack, chain, terminal
         self.seen: dict[int, Any] = {}
+        self.begun = self.settled = False
 
     def saw(self, at: int, context: Context) -> None:
-        """Note what a step of hooks of files has seen, or made of it."""
+        """Note what a step of hooks of files has seen, or made of it; as a copy, for arguments can be changed in place."""
         if isinstance(context, ToolContext) and context.kind.rewrites_input:
-            self.seen[at] = context.args
+            self.seen[at] = plain(context.args)
 
     def unseen(self, context: Context) -> list[int]:
         """Give the steps of hooks of files that have not seen the input as it stands."""
-        if not isinstance(context, ToolContext):
+        if not self.seen or not isinstance(context, ToolContext):
             return []
-        return [at for at, args in self.seen.items() if args is not context.args and not alike(args, context.args)]
+        now = plain(context.args)
+        return [at for at, args in self.seen.items() if not alike(args, now)]
 
     def asks(self, context: Context, outcome: Outcome) -> bool:
         """Say whether a person is to decide before the terminal is reached."""
         return outcome.decision == Decision.ASK and context.kind is PRE_TOOL and self.terminal is not None
 
     def starts_background(self, context: Context, outcome: Outcome) -> bool:
-        """Say whether async hooks of files are to start."""
-        return self.chain.background is not None and not (outcome.halts and context.kind.is_pre)
+        """Say whether async hooks of files are to start now: once, whatever middleware does."""
+        starts = self.chain.background is not None and not self.begun and not (outcome.halts and context.kind.is_pre)
+        self.begun = self.begun or starts
+        return starts
+
+    def left_of(self, outcome: Outcome) -> Outcome:
+        """Give what hooks before a middleware said, as far as it was not settled behind it."""
+        return NOTHING if self.settled else outcome
+
+    def scripts(self, at: int) -> Scripts:
+        """Give a step of hooks of files."""
+        step = self.chain.steps[at]
+        assert isinstance(step, Scripts)  # noqa: S101
+        return step
+
+    def layer(self, at: int) -> Layer:
+        """Give a step that is a hook in process."""
+        step = self.chain.steps[at]
+        assert isinstance(step, Layer)  # noqa: S101
+        return step
 
 
 def closed(outcome: Outcome, context: Context) -> Outcome:
@@ -76,14 +115,20 @@ def joined(outcome: Outcome, last: Outcome, context: Context) -> Outcome:
     return closed(outcome | last, context if last.context is None else last.context)
 
 
+def is_open(answer: Outcome) -> bool:
+    """Say whether the hooks for permissions left a question to the person."""
+    return answer.decision in (Decision.NONE, Decision.ASK)
+
+
 def answered(outcome: Outcome, answer: Outcome, said: Any) -> Outcome:
     """Give the outcome after a question: of the hooks for permissions if they know, else of the person."""
-    reason = outcome.reason or "a hook wants a person to be asked"
+    if said is not None and not isinstance(said, bool):
+        raise HookFault(f"the question was answered with {type(said).__name__}; wanted is True or False")
     if answer.halts:
-        return answer
-    if answer.decision == Decision.ALLOW or said:
+        return Outcome(answer.decision, answer.said)
+    if said or not is_open(answer):
         return Outcome(Decision.ALLOW)
-    return Outcome.block((NOBODY if said is None else REFUSED).format(reason))
+    return Outcome.block((NOBODY if said is None else REFUSED).format(outcome.reason or UNREASONED))
 
 
 def permitted(context: Context, outcome: Outcome) -> Context:
@@ -100,39 +145,99 @@ def permission_of(context: ToolContext) -> ToolContext:
 
 
 def after_permission(context: ToolContext, asked: Context | None) -> ToolContext:
-    """Give the call as the hooks for permissions left it."""
-    if not isinstance(asked, ToolContext) or asked.args is context.args:
+    """Give the call as the hooks for permissions left it, with what they want to be known."""
+    if not isinstance(asked, ToolContext):
         return context
-    return context.replace(args=asked.args)
-
-
-def checked(layer: Layer, changed: Any, context: Context) -> Context:
-    """Give the context that middleware hands on."""
-    if changed is None:
-        return context
-    if type(changed) is not type(context) or changed.kind is not context.kind:
-        raise HookFault(f"{layer.name} handed on a {type(changed).__name__} at {context.kind.name}")
-    found: Context = changed
-    return found
+    return dataclasses.replace(
+        context,
+        args=asked.args,
+        metadata=asked.metadata,
+        added=(*context.added, *asked.added),
+        messages=(*context.messages, *asked.messages),
+    )
 
 
 class _Rest:
-    """The rest of a chain, as middleware sees it: remembers what came of it, and what it raised."""
+    """The rest of a chain as one middleware sees it: what came of it last, or what it raised last."""
 
-    def __init__(self) -> None:
+    def __init__(self, layer: Layer, context: Context) -> None:
+        self.layer, self.context = layer, context
         self.last: Outcome | None = None
         self.fault: BaseException | None = None
+        self.over = False
 
-    def result(self, said: Any) -> Outcome | None:
-        """Give what a middleware decided; None if it neither said anything nor went on."""
-        return self.last if said is None else as_outcome(said)
+    def begin(self, changed: Any) -> Context:
+        """Give the context that `next` goes on with."""
+        if self.over:
+            raise late(self.layer)
+        if changed is None:
+            return self.context
+        if type(changed) is not type(self.context) or changed.kind is not self.context.kind:
+            raise HookFault(f"{self.layer.name} handed on a {type(changed).__name__} at {self.context.kind.name}")
+        found: Context = changed
+        return found
+
+    def came(self, outcome: Outcome) -> Outcome:
+        """Remember what came of it."""
+        self.last, self.fault = outcome, None
+        return outcome
+
+    def raised(self, fault: BaseException) -> None:
+        """Remember what it raised."""
+        self.last, self.fault = None, fault
+
+    @property
+    def base(self) -> Context:
+        """Give the context as it stands: after the rest, else as it was given."""
+        return self.context if self.last is None or self.last.context is None else self.last.context
+
+    @property
+    def opinion(self) -> Outcome:
+        """Give the mere opinion of the rest."""
+        return NOTHING if self.last is None or self.last is NOTHING else Outcome(self.last.decision, self.last.said)
+
+    @property
+    def was_called(self) -> bool:
+        """Say whether the middleware went on."""
+        return self.last is not None or self.fault is not None
+
+    def concluded(self, said: Any) -> Word:
+        """Give what the answer of the middleware comes to; one without decision leaves that of the rest."""
+        self.over = True
+        if self.last is not None and said is self.last:
+            return self.last, self.base, True
+        opinion, found = (NOTHING, self.base) if said is None else answer_of(self.layer, said, self.base)
+        if opinion is NOTHING and (found is self.base or found is self.context):
+            return self._silent()
+        here = found.kind is self.context.kind
+        if here and self.base.kind is not found.kind:
+            raise misplaced(self.layer, found, self.base)
+        if opinion.said != self.opinion.said:
+            opinion, found = bounded(self.layer, opinion, found)
+        return opinion if opinion.decision else self.opinion, found, self.was_called or not here
+
+    def _silent(self) -> Word:
+        """Give what a middleware comes to that says nothing: what the rest came to, which is still to be walked if it was not."""
+        if self.fault is not None:
+            raise self.fault
+        return self.opinion, self.base, self.was_called
+
+    def broken(self, fault: Exception) -> Word:
+        """Give what the failure of the middleware comes to; what the rest raised passes through."""
+        self.over = True
+        if fault is self.fault:
+            raise fault
+        one, found = failed(self.layer, fault, self.base)
+        if self.fault is not None and not one.halts:
+            raise self.fault
+        return self.opinion | one, found, self.was_called
 
 
 class Walk(_Course):
     """The walk of a plain program."""
 
-    def walk(self, context: Context, at: int = 0, outcome: Outcome = NOTHING) -> Outcome:
-        """Go through the steps from one on."""
+    def walk(self, context: Context, at: int = 0, outcome: Outcome = NOTHING, before: Outcome = NOTHING) -> Outcome:
+        """Go through the steps from one on; `before` is what was said before a middleware that is in the middle of its work."""
         steps = self.chain.steps
         while at < len(steps):
             step = steps[at]
@@ -141,20 +246,20 @@ class Walk(_Course):
                 one, context = step.run(context)
                 self.saw(at - 1, context)
             elif step.around:
-                return self._around(step, context, at, outcome)
+                one, context, done = self._around(step, context, at, before | outcome)
+                if done:
+                    return closed(self.left_of(outcome) | one, context)
             else:
                 one, context = self._ask(step, context)
             outcome |= one
             if outcome.halts:
-                return closed(self._background(outcome, context), context)
-        return self._end(context, outcome)
+                return closed(outcome, self._background(outcome, context))
+        return self._end(context, outcome, before)
 
     def go_on(self, said: Any, context: Context, at: int) -> Outcome:
         """Take what the hook before a step said, and go on from there."""
-        layer = self.chain.steps[at - 1]
-        assert isinstance(layer, Layer)  # noqa: S101
-        outcome, context = taken(layer, said, context)
-        return closed(outcome, context) if outcome.halts else self.walk(context, at, outcome)
+        outcome, found = taken(self.layer(at - 1), said, context)
+        return news(closed(outcome, found) if outcome.halts else self.walk(found, at, outcome), context)
 
     def _ask(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
         try:
@@ -164,76 +269,70 @@ class Walk(_Course):
         except Exception as fault:  # noqa: BLE001
             return failed(layer, fault, context)
 
-    def _around(self, layer: Layer, context: Context, at: int, outcome: Outcome) -> Outcome:
-        if layer.match is not None and not layer.match(context):
-            return self.walk(context, at, outcome)
-        rest = _Rest()
+    def _around(self, layer: Layer, context: Context, at: int, before: Outcome) -> Word:
+        rest = _Rest(layer, context)
 
         def go_on(changed: Context | None = None) -> Outcome:
+            given = rest.begin(changed)
             try:
-                rest.last = self.walk(checked(layer, changed, context), at)
+                return rest.came(self.walk(given, at, NOTHING, before))
             except BaseException as fault:
-                rest.fault = fault
+                rest.raised(fault)
                 raise
-            return rest.last
-
-        async def go_on_awaited(changed: Context | None = None) -> Outcome:
-            return go_on(changed)
 
         try:
-            given: Callable[..., Any] = go_on_awaited if layer.is_async else go_on
-            found = rest.result(call(layer, context, given))
-        except Exception as fault:
-            if fault is rest.fault:
-                raise
-            one, context = failed(layer, fault, context)
-            found = one if one.halts else rest.last
-        return outcome | (self.walk(context, at) if found is None else found)
+            if layer.match is not None and not layer.match(context):
+                return NOTHING, context, False
+            return rest.concluded(call_around(layer, context, go_on))
+        except Exception as fault:  # noqa: BLE001
+            return rest.broken(fault)
 
-    def _end(self, context: Context, outcome: Outcome) -> Outcome:
-        for at in self.unseen(context):
-            one, context = self._scripts(at).run(context)
-            self.saw(at, context)
-            outcome |= one
-        if not outcome.halts and self.unseen(context):
-            outcome |= Outcome.block(UNSETTLED)
-        outcome = self._background(outcome, context)
+    def _end(self, context: Context, outcome: Outcome, before: Outcome) -> Outcome:
+        outcome, context = self._look_again(outcome, context)
+        if self.asks(context, before | outcome):
+            outcome, context = self._permission(context, before | outcome)
+            looked, context = self._look_again(NOTHING, context)
+            outcome, before = looked if looked.halts else outcome, NOTHING
+            self.settled = not outcome.halts
+        context = self._background(outcome, context)
         if outcome.halts or self.terminal is None:
             return closed(outcome, context)
-        if self.asks(context, outcome):
-            outcome, context = self._permission(context, outcome)
-            if outcome.halts:
-                return closed(outcome, context)
-        context = permitted(context, outcome)
+        context = permitted(context, before | outcome)
         return joined(outcome, as_outcome(self.terminal(context)), context)
 
-    def _scripts(self, at: int) -> Scripts:
-        step = self.chain.steps[at]
-        assert isinstance(step, Scripts)  # noqa: S101
-        return step
+    def _look_again(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
+        """Let hooks of files look at an input that was changed after them, until they have all seen it so."""
+        for _ in range(LOOKS):
+            for at in self.unseen(context):
+                if not outcome.halts:
+                    one, context = self.scripts(at).run(context)
+                    self.saw(at, context)
+                    outcome |= one
+        return outcome if outcome.halts or not self.unseen(context) else outcome | Outcome.block(UNSETTLED), context
 
-    def _background(self, outcome: Outcome, context: Context) -> Outcome:
+    def _background(self, outcome: Outcome, context: Context) -> Context:
         if self.chain.background is not None and self.starts_background(context, outcome):
-            self.chain.background.run(context)
-        return outcome
+            return self.chain.background.run(context)
+        return context
 
     def _permission(self, context: Context, outcome: Outcome) -> tuple[Outcome, Context]:
         assert isinstance(context, ToolContext)  # noqa: S101
         answer = self.stack.process(permission_of(context))
         context = after_permission(context, answer.context)
         said: Any = None
-        if self.stack.ask is not None and answer.decision < Decision.ALLOW:
-            said = self.stack.ask(context, outcome.reason)
-            if inspect.iscoroutine(said):
-                said = wait_for(said, "the question")
+        if self.stack.ask is not None and is_open(answer):
+            said = self.stack.ask(context, outcome.reason or UNREASONED)
+            said = wait_for(said, "the question") if inspect.isawaitable(said) else said
         return answered(outcome, answer, said), context
 
 
 class AsyncWalk(_Course):
     """The walk in an event loop."""
 
-    async def walk(self, context: Context, at: int = 0, outcome: Outcome = NOTHING) -> Outcome:
-        """Go through the steps from one on."""
+    async def walk(
+        self, context: Context, at: int = 0, outcome: Outcome = NOTHING, before: Outcome = NOTHING
+    ) -> Outcome:
+        """Go through the steps from one on; `before` is what was said before a middleware that is in the middle of its work."""
         steps = self.chain.steps
         while at < len(steps):
             step = steps[at]
@@ -242,20 +341,20 @@ class AsyncWalk(_Course):
                 one, context = await step.arun(context)
                 self.saw(at - 1, context)
             elif step.around:
-                return await self._around(step, context, at, outcome)
+                one, context, done = await self._around(step, context, at, before | outcome)
+                if done:
+                    return closed(self.left_of(outcome) | one, context)
             else:
                 one, context = await self._ask(step, context)
             outcome |= one
             if outcome.halts:
-                return closed(await self._background(outcome, context), context)
-        return await self._end(context, outcome)
+                return closed(outcome, await self._background(outcome, context))
+        return await self._end(context, outcome, before)
 
     async def go_on(self, said: Any, context: Context, at: int) -> Outcome:
         """Take what the hook before a step said, and go on from there."""
-        layer = self.chain.steps[at - 1]
-        assert isinstance(layer, Layer)  # noqa: S101
-        outcome, context = taken(layer, said, context)
-        return closed(outcome, context) if outcome.halts else await self.walk(context, at, outcome)
+        outcome, found = taken(self.layer(at - 1), said, context)
+        return news(closed(outcome, found) if outcome.halts else await self.walk(found, at, outcome), context)
 
     @staticmethod
     async def ended(terminal: Terminal, context: Context) -> Outcome:
@@ -271,58 +370,50 @@ class AsyncWalk(_Course):
         except Exception as fault:  # noqa: BLE001
             return failed(layer, fault, context)
 
-    async def _around(self, layer: Layer, context: Context, at: int, outcome: Outcome) -> Outcome:
-        if layer.match is not None and not layer.match(context):
-            return await self.walk(context, at, outcome)
-        rest = _Rest()
-        loop = asyncio.get_running_loop()
+    async def _around(self, layer: Layer, context: Context, at: int, before: Outcome) -> Word:
+        rest = _Rest(layer, context)
 
         async def go_on(changed: Context | None = None) -> Outcome:
+            given = rest.begin(changed)
             try:
-                rest.last = await self.walk(checked(layer, changed, context), at)
+                return rest.came(await self.walk(given, at, NOTHING, before))
             except BaseException as fault:
-                rest.fault = fault
+                rest.raised(fault)
                 raise
-            return rest.last
-
-        def go_on_waiting(changed: Context | None = None) -> Outcome:
-            return asyncio.run_coroutine_threadsafe(go_on(changed), loop).result()
 
         try:
-            if layer.is_async:
-                found = rest.result(await acall(layer, context, go_on))
-            else:  # sync middleware waits for the rest of the chain, so it gets a thread to wait on
-                found = rest.result(await asyncio.to_thread(call, layer, context, go_on_waiting))
-        except Exception as fault:
-            if fault is rest.fault:
-                raise
-            one, context = failed(layer, fault, context)
-            found = one if one.halts else rest.last
-        return outcome | (await self.walk(context, at) if found is None else found)
+            if layer.match is not None and not layer.match(context):
+                return NOTHING, context, False
+            return rest.concluded(await acall_around(layer, context, go_on))
+        except Exception as fault:  # noqa: BLE001
+            return rest.broken(fault)
 
-    async def _end(self, context: Context, outcome: Outcome) -> Outcome:
-        for at in self.unseen(context):
-            step = self.chain.steps[at]
-            assert isinstance(step, Scripts)  # noqa: S101
-            one, context = await step.arun(context)
-            self.saw(at, context)
-            outcome |= one
-        if not outcome.halts and self.unseen(context):
-            outcome |= Outcome.block(UNSETTLED)
-        outcome = await self._background(outcome, context)
+    async def _end(self, context: Context, outcome: Outcome, before: Outcome) -> Outcome:
+        outcome, context = await self._look_again(outcome, context)
+        if self.asks(context, before | outcome):
+            outcome, context = await self._permission(context, before | outcome)
+            looked, context = await self._look_again(NOTHING, context)
+            outcome, before = looked if looked.halts else outcome, NOTHING
+            self.settled = not outcome.halts
+        context = await self._background(outcome, context)
         if outcome.halts or self.terminal is None:
             return closed(outcome, context)
-        if self.asks(context, outcome):
-            outcome, context = await self._permission(context, outcome)
-            if outcome.halts:
-                return closed(outcome, context)
-        context = permitted(context, outcome)
+        context = permitted(context, before | outcome)
         return joined(outcome, await self.ended(self.terminal, context), context)
 
-    async def _background(self, outcome: Outcome, context: Context) -> Outcome:
+    async def _look_again(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
+        for _ in range(LOOKS):
+            for at in self.unseen(context):
+                if not outcome.halts:
+                    one, context = await self.scripts(at).arun(context)
+                    self.saw(at, context)
+                    outcome |= one
+        return outcome if outcome.halts or not self.unseen(context) else outcome | Outcome.block(UNSETTLED), context
+
+    async def _background(self, outcome: Outcome, context: Context) -> Context:
         if self.chain.background is not None and self.starts_background(context, outcome):
-            await self.chain.background.arun(context)
-        return outcome
+            return await self.chain.background.arun(context)
+        return context
 
     async def _permission(self, context: Context, outcome: Outcome) -> tuple[Outcome, Context]:
         assert isinstance(context, ToolContext)  # noqa: S101
@@ -334,7 +425,7 @@ async def ask_permission(stack: Stack, context: ToolContext, outcome: Outcome) -
     answer = await stack.aprocess(permission_of(context))
     context = after_permission(context, answer.context)
     said: Any = None
-    if stack.ask is not None and answer.decision < Decision.ALLOW:
-        said = stack.ask(context, outcome.reason)
+    if stack.ask is not None and is_open(answer):
+        said = stack.ask(context, outcome.reason or UNREASONED)
         said = await said if inspect.isawaitable(said) else said
     return answered(outcome, answer, said), context

@@ -1,0 +1,321 @@
+"""What a block, a stop and a change do at each of the eighteen events, seen from outside, as the table of S1 says.
+
+Every scene is two turns of a small agent. The same table holds for a hook in process and for a script with a HOOK.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.conftest import World
+
+from boathook import KINDS, AgentBuilder, Blocked, HookFault, Outcome, Stopped, ToolCall
+from boathook.agent.model import Message, Reply
+from boathook.stack.contexts import CHANGES
+
+from .making import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
+
+NO = "no, thank you"
+BROKEN = RuntimeError("the model is down")
+SCENES: dict[str, tuple[Any, ...]] = {
+    "talks": ("done",),
+    "works": (call("work", n=1), "done"),
+    "fails": (call("fail"), "done"),
+    "asks": (call("deploy", to="here"), "done"),
+    "delegates": (child(), "done"),
+    "is long": (Reply("", (call("work", n=1),), 9_000), Reply("done", (), 10)),
+    "breaks": (BROKEN,),
+}
+PLAYED_IN = {
+    "pre-session": "talks",
+    "post-session": "talks",
+    "pre-agent-turn": "talks",
+    "post-agent-turn": "talks",
+    "pre-agent-turn-stop": "talks",
+    "post-agent-turn-stop": "talks",
+    "pre-tool-call": "works",
+    "post-tool-call": "works",
+    "post-tool-call-failure": "fails",
+    "pre-subagent": "delegates",
+    "post-subagent": "delegates",
+    "pre-context-compact": "is long",
+    "post-context-compact": "is long",
+    "permission-request": "asks",
+    "notification": "asks",
+    "pre-step": "works",
+    "post-step": "works",
+    "turn-failure": "breaks",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a scene came to: the two turns, the tools that ran, and what the model heard before its last answer."""
+
+    turns: tuple[str, ...]
+    ran: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+
+
+class Scene:
+    """Two turns of a small agent: the one that matters, and one more."""
+
+    def __init__(self, event: str) -> None:
+        self.ran: list[Any] = []
+        tools = (
+            text_tool("work", ran=self.ran),
+            failing_tool(ran=self.ran),
+            text_tool("deploy", ran=self.ran, asks=True),
+        )
+        moves = (*SCENES[PLAYED_IN[event]], "more", "and more")
+        builder, self.model = agent_of(*moves, tools=tools, helper=("found", "found more"))
+        self.builder = (
+            builder.with_limits(token_budget=4_000)
+            .with_compactor(lambda *_: [Message("user", "in short")])
+            .with_permission(lambda *_: True)
+        )
+
+    def play(self, builder: AgentBuilder) -> Seen:
+        turns: list[str] = []
+        try:
+            with builder.build().session() as session:
+                turns += [outcome_of(session, "go"), outcome_of(session, "go on")]
+        except (Blocked, Stopped, HookFault) as fault:
+            turns.append(f"{type(fault).__name__}: {fault}")
+        heard = said(self.model.heard[-1]) if self.model.heard else []
+        return Seen(tuple(turns), tuple(f"{name}{args or ''}" for name, args in self.ran), tuple(heard))
+
+
+def outcome_of(session: Any, prompt: str) -> str:
+    try:
+        return shown(session.run(prompt))
+    except Exception as fault:
+        return f"{type(fault).__name__}: {fault}"
+
+
+def once(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A hook that gives its answer to the first event it is asked about, and then has no opinion."""
+    left = [answer]
+    return lambda context: left.pop()(context) if left else None
+
+
+GO, ON = "user: go", "user: go on"
+DONE, MORE = "done: done", "done: more"
+ANSWERED = "assistant: done"
+WORK, WORKED = "assistant:  work{'n': 1}", "tool: work is done"
+FAIL = "assistant:  fail"
+DEPLOY, DEPLOYED = "assistant:  deploy{'to': 'here'}", "tool: deploy is done"
+DELEGATE = "assistant:  Subagent{'name': 'helper', 'task': 'look'}"
+
+ORDINARY: dict[str, Seen] = {
+    "talks": Seen((DONE, MORE), (), (GO, ANSWERED, ON)),
+    "works": Seen((DONE, MORE), ("work{'n': 1}",), (GO, WORK, WORKED, ANSWERED, ON)),
+    "fails": Seen((DONE, MORE), ("fail",), (GO, FAIL, "tool!: it broke", ANSWERED, ON)),
+    "asks": Seen((DONE, MORE), ("deploy{'to': 'here'}",), (GO, DEPLOY, DEPLOYED, ANSWERED, ON)),
+    "delegates": Seen((DONE, MORE), (), (GO, DELEGATE, "tool: found", ANSWERED, ON)),
+    "is long": Seen((DONE, MORE), ("work{'n': 1}",), ("user: in short", ANSWERED, ON)),
+    "breaks": Seen((f"RuntimeError: {BROKEN}", MORE), (), (GO, ON)),
+}
+
+BLOCKED: dict[str, Seen] = {
+    "pre-session": Seen((f"Blocked: {NO}",)),
+    "post-session": ORDINARY["talks"],
+    "pre-agent-turn": Seen((f"blocked: {NO}", DONE), (), (ON,)),
+    "post-agent-turn": Seen((DONE, MORE), (), (GO, ANSWERED, note(NO), ON)),
+    "pre-agent-turn-stop": Seen((MORE, "done: and more"), (), (GO, ANSWERED, feedback(NO), "assistant: more", ON)),
+    "post-agent-turn-stop": ORDINARY["talks"],
+    "pre-tool-call": Seen((DONE, MORE), (), (GO, WORK, f"tool!: {NO}", ANSWERED, ON)),
+    "post-tool-call": Seen((DONE, MORE), ("work{'n': 1}",), (GO, WORK, f"{WORKED}\n{NO}", ANSWERED, ON)),
+    "post-tool-call-failure": Seen((DONE, MORE), ("fail",), (GO, FAIL, f"tool!: it broke\n{NO}", ANSWERED, ON)),
+    "pre-subagent": Seen((DONE, MORE), (), (GO, DELEGATE, f"tool!: {NO}", ANSWERED, ON)),
+    "post-subagent": Seen((DONE, MORE), (), (GO, DELEGATE, "tool: found more", ANSWERED, ON)),
+    "pre-context-compact": Seen((DONE, MORE), ("work{'n': 1}",), (GO, WORK, WORKED, ANSWERED, ON)),
+    "post-context-compact": ORDINARY["is long"],
+    "permission-request": Seen((DONE, MORE), (), (GO, DEPLOY, f"tool!: {NO}", ANSWERED, ON)),
+    "notification": ORDINARY["asks"],
+    "pre-step": ORDINARY["works"],
+    "post-step": ORDINARY["works"],
+    "turn-failure": ORDINARY["breaks"],
+}
+
+ENDED = (f"stopped: {NO}", f"Stopped: {NO}")
+STOPPED: dict[str, Seen] = {
+    "pre-session": Seen((f"Stopped: {NO}",)),
+    "post-session": ORDINARY["talks"],
+    "pre-agent-turn": Seen(ENDED),
+    "post-agent-turn": Seen(ENDED, (), (GO,)),
+    "pre-agent-turn-stop": Seen(ENDED, (), (GO,)),
+    "post-agent-turn-stop": Seen(ENDED, (), (GO,)),
+    "pre-tool-call": Seen(ENDED, (), (GO,)),
+    "post-tool-call": Seen(ENDED, ("work{'n': 1}",), (GO,)),
+    "post-tool-call-failure": Seen(ENDED, ("fail",), (GO,)),
+    "pre-subagent": Seen(ENDED, (), (GO,)),
+    "post-subagent": Seen(ENDED, (), (GO,)),
+    "pre-context-compact": Seen(ENDED, ("work{'n': 1}",), (GO,)),
+    "post-context-compact": Seen(ENDED, ("work{'n': 1}",), (GO,)),
+    "permission-request": Seen(ENDED, (), (GO,)),
+    "notification": Seen(ENDED, (), (GO,)),
+    "pre-step": Seen(ENDED),
+    "post-step": Seen(ENDED, ("work{'n': 1}",), (GO,)),
+    "turn-failure": Seen((f"RuntimeError: {BROKEN}", f"Stopped: {NO}"), (), (GO,)),
+}
+
+
+def test_the_tables_have_a_row_for_every_kind_of_event() -> None:
+    assert list(BLOCKED) == list(STOPPED) == list(PLAYED_IN) == [kind.name for kind in KINDS]
+
+
+def test_a_block_changes_something_exactly_where_the_specification_gives_it_a_meaning() -> None:
+    without = {kind.name for kind in KINDS if kind.block.startswith(("recorded only", "none"))}
+    assert {event for event, seen in BLOCKED.items() if seen == ORDINARY[PLAYED_IN[event]]} == without
+
+
+@pytest.mark.parametrize("event", PLAYED_IN)
+def test_a_hook_without_opinion_leaves_everything_as_it_is(event: str) -> None:
+    asked: list[str] = []
+    scene = Scene(event)
+    seen = scene.play(scene.builder.add_hook(event, lambda context: asked.append(context.event)))
+    assert seen == ORDINARY[PLAYED_IN[event]]
+    assert set(asked) == {event}
+
+
+@pytest.mark.parametrize("event", BLOCKED)
+def test_a_block_means_what_the_specification_says(event: str) -> None:
+    scene = Scene(event)
+    assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.block(NO)))) == BLOCKED[event]
+
+
+@pytest.mark.parametrize("event", STOPPED)
+def test_a_stop_ends_the_run_and_later_turns_are_refused(event: str) -> None:
+    scene = Scene(event)
+    assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.stop(NO)))) == STOPPED[event]
+
+
+@pytest.mark.parametrize(
+    "event", ["pre-session", "pre-agent-turn", "pre-agent-turn-stop", "pre-tool-call", "pre-subagent"]
+)
+def test_a_block_without_a_reason_gets_one(event: str) -> None:
+    def without(seen: Seen) -> Seen:
+        told = tuple(line.replace(NO, "blocked by a hook") for line in seen.turns)
+        return Seen(told, seen.ran, tuple(line.replace(NO, "blocked by a hook") for line in seen.heard))
+
+    scene = Scene(event)
+    assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.block("")))) == without(BLOCKED[event])
+
+
+# by scripts
+
+
+BLOCKS = f"[ -e said ] || {{ : > said; echo '{NO}' >&2; exit 2; }}"
+STOPS = f"[ -e said ] || {{ : > said; echo '{json.dumps({'continue': False, 'stop_reason': NO})}'; }}"
+
+
+def play_with_script(world: World, event: str, script: str) -> Seen:
+    world.hook("objector", script=script, fields={"trigger": event})
+    scene = Scene(event)
+    return scene.play(scene.builder.in_dir(world.project).with_hooks_from(world.project))
+
+
+@pytest.mark.parametrize("event", BLOCKED)
+def test_a_script_that_exits_with_2_does_what_a_block_in_process_does(world: World, event: str) -> None:
+    assert play_with_script(world, event, BLOCKS) == BLOCKED[event]
+    assert (world.project / "said").exists()
+
+
+@pytest.mark.parametrize("event", STOPPED)
+def test_a_script_that_wants_no_continuation_does_what_a_stop_in_process_does(world: World, event: str) -> None:
+    assert play_with_script(world, event, STOPS) == STOPPED[event]
+    assert (world.project / "said").exists()
+
+
+# changes
+
+
+def more_is_said(context: Any) -> Any:
+    return context.replace(state=context.state.with_messages(Message("user", "and be quick")))
+
+
+CHANGED: dict[str, tuple[Callable[[Any], Any], Seen]] = {
+    "pre-agent-turn": (
+        lambda context: context.replace(prompt="go slowly"),
+        Seen((DONE, MORE), (), ("user: go slowly", ANSWERED, ON)),
+    ),
+    "pre-tool-call": (
+        lambda context: context.replace(args={"n": 2}),
+        Seen((DONE, MORE), ("work{'n': 2}",), (GO, WORK, WORKED, ANSWERED, ON)),
+    ),
+    "post-tool-call": (
+        lambda context: context.replace(result="kept secret"),
+        Seen((DONE, MORE), ("work{'n': 1}",), (GO, WORK, "tool: kept secret", ANSWERED, ON)),
+    ),
+    "permission-request": (
+        lambda context: context.replace(args={"to": "there"}),
+        Seen((DONE, MORE), ("deploy{'to': 'there'}",), (GO, DEPLOY, DEPLOYED, ANSWERED, ON)),
+    ),
+    "pre-step": (
+        more_is_said,
+        Seen((DONE, MORE), ("work{'n': 1}",), (GO, "user: and be quick", WORK, WORKED, ANSWERED, ON)),
+    ),
+    "post-step": (
+        more_is_said,
+        Seen((DONE, MORE), ("work{'n': 1}",), (GO, WORK, WORKED, "user: and be quick", ANSWERED, ON)),
+    ),
+}
+
+
+def test_there_is_a_change_for_every_event_that_allows_one() -> None:
+    assert set(CHANGED) == set(CHANGES)
+
+
+@pytest.mark.parametrize("event", CHANGED)
+def test_a_change_is_what_happens_then(event: str) -> None:
+    change, seen = CHANGED[event]
+    scene = Scene(event)
+    assert scene.play(scene.builder.add_hook(event, once(change))) == seen
+
+
+BY_SCRIPT = {
+    "pre-tool-call": {"modified_input": {"n": 2}},
+    "post-tool-call": {"modified_output": "kept secret"},
+    "permission-request": {"modified_input": {"to": "there"}},
+}
+
+
+@pytest.mark.parametrize("event", BY_SCRIPT)
+def test_a_script_changes_what_a_hook_in_process_changes(world: World, event: str) -> None:
+    assert play_with_script(world, event, f"echo '{json.dumps(BY_SCRIPT[event])}'") == CHANGED[event][1]
+
+
+UNCHANGEABLE = [kind.name for kind in KINDS if kind.name not in CHANGES]
+
+
+@pytest.mark.parametrize("event", UNCHANGEABLE)
+def test_a_change_that_the_event_does_not_allow_is_an_error_of_the_hook(event: str) -> None:
+    faults: list[str] = []
+
+    def changes_it(context: Any) -> Any:
+        try:
+            return context.replace(session_id="another")
+        except HookFault as fault:
+            faults.append(str(fault))
+            raise
+
+    scene = Scene(event)
+    seen = scene.play(scene.builder.add_hook(event, once(changes_it)))
+    fault = f"'session_id' cannot be changed at {event}: nothing can"
+    assert faults == [fault]
+    failing = {"turn-failure": f"RuntimeError: {BROKEN}"}.get(event, f"HookFault: {fault}")
+    assert [turn for turn in seen.turns if turn.startswith(("HookFault", "RuntimeError"))] == [failing]
+
+
+def test_what_a_tool_call_became_is_in_the_step() -> None:
+    scene = Scene("pre-tool-call")
+    hook = lambda context: context.replace(args={"n": 7})  # noqa: E731
+    result = scene.builder.on_before_tool_use(hook).build().run("go")
+    assert [(one.call, one.text, one.is_error) for one in result.steps[0].results] == [
+        (ToolCall("work", {"n": 7}, "call-1"), "work is done", False)
+    ]

@@ -1,0 +1,203 @@
+"""The quality gate: stops that hooks refuse, what the agent is told, and where that ends (S22)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.conftest import World
+
+from boathook import HookFault, Hooks, Outcome, Stack, StopContext
+
+from .making import Witness, agent_of, call, child, feedback, said, text_tool
+
+REPLIES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
+MORE = "write the tests"
+LET_THROUGH = "the stop was refused {} times in this turn and is let through now; the gate said: " + MORE
+
+
+def refuse(_: Any) -> Outcome:
+    return Outcome.block(MORE)
+
+
+def test_a_refused_stop_is_told_to_the_agent_in_these_words() -> None:
+    builder, model = agent_of("done", "done, with tests")
+    result = builder.on_stop(lambda context: None if context.active else refuse(context)).build().run("go")
+    assert said(model.heard[-1]) == ["user: go", "assistant: done", f"user: [Hook blocked stop: {MORE}]"]
+    assert (result.status, result.text, result.stop_reason) == ("done", "done, with tests", "no_tool_calls")
+
+
+def test_a_stop_is_refused_three_times_in_a_turn_and_the_person_hears_of_the_fourth() -> None:
+    builder, model = agent_of(*REPLIES)
+    with builder.on_stop(refuse).build().session() as session:
+        first, second = session.run("go"), session.run("go on")
+    assert [(one.text, one.messages) for one in (first, second)] == [
+        ("four", (LET_THROUGH.format(3),)),
+        ("eight", (LET_THROUGH.format(3),)),
+    ]
+    assert said(model.heard[3]).count(feedback(MORE)) == 3
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+def test_how_often_a_hook_may_refuse_can_be_set(rounds: int) -> None:
+    builder, _ = agent_of(*REPLIES)
+    result = builder.on_stop(refuse, max_rounds=rounds).build().run("go")
+    assert (result.text, result.messages) == (REPLIES[rounds], (LET_THROUGH.format(rounds),))
+
+
+def refuse_around(context: Any, next: Any) -> Outcome:  # noqa: A002
+    return next(context) | Outcome.block(MORE)
+
+
+def test_the_limit_holds_however_the_hook_was_added() -> None:
+    hooks = Hooks()
+    hooks.before_stop(refuse)
+    texts = []
+    for add in (
+        lambda builder: builder.add_hook("Stop", refuse),
+        lambda builder: builder.with_hooks(hooks),
+        lambda builder: builder.on_stop(refuse_around),
+    ):
+        builder, _ = agent_of(*REPLIES)
+        texts.append(add(builder).build().run("go").text)
+    assert texts == ["four", "four", "four"]
+
+
+def test_rounds_are_for_stops_alone() -> None:
+    builder, _ = agent_of()
+    with pytest.raises(HookFault, match="max_rounds is for stops"):
+        builder.add_hook("PreToolUse", refuse, max_rounds=2)
+
+
+def test_each_hook_has_rounds_of_its_own() -> None:
+    builder, _ = agent_of(*REPLIES)
+    builder = builder.on_stop(lambda _: Outcome.block("short"), priority=1, max_rounds=1)
+    witness = Witness()
+    result = builder.on_stop(refuse, max_rounds=2).with_hooks(witness.stack).build().run("go")
+    assert result.text == "three"
+    assert [stop["stop_block_count"] for stop in witness.of("pre-agent-turn-stop")] == [0, 1, 2]
+
+
+def test_a_gate_sees_how_often_it_was_refused() -> None:
+    seen: list[tuple[int, bool, str | None, int]] = []
+
+    def look(context: StopContext) -> Outcome:
+        seen.append((context.block_count, context.active, context.final_message, context.step_count))
+        return refuse(context)
+
+    builder, _ = agent_of(*REPLIES)
+    builder.on_stop(look).build().run("go")
+    assert seen == [(0, False, "one", 1), (1, True, "two", 2), (2, True, "three", 3), (3, True, "four", 4)]
+
+
+def test_a_gate_of_a_script_has_the_same_limit_and_sees_the_same_fields(world: World) -> None:
+    script = f"cat >> stops; echo '{MORE}' >&2; exit 2"
+    world.hook("gate", script=script, fields={"trigger": "Stop"})
+    builder, model = agent_of(*REPLIES)
+    result = builder.in_dir(world.project).with_hooks_from(world.project).build().run("go")
+    stops = [json.loads(line) for line in (world.project / "stops").read_text().splitlines()]
+    assert [(stop["stop_hook_active"], stop["stop_block_count"], stop["stop_reason"]) for stop in stops] == [
+        (False, 0, "no_tool_calls"),
+        (True, 1, "no_tool_calls"),
+        (True, 2, "no_tool_calls"),
+        (True, 3, "no_tool_calls"),
+    ]
+    assert (result.text, result.messages) == ("four", (LET_THROUGH.format(3),))
+    assert said(model.heard[3]).count(feedback(MORE)) == 3
+
+
+def test_a_stop_for_want_of_steps_cannot_be_refused() -> None:
+    builder, _ = agent_of(*[call("work")] * 5, tools=(text_tool("work"),))
+    witness = Witness()
+    builder = builder.with_limits(max_steps=2).with_hooks(witness.stack)
+    result = builder.on_stop(refuse).build().run("go")
+    assert (len(result.steps), result.status, result.stop_reason) == (2, "done", "max_steps")
+    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the gate said: {MORE}",)
+    assert [stop["stop_reason"] for stop in witness.of("pre-agent-turn-stop", "post-agent-turn-stop")] == [
+        "max_steps",
+        "max_steps",
+    ]
+
+
+def test_a_stop_after_a_persons_refusal_cannot_be_refused() -> None:
+    builder, model = agent_of(call("deploy"), "done", tools=(text_tool("deploy", asks=True),))
+    result = builder.with_permission(lambda *_: False).on_stop(refuse).build().run("go")
+    assert (len(result.steps), result.stop_reason) == (1, "tool_rejected")
+    assert result.messages == (f"a stop for 'tool_rejected' cannot be refused; the gate said: {MORE}",)
+    assert [(one.text, one.is_error) for one in result.steps[0].results] == [
+        ("deploy wants to run (refused by a person)", True)
+    ]
+    assert len(model.heard) == 1
+
+
+def test_a_stop_at_the_last_step_cannot_be_refused_and_the_person_hears_of_it() -> None:
+    builder, _ = agent_of("one", "two", "three")
+    result = builder.with_limits(max_steps=2).on_stop(refuse).build().run("go")
+    assert (result.text, result.stop_reason) == ("two", "no_tool_calls")
+    assert result.messages == (f"the stop could not be refused after 2 steps; the gate said: {MORE}",)
+
+
+def test_a_gate_without_rounds_is_held_by_the_steps_and_by_the_reason_to_stop() -> None:
+    """A stack put together by hand need not have the limit; the agent has its own."""
+    stack = Stack().with_(refuse, on="Stop")
+    builder, _ = agent_of(*REPLIES)
+    result = builder.with_hooks(stack).with_limits(max_steps=6).build().run("go")
+    assert result.text == "six"
+    builder, _ = agent_of(*[call("work")] * 5, tools=(text_tool("work"),))
+    result = builder.with_hooks(stack).with_limits(max_steps=2).build().run("go")
+    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the gate said: {MORE}",)
+
+
+def test_what_the_agent_said_in_an_earlier_turn_is_not_what_it_says_now() -> None:
+    builder, _ = agent_of("first", "")
+    witness = Witness()
+    with builder.with_hooks(witness.stack).build().session() as session:
+        results = [session.run("one"), session.run("two")]
+    assert [result.text for result in results] == ["first", ""]
+    assert [stop.get("final_message") for stop in witness.of("pre-agent-turn-stop")] == [
+        {"role": "assistant", "content": "first"},
+        None,
+    ]
+    assert [turn["final_message"] for turn in witness.of("post-agent-turn")] == ["first", ""]
+
+
+# subagents
+
+
+def test_a_subagent_is_sent_back_three_times_and_the_person_hears_of_the_fourth() -> None:
+    builder, model = agent_of(child(), "done", helper=REPLIES)
+    witness = Witness()
+    agent = builder.on_subagent_stop(refuse).with_hooks(witness.stack).build()
+    result = agent.run("go")
+    helper: Any = agent.subagents["helper"].model
+    assert said(helper.heard[-1]).count(feedback(MORE)) == 3
+    assert said(model.heard[-1])[-1] == "tool: four"
+    assert [stop["result"] for stop in witness.of("post-subagent")] == ["one", "two", "three", "four"]
+    assert result.messages == (f"the stop was refused 3 times and is let through now; the gate said: {MORE}",)
+
+
+def test_how_often_a_subagent_is_sent_back_can_be_set_for_it() -> None:
+    builder, _ = agent_of("one", "two", "three")
+    helper = builder.with_limits(max_rounds=1).build()
+    builder, model = agent_of(child(), "done")
+    builder.with_subagent("helper", helper).on_subagent_stop(refuse).build().run("go")
+    assert said(model.heard[-1])[-1] == "tool: two"
+
+
+def test_a_subagent_that_has_no_steps_left_is_not_sent_back() -> None:
+    helper, _ = agent_of(*[call("work")] * 5, tools=(text_tool("work"),))
+    builder, _ = agent_of(child(), "done")
+    builder = builder.with_subagent("helper", helper.with_limits(max_steps=2).build())
+    witness = Witness()
+    result = builder.on_subagent_stop(refuse).with_hooks(witness.stack).build().run("go")
+    assert len(witness.of("post-subagent")) == 1
+    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the gate said: {MORE}",)
+
+
+def test_a_stop_of_the_main_agent_is_not_asked_about_for_a_subagent() -> None:
+    builder, _ = agent_of(child(), "done", helper=("found",))
+    witness = Witness()
+    builder.with_hooks(witness.stack).build().run("go")
+    stops = [who for who, kind, _ in witness.events if kind in ("pre-agent-turn-stop", "post-agent-turn-stop")]
+    assert stops == ["main", "main"]

@@ -1,0 +1,372 @@
+"""`hooks.guard`: any function as a tool, called as before."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from contextlib import aclosing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.core.outcome import Outcome
+from boathook.errors import Blocked, Stopped
+from boathook.stack.guard import bind, unbind
+from boathook.stack.hooks import Hooks
+
+
+def listening(hooks: Hooks) -> list:
+    """What hooks are told of calls."""
+    calls: list = []
+    hooks.before_tool(lambda context: calls.append((context.name, dict(context.args))))
+    return calls
+
+
+def rewriting(**args) -> Hooks:
+    """Hooks that put other arguments in place of those they are given."""
+    hooks = Hooks()
+    hooks.before_tool(lambda context: context.replace(args=args))
+    return hooks
+
+
+# As they are called
+
+
+def simple(a, b=2): ...
+def positional(a, b=2, /, c=3): ...
+def keyword(a, *, b, c=3): ...
+def many(a, *rest, b=2): ...
+def named(a, **more): ...
+def everything(a, b=2, /, c=3, *rest, d, e=5, **more): ...
+def swallowing(a, /, **more): ...
+def only_many(*args, **kwargs): ...
+
+
+CALLS = {
+    "positions": (simple, (1,), {}, {"a": 1, "b": 2}),
+    "names": (simple, (), {"b": 1, "a": 2}, {"a": 2, "b": 1}),
+    "positional only": (positional, (1,), {}, {"a": 1, "b": 2, "c": 3}),
+    "positional only, all": (positional, (1, 5), {"c": 6}, {"a": 1, "b": 5, "c": 6}),
+    "keyword only": (keyword, (1,), {"b": 2}, {"a": 1, "b": 2, "c": 3}),
+    "many": (many, (1, 2, 3), {"b": 4}, {"a": 1, "rest": (2, 3), "b": 4}),
+    "none of many": (many, (), {"a": 1}, {"a": 1, "rest": (), "b": 2}),
+    "more": (named, (1,), {"x": 2, "y": 3}, {"a": 1, "x": 2, "y": 3}),
+    "no more": (named, (1,), {}, {"a": 1}),
+    "everything": (
+        everything,
+        (1, 2, 3, 4, 5),
+        {"d": 6, "x": 7},
+        {"a": 1, "b": 2, "c": 3, "rest": (4, 5), "d": 6, "e": 5, "x": 7},
+    ),
+    "a name twice": (swallowing, (1,), {"a": 2}, {"a": 1, "more": {"a": 2}}),
+    "the name of the others": (swallowing, (1,), {"more": 2}, {"a": 1, "more": {"more": 2}}),
+    "others as an object": (swallowing, (1,), {"more": {"a": 5}}, {"a": 1, "more": {"more": {"a": 5}}}),
+    "the name of the many": (only_many, (1,), {"args": 2}, {"args": (1,), "kwargs": {"args": 2}}),
+}
+
+
+@pytest.mark.parametrize(("function", "args", "kwargs", "seen"), CALLS.values(), ids=CALLS)
+def test_hooks_see_arguments_by_name_and_the_function_gets_them_as_they_were(function, args, kwargs, seen):
+    hooks = Hooks()
+    calls = listening(hooks)
+    got = []
+
+    @hooks.guard
+    @functools.wraps(function)
+    def tool(*args, **kwargs):
+        got.append((args, kwargs))
+
+    tool(*args, **kwargs)
+    assert calls == [(function.__name__, seen)]
+    signature = inspect.signature(function)
+    as_called, as_got = signature.bind(*args, **kwargs), signature.bind(*got[0][0], **got[0][1])
+    as_called.apply_defaults()
+    as_got.apply_defaults()
+    assert as_got == as_called
+
+
+FUNCTIONS = st.sampled_from([simple, positional, keyword, many, named, everything, swallowing, only_many])
+
+
+@given(
+    FUNCTIONS,
+    st.lists(st.integers(), max_size=5),
+    st.dictionaries(
+        st.sampled_from(["a", "b", "c", "d", "e", "x", "rest", "more", "args", "kwargs"]), st.integers(), max_size=5
+    ),
+)
+def test_whatever_is_bound_is_unbound_the_same(function, args, kwargs):
+    signature = inspect.signature(function)
+    try:
+        expected = signature.bind(*args, **kwargs)
+    except TypeError:
+        with pytest.raises(TypeError):
+            bind(signature, tuple(args), kwargs)
+        return
+    expected.apply_defaults()
+    found = unbind(signature, bind(signature, tuple(args), kwargs))
+    found.apply_defaults()
+    assert (found.args, found.kwargs) == (expected.args, expected.kwargs)
+
+
+def test_a_call_that_does_not_fit_is_a_type_error_as_ever():
+    hooks = Hooks()
+    calls = listening(hooks)
+    tool = hooks.guard(simple)
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
+        tool()
+    assert calls == []
+
+
+# Results, objections, errors
+
+
+def test_a_guarded_function_gives_its_result_and_raises_its_errors():
+    hooks = Hooks()
+    heard = []
+    hooks.after_tool(lambda context: heard.append(context.result))
+    hooks.tool_failed(lambda context: heard.append(str(context.error)))
+
+    @hooks.guard
+    def divide(a, b):
+        return a / b
+
+    assert divide(6, b=3) == 2
+    with pytest.raises(ZeroDivisionError):
+        divide(1, 0)
+    assert heard == [2.0, "division by zero"]
+
+
+def test_a_guarded_function_is_blocked_stopped_and_rewritten():
+    hooks = Hooks()
+
+    @hooks.guard
+    def run(command):
+        return f"ran {command}"
+
+    hooks.before_tool(match=lambda context: "rm" in context.args["command"])(lambda context: Outcome.block("no"))
+    hooks.before_tool(match=lambda context: "end" in context.args["command"])(lambda context: Outcome.stop("enough"))
+    hooks.before_tool(lambda context: context.replace(args={"command": context.args["command"] + "!"}))
+    assert run("ls") == "ran ls!"
+    with pytest.raises(Blocked, match="no"):
+        run("rm")
+    with pytest.raises(Stopped, match="enough"):
+        run("end")
+
+
+def test_hooks_that_are_added_later_count():
+    hooks = Hooks()
+    run = hooks.guard(lambda: "ran")
+    assert run() == "ran"
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    with pytest.raises(Blocked):
+        run()
+
+
+def test_a_tool_may_have_another_name():
+    hooks = Hooks()
+    calls = listening(hooks)
+
+    @hooks.guard(name="mcp__files__read")
+    def read(path): ...
+
+    read("/x")
+    assert calls == [("mcp__files__read", {"path": "/x"})]
+
+
+def test_a_callable_without_a_name_has_that_of_its_class():
+    hooks = Hooks()
+    calls = listening(hooks)
+
+    class Reader:
+        def __call__(self, path):
+            return path
+
+    class AsyncReader:
+        async def __call__(self, path):
+            return path
+
+    assert hooks.guard(Reader())("/x") == "/x"
+    assert hooks.guard(functools.partial(simple, b=5))(1) is None
+    assert asyncio.run(hooks.guard(AsyncReader())("/y")) == "/y"
+    assert calls == [("Reader", {"path": "/x"}), ("partial", {"a": 1, "b": 5}), ("AsyncReader", {"path": "/y"})]
+
+
+def test_a_guarded_function_looks_like_the_one_it_guards():
+    hooks = Hooks()
+
+    def run(command: str, *, quiet: bool = False) -> str:
+        """Run a command."""
+        return command
+
+    async def arun(command: str) -> str:
+        """Run a command later."""
+        return command
+
+    async def stream(command: str):
+        """Yield a command."""
+        yield command
+
+    for function in (run, arun, stream):
+        guarded = hooks.guard(function)
+        assert (guarded.__name__, guarded.__doc__, guarded.__wrapped__) == (
+            function.__name__,
+            function.__doc__,
+            function,
+        )
+        assert inspect.signature(guarded) == inspect.signature(function)
+        for question in (inspect.iscoroutinefunction, inspect.isasyncgenfunction):
+            assert question(guarded) == question(function)
+
+
+# What hooks leave that does not fit
+
+UNFIT = {
+    "an unknown argument": (simple, (1,), {"a": 1, "z": 2}, "got an unexpected keyword argument 'z'"),
+    "a missing argument": (simple, (1,), {"b": 2}, "missing a required argument: 'a'"),
+    "a missing positional": (positional, (1,), {"c": 2}, "missing a required argument: 'a'"),
+    "a missing one before many": (many, (1, 2), {"rest": [2]}, "missing a required argument: 'a'"),
+    "many that are none": (many, (1, 2), {"a": 1, "rest": "ab"}, "'*rest' takes a list, not str"),
+    "more that is none": (swallowing, (1,), {"a": 1, "more": "ab"}, "'**more' takes an object, not str"),
+    "nothing": (simple, (1,), {}, "missing a required argument: 'a'"),
+}
+
+
+@pytest.mark.parametrize(("function", "args", "left", "told"), UNFIT.values(), ids=UNFIT)
+def test_arguments_that_do_not_fit_are_the_error_of_the_call(function, args, left, told):
+    hooks = rewriting(**left)
+    heard = []
+    hooks.tool_failed(lambda context: heard.append(type(context.error)))
+    with pytest.raises(TypeError) as fault:
+        hooks.guard(function)(*args)
+    assert str(fault.value) == told
+    assert heard == [TypeError]
+
+
+FILLED = {
+    "a default": (simple, {"a": 5}, ((5,), {})),
+    "a default before a positional": (positional, {"a": 5, "c": 6}, ((5, 2, 6), {})),
+    "a list for many": (many, {"a": 5, "rest": [6, 7]}, ((5, 6, 7), {})),
+    "more names": (named, {"a": 5, "new": 6}, ((5,), {"new": 6})),
+}
+
+
+@pytest.mark.parametrize(("function", "left", "expected"), FILLED.values(), ids=FILLED)
+def test_what_hooks_leave_out_has_its_default(function, left, expected):
+    bound = unbind(inspect.signature(function), left)
+    again = inspect.signature(function).bind(*expected[0], **expected[1])
+    bound.apply_defaults()
+    again.apply_defaults()
+    assert bound == again
+
+
+# Other sorts of functions
+
+
+def test_methods_are_guarded_too():
+    hooks = Hooks()
+    calls = listening(hooks)
+
+    class Account:
+        def __init__(self):
+            self.balance = 0
+
+        @hooks.guard
+        def deposit(self, amount):
+            self.balance += amount
+            return self.balance
+
+    hooks.before_tool(lambda context: context.replace(args={**context.args, "amount": context.args["amount"] * 2}))
+    account = Account()
+    assert account.deposit(5) == 10
+    assert hooks.guard(account.deposit)(1) == 14
+    assert calls[0] == ("deposit", {"self": account, "amount": 5})
+
+
+def test_async_functions_are_guarded_too():
+    hooks = Hooks()
+    heard = []
+
+    @hooks.after_tool
+    async def after(context):
+        await asyncio.sleep(0)
+        heard.append(context.result)
+
+    @hooks.guard
+    async def run(command):
+        await asyncio.sleep(0)
+        return f"ran {command}"
+
+    hooks.before_tool(match=lambda context: context.args["command"] == "rm")(lambda context: Outcome.block("no"))
+    assert asyncio.run(run("ls")) == "ran ls"
+    with pytest.raises(Blocked):
+        asyncio.run(run("rm"))
+    assert heard == ["ran ls"]
+
+
+def test_generators_are_guarded_too():
+    hooks = Hooks()
+    heard = []
+    hooks.after_tool(lambda context: heard.append(context.result))
+
+    @hooks.guard
+    def count(n):
+        yield from range(n)
+        return "end"
+
+    def all_of(stream):
+        return (yield from stream)
+
+    assert list(count(3)) == [0, 1, 2]
+    short = count(3)
+    assert next(short) == 0
+    short.close()
+    whole = all_of(count(1))
+    next(whole)
+    with pytest.raises(StopIteration) as end:
+        next(whole)
+    assert end.value.value == "end"
+    assert heard == [(0, 1, 2), (0,), (0,)]
+
+
+def test_async_generators_are_guarded_too():
+    hooks = Hooks()
+    heard, closed = [], []
+    hooks.after_tool(lambda context: heard.append(context.result))
+
+    @hooks.guard
+    async def count(n):
+        try:
+            for item in range(n):
+                yield item
+        finally:
+            closed.append(n)
+
+    async def main():
+        found = [item async for item in count(3)]
+        async with aclosing(count(4)) as items:
+            async for item in items:
+                found.append(item)
+                break
+        assert (heard, closed) == ([(0, 1, 2), (0,)], [3, 4])
+        return found
+
+    assert asyncio.run(main()) == [0, 1, 2, 0]
+
+
+def test_a_blocked_async_generator_says_so_when_it_is_begun():
+    hooks = Hooks()
+    hooks.before_tool(lambda context: Outcome.block("no"))
+
+    @hooks.guard
+    async def count():
+        yield 1
+
+    async def main():
+        async for _ in count():
+            pytest.fail("it was blocked")
+
+    with pytest.raises(Blocked, match="no"):
+        asyncio.run(main())

@@ -1,0 +1,61 @@
+"""What type checkers say of code that uses hooks: nothing of good code, and of bad code an error at every marked line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "typing_tests"
+FILES = sorted(path.name for path in FOLDER.glob("*.py"))
+
+
+def marked(name: str) -> set[int]:
+    """The lines that are meant to be errors."""
+    lines = (FOLDER / name).read_text().splitlines()
+    return {number for number, line in enumerate(lines, 1) if re.search(r"#\s*error\b", line)}
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def by_mypy() -> dict[str, set[int]]:
+    """The lines with errors that mypy finds, by file."""
+    found: dict[str, set[int]] = {name: set() for name in FILES}
+    for line in run(sys.executable, "-m", "mypy", "--output", "json", str(FOLDER)).splitlines():
+        told = json.loads(line)
+        if told["severity"] == "error":
+            found[Path(told["file"]).name].add(told["line"])
+    return found
+
+
+def by_pyright() -> dict[str, set[int]]:
+    """The lines with errors that pyright finds, by file."""
+    found: dict[str, set[int]] = {name: set() for name in FILES}
+    told = json.loads(run(sys.executable, "-m", "pyright", "--outputjson", str(FOLDER)))
+    for one in told["generalDiagnostics"]:
+        if one["severity"] == "error":
+            found[Path(one["file"]).name].add(one["range"]["start"]["line"] + 1)
+    return found
+
+
+def shown(lines: dict[str, set[int]]) -> list[str]:
+    """The lines with their texts, to be read when they are not what they should be."""
+    texts = {name: (FOLDER / name).read_text().splitlines() for name in FILES}
+    return [f"{name}:{number}: {texts[name][number - 1]}" for name in FILES for number in sorted(lines[name])]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("checker", [by_mypy, by_pyright])
+def test_every_marked_line_is_an_error_and_no_other(checker):
+    meant = {name: marked(name) for name in FILES}
+    assert (sorted(meant), meant["good.py"]) == (["bad.py", "good.py"], set())
+    assert shown(checker()) == shown(meant)
