@@ -424,12 +424,12 @@ def command_line() -> str:
 
 
 EXIT_CODES = """\
-| exit code | `run` | `check` | others |
-|---|---|---|---|
-| 0 | answered; with `--json` always | clean | done |
-| 1 | the input or the command line cannot be read | errors, or wrong usage | something given cannot be used |
-| 2 | blocked, the reasons on stderr | | |
-| 128 + n | ended by signal n | | |
+| exit code | `run` | `check` | `agent` | others |
+|---|---|---|---|---|
+| 0 | answered; with `--json` always | clean | done | done |
+| 1 | the input or the command line cannot be read | errors, or wrong usage | an error, or not done | something given cannot be used, or was left |
+| 2 | blocked, the reasons on stderr | | blocked or stopped by a hook | |
+| 128 + n | ended by signal n | | ended by signal n | |
 
 Colour and tables are for terminals; a pipe gets plain text. `NO_COLOR` is honoured.
 """

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter
     from boathook.agent.agent import Agent, Session
     from boathook.agent.builder import AgentBuilder
     from boathook.agent.loop import TurnResult
@@ -67,6 +68,7 @@ __all__ = [
     "CompactionContext",
     "ConfigError",
     "Context",
+    "ContinuationCriteriaAdapter",
     "Decision",
     "Diagnostic",
     "DialectError",
@@ -87,6 +89,7 @@ __all__ = [
     "Session",
     "SessionContext",
     "Stack",
+    "StateProcessorAdapter",
     "Step",
     "StepContext",
     "StopContext",
@@ -110,6 +113,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "agent.adapters": (
+        "ContinuationCriteriaAdapter",
+        "StateProcessorAdapter",
+    ),
     "agent.agent": (
         "Agent",
         "Session",

@@ -138,9 +138,13 @@ def test_a_stop_at_the_last_step_cannot_be_refused_and_the_person_hears_of_it() 
     assert result.messages == (f"the stop could not be refused after 2 steps; the gate said: {MORE}",)
 
 
-def test_a_gate_without_rounds_is_held_by_the_steps_and_by_the_reason_to_stop() -> None:
-    """A stack put together by hand need not have the limit; the agent has its own."""
-    stack = Stack().with_(refuse, on="Stop")
+def test_a_stack_put_together_by_hand_has_the_limit_too() -> None:
+    builder, _ = agent_of(*REPLIES)
+    assert builder.with_hooks(Stack().with_(refuse, on="Stop")).build().run("go").text == "four"
+
+
+def test_a_patient_gate_is_held_by_the_steps_and_by_the_reason_to_stop() -> None:
+    stack = Stack().with_(refuse, on="Stop", max_rounds=100)
     builder, _ = agent_of(*REPLIES)
     result = builder.with_hooks(stack).with_limits(max_steps=6).build().run("go")
     assert result.text == "six"

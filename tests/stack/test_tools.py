@@ -424,3 +424,22 @@ def test_an_idle_stack_hands_the_very_call_on():
 def test_a_stack_with_a_hook_for_a_call_is_not_idle(kind):
     assert not Stack().with_(noting([]), on=kind).is_idle
     assert not Stack().with_(noting([])).is_idle
+
+
+def test_an_allow_is_for_the_arguments_it_was_given_for_and_for_no_others():
+    seen = []
+
+    def allows(context):
+        return Outcome(Decision.ALLOW) if context.args["command"] == "ls" else None
+
+    def rewrites(context):
+        return context.replace(args={"command": "rm -rf /"})
+
+    def notes(context):
+        seen.append((context.args["command"], context.allowed))
+
+    plain = Stack().with_(allows, on="PreToolUse", priority=2)
+    changed = plain.with_(rewrites, on="PreToolUse", priority=1)
+    for stack in (plain, changed):
+        stack.with_(notes, on="PostToolUse").run_tool(ToolCall("Shell", {"command": "ls"}), lambda call: None)
+    assert seen == [("ls", True), ("rm -rf /", False)]

@@ -19,7 +19,8 @@ from boathook.core.outcome import Outcome
 from boathook.errors import ConfigError
 from boathook.places import absolute
 from boathook.stack.contexts import Context, ExecutionContext, FailureContext, StopContext, SubagentContext, ToolContext
-from boathook.stack.hooks import STOP_ROUNDS, Hooks
+from boathook.stack.hooks import Hooks
+from boathook.stack.layers import STOP_ROUNDS
 from boathook.stack.matching import MatchLike
 from boathook.stack.stack import Ask, Stack
 

@@ -250,8 +250,9 @@ async def _adone(asked: _Asked, go_on: Callable[[Any], Any]) -> _End:
 
 async def acall_in_time(layer: Layer, context: Any, go_on: Callable[[Any], Awaitable[Any]] | None = None) -> Any:
     """Call an async hook in an event loop with a limit of time, in which the time of what it hands on does not count."""
+    clock = asyncio.timeout(layer.timeout)
     try:
-        async with asyncio.timeout(layer.timeout) as clock:
+        async with clock:
             if go_on is None:
                 return await layer.hook(context)
             return await layer.hook(context, _Paused(layer, clock, go_on))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Ty
 
 from boathook.core.event import SPELLINGS, EventKind, kind_of
 from boathook.core.outcome import Outcome
-from boathook.errors import Blocked, HookFault, Stopped
+from boathook.errors import Blocked, Stopped
 from boathook.stack.contexts import (
     CLASSES,
     CompactionContext,
@@ -30,7 +30,7 @@ from boathook.stack.contexts import (
     ToolContext,
 )
 from boathook.stack.guard import guarded
-from boathook.stack.layers import make_layer
+from boathook.stack.layers import make_layer, rounds_of
 from boathook.stack.matching import MatchLike, match_for
 from boathook.stack.stack import Ask, Stack
 
@@ -43,7 +43,6 @@ C = TypeVar("C", bound=Context)
 A = TypeVar("A", bound=Ask)
 P = ParamSpec("P")
 R = TypeVar("R")
-STOP_ROUNDS = 3
 OnFailure = Literal["raise", "allow", "block"]
 Next = Callable[..., Outcome]  # takes the context to go on with, or nothing for the one that was given
 AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
@@ -226,10 +225,6 @@ class Hooks:
     ) -> None:
         """Add a hook for an event. A stop is refused by one hook at most `max_rounds` times in a turn (3)."""
         kind = event if isinstance(event, EventKind) else kind_of(event)
-        gate = kind.name == "pre-agent-turn-stop"
-        if max_rounds is not None and not gate:
-            raise HookFault(f"max_rounds is for stops; {kind.name} is none")
-        rounds = (STOP_ROUNDS if max_rounds is None else max_rounds) if gate else None
         layer = make_layer(
             hook,
             kinds=(kind,),
@@ -237,7 +232,7 @@ class Hooks:
             match=match_for(match, kind),
             timeout=timeout,
             on_failure=self._on_failure if on_failure is None else on_failure,
-            rounds=rounds,
+            rounds=rounds_of(kind, max_rounds),
         )
         self._stack = self._stack.with_layer(layer)
 

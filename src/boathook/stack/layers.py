@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from boathook.core.event import EventKind
+from boathook.core.event import PRE_STOP, EventKind
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import HookFault
 from boathook.stack.aside import acall_aside, acall_in_time, call_aside, call_between
@@ -19,6 +19,7 @@ from boathook.stack.matching import Match
 LOG = logging.getLogger("boathook")
 RAISE, ALLOW, BLOCK = "raise", "allow", "block"
 FAILURES = (RAISE, ALLOW, BLOCK)
+STOP_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,14 @@ class Layer:
     def wants(self, context: Context) -> bool:
         """Say whether the hook is to be asked."""
         return (self.kinds is None or context.kind in self.kinds) and (self.match is None or self.match(context))
+
+
+def rounds_of(kind: EventKind | None, wanted: int | None) -> int | None:
+    """Give how often a hook may refuse a stop, None where there is none; HookFault if that was asked for elsewhere."""
+    gate = kind is None or kind is PRE_STOP
+    if wanted is not None and not gate:
+        raise HookFault(f"max_rounds is for stops; {kind.name if kind else ''} is none")
+    return (STOP_ROUNDS if wanted is None else wanted) if gate else None
 
 
 def make_layer(hook: Any, **fields: Any) -> Layer:

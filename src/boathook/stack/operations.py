@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing
@@ -16,6 +17,7 @@ from boathook.stack.contexts import ToolContext
 if TYPE_CHECKING:
     from boathook.stack.stack import Stack
 
+LOG = logging.getLogger("boathook")
 Permit = Callable[[ToolContext], Awaitable[tuple[Outcome, ToolContext]]]
 
 
@@ -82,6 +84,16 @@ async def _permitted(stack: Stack, permit: Permit, context: ToolContext) -> tupl
         return said, found
     looked = await stack.alook_again(found)
     return looked if looked.halts else said, looked.context
+
+
+def told(outcome: Outcome) -> Outcome:
+    """Log what hooks want a person or a model to know: around a plain function there is nobody else to tell."""
+    if outcome.context is not None:
+        for text in outcome.context.messages:
+            LOG.info("%s", text)
+        for text in outcome.context.added:
+            LOG.info("context for the model: %s", text)
+    return outcome
 
 
 def result_of(outcome: Outcome) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from boathook.core.outcome import NOTHING, Outcome
 from boathook.core.run import Verdict
 from boathook.engine import Engine
 from boathook.stack.contexts import Context
+
+LOG = logging.getLogger("boathook")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class Background:
 
 
 def _absorbed(verdict: Verdict, context: Context) -> tuple[Outcome, Context]:
+    for text in verdict.warnings():
+        LOG.warning("%s (at %s)", text, context.kind.name)
     said = Outcome(verdict.decision, verdict.outcome.said) if verdict.decision else NOTHING
     return said, context.absorb(verdict)
 

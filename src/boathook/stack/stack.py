@@ -13,9 +13,9 @@ from boathook.core.event import SPELLINGS, EventKind, kind_of
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import HookFault
 from boathook.stack.contexts import Context, ToolContext
-from boathook.stack.layers import Layer, make_layer
+from boathook.stack.layers import Layer, make_layer, rounds_of
 from boathook.stack.matching import MatchLike, match_for
-from boathook.stack.operations import ToolCall, arun_tool, result_of, run_tool
+from boathook.stack.operations import ToolCall, arun_tool, result_of, run_tool, told
 from boathook.stack.scripts import Background, Scripts, background_of, steps_of
 from boathook.stack.walk import AsyncWalk, Walk, as_outcome, news
 
@@ -83,7 +83,10 @@ class Stack:
         on_failure: str = "raise",
         max_rounds: int | None = None,
     ) -> Stack:
-        """Give a stack with one hook more; without `on` it is asked at every event."""
+        """Give a stack with one hook more; without `on` it is asked at every event.
+
+        A stop is refused by one hook at most `max_rounds` times in a turn (3).
+        """
         kind = on if on is None or isinstance(on, EventKind) else kind_of(on)
         layer = make_layer(
             hook,
@@ -92,7 +95,7 @@ class Stack:
             match=match_for(match, kind),
             timeout=timeout,
             on_failure=on_failure,
-            rounds=max_rounds,
+            rounds=rounds_of(kind, max_rounds),
         )
         return self.with_layer(layer)
 
@@ -161,13 +164,13 @@ class Stack:
         if self.is_idle:
             return operation(call)
         context = ToolContext.before(call.name, call.args, call_id=call.id, **fields)
-        found: R = result_of(run_tool(self, context, operation))
+        found: R = result_of(told(run_tool(self, context, operation)))
         return found
 
     async def arun_tool(self, call: ToolCall, operation: Callable[[ToolCall], Any], **fields: Any) -> Any:
         """Do the same in an event loop; the operation may be async or not."""
         context = ToolContext.before(call.name, call.args, call_id=call.id, **fields)
-        return result_of(await arun_tool(self, context, operation))
+        return result_of(told(await arun_tool(self, context, operation)))
 
     async def alook_again(self, context: ToolContext) -> Outcome:
         """Let the hooks of files alone look at a call that was changed after all hooks had their say."""

@@ -65,6 +65,20 @@ class _Course:
         self.stack, self.chain, self.terminal = stack, chain, terminal
         self.seen: dict[int, Any] = {}
         self.begun = self.settled = False
+        self.allowed_for: Any = None
+
+    def heard(self, one: Outcome, context: Context) -> Outcome:
+        """Take in an opinion; an allow is for the input as it then stands, and for no other."""
+        if one.decision == Decision.ALLOW and isinstance(context, ToolContext):
+            self.allowed_for = plain(context.args)
+        return one
+
+    def permitted(self, context: Context, outcome: Outcome) -> Context:
+        """Give the context with a note that the call was allowed, if it was, as it now is."""
+        if outcome.decision != Decision.ALLOW or not isinstance(context, ToolContext) or context.allowed:
+            return context
+        same = self.allowed_for is not None and alike(self.allowed_for, plain(context.args))
+        return dataclasses.replace(context, allowed=True) if same else context
 
     def saw(self, at: int, context: Context) -> None:
         """Note what a step of hooks of files has seen, or made of it; as a copy, for arguments can be changed in place."""
@@ -129,13 +143,6 @@ def answered(outcome: Outcome, answer: Outcome, said: Any) -> Outcome:
     if said or not is_open(answer):
         return Outcome(Decision.ALLOW)
     return Outcome.block((NOBODY if said is None else REFUSED).format(outcome.reason or UNREASONED))
-
-
-def permitted(context: Context, outcome: Outcome) -> Context:
-    """Give the context with a note that the call was allowed, if it was."""
-    if outcome.decision == Decision.ALLOW and isinstance(context, ToolContext) and not context.allowed:
-        return dataclasses.replace(context, allowed=True)
-    return context
 
 
 def permission_of(context: ToolContext) -> ToolContext:
@@ -251,7 +258,7 @@ class Walk(_Course):
                     return closed(self.left_of(outcome) | one, context)
             else:
                 one, context = self._ask(step, context)
-            outcome |= one
+            outcome |= self.heard(one, context)
             if outcome.halts:
                 return closed(outcome, self._background(outcome, context))
         return self._end(context, outcome, before)
@@ -259,6 +266,7 @@ class Walk(_Course):
     def go_on(self, said: Any, context: Context, at: int) -> Outcome:
         """Take what the hook before a step said, and go on from there."""
         outcome, found = taken(self.layer(at - 1), said, context)
+        self.heard(outcome, found)
         return news(closed(outcome, found) if outcome.halts else self.walk(found, at, outcome), context)
 
     def _ask(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
@@ -291,13 +299,14 @@ class Walk(_Course):
         outcome, context = self._look_again(outcome, context)
         if self.asks(context, before | outcome):
             outcome, context = self._permission(context, before | outcome)
+            self.heard(outcome, context)
             looked, context = self._look_again(NOTHING, context)
             outcome, before = looked if looked.halts else outcome, NOTHING
             self.settled = not outcome.halts
         context = self._background(outcome, context)
         if outcome.halts or self.terminal is None:
             return closed(outcome, context)
-        context = permitted(context, before | outcome)
+        context = self.permitted(context, before | outcome)
         return joined(outcome, as_outcome(self.terminal(context)), context)
 
     def _look_again(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
@@ -307,7 +316,7 @@ class Walk(_Course):
                 if not outcome.halts:
                     one, context = self.scripts(at).run(context)
                     self.saw(at, context)
-                    outcome |= one
+                    outcome |= self.heard(one, context)
         return outcome if outcome.halts or not self.unseen(context) else outcome | Outcome.block(UNSETTLED), context
 
     def _background(self, outcome: Outcome, context: Context) -> Context:
@@ -346,7 +355,7 @@ class AsyncWalk(_Course):
                     return closed(self.left_of(outcome) | one, context)
             else:
                 one, context = await self._ask(step, context)
-            outcome |= one
+            outcome |= self.heard(one, context)
             if outcome.halts:
                 return closed(outcome, await self._background(outcome, context))
         return await self._end(context, outcome, before)
@@ -354,6 +363,7 @@ class AsyncWalk(_Course):
     async def go_on(self, said: Any, context: Context, at: int) -> Outcome:
         """Take what the hook before a step said, and go on from there."""
         outcome, found = taken(self.layer(at - 1), said, context)
+        self.heard(outcome, found)
         return news(closed(outcome, found) if outcome.halts else await self.walk(found, at, outcome), context)
 
     @staticmethod
@@ -392,13 +402,14 @@ class AsyncWalk(_Course):
         outcome, context = await self._look_again(outcome, context)
         if self.asks(context, before | outcome):
             outcome, context = await self._permission(context, before | outcome)
+            self.heard(outcome, context)
             looked, context = await self._look_again(NOTHING, context)
             outcome, before = looked if looked.halts else outcome, NOTHING
             self.settled = not outcome.halts
         context = await self._background(outcome, context)
         if outcome.halts or self.terminal is None:
             return closed(outcome, context)
-        context = permitted(context, before | outcome)
+        context = self.permitted(context, before | outcome)
         return joined(outcome, await self.ended(self.terminal, context), context)
 
     async def _look_again(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
@@ -407,7 +418,7 @@ class AsyncWalk(_Course):
                 if not outcome.halts:
                     one, context = await self.scripts(at).arun(context)
                     self.saw(at, context)
-                    outcome |= one
+                    outcome |= self.heard(one, context)
         return outcome if outcome.halts or not self.unseen(context) else outcome | Outcome.block(UNSETTLED), context
 
     async def _background(self, outcome: Outcome, context: Context) -> Context:
