@@ -215,6 +215,24 @@ def test_fields_become_fields_and_what_changes_is_noted(
     assert (code, found[3:], only(report)["notes"]) == (0, [*lines, "dialect: claude"], notes)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        command('[ -n "$CLAUDE_CODE_REMOTE" ] || true'),
+        command("sh", args=["-c", "echo $CLAUDE_CODE_REMOTE"]),
+    ],
+)
+def test_a_variable_that_is_for_hooks_of_settings_alone_is_noted(place: Place, entry: dict[str, Any]) -> None:
+    place.entries(entry)
+    assert only(place.to_hooks()[1])["notes"] == ["CLAUDE_CODE_REMOTE is only set for hooks of settings.json"]
+
+
+def test_a_backslash_at_the_end_of_an_argument_is_taken_along(place: Place) -> None:
+    place.entries(command("printf", args=["a\\"]))
+    assert place.to_hooks()[0] == 0
+    assert (place.hooks("project") / "printf/scripts/run.sh").read_text().endswith("exec printf 'a\\'\n")
+
+
 def test_a_key_that_nobody_knows_is_noted(place: Place) -> None:
     place.entries(command("true", colour="red"))
     (note,) = only(place.to_hooks()[1])["notes"]
@@ -245,7 +263,7 @@ def test_a_command_of_many_lines_stays_as_it_is(place: Place) -> None:
     text = "input=$(cat)\n\tcat <<'END'\n$HOME \\ \"é\"\nEND\nexit 0"
     place.entries(command(text))
     place.to_hooks()
-    script = (place.hooks("project") / "inputcat/scripts/run.sh").read_bytes()
+    script = (place.hooks("project") / "cat/scripts/run.sh").read_bytes()
     assert script.split(b"|| exit 1\n")[1] == text.encode() + b"\n"
 
 
@@ -358,6 +376,18 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         command("true"),
         "Ba.\nsh",
         "HOOK.md cannot say it: its matcher holds characters that would be lost",
+    ),
+    "a backslash at the end": (
+        "PreToolUse",
+        command("echo a \\"),
+        None,
+        "its command ends with a backslash, which means something else at the end of a script",
+    ),
+    "a type that Claude Code alone has": (
+        "PreToolUse",
+        {"type": "agent", "prompt": "ok?"},
+        None,
+        "disabled: hooks of the type 'agent' run in Claude Code alone",
     ),
     "half a character": (
         "PreToolUse",
@@ -622,7 +652,7 @@ def test_the_users_hooks_go_to_the_users_folder_and_back(place: Place) -> None:
     assert (code, only(report)["to"]) == (0, str(place.hooks("user") / "true"))
     assert only(report)["notes"] == [
         IN_ORDER,
-        "its CLAUDE_PROJECT_DIR is now the folder with .agents/hooks, else the work dir",
+        "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else with .agents/hooks, else the work dir",
     ]
     assert path.read_text() == "{}"
     script = place.hooks("user") / "true/scripts/run.sh"
@@ -654,6 +684,17 @@ def test_a_project_is_found_from_below(place: Place) -> None:
     (place.project / "a/b").mkdir(parents=True)
     assert place.to_hooks("--project", str(place.project / "a/b"))[0] == 0
     assert place.states()["true"] == "armed"
+
+
+def test_settings_below_that_say_nothing_of_hooks_are_passed_over(place: Place) -> None:
+    path = place.entries(command("true"))
+    below = place.project / "pkg"
+    (below / ".claude").mkdir(parents=True)
+    (below / ".claude/settings.local.json").write_text('{"permissions": {}}')
+    code, report = place.to_hooks("--move", "--project", str(below))
+    assert (code, report["from"], report["to"]) == (0, str(path), str(place.hooks("project")))
+    code, report = place.to_settings("--project", str(below))
+    assert (code, report["from"]) == (0, str(place.hooks("project")))
 
 
 def test_hooks_do_not_change_their_project(place: Place) -> None:
@@ -825,9 +866,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"matcher": "{tool: '^(?:A||B)$'}"},
         "its tool pattern '^(?:A||B)$' means something else as a matcher of settings.json",
     ),
-    "a block where settings.json has none": (
+    "a block of a session": (
         {"trigger": "pre-session"},
-        "it can block, which hooks of settings.json cannot at SessionStart",
+        "it may block, which hooks of settings.json cannot at SessionStart",
+    ),
+    "a block of a subagent": (
+        {"trigger": "pre-subagent"},
+        "it may block, which hooks of settings.json cannot at SubagentStart",
     ),
 }
 
@@ -861,6 +906,12 @@ NATIVE = {
     "a variable of the engine": ("echo $AGENT_HOOK_NAME >&2", "AGENT_HOOK_NAME"),
     "another": ('cd "$KIMI_PROJECT_DIR" && ls "$MONOCO_PROJECT_ROOT"', "KIMI_PROJECT_DIR, MONOCO_PROJECT_ROOT"),
     "an engine inside": ("boathook run", "boathook run"),
+    "an engine inside a shell": ("""exec timeout 5 sh -c 'boathook run'""", "boathook run"),
+    "a decision however put together": ("""python3 -c 'print(dict([("decision", x)]))'""", "decision"),
+    "a decision beside a shared one": (
+        """python3 -c 'a.update({"decision": "block"}); a.pop("decision")'""",
+        "decision",
+    ),
 }
 
 
@@ -887,6 +938,7 @@ SHARED = {
     "a block in JSON": """echo '{"decision": "block", "reason": "no"}'""",
     "an approval": """echo '{"decision":"approve"}'""",
     "fields that both have": "jq -r .tool_input.command >> hooks.log",
+    "a mention of the engine": "echo 'see boathook run' >&2; exit 2",
 }
 
 
@@ -957,6 +1009,16 @@ def test_hooks_are_left_where_settings_say_that_none_runs(place: Place) -> None:
     path = place.settings("user", {"disableAllHooks": True})
     reason = f"its entry would not run: {path} says disableAllHooks"
     assert only(place.to_settings("--move")[1])["reason"] == reason
+
+
+def test_what_a_project_disables_is_its_own_settings_and_not_local_ones(place: Place) -> None:
+    place.hook("guard", scope="project", script="exit 2")
+    path = place.settings("project", {"disableAllHooks": True})
+    assert only(place.to_settings()[1])["reason"] == f"its entry would not run: {path} says disableAllHooks"
+    assert place.to_settings("--local", "--move")[0] == 0
+    assert send(place, BASH)["decision"] == "block"
+    local = place.project / ".claude/settings.local.json"
+    assert list(json.loads(local.read_text())["hooks"]) == ["PreToolUse"]
 
 
 def test_what_changes_on_the_way_to_settings_is_noted(place: Place) -> None:

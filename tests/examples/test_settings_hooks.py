@@ -518,6 +518,13 @@ def test_in_a_subfolder_of_the_project_its_hooks_run_all_the_same(play: Play) ->
     assert told == Told("block", f".env is protected: {SECRETS}")
 
 
+def test_in_a_package_with_settings_that_say_nothing_of_hooks_they_run_all_the_same(play: Play) -> None:
+    play.bring(*NAMES)
+    play.stage.write({"pkg/.claude/settings.local.json": '{"permissions": {"allow": ["Bash(ls)"]}}'})
+    event = {"cwd": str(play.stage.project / "pkg"), "tool_input": {"file_path": ".env", "content": ""}}
+    assert play.send("PreToolUse.Write", **event) == Told("block", f".env is protected: {SECRETS}")
+
+
 def test_events_that_no_example_wants_are_told_nothing(play: Play) -> None:
     play.bring(*NAMES)
     assert play.send("PreToolUse.Agent") == NOTHING

@@ -51,7 +51,8 @@ class Server:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, reply))
         self.server.handle_error = lambda *_: None  # clients of these tests hang up
         self.host = f"127.0.0.1:{self.server.server_port}"
-        self.url = f"http://{self.host}/hook"
+        self.where = f"http://{self.host}"
+        self.url = f"{self.where}/hook"
 
 
 def _handler(server, reply):
@@ -81,7 +82,8 @@ def serving(reply, certificate=None):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
-        server.url = f"https://{server.host}/hook"
+        server.where = f"https://{server.host}"
+        server.url = f"{server.where}/hook"
     Thread(target=server.server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield server
@@ -164,7 +166,7 @@ def test_a_redirect_is_refused_and_its_target_never_contacted(status):
     with serving(Reply()) as target, serving(Reply(status, headers=(("Location", f"{target.url}?k=v"),))) as server:
         code, out, err = ask_server(server.url)
     assert (code, out, target.seen, len(server.seen)) == (3, "", [], 1)
-    assert err.startswith(f"{server.url} answered {status} ")
+    assert err.startswith(f"{server.where} answered {status} ")
     assert err.endswith(
         f", a redirect to {target.host}; redirects are refused: put the final address into the hook's url\n"
     )
@@ -183,28 +185,28 @@ def test_a_redirect_is_refused_and_its_target_never_contacted(status):
 def test_any_other_status_is_a_failure_that_quotes_the_body(reply, said):
     with serving(reply) as server:
         end = ask_server(f"{server.url}?{SECRET}")
-    assert end == (3, "", f"{server.url} answered {said}\n")
+    assert end == (3, "", f"{server.where} answered {said}\n")
 
 
 def test_a_server_that_is_not_there_is_said():
     with socket.create_server(("127.0.0.1", 0)) as held:
-        url = f"http://127.0.0.1:{held.getsockname()[1]}/hook"
+        where = f"http://127.0.0.1:{held.getsockname()[1]}"
     hint = "is the server running, and is the hook's url right?"
-    assert ask_server(url) == (3, "", f"{url} gave no answer: Connection refused; {hint}\n")
+    assert ask_server(f"{where}/hook") == (3, "", f"{where} gave no answer: Connection refused; {hint}\n")
 
 
 def test_a_server_that_hangs_up_is_said():
     with serving(lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)) as server:
         code, out, err = ask_server(server.url)
     assert (code, out, err.count("\n")) == (3, "", 1)
-    assert err.startswith(f"{server.url} gave no answer: ")
+    assert err.startswith(f"{server.where} gave no answer: ")
 
 
 def test_an_answer_that_cannot_be_unpacked_is_said():
     with serving(Reply(body=b"plain", headers=(("Content-Encoding", "gzip"),))) as server:
         code, out, err = ask_server(server.url)
     assert (code, out, err.count("\n")) == (3, "", 1)
-    assert err.startswith(f"{server.url} gave no answer: ")
+    assert err.startswith(f"{server.where} gave no answer: ")
 
 
 def test_an_asker_to_whom_nobody_listens_ends():
@@ -236,7 +238,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificate):
         end = ask_server(server.url, headers={"Authorization": SECRET})
     reason = "has a certificate that cannot be trusted: self-signed certificate"
     mend = "SSL_CERT_FILE can name the file of an authority to trust"
-    assert (end, server.seen) == ((3, "", f"{server.url} {reason}; {mend}\n"), [])
+    assert (end, server.seen) == ((3, "", f"{server.where} {reason}; {mend}\n"), [])
 
 
 def test_a_certificate_of_an_authority_that_the_user_names_is_trusted(certificate):
@@ -266,7 +268,7 @@ def test_a_slow_server_does_not_outlive_the_timeout(slow):
     with serving(slow) as server:
         end = ask_server(server.url, timeout=0.5)
     hint = "make the server faster or raise the hook's timeout"
-    assert end == (3, "", f"{server.url} did not answer within 0.5 s; {hint}\n")
+    assert end == (3, "", f"{server.where} did not answer within 0.5 s; {hint}\n")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def test_a_slow_server_does_not_outlive_the_timeout(slow):
 def test_an_answer_beyond_the_limit_is_a_failure(reply):
     with serving(reply) as server:
         end = ask_server(server.url)
-    assert end == (3, "", f"{server.url} answered with more than 1,048,576 bytes; make the answer shorter\n")
+    assert end == (3, "", f"{server.where} answered with more than 1,048,576 bytes; make the answer shorter\n")
 
 
 @pytest.mark.parametrize("value", [f"{SECRET}\r\nX-Evil: 1", f"{SECRET}\n", f"{SECRET}\0", f"{SECRET}€"])
@@ -328,7 +330,49 @@ def test_a_failure_tells_no_secret_that_the_server_repeats(headers):
         end = ask_server(url, headers={"X-Key": SECRET, **headers}, env={"SOME_API_KEY": "env-api-key"})
     sign = "[hidden]" if headers else "Basic [hidden]"
     words = f"/hook?[hidden] [hidden] {sign} [hidden] [hidden] [hidden]"
-    assert end == (3, "", f"{server.url} answered 401 Unauthorized: {words}\n")
+    assert end == (3, "", f"{server.where} answered 401 Unauthorized: {words}\n")
+
+
+REPEATED = {
+    "as it is": ('s3cr3t "of" ü/the+header', "[hidden]"),
+    "quoted for an address": ("s3cr3t%20%22of%22%20%C3%BC/the%2Bheader", "[hidden]"),
+    "quoted for a form": ("s3cr3t+%22of%22+%C3%BC%2Fthe%2Bheader", "[hidden]"),
+    "as JSON": ('"s3cr3t \\"of\\" ü/the+header"', '"[hidden]"'),
+    "as base64": ("czNjcjN0ICJvZiIgw7wvdGhlK2hlYWRlcg==", "[hidden]"),
+    "in part": ("ü/the+header", "[hidden]"),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), REPEATED.values(), ids=REPEATED)
+def test_a_secret_is_hidden_in_whatever_form_it_is_repeated(text, shown):
+    with serving(Reply(400, f"bad: {text}!".encode())) as server:
+        end = ask_server(server.url, headers={"X-Key": 's3cr3t "of" ü/the+header'})
+    assert end == (3, "", f"{server.where} answered 400 Bad Request: bad: {shown}!\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "shown"),
+    [
+        ("/services/T0123/B0123/abc123def456", "/services/T0123/B0123/abc123def456", "/[hidden]"),
+        (
+            "/services/T0123/B0123/abc123def456",
+            "no hook abc123def456 among the services",
+            "no hook [hidden] among the services",
+        ),
+        ("/hooks/abcdefghijklmnopqrst", "abcdefghijklmnopqrst", "[hidden]"),
+        ("/k%20ey-1/x?y", "no k ey-1", "no [hidden]"),
+        ("/%61%62/x", "ab", "ab"),
+    ],
+)
+def test_the_path_of_an_address_is_a_secret(path, said, shown):
+    with serving(Reply(404, said.encode())) as server:
+        end = ask_server(server.where + path)
+    assert end == (3, "", f"{server.where} answered 404 Not Found: {shown}\n")
+
+
+def test_a_key_in_the_environment_that_is_no_text_keeps_nobody_from_asking():
+    with serving(Reply(body=b"fine")) as server:
+        assert ask_server(server.url, env={"SOME_TOKEN": "key-\udcff-bytes"}) == (0, "fine", "")
 
 
 def test_the_hooks_own_authorization_wins_over_the_one_in_the_address():
@@ -341,7 +385,7 @@ def test_the_hooks_own_authorization_wins_over_the_one_in_the_address():
 def test_a_secret_is_hidden_before_the_quote_is_cut():
     with serving(Reply(500, b"." * 195 + SECRET.encode())) as server:
         end = ask_server(server.url, headers={"X-Key": SECRET})
-    assert end == (3, "", f"{server.url} answered 500 Internal Server Error: {'.' * 195}[hidd…\n")
+    assert end == (3, "", f"{server.where} answered 500 Internal Server Error: {'.' * 195}[hidd…\n")
 
 
 def test_without_httpx_the_extra_is_named():
@@ -352,7 +396,7 @@ def test_without_httpx_the_extra_is_named():
 def test_what_libraries_print_goes_nowhere():
     with serving(Reply(500)) as server:
         end = ask_server(server.url, env={"PYTHONDEVMODE": "1", "HTTPX_LOG_LEVEL": "trace"})
-    assert end == (3, "", f"{server.url} answered 500 Internal Server Error\n")
+    assert end == (3, "", f"{server.where} answered 500 Internal Server Error\n")
 
 
 @pytest.mark.parametrize(

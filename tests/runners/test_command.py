@@ -15,7 +15,7 @@ from boathook.core.hook import Command, Http, Prompt, Script
 from boathook.core.run import REFUSED, Call
 from boathook.dialects.claude import write_hook_event
 from boathook.entry import which
-from boathook.runners.command import NO_MODEL, choose_model, fill_header, patience, start
+from boathook.runners.command import NO_MODEL, fill_header, patience, start
 from boathook.runners.process import ProcessRunner
 from boathook.runners.script import HookRunner, Start, Surroundings
 from boathook.runners.supervisor import DOOR
@@ -231,7 +231,7 @@ MODELS = {
 
 @pytest.mark.parametrize(("wanted", "configured", "expected"), MODELS.values(), ids=MODELS)
 def test_the_model_is_the_hooks_own_if_its_provider_is_known_else_the_configured_one(wanted, configured, expected):
-    assert choose_model(wanted, configured) == expected
+    assert Prompt("x", wanted).choose(configured) == expected
 
 
 def test_a_model_that_was_asked_in_place_of_another_is_told():
@@ -281,7 +281,7 @@ def test_a_script_is_not_for_this_way_of_starting():
 
 
 def write_event(dialect: str, event: Event, spelling: str) -> bytes:
-    return write_hook_event(event, spelling)
+    return write_hook_event(event)
 
 
 def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running(tmp_path):

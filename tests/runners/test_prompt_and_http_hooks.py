@@ -48,9 +48,13 @@ class Posted:
 class Server:
     """What a server on loopback was sent, and where it is."""
 
-    url: str = ""
+    where: str = ""
     posted: list[Posted] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"{self.where}/hook"
 
 
 Reply = Callable[[Server, BaseHTTPRequestHandler], tuple[int, str] | None]
@@ -77,7 +81,7 @@ def serving(reply: Reply):
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.handle_error = lambda *_: None  # clients of these tests hang up
-    found.url = f"http://127.0.0.1:{server.server_port}/hook"
+    found.where = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield found
@@ -307,7 +311,7 @@ def test_a_server_that_fails_is_told_in_the_verdict_and_the_call_passes(world, f
     with serving(answers("out of order", 503)) as server:
         settings(world, http(server.url))
         verdict = fire(TOOL)
-    why = f"{server.url} answered 503 Service Unavailable: out of order"
+    why = f"{server.where} answered 503 Service Unavailable: out of order"
     assert (verdict["decision"], ends(verdict)) == ("none", [("failed", 3, "none", why)])
 
 
@@ -318,7 +322,7 @@ def test_a_server_that_fails_is_told_on_stderr_and_to_claude_code(world):
         done = run(world, TOOL)
         payload = {"hook_event_name": "PreToolUse", "cwd": str(world.project), **TOOL}
         claude = run(world, payload, "--host", "claude")
-    told = f"hook '{name}' failed: {server.url} answered 503 Service Unavailable: out of order"
+    told = f"hook '{name}' failed: {server.where} answered 503 Service Unavailable: out of order"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"boathook: {told}\n")
     assert (claude.returncode, json.loads(claude.stdout)) == (0, {"systemMessage": told})
 
@@ -349,7 +353,7 @@ def test_a_failure_of_a_server_blocks_where_the_user_wants_that(world, fire):
         name = fire(TOOL)["runs"][0]["hook"]
         world.toml("user", f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n')
         verdict = fire(TOOL)
-    assert verdict["reasons"] == [f"hook '{name}' failed: {server.url} answered 500 Internal Server Error"]
+    assert verdict["reasons"] == [f"hook '{name}' failed: {server.where} answered 500 Internal Server Error"]
 
 
 def test_a_secret_that_a_server_repeats_is_told_nobody(world, monkeypatch):

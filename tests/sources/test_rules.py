@@ -78,6 +78,11 @@ PATHS = {
     "Edit(*.{ts,tsx})": (["/p/a.ts", "/p/a.tsx"], ["/p/ats"]),
     "Edit(a[b)": (["/p/a[b"], ["/p/ab"]),
     "Edit(a{b)": (["/p/a{b"], ["/p/ab"]),
+    r"Edit(a\*b)": (["/p/a*b", "/p/a-b"], ["/p/ab", "/p/a--b"]),
+    r"Edit(my\ file.py)": (["/p/my file.py"], ["/p/myfile.py"]),
+    r"Edit(src\/a.ts)": (["/p/src/a.ts"], ["/p/srcs/a.ts", "/p/srcxa.ts"]),
+    "Edit(a\\\nb)": (["/p/a\nb"], ["/p/ab"]),
+    "Edit(a\\)": (["/p/a\\"], ["/p/a"]),
     "Edit(**)": (["/p/a", ""], []),
     "Edit(/)": (["/p/a"], []),
 }
@@ -100,6 +105,9 @@ OTHERS = {
     "Skill(deploy)": ([{"skill": "deploy"}, {"skill": "/deploy"}], [{"skill": "deployment"}, {"skill": "commit"}]),
     "Skill(deploy *)": ([{"skill": "deploy", "args": "prod"}, {"skill": "deploy prod"}], [{"skill": "commit"}]),
     "Skill(mine:*)": ([{"skill": "mine:deploy"}], [{"skill": "yours:deploy"}]),
+    "Skill(mine:deploy)": ([{"skill": "mine:deploy"}, {"skill": "yours:deploy"}], []),
+    "Agent(model:opus)": ([{"subagent_type": "Explore", "model": "opus"}, {"subagent_type": "Explore"}], []),
+    "WebSearch(allowed_domains:x.org)": ([{"query": "x"}], []),
 }
 
 
@@ -115,6 +123,8 @@ TOOLS = {
     "Bash": (["Bash"], ["BashOutput", "bash", "Shell"]),
     "Edit(*)": (["Edit", "MultiEdit", "Write", "NotebookEdit"], ["Read", "Bash"]),
     "Write": (["Write"], ["Edit"]),
+    "Read(a)": (["Read", "NotebookRead", "Grep", "Glob", "LS"], ["Edit", "Bash"]),
+    "Grep": (["Grep"], ["Read", "Glob"]),
     "Agent": (["Agent", "Task"], ["TaskCreate"]),
     "Task": (["Agent", "Task"], ["TaskCreate"]),
     "mcp__github": (["mcp__github__get", "mcp__github"], ["mcp__github2__get", "mcp__gitlab__get"]),
@@ -136,10 +146,12 @@ def test_a_rule_is_about_these_tools(rule):
 
 def test_the_names_of_tools_are_given_where_they_can_be_listed():
     found = {
-        text: read_rule(text).tools for text in ("Bash(git *)", "Edit(a)", "Task", "mcp__a__b", "mcp__a", "mcp__*")
+        text: read_rule(text).tools
+        for text in ("Bash(git *)", "Read(a)", "Edit(a)", "Task", "mcp__a__b", "mcp__a", "mcp__*")
     }
     assert found == {
         "Bash(git *)": ("Bash",),
+        "Read(a)": ("Read", "NotebookRead", "Grep", "Glob", "LS"),
         "Edit(a)": ("Edit", "MultiEdit", "Write", "NotebookEdit"),
         "Task": ("Agent", "Task"),
         "mcp__a__b": ("mcp__a__b",),
@@ -157,6 +169,11 @@ def test_what_is_no_rule_is_none(text):
     assert read_rule(text) is None
 
 
+@pytest.mark.parametrize("rule", ["Agent(model:opus)", "Bash(run_in_background:true)", "Edit(mode:x)", "Skill(a:b)"])
+def test_a_rule_about_a_parameter_is_about_every_call_of_its_tool(rule):
+    assert read_rule(rule).pattern is None
+
+
 plain = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 
 
@@ -172,7 +189,7 @@ def test_and_every_command_that_has_it_further_on(literal, before):
     assert matches(f"Bash({literal} *)", a_call("Bash", command=f"ls{before}{literal}"))
 
 
-name = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/*?[]{}"), min_size=1, max_size=20)
+name = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/*?[]{}\\"), min_size=1, max_size=20)
 
 
 @given(st.lists(name, min_size=1, max_size=3), st.lists(name, max_size=2))
@@ -181,6 +198,13 @@ def test_a_rule_of_a_path_matches_it_wherever_it_lies_and_all_that_is_in_it(part
     path = "/".join(["", "project", inner, *below])
     assert matches(f"Edit({inner})", a_call("Write", file_path=path))
     assert matches(f"Edit({inner}/**)", a_call("Write", file_path=f"{path}/x"))
+
+
+@given(st.lists(name, min_size=1, max_size=3))
+def test_a_rule_of_a_path_whose_characters_are_escaped_matches_it_too(parts):
+    inner = "/".join(parts).strip(" \t\r\n~./")
+    path = f"/project/{inner}/x"
+    assert matches(f"Edit({''.join(f'{chr(92)}{char}' for char in inner)})", a_call("Write", file_path=path))
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[A-Za-z_*]{1,8}\([ -~]*\)", fullmatch=True))

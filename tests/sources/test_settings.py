@@ -26,7 +26,10 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
-from boathook.sources.settings import File, load_settings, read_settings
+from boathook.places import environment, find_claude_project
+from boathook.sources.loading import load_hooks
+from boathook.sources.ours import calls_us, text_calls_us
+from boathook.sources.settings import File, load_settings, read_settings, speaking
 from core.making import json_values
 
 COMMAND = {"type": "command", "command": "check"}
@@ -468,7 +471,6 @@ def test_a_group_of_a_wrong_shape_is_an_invalid_hook(read, title):
     assert file.problems == ()
 
 
-ELSEWHERE_TYPE = "hooks of the type '{}' run in Claude Code alone; this engine has no such thing"
 URL = "'url' must begin with https:// or http:// and name a host"
 ENTRIES = {
     "a text": ("check", "must be an object, not text", '{"type": "command", "command": "…"}'),
@@ -478,8 +480,6 @@ ENTRIES = {
     "an unknown type": ({"type": "comand", "command": "x"}, "unknown type 'comand'", TYPES),
     "a type that is a list": ({"type": ["command"], "command": "x"}, "'type' must be text, not a list", TYPES),
     "a type that is an object": ({"type": {}, "command": "x"}, "'type' must be text, not an object", TYPES),
-    "an agent": ({"type": "agent", "prompt": "x"}, ELSEWHERE_TYPE.format("agent"), ""),
-    "a tool of a server": ({"type": "mcp_tool", "tool": "x"}, ELSEWHERE_TYPE.format("mcp_tool"), ""),
     "no command": ({"type": "command"}, "there is no 'command'", ""),
     "a command that is null": ({"type": "command", "command": None}, "'command' must be text, not null", ""),
     "a command that is a list": ({"type": "command", "command": ["x"]}, "'command' must be text, not a list", ""),
@@ -524,6 +524,25 @@ ENTRIES = {
 def test_an_entry_of_a_wrong_shape_is_an_invalid_hook(one, title):
     entry, message, fix = ENTRIES[title]
     assert one(entry).replace(name="") == broken("PreToolUse", PLACE, message, fix)
+
+
+@pytest.mark.parametrize(("kind", "digest"), [("agent", "be6e25"), ("mcp_tool", "df6747")])
+def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, digest):
+    told = f"hooks of the type '{kind}' run in Claude Code alone"
+    assert one({"type": kind, "prompt": "x", "tool": "y"}, matcher="Bash(", scope="local") == Hook(
+        f"PreToolUse:{kind}#{digest}",
+        BY_NAME["PreToolUse"].kind,
+        "PreToolUse",
+        "local",
+        Command(""),
+        "file",
+        source=SETTINGS,
+        dialect="claude",
+        place=PLACE,
+        state=DISABLED,
+        why=told,
+        problems=(Diagnostic("file", None, f"{PLACE}.type", WARNING, told),),
+    )
 
 
 MATCHER_FAULTS = {
@@ -766,6 +785,14 @@ LABELS = {
     "cd /x && ./run.sh | tee log.txt": "run.sh",
     "jq -r .tool_input.file_path": "jq",
     "é": "command",
+    "TOKEN=s3cret check": "check",
+    "A=1 TOKEN='s3cret word' /bin/check": "check",
+    'TOKEN="s3cret \\" word" check': "check",
+    "TOKEN=s3cret\\ word check": "check",
+    "TOKEN=s3cret; check": "check",
+    "TOKEN=s3cret": "command",
+    "env TOKEN=s3cret check": "env",
+    "input=$(cat)\ncheck": "check",
     "x" * 50: "x" * 32,
 }
 
@@ -778,7 +805,8 @@ def test_a_name_has_a_word_of_the_command(one, command):
 def test_a_name_has_a_word_of_other_entries_too(one):
     assert one({**COMMAND, "command": "node", "args": ["/a/b.js"]}).name.partition("#")[0] == "PreToolUse:b.js"
     assert one({"type": "prompt", "prompt": "x"}).name.partition("#")[0] == "PreToolUse:prompt"
-    assert one({"type": "http", "url": "https://me:pw@x.org:1/a"}).name.partition("#")[0] == "PreToolUse:x.org-1"
+    for url in ("https://me:pw@x.org:1/a", "https://x.org:1?key=s3cret", "https://me@x.org:1#s3cret"):
+        assert one({"type": "http", "url": url}).name.partition("#")[0] == "PreToolUse:x.org-1"
 
 
 # Entries that call us
@@ -799,6 +827,40 @@ OURS = [
     "'/my env/bin/python' -I -S '/my env/lib/boathook/door.py' --host claude --without settings",
     "python boathook/door.py --event Stop",
     "C:/x/boathook.exe run",
+    "uvx -q --from git+https://x.org/y boathook run",
+    "uvx 'boathook[http]@1.2' run",
+    "uv run boathook run --host claude",
+    "uv --project /x run --with y boathook run",
+    "uv run -m boathook run",
+    "uv tool run boathook run",
+    "pipx run boathook run",
+    "pipx run --spec boathook==1.0 boathook run",
+    "poetry run boathook run",
+    "timeout 5 boathook run",
+    "timeout -k 1 --preserve-status 5s boathook run",
+    "env -u A B=1 boathook run",
+    "A='b c' nohup nice -n 5 boathook run &",
+    "sudo -u me boathook run",
+    "sh -c 'boathook run --host claude'",
+    'bash -lc "cd /x && exec boathook run"',
+    "sh -c 'sh -c \"boathook run\"'",
+    "eval 'boathook run'",
+    "python -Im boathook run",
+    "python -mboathook run",
+    "python -X dev -W error -m boathook run",
+    "/x/lib/boathook/door.py --host claude",
+    "cat | boathook run",
+    "if boathook run; then true; fi",
+    "{ boathook run; }",
+    "(boathook run)",
+    'echo "$(boathook run)"',
+    'x="`boathook run`"; y=`true`',
+    "x=`boathook run`",
+    "boathook \\\n  run",
+    "2>/dev/null boathook run > log",
+    "# don't ask\nboathook run",
+    "echo it's\nboathook run",
+    "echo it's; boathook run",
 ]
 NOT_OURS = [
     "boathook check",
@@ -813,6 +875,27 @@ NOT_OURS = [
     "ruff check src/boathook/door.py src",
     "myboathook/door.py --host claude",
     "run boathook",
+    "grep -q 'boathook run'",
+    'echo "boathook run"',
+    "echo boathook run",
+    "npm test # boathook run",
+    "# first; boathook run\nnpm test",
+    "npm test > boathook run",
+    "sh boathook run",
+    "command -v boathook run",
+    "timeout 5 grep boathook run",
+    "timeout boathook run",
+    "uvx boathook check",
+    "uv pip install boathook run",
+    "uv run pytest -k boathook run",
+    "pipx install boathook run",
+    "python myboathook/door.py",
+    "python lint.py src/boathook/door.py",
+    "python -m ruff check src/boathook/door.py",
+    "python x.py -m boathook run",
+    "python -c 'import x' -m boathook run",
+    "python",
+    "echo it's; grep boathook run",
 ]
 
 
@@ -831,7 +914,32 @@ def test_an_entry_that_only_looks_like_one_of_ours_is_run(one, command):
 def test_an_entry_that_calls_us_by_arguments_is_known_too(one):
     assert one({**COMMAND, "command": "boathook", "args": ["run", "--host", "claude"]}).state == DISABLED
     assert one({**COMMAND, "command": "python", "args": ["-m", "boathook", "run"]}).state == DISABLED
+    assert one({**COMMAND, "command": "sh", "args": ["-c", "exec boathook run"]}).state == DISABLED
     assert one({**COMMAND, "command": "boathook", "args": ["check"]}).state == ARMED
+    assert one({**COMMAND, "command": "echo", "args": ["boathook run", ";", "boathook", "run"]}).state == ARMED
+
+
+WINDOWS = {
+    Command('& "C:\\x\\boathook.exe" run', shell="powershell"): True,
+    Command("C:\\x\\python.exe", ("-I", "C:\\x\\boathook\\door.py")): True,
+    Command("C:\\x\\boathooks.exe", ("run",)): False,
+}
+
+
+@pytest.mark.parametrize(("handler", "found"), WINDOWS.items(), ids=lambda value: getattr(value, "text", None))
+def test_a_call_of_us_is_known_by_paths_of_windows_too(handler, found):
+    assert calls_us(handler) is found
+
+
+pieces = st.sampled_from(
+    [*"ab $'\"\\`|&;()<>#{}\n=", "boathook", " run", "boathook run", "$(", "sh -c '", "uvx ", "timeout ", "python -m "]
+)
+
+
+@given(st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30))
+def test_no_text_makes_looking_for_a_call_of_us_fail(text):
+    assert isinstance(text_calls_us(text), bool)
+    assert text_calls_us(f"{text.replace(chr(39), '').replace(chr(34), '')}\n\nboathook run") or "\\" in text
 
 
 def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):
@@ -859,12 +967,12 @@ def test_the_hooks_of_all_three_files_count(world):
         world.settings(scope, a_file(f"of {scope}"))
     assert states(world) == [("user", "of user", ARMED), ("project", "of project", ARMED), ("local", "of local", ARMED)]
     names = [world.claude / "settings.json", *(world.project / ".claude" / f"settings{x}.json" for x in ("", ".local"))]
-    assert load(world).watch == tuple(map(str, names))
+    assert load(world).watch == (*map(str, names), f"{world.claude}/", f"{world.project}/.claude/")
 
 
 def test_missing_files_are_watched_and_say_nothing(world):
     found = load(world)
-    assert (found.hooks, found.problems, len(found.watch)) == ((), (), 3)
+    assert (found.hooks, found.problems, len(found.watch)) == ((), (), 5)
 
 
 def test_either_side_may_be_left_out(world):
@@ -941,15 +1049,156 @@ def test_the_user_can_disable_all(world):
     assert load(world).problems == ()
 
 
-@pytest.mark.parametrize("scope", ["project", "local"])
-def test_a_project_can_disable_its_own_alone(world, scope):
-    for name in ("user", "project", "local"):
-        world.settings(name, a_file(name, disableAllHooks=name == scope))
-    assert states(world) == [("user", "user", ARMED), ("project", "project", DISABLED), ("local", "local", DISABLED)]
-    path = str(world.project / ".claude" / ("settings.json" if scope == "project" else "settings.local.json"))
-    told = "disableAllHooks of a project is for the project's own hooks; the user's still run"
+@pytest.mark.parametrize(
+    ("scope", "name", "reached"),
+    [("project", "settings.json", ["project"]), ("local", "settings.local.json", ["project", "local"])],
+)
+def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(world, scope, name, reached):
+    for one in ("user", "project", "local"):
+        world.settings(one, a_file(one, disableAllHooks=one == scope))
+    path = str(world.project / ".claude" / name)
+    off = (DISABLED, f"disabled by {path} (disableAllHooks)")
+    assert [(hook.scope, (hook.state, hook.why)) for hook in load(world).hooks] == [
+        (one, off if one in reached else (ARMED, "")) for one in ("user", "project", "local")
+    ]
+    told = "disableAllHooks is for the hooks of the project here; the user's still run"
     assert load(world).problems == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
-    assert {hook.why for hook in load(world).hooks[1:]} == {f"disabled by {path} (disableAllHooks)"}
+
+
+# hooks.toml
+
+
+def loaded(world, start=None):
+    start = str(start or world.project)
+    return load_hooks(
+        str(world.agents), str(world.project), str(world.claude), find_claude_project(start, environment())
+    )
+
+
+def tuned(world) -> dict[str, tuple[str, float, str]]:
+    return {hook.scope: (hook.state, hook.timeout, hook.on_failure) for hook in loaded(world).catalog.hooks}
+
+
+def test_a_projects_hooks_toml_is_for_the_projects_hooks_and_not_for_local_ones(world):
+    world.hooks("project").mkdir(parents=True)
+    for scope in ("user", "project", "local"):
+        world.settings(scope, a_file(scope))
+    names = {hook.scope: hook.name for hook in loaded(world).catalog.hooks}
+    assert set(tuned(world).values()) == {(ARMED, 60.0, "allow")}
+    world.toml("project", "[hooks]\nenabled = false\n")
+    assert tuned(world) == {
+        "user": (ARMED, 60.0, "allow"),
+        "project": (DISABLED, 60.0, "allow"),
+        "local": (ARMED, 60.0, "allow"),
+    }
+    world.toml("project", "".join(f'[[hooks.disable]]\nname = "{name}"\n' for name in names.values()))
+    assert [state for state, _, _ in tuned(world).values()] == [ARMED, DISABLED, ARMED]
+    world.toml("project", "".join(f'[[hooks.override]]\nname = "{name}"\ntimeout = 100\n' for name in names.values()))
+    assert [seconds for _, seconds, _ in tuned(world).values()] == [60.0, 0.1, 60.0]
+
+
+def test_a_projects_hooks_toml_may_make_any_hook_stricter(world):
+    world.hooks("project").mkdir(parents=True)
+    for scope in ("user", "project", "local"):
+        world.settings(scope, a_file(scope))
+    names = [hook.name for hook in loaded(world).catalog.hooks]
+    world.toml("project", "".join(f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n' for name in names))
+    assert {how for _, _, how in tuned(world).values()} == {"block"}
+
+
+def test_a_users_hooks_toml_is_for_local_hooks_too(world):
+    world.settings("local", a_file("mine"))
+    (hook,) = loaded(world).catalog.hooks
+    world.toml("user", f'[[hooks.disable]]\nname = "{hook.name}"\n')
+    assert [state for state, _, _ in tuned(world).values()] == [DISABLED]
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_told(world, scope):
+    world.hooks("project").mkdir(parents=True)
+    world.settings("project", a_file("x"))
+    (hook,) = loaded(world).catalog.hooks
+    path = world.toml(scope, f'[[hooks.override]]\nname = "{hook.name}"\npriority = 5\n')
+    told = f"priority has no effect on '{hook.name}': settings hooks run together"
+    assert loaded(world).catalog.diagnostics == (Diagnostic(str(path), None, "hooks.override", WARNING, told),)
+
+
+# Which folder's settings count
+
+SILENT = ["", " \n", "{}", '{"permissions": {"allow": ["Bash(ls)"]}}', "\ufeff{}"]
+SPEAKS = [
+    '{"hooks": {}}',
+    '{"disableAllHooks": false}',
+    '{"enabledPlugins": null}',
+    "{",
+    "[]",
+    "null",
+    "\0",
+    "[" * 100_000,
+]
+
+
+def a_package(world, text: str, name: str = "settings.local.json"):
+    """Put settings into a folder below the project; give that folder."""
+    folder = world.project / "pkg"
+    (folder / ".claude").mkdir(parents=True)
+    (folder / ".claude" / name).write_text(text)
+    return folder
+
+
+def above(folder: str) -> str:
+    return find_claude_project(folder, environment())
+
+
+@pytest.mark.parametrize("text", SILENT, ids=ascii)
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(world, text, name):
+    path = world.settings("project", a_file("guard"))
+    package = a_package(world, text, name)
+    looked_at = [f"{package}/.claude/settings.json", f"{package}/.claude/settings.local.json", str(path)]
+    looked_at.append(f"{world.project}/.claude/settings.local.json")
+    assert speaking(str(package), above) == (str(world.project), looked_at)
+    found = loaded(world, package / "src")
+    assert [(hook.path, hook.handler.text, hook.state) for hook in found.catalog.hooks] == [(str(path), "guard", ARMED)]
+    assert found.catalog.claude_project == str(world.project)
+    assert set(looked_at) <= set(found.watch)
+
+
+@pytest.mark.parametrize("text", SPEAKS, ids=lambda text: ascii(text[:30]))
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that_count(world, text, name):
+    world.settings("project", a_file("guard"))
+    package = a_package(world, text, name)
+    seen = [f"{package}/.claude/{one}" for one in ("settings.json", "settings.local.json")]
+    assert speaking(str(package), above) == (str(package), seen)
+    found = loaded(world, package)
+    assert (found.catalog.hooks, found.catalog.claude_project) == ((), str(package))
+
+
+def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(world):
+    world.settings("project", a_file("guard"))
+    package = a_package(world, "{}")
+    path = package / ".claude" / "settings.json"
+    path.symlink_to("gone")
+    assert speaking(str(package), above)[0] == str(package)
+    told = "settings.json cannot be opened: No such file or directory; no hook of it runs"
+    assert loaded(world, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, told),)
+
+
+def test_where_no_settings_say_anything_the_nearest_count(world):
+    world.settings("project", {"model": "opus"})
+    package = a_package(world, "{}")
+    assert speaking(str(package), above)[0] == str(package)
+    assert speaking("", above) == ("", [])
+
+
+def test_the_hooks_toml_beside_the_settings_that_count_is_theirs(world):
+    world.hooks("project").mkdir(parents=True)
+    world.settings("project", a_file("guard"))
+    package = a_package(world, "{}")
+    (hook,) = loaded(world, package).catalog.hooks
+    world.toml("project", f'[[hooks.override]]\nname = "{hook.name}"\ntimeout = 100\n')
+    assert [hook.timeout for hook in loaded(world, package).catalog.hooks] == [0.1]
 
 
 # Who may write what
@@ -1010,6 +1259,25 @@ def test_no_hook_runs_from_a_file_that_anybody_may_write_to(world, scope):
     assert (load(world).hooks, load(world).problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
+@pytest.mark.parametrize("scope", ["user", "project", "local"])
+def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(world, scope):
+    path = world.settings(scope, a_file("x", disableAllHooks=True))
+    path.parent.chmod(0o777)
+    told = "no hook of this file runs: it lies in a folder that can be written by anybody (chmod o-w)"
+    assert (load(world).hooks, load(world).problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_no_hook_runs_from_what_belongs_to_another_user(world, place):
+    path = world.settings("project", a_file("x"))
+    os.chown(path if place == "file" else path.parent, 12345, -1)
+    told = "belongs to another user (uid 12345)"
+    told = told if place == "file" else f"lies in a folder that {told}"
+    problem = Diagnostic(str(path), None, "", ERROR, f"no hook of this file runs: it {told}")
+    assert (load(world).hooks, load(world).problems) == ((), (problem,))
+
+
 # Plugins
 
 
@@ -1045,18 +1313,57 @@ def test_the_hooks_of_a_plugin_that_is_enabled_and_installed_count(world, versio
         f"{root}/hooks/hooks.json",
     )
     assert (theirs.handler, theirs.state) == (Command("${CLAUDE_PLUGIN_ROOT}/a.sh", root=root), ARMED)
-    assert load(world).watch[3:] == (register_path(world), f"{root}/hooks/hooks.json")
+    assert load(world).watch[3:] == (
+        register_path(world),
+        f"{root}/hooks/hooks.json",
+        f"{world.claude}/",
+        f"{world.project}/.claude/",
+        f"{world.claude}/plugins/",
+        f"{root}/hooks/",
+    )
 
 
 def register_path(world) -> str:
     return str(world.claude / "plugins" / "installed_plugins.json")
 
 
-@pytest.mark.parametrize("enabled", [{}, {"fmt": False}, {"fmt": "true"}, {"fmt": 1}, {"other": True}, ["fmt"], None])
+@pytest.mark.parametrize("enabled", [{}, {"fmt": False}, {"fmt": "true"}, {"fmt": 1}, ["fmt"], None])
 def test_a_plugin_that_is_not_enabled_does_not_count(world, enabled):
     install(world, "fmt", a_file("x"))
     world.settings("user", {"enabledPlugins": enabled})
     assert (load(world).hooks, load(world).problems) == ((), ())
+
+
+def test_a_plugin_that_is_enabled_and_not_installed_is_told(world):
+    install(world, "fmt", a_file("x"))
+    world.settings("user", {"enabledPlugins": {"fmt": True, "other": True}})
+    told = "the plugin 'other' is enabled but not installed here: its hooks do not run"
+    assert states(world) == [("user", "x", ARMED)]
+    assert load(world).problems == (Diagnostic(register_path(world), None, "other", WARNING, told),)
+
+
+def test_a_file_tells_which_plugins_it_enables_and_which_not(read):
+    found = read({"enabledPlugins": {"a": True, "b": False, "c": 1, "d": None}})
+    assert found == File("file", "user", plugins=(("a", True), ("b", False)))
+
+
+SAID = {
+    "nobody takes away the user's but the user": ((True, False, None), ["user"]),
+    "the local file takes away the user's": ((True, None, False), []),
+    "the local file takes away the project's": ((None, True, False), []),
+    "the local file brings back what the project left out": ((None, False, True), ["project"]),
+    "the project adds": ((False, True, None), ["project"]),
+    "the user's stays the user's": ((True, True, True), ["user"]),
+    "all say no": ((False, False, False), []),
+}
+
+
+@pytest.mark.parametrize(("flags", "found"), SAID.values(), ids=SAID)
+def test_who_has_the_word_about_a_plugin(world, flags, found):
+    install(world, "fmt", a_file("x"))
+    for scope, flag in zip(("user", "project", "local"), flags, strict=True):
+        world.settings(scope, {"enabledPlugins": {} if flag is None else {"fmt": flag}})
+    assert [(scope, state) for scope, _, state in states(world)] == [(scope, ARMED) for scope in found]
 
 
 @pytest.mark.parametrize(("scope", "found"), [("user", "user"), ("project", "project"), ("local", "project")])
@@ -1121,14 +1428,47 @@ def test_a_register_that_does_not_help_gives_no_plugin(world, content):
     assert states(world) == [("user", "mine", ARMED)]
 
 
-def test_without_a_register_there_is_no_plugin_but_it_is_watched(world):
+def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_told(world):
     world.settings("project", {"enabledPlugins": {"fmt": True}})
-    assert (load(world).hooks, load(world).watch[3:]) == ((), (register_path(world),))
+    told = "the plugin 'fmt' is enabled but not installed here: its hooks do not run"
+    found = load(world)
+    assert (found.hooks, found.watch[3]) == ((), register_path(world))
+    assert found.problems == (Diagnostic(register_path(world), None, "fmt", WARNING, told),)
 
 
 def test_of_several_rows_of_a_plugin_the_first_with_a_folder_counts(world):
     root = install(world, "fmt", a_file("x"))
     register(world, {"plugins": {"fmt": [{}, {"installPath": "rel"}, {"installPath": root}, {"installPath": "/gone"}]}})
+    world.settings("user", {"enabledPlugins": {"fmt": True}})
+    assert [hook.handler.root for hook in load(world).hooks] == [root]
+
+
+OF_PROJECTS = {
+    "of this project": (["{project}"], True),
+    "of this project, by another way": (["{root}/link"], True),
+    "of another project": (["{root}"], False),
+    "of none that is there": (["/gone"], False),
+    "of no path": (["/a\0", "/a\ud800", 5, "", []], False),
+    "of another and of this one": (["{root}", "{project}"], True),
+}
+
+
+@pytest.mark.parametrize(("paths", "found"), OF_PROJECTS.values(), ids=OF_PROJECTS)
+def test_a_plugin_that_is_installed_for_a_project_counts_there_alone(world, paths, found):
+    (world.root / "link").symlink_to(world.project)
+    root = install(world, "fmt", a_file("x"))
+    placed = [p.format(project=world.project, root=world.root) if isinstance(p, str) else p for p in paths]
+    rows = [{"installPath": root, "projectPath": path, "scope": "project"} for path in placed]
+    register(world, {"plugins": {"fmt": rows}})
+    world.settings("user", {"enabledPlugins": {"fmt": True}})
+    assert states(world) == ([("user", "x", ARMED)] if found else [])
+    assert load(world, project=False).hooks == ()
+
+
+def test_of_the_rows_of_a_plugin_that_of_the_project_counts_first(world):
+    root = install(world, "fmt", a_file("x"))
+    own = {"installPath": root, "projectPath": str(world.project)}
+    register(world, {"plugins": {"fmt": [{"installPath": "/anybodys"}, own]}})
     world.settings("user", {"enabledPlugins": {"fmt": True}})
     assert [hook.handler.root for hook in load(world).hooks] == [root]
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boathook.core.catalog import Catalog, Settings
 from boathook.core.claude_events import BY_NAME
-from boathook.core.hook import ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
-from boathook.sources.checker import check_path
+from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
+from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.scripts import Word, first_pipeline
 from boathook.sources.settings import read_settings
-from boathook.sources.settings_checker import VALUES, check_entry
+from boathook.sources.settings_checker import VALUES, check_asking, check_entry
 
 PLACE = "hooks.PreToolUse[0].hooks[0]"
 EXIT_1 = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
@@ -182,7 +183,7 @@ def test_no_remark_is_made_on_an_invalid_entry_beyond_its_fault(here):
 
 
 def relative(path: str) -> str:
-    return f"'{path}' is a relative path: it is found only while the host stands in the project's folder"
+    return f"'{path}' is a relative path: in Claude Code it is found only while that stands in the project's folder"
 
 
 RELATIVE = {
@@ -602,6 +603,66 @@ def test_a_matcher_of_a_value_that_is_not_known_is_told(here, event, matcher):
 @pytest.mark.parametrize("event", ["SubagentStart", "SubagentStop", "StopFailure"])
 def test_where_people_make_up_names_any_matcher_is_fine(here, event):
     assert remarks(here, "npm test", event=event, matcher="my-agent") == []
+
+
+# Models and servers to be asked
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    """What can be imported, by name; all at first."""
+    found = {"pydantic_ai", "httpx"}
+    monkeypatch.setattr("boathook.sources.settings_checker.find_spec", lambda name: name if name in found else None)
+    return found
+
+
+PROMPT, POST = {"type": "prompt", "prompt": "x"}, {"type": "http", "url": "https://example.org"}
+NO_MODEL = ("no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml')
+NO_LIBRARY = ("prompt hooks need a library for models", "pip install 'boathook[prompt]'")
+NO_HTTPX = ("http hooks need httpx", "pip install 'boathook[http]'")
+ASKING = {
+    "a prompt without model": (PROMPT, "", "", NO_MODEL),
+    "a prompt whose model names no provider": ({**PROMPT, "model": "haiku"}, "", "", NO_MODEL),
+    "a prompt without model and library": (PROMPT, "", "pydantic_ai", NO_MODEL),
+    "a prompt without library": (PROMPT, "a:b", "pydantic_ai", NO_LIBRARY),
+    "a post without library": (POST, "", "httpx", NO_HTTPX),
+}
+
+
+@pytest.mark.parametrize(("entry", "model", "missing", "told"), ASKING.values(), ids=ASKING)
+def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missing, told):
+    libraries.discard(missing)
+    hook = the_hook(here, entry)
+    message, fix = told
+    problem = Diagnostic(hook.path, None, PLACE, ERROR, f"{message}: the hook fails at every event", fix)
+    assert check_asking(hook, model) == [problem]
+    assert check_catalog(Catalog((hook,), Settings(model=model))) == [problem]
+    assert check_asking(hook.replace(state=DISABLED), model) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "model", "missing"),
+    [
+        (PROMPT, "a:b", "httpx"),
+        ({**PROMPT, "model": "openai:o3"}, "", "httpx"),
+        ({**PROMPT, "model": "claude-haiku-4-5"}, "", "httpx"),
+        ({**PROMPT, "model": "haiku"}, "a:b", "httpx"),
+        (POST, "", "pydantic_ai"),
+        ({"command": "npm test"}, "", "pydantic_ai"),
+    ],
+)
+def test_where_nothing_is_missing_to_ask_nothing_is_said(here, libraries, entry, model, missing):
+    libraries.discard(missing)
+    hook = the_hook(here, entry)
+    assert (hook.state, check_asking(hook, model)) == (ARMED, [])
+
+
+def test_a_type_that_claude_code_alone_has_is_told_and_nothing_else(here):
+    hook = the_hook(here, {"type": "agent", "prompt": "x"}, matcher="bash")
+    told = "hooks of the type 'agent' run in Claude Code alone"
+    problem = Diagnostic(hook.path, None, f"{PLACE}.type", WARNING, told)
+    assert check_path(hook.path) == [problem]
+    assert check_catalog(Catalog((hook,))) == [problem]
 
 
 # As `boathook check` tells it

@@ -37,7 +37,7 @@ from boathook.sources.convert import (
 )
 from boathook.sources.hookdir import MANIFESTS, read_hook
 from boathook.sources.ours import calls_us
-from boathook.sources.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking
+from boathook.sources.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
 
 CONVERTED, LEFT = "converted", "left"
 TO_HOOKS, TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
@@ -123,7 +123,9 @@ def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
     if user:
         return Ends(USER, "", f"{claude_dir(env)}/settings.json", f"{agents_dir(env)}/hooks")
     ours = find_project(start)
-    theirs, _ = speaking(find_claude_project(start, env), lambda folder: find_claude_project(folder, env))
+    theirs, seen = speaking(find_claude_project(start, env), lambda folder: find_claude_project(folder, env))
+    if ours and not any(map(speaks, seen)):
+        theirs = ours  # settings that say nothing of hooks are no place of theirs
     if ours and theirs and os.path.realpath(ours) != os.path.realpath(theirs):
         raise ConfigError(
             f"the nearest .agents/hooks is in {ours}, the nearest .claude/settings.json in {theirs}: "

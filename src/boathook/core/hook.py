@@ -92,7 +92,9 @@ class Http(Value):
     def shown(self) -> str:
         """Give the address without what may be secret in it: the user, the path, the query."""
         scheme, _, rest = self.url.partition("://")
-        return f"{scheme}://{rest.partition('/')[0].partition('?')[0].rpartition('@')[2]}"
+        for mark in "/?#":
+            rest = rest.partition(mark)[0]
+        return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 Handler = Script | Command | Prompt | Http

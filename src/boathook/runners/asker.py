@@ -35,6 +35,7 @@ BODY_LIMIT = 1 << 20
 QUOTE_LIMIT = 200
 LINE_LIMIT = 1000
 SHORTEST_SECRET = 6  # hiding shorter ones would only garble the line
+LONGEST_WORD = 15  # so would hiding plain words of a path
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 USERINFO = re.compile(r"//[^/?#\s]*@")
@@ -323,11 +324,19 @@ def _secrets(question: dict[str, Any]) -> Iterator[str]:
     values += [value for name, value in os.environ.items() if CREDENTIAL.search(name.upper())]
     for userinfo in map(unquote, USERINFO.findall(url)):
         values += [*userinfo[2:-1].split(":"), b64encode(userinfo[2:-1].encode()).decode()]
-    values.append(url.partition("://")[2].partition("/")[2].partition("?")[0])
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
+    values += [path, *(part for part in path.split("/") if not part.isalpha() or len(part) > LONGEST_WORD)]
     for value in values:
         for text in {value, *PIECES.split(value)}:
             if len(text) >= SHORTEST_SECRET:
-                yield from {text, quote(text), quote_plus(text), dumps(text)[1:-1], b64encode(text.encode()).decode()}
+                yield from _forms(text)
+
+
+def _forms(text: str) -> set[str]:
+    """Give the ways in which a secret may be repeated."""
+    data = text.encode("utf-8", "replace")
+    forms = {text, quote(data), quote_plus(data), unquote(text), dumps(text)[1:-1], b64encode(data).decode()}
+    return {form for form in forms if len(form) >= SHORTEST_SECRET}
 
 
 def _without(secrets: tuple[str, ...], text: str) -> str:

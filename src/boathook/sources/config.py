@@ -194,7 +194,7 @@ def disable(hook: Hook, project: Config, user: Config) -> Hook:
 
 def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Diagnostic, ...]:
     """Name what a config asked for and may not have."""
-    users = {hook.name: hook for hook in hooks if hook.scope == USER}
+    users = {hook.name: hook for hook in hooks if hook.scope != PROJECT}  # local ones are the user's, too
     known = {hook.name for hook in hooks}
     projects = {hook.name for hook in hooks if hook.scope == PROJECT}
     told = []

@@ -269,7 +269,7 @@ def _native_words(row: Row, text: str) -> list[str]:
     decisions = DECISION.findall(text)
     words += [f"decision: {word or '…'}" for word in decisions if word not in SHARED_DECISIONS]
     words += [f"decision: {word}" for word in DECIDED.findall(text) if decisions]
-    if not decisions and re.search(r"\bdecision\b", text):
+    if re.search(r"\bdecision\b", DECISION.sub("", text)):
         words.append("decision")  # however it is put together
     return words + (["boathook run"] if text_calls_us(text) else [])
 

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 
 from boathook.core.hook import Command
 
-OPERATOR = re.compile(r"[;&|(){}<>\n]+$")
-BEFORE = (
-    "if",
-    "then",
-    "else",
-    "elif",
-    "do",
-    "while",
-    "until",
-    "!",
-    "{",
-    "exec",
-    "command",
-    "env",
-    "nohup",
-    "time",
-    "sudo",
+NAME = "boathook"
+PUNCTUATION = "();<>|&`"
+OPERATOR = re.compile(r"[;&|(){}<>`\n]+$")
+REDIRECT = re.compile(r"&?[<>][<>&|]*$")
+INSIDE = re.compile(r"\$\(|`")
+COMMENT = re.compile(r"(?m)^[ \t]*#.*$")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+BEFORE = ("if", "then", "else", "elif", "do", "while", "until", "!", "{")
+OF_UV = (
+    *("--from", "--with", "--with-editable", "--with-requirements", "-p", "--python", "--package"),
+    *("--index", "--default-index", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--env-file"),
+    *("--cache-dir", "--config-file", "--directory", "--project", "-w", "--extra", "--group"),
 )
-SHELLS = ("sh", "bash", "zsh", "dash")
-PYTHON = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?$")
-PROGRAMS = ("boathook", "boathook.exe")
-DOOR = "boathook/door.py"
+WRAPPERS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("command", "nohup", "time", "setsid", "builtin"), ()),
+    "exec": ("-a",),
+    "env": ("-u", "--unset", "-C", "--chdir"),
+    "sudo": ("-u", "--user", "-g", "--group", "-h", "-p", "-C", "-D", "-R", "-T"),
+    "nice": ("-n", "--adjustment"),
+    "timeout": ("-k", "--kill-after", "-s", "--signal"),
+    "stdbuf": ("-i", "--input", "-o", "--output", "-e", "--error"),
+    "uvx": OF_UV,
+    "uv": OF_UV,
+    "pipx": ("--spec", "--python", "--index-url", "-i", "--pip-args"),
+    **dict.fromkeys(("poetry", "pdm", "hatch", "rye"), ("-C", "-P", "-p", "-e", "--project", "--directory", "--env")),
+}  # programs that start another, and their options that take a word
+STEPS = {"uv": (("run",), ("tool", "run")), **dict.fromkeys(("pipx", "poetry", "pdm", "hatch", "rye"), (("run",),))}
+SHELLS = ("sh", "bash", "zsh", "dash", "ksh")
+PYTHON = re.compile(r"(?:python|pypy)[0-9.]*w?(?:\.exe)?")
+PYTHON_VALUES = ("-X", "-W", "--check-hash-based-pycs")
+PROGRAM = re.compile(rf"{NAME}(?:\.exe)?(?:\[[\w,-]*\])?(?:[@=<>~!].*)?")  # of uvx and pipx with its extras and version
+DOOR = re.compile(rf"(?:.*[/\\])?{NAME}[/\\]door\.py", re.DOTALL)
 DEEPEST = 4
 
 
@@ -46,47 +55,103 @@ def text_calls_us(text: str) -> bool:
 
 
 def _in_text(text: str, depth: int) -> bool:
-    lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    if NAME not in text or depth > DEEPEST:
+        return False
+    command: list[str] = []
+    skip = False
+    for word in (*_words(COMMENT.sub("", text.replace("\\\n", " "))), ";"):
+        if skip and not OPERATOR.match(word):  # where a redirection leads
+            skip = False
+        elif REDIRECT.match(word):
+            skip = True
+            command = [] if len(command) == 1 and command[0].isdigit() else command
+        elif OPERATOR.match(word):
+            if _is_ours(command, depth):
+                return True
+            command, skip = [], False
+        else:
+            command.append(word)
+        if any(_in_text(part, depth + 1) for part in INSIDE.split(word)[1:]):
+            return True
+    return False
+
+
+def _words(text: str) -> list[str]:
+    """Give the words and operators of a text; of one with an open quote, line by line as far as that goes."""
+    lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=PUNCTUATION)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        words = list(lexer)
-    except ValueError:  # an open quote: as it stands
-        words = text.split()
-    command: list[str] = []
-    for word in [*words, ";"]:
-        if not OPERATOR.match(word):
-            command.append(word)
-            continue
-        if _is_ours(command, depth):
-            return True
-        command = []
-    return False
+        return list(lexer)
+    except ValueError:
+        if "\n" in text:
+            return [word for line in text.split("\n") for word in (*_words(line), ";")]
+        return [word for part in re.split(r"([;&|()<>`]+)", text) for word in part.replace("'", "").split()]
 
 
 def _is_ours(words: list[str], depth: int) -> bool:
     """Say whether one simple command calls us; what a shell is given to run is looked into."""
-    while words and (words[0] in BEFORE or re.match(r"[A-Za-z_]\w*=", words[0])):
-        words = words[1:]
+    words = _unwrapped(words)
     if not words:
         return False
-    program, rest = os.path.basename(words[0]), words[1:]
-    if words[0].endswith(DOOR):
+    program, rest = _base(words[0]), words[1:]
+    if DOOR.fullmatch(words[0]):
         return True
-    if program in PROGRAMS:
+    if PROGRAM.fullmatch(program):
         return _first(rest) == "run"
-    if program in SHELLS and depth < DEEPEST:
+    if program == "eval":
+        return _in_text(" ".join(rest), depth + 1)
+    if program in SHELLS:
         at = next((n for n, word in enumerate(rest) if re.fullmatch(r"-[a-z]*c", word)), None)
         return at is not None and len(rest) > at + 1 and _in_text(rest[at + 1], depth + 1)
-    return _by_python(program, rest)
+    return bool(PYTHON.fullmatch(program)) and _by_python(rest)
 
 
-def _by_python(program: str, rest: list[str]) -> bool:
-    if not PYTHON.fullmatch(program):
+def _unwrapped(words: list[str]) -> list[str]:
+    """Take off what stands before the program itself: words of the shell, variables, programs that start another."""
+    while words:
+        program = _base(words[0])
+        if words[0] in BEFORE or ASSIGNMENT.match(words[0]):
+            words = words[1:]
+        elif program in WRAPPERS:
+            words = _wrapped(program, words[1:])
+        else:
+            break
+    return words
+
+
+def _wrapped(wrapper: str, words: list[str]) -> list[str]:
+    """Give the command that a wrapper starts, nothing if it does something else."""
+    if wrapper == "command" and words[:1] in (["-v"], ["-V"]):
+        return []
+    words = _without_options(words, WRAPPERS[wrapper])
+    step = next((step for step in STEPS.get(wrapper, ((),)) if tuple(words[: len(step)]) == step), None)
+    if step is None:
+        return []
+    words = _without_options(words[len(step) :], WRAPPERS[wrapper])
+    return words[1:] if wrapper == "timeout" else words
+
+
+def _without_options(words: list[str], valued: tuple[str, ...]) -> list[str]:
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in valued else words[1:]
+    return words
+
+
+def _by_python(words: list[str]) -> bool:
+    """Say whether Python is given the door or the module, whatever options stand before."""
+    while words and words[0].startswith("-") and not re.fullmatch(r"-[A-Za-z]*[cm]", words[0]):
+        if words[0] == f"-m{NAME}":
+            return _first(words[1:]) == "run"
+        words = words[2:] if words[0] in PYTHON_VALUES else words[1:]
+    if not words:
         return False
-    if any(word.endswith(DOOR) for word in rest):
-        return True
-    at = rest.index("-m") if "-m" in rest else -1
-    return 0 <= at < len(rest) - 1 and rest[at + 1] == "boathook" and _first(rest[at + 2 :]) == "run"
+    if words[0].startswith("-"):
+        return words[0].endswith("m") and words[1:2] == [NAME] and _first(words[2:]) == "run"
+    return bool(DOOR.fullmatch(words[0]))
+
+
+def _base(path: str) -> str:
+    return re.split(r"[/\\]", path)[-1]
 
 
 def _first(words: list[str]) -> str:

@@ -88,7 +88,7 @@ def _glob(text: str, star: str) -> str:
 def _path(text: str) -> str:
     """Give the pattern of a path rule: found at the end of a path, or as a folder on the way."""
     plain = re.sub(r"^(?:(?:~|\.\.?)?/+)+", "", text).rstrip("/")
-    plain = re.sub(r"\\(.)", "?", plain)  # an escaped character: any one will do
+    plain = re.sub(r"(?s)\\([^/])", "?", plain).replace("\\/", "/")  # an escaped character: any one will do
     return f"(?i:(?:^|/){PIECES.sub(_piece, plain)}(?:/|$))"
 
 

@@ -54,7 +54,9 @@ OWN_KEYS = {
 }
 ELSEWHERE_TYPES = ("agent", "mcp_tool")
 NESTED_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
-ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")  # may hold a secret, which must not become a name
+ASSIGNMENT = re.compile(
+    r"""(?<![^\s;&|(])[A-Za-z_]\w*=(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])*""", re.ASCII | re.DOTALL
+)  # may hold a secret, which must not become a name
 SCRIPT = re.compile(
     r"(?<![^\s\"'/;&|()<>=])[^\s\"'/;&|()<>=]+\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|zsh|fish|ps1)\b"
 )
@@ -97,7 +99,7 @@ def load_settings(claude: str, project: str) -> Found:
 def _same(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -473,10 +475,10 @@ def _label(entry: Any) -> str:
     if isinstance(text, str) and text.split():
         given = entry.get("args")
         script = SCRIPT.search(" ".join([text, *map(str, given if isinstance(given, list) else ())]))
-        words = [word for word in text.split() if not ASSIGNMENT.match(word)] or ["command"]
+        words = ASSIGNMENT.sub(" ", text).split() or ["command"]
         found = script.group() if script else words[0].rpartition("/")[2]
     elif isinstance(entry.get("url"), str):
-        found = entry["url"].partition("://")[2].partition("/")[0].rpartition("@")[2].replace(":", "-")
+        found = re.split(r"[/?#\\]", entry["url"].partition("://")[2])[0].rpartition("@")[2].replace(":", "-")
     else:
         found = str(entry.get("type", "entry"))
     return re.sub(r"[^A-Za-z0-9._-]", "", found)[:32] or "command"
@@ -538,11 +540,14 @@ def _register(path: str) -> tuple[dict[str, Any], str]:
 def _installed(row: Any, project: str) -> str:
     """Give the folder of an installed plugin; older registers have one row for a plugin, newer ones a list of them."""
     rows = [one for one in (row if isinstance(row, list) else [row]) if isinstance(one, dict)]
-    rows.sort(
-        key=lambda one: (one.get("projectPath") != project, "projectPath" in one)
-    )  # this project's, then anybody's
-    paths = [one.get("installPath") for one in rows if one.get("projectPath") in (None, project)]
+    own = [one for one in rows if _is_of(one.get("projectPath"), project)]
+    anybodys = [one for one in rows if one.get("projectPath") is None]
+    paths = [one.get("installPath") for one in (*own, *anybodys)]
     return next((path.rstrip("/") for path in paths if isinstance(path, str) and os.path.isabs(path)), "")
+
+
+def _is_of(path: Any, project: str) -> bool:
+    return isinstance(path, str) and bool(path and project) and _same(path, project)
 
 
 def speaking(project: str, above: Callable[[str], str]) -> tuple[str, list[str]]:
@@ -554,15 +559,17 @@ def speaking(project: str, above: Callable[[str], str]) -> tuple[str, list[str]]
     while at:
         paths = [f"{at}/.claude/{name}" for name in ("settings.json", "settings.local.json")]
         seen += paths
-        if any(map(_speaks, paths)):
+        if any(map(speaks, paths)):
             return at, seen
         at = above(os.path.dirname(at)) if at != "/" else ""
     return project, seen
 
 
-def _speaks(path: str) -> bool:
+def speaks(path: str) -> bool:
+    """Say whether a settings file says anything about hooks; one that cannot be read may."""
     try:
-        data = json.loads(read_text(path))
+        text = read_text(path)
+        data = json.loads(text) if text.strip() else {}
     except FileFault:
         return may_be_there(path)
     except (ValueError, RecursionError):

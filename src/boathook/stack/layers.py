@@ -43,10 +43,6 @@ class Layer:
         special = self.around or self.timeout is not None or self.rounds is not None or self.on_failure != RAISE
         return not special and (self.match is None or self.match.fixed)
 
-    def wants(self, context: Context) -> bool:
-        """Say whether the hook is to be asked."""
-        return (self.kinds is None or context.kind in self.kinds) and (self.match is None or self.match(context))
-
 
 def rounds_of(kind: EventKind | None, wanted: int | None) -> int | None:
     """Give how often a hook may refuse a stop, None where there is none; HookFault if that was asked for elsewhere."""
@@ -111,17 +107,24 @@ def taken(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
 def answer_of(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
     """Give the mere opinion in an answer, and the context with all that was said for it; it may be of another moment."""
     if isinstance(said, Context):
-        said = Outcome(context=said)
+        return NOTHING, _of_its_class(layer, said, context)
     if not isinstance(said, Outcome):
         raise HookFault(_no_answer(layer, said))
-    found = context if said.context is None else said.context
-    if type(found) is not type(context):
-        raise misplaced(layer, found, context)
+    found = context if said.context is None else _of_its_class(layer, said.context, context)
     for text in said.contexts:
         found = found.add_context(text)
     for text in said.messages:
         found = found.add_message(text)
-    return Outcome(said.decision, said.said) if said.said or said.decision else NOTHING, found
+    if not said.decision and not said.said:
+        return NOTHING, found
+    return said if found is context else Outcome(said.decision, said.said), found
+
+
+def _of_its_class(layer: Layer, found: Any, context: Context) -> Context:
+    if type(found) is not type(context):
+        raise misplaced(layer, found, context)
+    same: Context = found
+    return same
 
 
 def _no_answer(layer: Layer, said: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from boathook.core.dispatch import UNSETTLED
 from boathook.core.event import PRE_TOOL
 from boathook.core.jsontext import alike
-from boathook.core.outcome import NOTHING, Decision, Outcome
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.errors import HookFault
 from boathook.stack.aside import late
 from boathook.stack.contexts import Context, ToolContext, plain
@@ -55,7 +55,10 @@ def as_outcome(said: Any) -> Outcome:
 
 def news(outcome: Outcome, given: Context) -> Outcome:
     """Give an outcome as `process` does: with a context only if it is another one than was given."""
-    return outcome.replace(context=None) if outcome.context is given else outcome
+    if outcome.context is not given:
+        return outcome
+    said = outcome.said or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
+    return outcome.replace(context=None) if said else NOTHING
 
 
 class _Course:
@@ -121,6 +124,8 @@ class _Course:
 
 def closed(outcome: Outcome, context: Context) -> Outcome:
     """Give an outcome with the context it ended with."""
+    if outcome is NOTHING:  # as replace would, but three times as fast
+        return Outcome(Decision.NONE, (), ABSENT, ABSENT, (), (), (), context)
     return outcome if outcome.context is context else outcome.replace(context=context)
 
 
