@@ -31,6 +31,7 @@ check: $(READY) ## lint, types, layers, generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pyright
+	$(BIN)/mypy typing_tests/good.py && $(BIN)/pyright typing_tests/good.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/generate_docs.py --check
 

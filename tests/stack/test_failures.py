@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -297,6 +298,27 @@ def test_a_sync_hook_that_was_given_up_cannot_start_the_operation_any_more(way, 
     with pytest.raises(Blocked):
         way.run_tool(stack, CALL, noting(notes, "operation"))
     gate.set()
+    assert ended.wait(PATIENCE)
+    assert notes == ["hook 'guard' did not end within 0.02 s"]
+
+
+def test_an_async_hook_that_was_given_up_and_does_not_give_up_cannot_start_the_operation_either(way):
+    notes, ended = [], threading.Event()
+
+    async def guard(context, go_on):
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        try:
+            return await go_on(context)
+        except HookFault as fault:
+            notes.append(str(fault))
+            raise
+        finally:
+            ended.set()
+
+    guard.__qualname__ = "guard"
+    with pytest.raises(HookTimeout):
+        way.run_tool(stacked(guard, on="pre-tool-call", timeout=SOON), CALL, noting(notes, "operation"))
     assert ended.wait(PATIENCE)
     assert notes == ["hook 'guard' did not end within 0.02 s"]
 

@@ -98,13 +98,12 @@ FUNCTIONS = st.sampled_from([simple, positional, keyword, many, named, everythin
     ),
 )
 def test_whatever_is_bound_is_unbound_the_same(function, args, kwargs):
-    signature = inspect.signature(function)
     try:
-        expected = signature.bind(*args, **kwargs)
+        function(*args, **kwargs)
     except TypeError:
-        with pytest.raises(TypeError):
-            bind(signature, tuple(args), kwargs)
-        return
+        return  # no such call
+    signature = inspect.signature(function)
+    expected = signature.bind(*args, **kwargs)
     expected.apply_defaults()
     found = unbind(signature, bind(signature, tuple(args), kwargs))
     found.apply_defaults()

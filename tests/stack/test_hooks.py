@@ -200,13 +200,18 @@ FITTING = {
     "a lambda": lambda context: None,
     "a partial": functools.partial(lambda limit, context: None, 5),
     "a method": [].append,
-    "a builtin that tells nothing of itself": print,
+    "a builtin": print,
 }
 
 
 @pytest.mark.parametrize("hook", FITTING.values(), ids=FITTING)
 def test_what_can_be_called_with_a_context_is_a_plain_hook(way, hook):
     assert way.process(Stack().with_(hook), BEFORE) == Outcome()
+
+
+def test_a_builtin_that_tells_nothing_of_itself_is_called_and_seen(way):
+    with pytest.raises(HookFault, match="dir gave back list"):
+        way.process(Stack().with_(dir), BEFORE)
 
 
 REFUSED = {

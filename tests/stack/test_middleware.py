@@ -188,14 +188,15 @@ def test_the_last_of_several_counts_if_none_is_given_back_and_any_may_be(way):
     assert way.run_tool(stacked(lambda c, go_on: thrice(c, go_on)[0], on="pre-tool-call"), CALL, run) == "ran 0"
 
 
-def test_async_middleware_may_go_on_twice_at_once():
+@pytest.mark.parametrize("timeout", [None, 60], ids=["any time", "in time"])
+def test_async_middleware_may_go_on_twice_at_once(timeout):
     async def race(context, go_on):
         one, other = await asyncio.gather(
             go_on(context.replace(args={"command": "a"})), go_on(context.replace(args={"command": "b"}))
         )
         return Outcome.proceed(one.context.replace(result=(one.context.result, other.context.result)))
 
-    stack = stacked(race, on="pre-tool-call")
+    stack = stacked(race, on="pre-tool-call", timeout=timeout)
     assert stack.run_tool(CALL, run) == ("ran a", "ran b")
     assert asyncio.run(stack.arun_tool(CALL, run)) == ("ran a", "ran b")
 
@@ -250,7 +251,8 @@ def test_middleware_hands_on_a_context_of_the_event(way, colour, handed_on, told
     assert blocked == Outcome.block(f"hook 'guard' failed: HookFault: {told}")
 
 
-def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour):
+@pytest.mark.parametrize("timeout", [None, 60], ids=["any time", "in time"])
+def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour, timeout):
     kept, notes = [], []
     stack = stacked(colour(None, lambda context, found: found), noting(notes, "later"))
     around = stack.layers[0].hook
@@ -265,7 +267,7 @@ def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour):
 
     keep = akeeping if stack.layers[0].is_async else keeping
     keep.__qualname__ = "guard"
-    way.process(stacked(keep, noting(notes, "later")), BEFORE)
+    way.process(Stack().with_(keep, timeout=timeout).with_(noting(notes, "later")), BEFORE)
 
     def again():
         said = kept[0](BEFORE)

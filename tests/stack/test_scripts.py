@@ -482,7 +482,7 @@ def test_a_call_that_changes_while_an_agent_asks_for_it_is_looked_at_again(world
 
     def permit(command):
         async def asked(context):
-            return ALLOW, context.replace(args={"command": command})
+            return ALLOW, context if command == "ls" else context.replace(args={"command": command})
 
         return asked
 
@@ -491,6 +491,7 @@ def test_a_call_that_changes_while_an_agent_asks_for_it_is_looked_at_again(world
             arun_tool(stack, EVERY["pre-tool-call"], lambda call: ran.append(call.args), permit(command))
         )
 
+    assert outcome("ls").context.kind.name == "post-tool-call"
     assert outcome("shred").reason == "no shredding"
     assert outcome("make").context.kind.name == "post-tool-call"
-    assert ran == [{"command": "make"}]
+    assert ran == [{"command": "ls"}, {"command": "make"}]

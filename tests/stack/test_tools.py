@@ -306,6 +306,18 @@ def test_an_answer_that_comes_later_is_waited_for(way):
                 way.run_tool(stack, CALL, run)
 
 
+def test_an_answer_that_comes_later_is_refused_where_an_event_loop_would_be_held_up():
+    class Later:
+        def __await__(self):
+            yield
+
+    async def main():
+        asking("sure?").stack.with_ask(lambda context, reason: Later()).run_tool(CALL, pytest.fail)
+
+    with pytest.raises(HookFault, match="the question is async, and an event loop runs here"):
+        asyncio.run(main())
+
+
 def test_hooks_may_be_given_whom_to_ask_from_the_beginning(way):
     hooks = Hooks(ask=lambda context, reason: True)
     hooks.before_tool(lambda context: Outcome.ask("sure?"))
