@@ -427,7 +427,7 @@ EXIT_CODES = """\
 | exit code | `run` | `check` | `agent` | others |
 |---|---|---|---|---|
 | 0 | answered; with `--json` always | clean | done | done |
-| 1 | the input or the command line cannot be read | errors, wrong usage | an error, or not done | something cannot be used, or was left |
+| 1 | the input or the command line cannot be read | errors, wrong usage | an error, or not done | not done, or not all |
 | 2 | blocked, the reasons on stderr | | blocked or stopped by a hook | |
 | 128 + n | ended by signal n | | ended by signal n | |
 
