@@ -33,7 +33,7 @@ NAMES = {
     "notification": "notification",
     "before_step": "pre-step",
     "after_step": "post-step",
-    "failed": "turn-failure",
+    "on_failure": "turn-failure",
 }
 
 

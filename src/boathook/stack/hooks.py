@@ -196,7 +196,7 @@ class Hooks:
     notification: On[NotificationContext] = On("notification")
     before_step: On[StepContext] = On("pre-step")
     after_step: On[StepContext] = On("post-step")
-    failed: On[FailureContext] = On("turn-failure")
+    on_failure: On[FailureContext] = On("turn-failure")
 
     def __init__(self, *, on_failure: OnFailure = "raise", ask: Ask | None = None) -> None:
         """Begin with none. `ask` decides what a hook wants a person to decide."""
