@@ -28,21 +28,28 @@ Listener = Callable[[str, Any], None]
 
 
 def shorten(messages: Sequence[Message], budget: int) -> Sequence[Message]:
-    """Leave out the middle of a conversation: the first message and as many of the last as half the budget holds stay.
+    """Leave out the middle of a conversation: what it began with and as many of the last as half the budget holds stay.
 
     What the model has not answered yet stays in any case, and so do calls with their results, together.
     """
-    start = _unanswered(messages)
+    head = _beginning(messages)
+    start = min(max(_unanswered(messages), head), len(messages))
     size = sum(map(characters, messages[start:]))
     waiting: set[str] = set()  # results whose calls come earlier: no place to cut
-    for at in reversed(range(1, start)):
+    for at in reversed(range(head, start)):
         message = messages[at]
         size += characters(message)
         if size // CHARACTERS > budget // 2:
             break
         waiting = waiting | {message.call_id} if message.role == TOOL else waiting - {call.id for call in message.calls}
         start = start if waiting else at
-    return [*messages[:1], *([LEFT_OUT] if start > 1 else []), *messages[start:]]
+    return [*messages[:head], *([LEFT_OUT] if start > head else []), *messages[start:]]
+
+
+def _beginning(messages: Sequence[Message]) -> int:
+    """Count the messages that a conversation began with: instructions and the first task, without which all else is vain."""
+    ends = (at for at, message in enumerate(messages) if at and (message.role == ASSISTANT or message == LEFT_OUT))
+    return next(ends, len(messages))
 
 
 def _unanswered(messages: Sequence[Message]) -> int:
