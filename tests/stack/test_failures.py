@@ -347,14 +347,17 @@ def test_an_async_hook_that_is_too_slow_is_cancelled(way, around):
 
 
 def test_the_event_loop_goes_on_while_a_sync_hook_takes_its_time(gate):
+    opened = []
+
     async def opens():
         gate.set()
 
     async def main():
-        stack = stacked(lambda context: gate.wait(PATIENCE) and None, timeout=PATIENCE)
+        stack = stacked(lambda context: opened.append(gate.wait(PATIENCE)), timeout=PATIENCE)
         await asyncio.gather(stack.aprocess(BEFORE), opens())
 
     asyncio.run(main())
+    assert opened == [True]
 
 
 def test_a_hook_left_behind_holds_up_nobody(way, gate):
