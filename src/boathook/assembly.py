@@ -57,8 +57,11 @@ def load(
     question blocks; `debug` hears the debug lines.
     """
     from boathook.runners.background import Background
+    from boathook.runners.room import prepare
 
+    prepare()
     catalog = load_catalog(project, config=config, claude=claude, settings=settings)
+    _import_for(catalog)
     state_path = absolute(os.fspath(state)) if state is not None else state_dir(environment())
     sessions = Sessions(f"{state_path}/sessions")
     hooks = HookRunner(ProcessRunner(), _surroundings(catalog), sessions)
@@ -73,6 +76,13 @@ def load(
     return _engine(
         catalog, hooks, Background(hooks, report), can_ask=can_ask, debug=debug, sessions=sessions, state=state_path
     )
+
+
+def _import_for(catalog: Catalog) -> None:
+    """Import what the hooks of a catalogue need before any of them runs, for an interrupt within an import can be lost."""
+    if any(hook.dialect != native.NAME for hook in catalog.hooks):
+        import boathook.dialects.claude
+        import boathook.runners.command  # noqa: F401
 
 
 def load_catalog(

@@ -357,9 +357,11 @@ def test_cancelling_a_dispatch_ends_its_hook(project: Project, times: int) -> No
 
 def test_a_keyboard_interrupt_at_any_moment_leaves_no_process(project: Project) -> None:
     project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=20_000)
+    project.hook("quick", "exit 0", trigger="post-tool-call")
     code = """
 import signal
 engine, caught = load(), 0
+engine.dispatch({**EVENT, "event_type": "post-tool-call"})  # imports, in which the interpreter may lose an interrupt
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for step in range(80):
     try:

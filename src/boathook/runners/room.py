@@ -48,6 +48,11 @@ def _house() -> _House:
     return _houses.setdefault("", _House(min(max(most, FEWEST), MOST)))
 
 
+def prepare() -> None:
+    """Make the tokens now: an interrupt that strikes within an import can be lost, so none is left for later."""
+    _house()
+
+
 def _is_readable(handle: int) -> bool:
     """Say whether data can be read; unlike `select` this takes any descriptor."""
     poll = select.poll()
