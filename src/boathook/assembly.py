@@ -81,8 +81,10 @@ def load(
 def _import_for(catalog: Catalog) -> None:
     """Import what the hooks of a catalogue need before any of them runs, for an interrupt within an import can be lost."""
     if any(hook.dialect != native.NAME for hook in catalog.hooks):
-        import boathook.dialects.claude
-        import boathook.runners.command  # noqa: F401
+        from importlib import import_module
+
+        for name in ("dialects.claude", "runners.command"):
+            import_module(f"boathook.{name}")
 
 
 def load_catalog(
