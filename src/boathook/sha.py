@@ -1,0 +1,22 @@
+"""SHA-256 without `hashlib`, whose import costs more than a start of `run`."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hashlib import sha256
+else:
+    try:
+        from _sha256 import sha256  # up to Python 3.11
+    except ImportError:
+        try:
+            from _sha2 import sha256
+        except ImportError:
+            from hashlib import sha256
+
+__all__ = ["hexdigest", "sha256"]
+
+
+def hexdigest(data: bytes) -> str:
+    """Give the SHA-256 of some bytes in hexadecimal."""
+    return sha256(data).hexdigest()
