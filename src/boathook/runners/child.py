@@ -10,12 +10,16 @@ import time
 
 from boathook.core.run import FAILED, TIMEOUT, Exit
 from boathook.core.value import Value
-from boathook.runners.reaper import MARK, Mark
+from boathook.runners.limits import limits_for, put_on, start_under
+from boathook.runners.reaper import MARK, Mark, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
+    from boathook.runners.limits import Limits
+    from boathook.runners.sandbox import Den
     from boathook.runners.spawn import Spawn
 
 STDOUT_LIMIT = 1 << 20
@@ -31,7 +35,7 @@ INFO_EXIT, GET_INFO = 8, 3 << 30 | 64 << 16 | 0xFF << 8 | 11  # PIDFD_INFO_EXIT,
 
 
 class Job(Value):
-    """One process to run: command, input, directory, environment, and for how many seconds."""
+    """One process to run: command, input, directory, environment, and for how many seconds; `cage` are its walls, if any."""
 
     argv: tuple[str, ...]
     stdin: bytes
@@ -40,12 +44,14 @@ class Job(Value):
     timeout: float
     refused: str = ""
     warnings: tuple[str, ...] = ()
+    cage: tuple[Any, ...] = ()
 
 
 class Child:
     """A running hook."""
 
-    def __init__(self, spawn: Spawn, job: Job, mark: Mark) -> None:
+    def __init__(self, spawn: Spawn, job: Job, mark: Mark, *, alone: bool = False) -> None:
+        """Start it; `alone` says that this process is the engine's own."""
         self.job = job
         self.started = time.monotonic()
         self.deadline = self.started + job.timeout
@@ -57,6 +63,8 @@ class Child:
         self.overflow = False
         self.pid, self.pidfd = 0, -1
         self.pidfd = -1
+        self._limits = limits_for(job.timeout)
+        self.den = _den_of(job, self._limits)
         opened: list[int] = []
         try:
             stdin = memory_file(job.stdin)
@@ -65,14 +73,19 @@ class Child:
             opened += (self.out, out)
             self.err, err = os.pipe()
             opened += (self.err, err)
-            env = {**job.env, MARK.encode(): mark.text}
-            self.pid = spawn(job.argv, env, job.cwd, stdin, out, err)
+            within = self.den or job
+            env = {**within.env, MARK.encode(): mark.text}
+            how = (within.argv, env, job.cwd, stdin, out, err)
+            self.pid = start_under(self._limits, lambda: spawn(*how)) if alone else spawn(*how)
+            put_on(self.pid, self._limits)
             self.pidfd = _pidfd(self.pid)
             for handle in (self.out, self.err):
                 os.set_blocking(handle, False)
                 opened.remove(handle)
         except BaseException:
             opened += (self.pidfd,) if self.pidfd >= 0 else ()
+            if self.den is not None:
+                self.den.close()
             raise
         finally:
             for handle in opened:
@@ -133,8 +146,13 @@ class Child:
         return self.kills < 3
 
     def watch(self, spawn: Spawn) -> None:
-        """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold."""
+        """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold.
+
+        What the hook had started before it was limited is limited now.
+        """
         self.watch_at = float("inf")
+        for pid in tree(self.pid):
+            put_on(pid, self._limits)
         opened: list[int] = []
         try:
             null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -170,7 +188,7 @@ class Child:
             return exit_.replace(
                 fault=FAILED, detail="its exit code was lost: the host takes the ends of all processes"
             )
-        return exit_
+        return exit_ if self.den is None else self.den.explain(exit_)
 
     def close(self) -> None:
         """Give back what this child holds; the watcher goes first, for the end of its pipe would set it off."""
@@ -182,6 +200,16 @@ class Child:
             if handle >= 0:
                 os.close(handle)
         self.out = self.err = self.pidfd = self._watch_pipe = -1
+        if self.den is not None:
+            self.den.close()
+
+
+def _den_of(job: Job, limits: Limits) -> Den | None:
+    if not job.cage:
+        return None
+    from boathook.runners.sandbox import Den
+
+    return Den(job, limits)
 
 
 def memory_file(data: bytes) -> int:

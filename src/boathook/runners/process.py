@@ -67,7 +67,7 @@ class ProcessRunner:
             return Exit(fault=REFUSED, detail=job.refused, warnings=job.warnings)
         for attempt in (1, 2):
             try:
-                return Child(self.spawn, job, mark)
+                return Child(self.spawn, job, mark, alone=self._exclusive)
             except (OSError, ValueError) as fault:
                 if attempt == 1 and getattr(fault, "errno", None) in PASSING:
                     time.sleep(0.05)

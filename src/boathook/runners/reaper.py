@@ -91,7 +91,7 @@ class Reaper:
             return
         for child in _child_pids():
             if child in leaders or mark.is_on(child):
-                for pid in _tree(child):
+                for pid in tree(child):
                     mark.put_on(pid)
 
     def sweep(self, leaders: Container[int], mark: Mark, known: Container[int], *, wary: bool = False) -> None:
@@ -240,7 +240,7 @@ def _child_pids() -> list[int]:
 def _kill_tree(pid: int) -> list[int]:
     """Kill a process and its descendants, parents first so that they cannot start more; give them."""
     killed = []
-    for one in _tree(pid):
+    for one in tree(pid):
         try:
             os.kill(one, SIGKILL)
         except OSError:
@@ -249,7 +249,7 @@ def _kill_tree(pid: int) -> list[int]:
     return killed
 
 
-def _tree(pid: int) -> Iterator[int]:
+def tree(pid: int) -> Iterator[int]:
     """Give a process and its descendants, looking below each before giving it."""
     pending = [pid]
     while pending:

@@ -10,16 +10,17 @@ import sys
 
 from boathook.compiled import stamp
 from boathook.core.event import PRE_SESSION
-from boathook.core.hook import ARMED, Needs, Script
+from boathook.core.hook import ARMED, BASIC, USER, Needs, Script
 from boathook.core.value import Value
 from boathook.entry import Entry, find_entry, how_to_run, which
+from boathook.files import exposed
 from boathook.runners.child import Job
 from boathook.runners.process import ProcessRunner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from boathook.core.event import Event
     from boathook.core.hook import Hook
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 CLAUDE = "claude"
 DEPTH = b"BOATHOOK_DEPTH"
+ENV_FILE = b"CLAUDE_ENV_FILE"
 MOST_DEEP = 3
 VALUE_LIMIT = 4096
 KEPT = 256
@@ -113,13 +115,21 @@ class HookRunner:
         env = current_environment() if self._environ is None else dict(self._environ)
         if self._sessions is not None:
             env.update(self._sessions.exports(event.session_id))
-        refused = unmet(hook, env)
+        if refused := unmet(hook, env):
+            return Job(("",), b"", "/", {}, hook.timeout, refused)
+        if hook.scope != USER:
+            _scrub(hook, env)
         env[DEPTH] = b"%d" % (depth(env) + 1)
         env.update(self._variables(hook, event))
         start = self._start(hook, event, env)
         cwd, warning = _directory(start.cwd or event.work_dir, self._around.project)
         warnings = tuple(text for text in (warning, *start.warnings) if text)
-        return Job(start.argv, start.stdin, cwd, env, hook.timeout, refused or start.refused, warnings)
+        refused = start.refused
+        cage: tuple[Any, ...] = ()
+        if hook.sandbox != BASIC and not refused:
+            cage, refused = _walls(hook, self._around.project_for(hook, event), cwd, start.argv)
+            env.pop(ENV_FILE, None)  # what it leaves for hooks without walls would be a way out
+        return Job(start.argv, start.stdin, cwd, env, hook.timeout, refused, warnings, cage)
 
     def _start(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Start:
         data = self._around.write_event(hook.dialect, event, hook.trigger)
@@ -130,6 +140,8 @@ class HookRunner:
         path = find_entry(hook.handler.folder)
         if path is None:
             return Start(refused="no entry point")
+        if why := _open_to_others(hook, path):
+            return Start(refused=why)
         entry = self._entry(path)
         return Start(entry.argv, data, warnings=(entry.warning,))
 
@@ -149,7 +161,33 @@ class HookRunner:
             found = named_variables(hook, event, self._around.project_for(hook, event))
             self._kept = {**self._kept, key: found} if len(self._kept) < KEPT else {key: found}
         path = self._sessions.env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
-        return found if path is None else {**found, b"CLAUDE_ENV_FILE": to_bytes(path)}
+        return found if path is None else {**found, ENV_FILE: to_bytes(path)}
+
+
+def _open_to_others(hook: Hook, path: str) -> str:
+    """Say what of a user's hook others can write to; what a project's is, trust has settled."""
+    if hook.scope != USER:
+        return ""
+    for place in (hook.folder, os.path.dirname(path), path):
+        if why := exposed(place):
+            return f"{place} {why}"
+    return ""
+
+
+def _scrub(hook: Hook, env: dict[bytes, bytes]) -> None:
+    """Take from an environment what the hook of a project must not get."""
+    from boathook.runners.scrub import scrubbed
+
+    for name in scrubbed(hook, env):
+        del env[name.encode("utf-8", "surrogateescape")]
+
+
+def _walls(hook: Hook, project: str, cwd: str, argv: tuple[str, ...]) -> tuple[tuple[Any, ...], str]:
+    """Give the walls that a hook runs within, as plain values, or why they cannot be built."""
+    from boathook.runners.sandbox import cage
+
+    found, why = cage(hook, project, cwd, argv)
+    return tuple(found.__dict__[name] for name in found.FIELDS) if found else (), why
 
 
 def _directory(wanted: str, project: str) -> tuple[str, str]:

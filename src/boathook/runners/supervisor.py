@@ -29,11 +29,12 @@ DOOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 class Supervisor:
     """Starts a supervisor for every async hook."""
 
-    def __init__(self, hooks: HookRunner, spawn: Spawn, state: str) -> None:
-        """Take what makes jobs of calls, how to start a process, and the folder that holds the log."""
+    def __init__(self, hooks: HookRunner, spawn: Spawn, state: str, about: dict[str, str] | None = None) -> None:
+        """Take what makes jobs of calls, how to start a process, the folder that holds the log, and what all ends share."""
         self._hooks = hooks
         self._spawn = spawn
         self._state = state
+        self._about = about or {}
 
     def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
         """Hand each call to a supervisor and return at once; one that cannot run is named as skipped."""
@@ -43,7 +44,8 @@ class Supervisor:
         job = self._hooks.job(call)
         if job.refused:
             return Skip(call.hook.name, job.refused, loud=True)
-        data = memory_file(marshal.dumps((self._state, call.hook.name, call.hook.trigger, _plain(job))))
+        about = {**self._about, **call.about}
+        data = memory_file(marshal.dumps((self._state, about, call.hook.trigger, _plain(job))))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             argv = (sys.executable, "-I", "-S", DOOR, FLAG)
@@ -64,14 +66,14 @@ def _plain(job: Job) -> tuple[Any, ...]:
     return tuple(dict(v) if n == "env" else v for n, v in ((n, getattr(job, n)) for n in Job.FIELDS))
 
 
-def supervise(write_log: Callable[[str], Callable[[str], object]], report: Callable[[str, str, Exit], str]) -> None:
-    """Be the supervisor: read the job from standard input, run it, log its end."""
+def supervise(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:
+    """Be the supervisor: read the job from standard input, run it, report its end."""
     data = b""
     while part := os.read(0, 1 << 20):
         data += part
-    state, name, trigger, job = marshal.loads(data)
+    state, about, trigger, job = marshal.loads(data)
 
     from boathook.runners.spawn import own_process
 
     (end,) = ProcessRunner(own_process(), exclusive=True).run_all([Job(*job)])
-    write_log(state)(report(name, trigger, end))
+    report(state, about, trigger, end)

@@ -1,0 +1,86 @@
+"""The sandbox that a hook gets of all who have a say in it: a project may only raise what the user demands.
+
+The user demands by `[hooks] sandbox` (of every hook), by `[hooks.defaults]` (of hooks that do not say) and by an override. Of
+their own hooks the user's override has the last word. The hook of a project chose its own name, so an override of that name may
+have been meant for another hook: it can raise the level, and no more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from boathook.core.hook import ISOLATED, LEVELS, PROJECT, USER, Hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from boathook.sources.config import Config
+
+SANDBOX = "sandbox"
+GRANTS = ("network", "env")  # what an override opens rather than closes: the user's alone
+STRICTEST = ISOLATED
+
+
+def is_level(value: object) -> bool:
+    """Say whether a value names a level."""
+    return isinstance(value, str) and value in LEVELS
+
+
+def highest(levels: Iterable[str]) -> str:
+    """Give the strictest of some levels; an empty one does not count."""
+    return LEVELS[max((LEVELS.index(level) for level in levels if level), default=0)]
+
+
+def confined(hook: Hook, written: frozenset[str], project: Config, user: Config) -> Hook:
+    """Give a hook the sandbox, the network and the variables that are its due."""
+    level = highest(_demands(hook, written, project, user))
+    changes: dict[str, Any] = {}
+    for tuning in _of(user, hook.name):
+        if SANDBOX in tuning:
+            level = tuning[SANDBOX] if hook.scope == USER else highest((level, tuning[SANDBOX]))
+        if may_grant(hook):
+            changes |= {key: tuning[key] for key in GRANTS if key in tuning}
+    if "env" in changes:
+        changes["env"] = (*hook.env, *(name for name in changes["env"] if name not in hook.env))
+    return hook.replace(sandbox=level, **changes) if changes or level != hook.sandbox else hook
+
+
+def _demands(hook: Hook, written: frozenset[str], project: Config, user: Config) -> Iterator[str]:
+    default = user.defaults.get(SANDBOX, "")
+    yield from (user.sandbox, hook.sandbox)
+    if SANDBOX not in written:
+        yield default
+    if hook.scope == PROJECT:
+        yield default
+        yield project.sandbox
+        yield project.defaults.get(SANDBOX, "")
+        yield from (tuning.get(SANDBOX, "") for tuning in _of(project, hook.name))
+
+
+def may_grant(hook: Hook) -> bool:
+    """Say whether an override can open something to a hook: the name of one in settings.json says what it runs."""
+    return hook.scope == USER or hook.together
+
+
+def _of(config: Config, name: str) -> Iterator[dict[str, Any]]:
+    return (tuning for named, tuning in config.override if named == name)
+
+
+def vain(hooks: tuple[Hook, ...], project: Config, user: Config) -> Iterator[tuple[Config, str, str]]:
+    """Name what a config says of sandboxes without any effect: by whom, at which key, and why."""
+    for key, level, demanded in _lowered(project, user):
+        if level and highest((level, demanded)) != level:
+            yield project, key, f"a project cannot lower the user's sandbox = {demanded}"
+    for name, tuning in user.override:
+        found = [hook for hook in hooks if hook.name == name and hook.scope != USER]
+        if any(tuning.get(SANDBOX, hook.sandbox) != hook.sandbox for hook in found):
+            yield user, "hooks.override", f"the sandbox of the project's hook '{name}' can only be raised"
+        if any(not may_grant(hook) for hook in found) and any(key in tuning for key in GRANTS):
+            yield user, "hooks.override", f"network and env of the project's hook '{name}' stand in its HOOK.md alone"
+
+
+def _lowered(project: Config, user: Config) -> Iterator[tuple[str, str, str]]:
+    demanded = highest((user.sandbox, user.defaults.get(SANDBOX, "")))
+    yield "hooks.sandbox", project.sandbox, demanded
+    yield "hooks.defaults", project.defaults.get(SANDBOX, ""), demanded
+    yield from (("hooks.override", tuning.get(SANDBOX, ""), demanded) for _, tuning in project.override)
