@@ -162,6 +162,18 @@ def dumps(value: Any) -> str:
     return "".join(encode(value, 0))
 
 
+def canonical(value: Any) -> bytes:
+    """Write JSON the one way that equal values share, to be digested: keys sorted, no spaces."""
+    if accelerator is None:
+        import json
+
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")
+    write = accelerator.encode_basestring
+    encode = accelerator.make_encoder({}, _refuse, write, None, ":", ",", True, False, False)  # noqa: FBT003
+    return "".join(encode(value, 0)).encode("utf-8", "backslashreplace")
+
+
 def dump_line(value: Any) -> bytes:
     """Write JSON as one UTF-8 line; a lone surrogate becomes its JSON escape."""
     return (dumps(value) + "\n").encode("utf-8", "backslashreplace")

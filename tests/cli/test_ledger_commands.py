@@ -1,0 +1,260 @@
+"""The commands that read the ledger, as processes and as what they print."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+import boathook
+from boathook.cli.log import since_of
+from boathook.cli.stats import Tally, percentile
+from boathook.errors import ConfigError
+from boathook.store.ledger import Ledger
+
+AT = "2026-01-31T12:00:00.000Z"
+BLOCKED = {"tool_name": "Shell", "tool_input": {"command": "rm -rf / --password hunter2"}, "session_id": "s1"}
+PASSED = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "session_id": "s1"}
+
+
+def boat(world, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "boathook", *args]
+    environment = {**world.environment, "LC_ALL": "C.UTF-8"}
+    return subprocess.run(
+        argv, input=stdin, capture_output=True, text=True, cwd=world.project, env=environment, timeout=60
+    )
+
+
+def lines(world, *args: str) -> list[str]:
+    done = boat(world, *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def busy(world):
+    """A world in which two tool calls happened: one was blocked, one passed."""
+    guard = {"matcher": "{tool: Shell, pattern: 'rm -rf'}", "priority": 900}
+    world.hook("guard", script="echo no >&2; exit 2", fields=guard)
+    world.hook("watch", script="exit 0", fields={"matcher": "{tool: Shell}"})
+    with boathook.load() as engine:
+        engine.dispatch({"event_type": "pre-tool-call", **BLOCKED})
+        engine.dispatch({"event_type": "pre-tool-call", **PASSED})
+    return world
+
+
+def ids(world) -> list[str]:
+    return [json.loads(line)["id"] for line in lines(world, "log", "--json")]
+
+
+def test_log_is_a_table_of_what_happened(busy):
+    header, *rows = lines(busy, "log")
+    assert header.split() == ["TIME", "(UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS"]
+    assert [row[21:33] for row in rows] == ids(busy)
+    assert [row[35:].split(maxsplit=3) for row in rows] == [
+        ["pre-tool-call", "Shell", "block", "guard, watch (skipped)"],
+        ["pre-tool-call", "Shell", "none", "watch"],
+    ]
+
+
+WANTED = {
+    "a hook that ran": (["--hook", "guard"], ["block"]),
+    "a hook that ran or was skipped": (["--hook", "watch"], ["block", "none"]),
+    "a decision": (["--decision", "block"], ["block"]),
+    "an event": (["--event", "PreToolUse"], ["block", "none"]),
+    "another event": (["--event", "Stop"], []),
+    "the last hour": (["--since", "1h"], ["block", "none"]),
+    "a far day": (["--since", "2999-01-01"], []),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), WANTED.values(), ids=WANTED)
+def test_log_shows_only_what_is_asked_for(busy, options, expected):
+    found = [json.loads(line)["decision"] for line in lines(busy, "log", "--json", *options)]
+    assert found == expected
+    if not expected:
+        assert lines(busy, "log", *options) == ["No record is like that."]
+
+
+def test_where_nothing_is_recorded_every_command_says_so(world):
+    told = f"Nothing is recorded yet in {world.state}"
+    why = ": a record is made when a hook runs, or should have."
+    assert [lines(world, *words.split()) for words in ("log", "log --since 1h", "stats", "ledger verify")] == [
+        [told + why],
+        [told + why],
+        [told + why],
+        [told + "."],
+    ]
+    assert (lines(world, "log", "--json"), lines(world, "stats", "--json")) == ([], ["[]"])
+
+
+def test_why_tells_the_whole_story(busy):
+    blocked, passed = ids(busy)
+    story = lines(busy, "why", blocked[:8])
+    hidden = "[redacted secret, 7 characters, sha256 f52fbd32]"
+    path = busy.hooks("user") / "guard" / "HOOK.md"
+    assert [story[0][:12], *story[1:3]] == [
+        blocked,
+        "pre-tool-call of Shell, session s1, host python",
+        f'  input   {{"command": "rm -rf / --password {hidden}"}}',
+    ]
+    assert story[4].startswith("decision: block, after ")
+    assert story[5:7] == ["  because no", "hooks, in the order they ran:"]
+    assert story[7].startswith("  1. guard (user, HOOK.md): block, exit code 2, ")
+    assert story[8:] == [
+        f"       from     {path}",
+        "       matched  event 'pre-tool-call', tool 'Shell', pattern 'rm -rf'",
+        "       said     no",
+        "did not run:",
+        "  watch: not reached: block by 'guard'",
+    ]
+    assert json.loads("".join(lines(busy, "why", passed, "--json")))["decision"] == "none"
+
+
+def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(world):
+    answer = '{"modified_input": {"command": "ls -l"}, "additional_context": "changed"}'
+    world.hook("rewrite", script=f"echo '{answer}'")
+    world.hook("later", script="exit 3", fields={"async": "true"})
+    with boathook.load() as engine:
+        verdict = engine.dispatch({"event_type": "pre-tool-call", **PASSED})
+    story = lines(world, "why", verdict.id)
+    at = story.index("started in the background:")
+    assert story[at + 1].startswith("  later: failed, exit code 3, ")
+    assert [story[at + 2], story[at + 3], story[at + 6]] == [
+        "changed:",
+        '  tool input, now {"command": "ls -l"}',
+        "  context added: 1",
+    ]
+    end = json.loads(lines(world, "log", "--json", "--hook", "later")[-1])
+    assert lines(world, "why", end["id"])[2] == f"it was started by {verdict.id}"
+
+
+def test_why_wants_an_id_that_is_like_no_other(world):
+    for name in ("aa1", "aa2"):
+        Ledger(str(world.state)).append({"id": name, "time": AT, "type": "pruned", "segments": ["x"]})
+    many, none = boat(world, "why", "aa"), boat(world, "why", "bb")
+    assert (many.returncode, none.returncode) == (1, 1)
+    assert many.stderr == "boathook: several records have an id that begins with 'aa': aa1, aa2\n"
+    assert none.stderr == (f"boathook: no record in {world.state} has an id that begins with 'bb' (see boathook log)\n")
+    assert lines(world, "why", "aa2")[1] == "pruned: x"
+
+
+def test_stats_count_by_hook(busy):
+    header, *rows = lines(busy, "stats")
+    assert header.split() == ["HOOK", "RUNS", "BLOCKS", "FAILURES", "TIMEOUTS", "P50", "MS", "P95", "MS", "P99", "MS"]
+    assert sorted(row.split()[:5] for row in rows) == [["guard", "1", "1", "0", "0"], ["watch", "1", "0", "0", "0"]]
+    found = json.loads("".join(lines(busy, "stats", "--json")))
+    assert [sorted(one) for one in found] == [
+        ["blocks", "failures", "hook", "p50_ms", "p95_ms", "p99_ms", "runs", "timeouts"]
+    ] * 2
+
+
+@pytest.mark.parametrize(("variables", "drawn"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_bars_are_drawn_for_a_person_who_wants_them(busy, variables, drawn):
+    main, side = pty.openpty()
+    environment = {**busy.environment, "LC_ALL": "C.UTF-8", "COLUMNS": "200", "TERM": "xterm", **variables}
+    environment = {name: value for name, value in environment.items() if name != "NO_COLOR" or variables}
+    subprocess.run([sys.executable, "-m", "boathook", "stats"], stdout=side, env=environment, check=True, timeout=60)
+    os.close(side)
+    text = os.read(main, 1 << 16).decode()
+    os.close(main)
+    assert ("█" in text) == drawn
+
+
+def test_bars_and_percentiles_are_what_they_say():
+    tally = Tally()
+    for took, status in [(1, "ok"), (1.5, "ok"), (3, "failed"), (700, "timeout"), (5000, "refused")]:
+        tally.add({"ms": took, "status": status, "decision": "none"})
+    assert tally.to_json() == {
+        "runs": 5,
+        "blocks": 0,
+        "failures": 2,
+        "timeouts": 1,
+        "p50_ms": 3,
+        "p95_ms": 5000,
+        "p99_ms": 5000,
+    }
+    assert tally.bars == "█▄      ▄▄"
+    assert [percentile(range(1, 101), share) for share in (50, 95, 99)] == [50, 95, 99]
+
+
+def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
+    assert lines(busy, "ledger", "verify")[0] == f"2 records in 1 segment of {busy.state}: the chain holds"
+    [path] = busy.state.glob("ledger-*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"decision": "block"', b'"decision": "allow"', 1))
+    done = boat(busy, "ledger", "verify")
+    assert (done.returncode, done.stdout.splitlines()[:2]) == (
+        1,
+        [
+            f"{path.name}:1: edited: record 1 is not as it was written",
+            f"2 records in 1 segment of {busy.state}: 1 finding, the chain does not hold",
+        ],
+    )
+    told = json.loads(boat(busy, "ledger", "verify", "--json").stdout)
+    assert (told["good"], told["findings"]) == (
+        False,
+        [{"place": f"{path.name}:1", "kind": "edited", "message": "record 1 is not as it was written"}],
+    )
+
+
+def test_lines_that_are_no_records_are_told_of(busy):
+    [path] = busy.state.glob("ledger-*.jsonl")
+    with path.open("ab") as file:
+        file.write(b"half of a rec")
+    done = boat(busy, "log")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
+    assert done.stderr == "1 line could not be read; boathook ledger verify says which\n"
+
+
+def test_another_state_folder_can_be_read(busy, tmp_path):
+    assert len(lines(busy, "log", "--json", "--state", str(busy.state))) == 2
+    assert lines(busy, "ledger", "verify", "--state", str(tmp_path / "x")) == [
+        f"Nothing is recorded yet in {tmp_path / 'x'}."
+    ]
+
+
+def test_log_follows_what_happens_next(busy):
+    argv = [sys.executable, "-m", "boathook", "log", "--follow", "--json", "--hook", "guard"]
+    follower = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=busy.environment, cwd=busy.project)
+    assert follower.stdout is not None
+    try:
+        assert json.loads(follower.stdout.readline())["decision"] == "block"
+        time.sleep(0.3)
+        with boathook.load() as engine:
+            engine.dispatch({"event_type": "pre-tool-call", **PASSED})
+            verdict = engine.dispatch({"event_type": "pre-tool-call", **BLOCKED})
+        assert json.loads(follower.stdout.readline())["id"] == verdict.id
+    finally:
+        follower.kill()
+        follower.communicate()
+
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+TIMES = {
+    None: "",
+    "90s": "2026-01-31T11:58:30.000Z",
+    "10m": "2026-01-31T11:50:00.000Z",
+    "2h": "2026-01-31T10:00:00.000Z",
+    "3d": "2026-01-28T12:00:00.000Z",
+    "1w": "2026-01-24T12:00:00.000Z",
+    "2026-01-30": "2026-01-30T00:00:00.000Z",
+    "2026-01-30T10:30": "2026-01-30T10:30:00.000Z",
+    "2026-01-30T10:30:00+02:00": "2026-01-30T08:30:00.000Z",
+}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_times_are_read_as_people_write_them(text):
+    assert since_of(text, NOW) == TIMES[text]
+
+
+@pytest.mark.parametrize("text", ["5", "h", "yesterday", "-3d", "99999999999d", "2026-13-01", "٣d"])
+def test_what_is_no_time_is_told(text):
+    with pytest.raises(ConfigError, match="is no time: write 10m, 2h or 3d"):
+        since_of(text, NOW)

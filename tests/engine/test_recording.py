@@ -1,0 +1,162 @@
+"""What the engine records: one record per dispatch that concerned a hook, and trouble that changes no decision."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+
+from tests.core.making import a_call, a_hook
+from tests.engine.fakes import an_engine
+
+import boathook
+from boathook.core.hook import DISABLED, INVALID
+from boathook.core.run import Exit, Skip, Verdict
+from boathook.store.reading import Reader, verify
+
+
+class Book:
+    """Takes what it is told to record."""
+
+    def __init__(self, trouble: str = "") -> None:
+        self.trouble = trouble
+        self.verdicts: list[Verdict] = []
+        self.seconds: list[float] = []
+
+    def __call__(self, verdict: Verdict, seconds: float) -> str:
+        self.verdicts.append(verdict)
+        self.seconds.append(seconds)
+        return self.trouble
+
+
+def test_a_dispatch_that_ran_a_hook_is_recorded_once_with_its_id_and_time():
+    book = Book()
+    verdict = an_engine([a_hook("one"), a_hook("two")], {}, record=book).dispatch(a_call())
+    assert (book.verdicts, len(verdict.id), book.seconds[0] >= 0) == ([verdict], 12, True)
+    assert verdict.to_json()["id"] == verdict.id
+
+
+def test_an_async_dispatch_is_recorded_the_same_way():
+    book = Book()
+    verdict = asyncio.run(an_engine([a_hook()], {}, record=book).adispatch(a_call()))
+    assert book.verdicts == [verdict]
+
+
+def test_what_concerned_no_hook_is_not_recorded():
+    book = Book()
+    hooks = [a_hook("other", tool="Write"), a_hook("off", state=DISABLED, why="disabled")]
+    verdict = an_engine(hooks, {}, record=book).dispatch(a_call())
+    assert (book.verdicts, verdict.id, verdict.skipped) == ([], "", (Skip("off", "disabled", state=DISABLED),))
+
+
+def test_a_hook_that_should_have_run_is_recorded():
+    book = Book()
+    verdict = an_engine([a_hook("bad", state=INVALID, why="unreadable")], {}, record=book).dispatch(a_call())
+    assert book.verdicts == [verdict]
+
+
+def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
+    book = Book()
+    engine = an_engine([a_hook("later", background=True)], {}, record=book)
+    verdict = engine.dispatch(a_call())
+    assert (book.verdicts, len(verdict.background)) == ([verdict], 1)
+    [[call]] = engine._background.did
+    assert (call.dispatch, call.about["dispatch"]) == (verdict.id, verdict.id)
+
+
+def test_trouble_is_told_and_changes_no_decision():
+    told = "/s/ledger cannot be written (No space left on device): the record is lost"
+    engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=Book(told))
+    verdict = engine.dispatch(a_call())
+    assert (verdict.decision.word, verdict.reasons, verdict.id) == ("block", ("no",), "")
+    assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", told, loud=True),), (told,))
+
+
+def test_a_fault_of_the_recorder_is_trouble_too():
+    def fail(verdict: Verdict, seconds: float) -> str:
+        raise RuntimeError("oops")
+
+    verdict = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=fail).dispatch(a_call())
+    told = "boathook/ledger cannot be written (RuntimeError: oops): the record is lost"
+    assert (verdict.decision.word, verdict.warnings()) == ("block", (told,))
+
+
+def test_an_engine_for_some_of_the_hooks_records_as_well():
+    book = Book()
+    engine = an_engine([a_hook("one"), a_hook("two")], {}, record=book)
+    verdict = engine.only(engine.catalog.hooks[:1]).dispatch(a_call())
+    assert (book.verdicts, [run.hook.name for run in verdict.runs]) == ([verdict], ["one"])
+
+
+def records(world) -> list[dict]:
+    return list(Reader(str(world.state)).read())
+
+
+def test_the_end_of_an_async_hook_is_recorded_with_its_dispatch(world):
+    world.hook("later", script="exit 3", fields={"async": "true"})
+    with boathook.load() as engine:
+        verdict = engine.dispatch(a_call())
+    first, end = sorted(records(world), key=lambda record: record["type"])
+    assert (first["id"], first["background"]) == (verdict.id, [{"hook": "later", "pid": None}])
+    known = {key: end[key] for key in ("type", "host", "hook", "event", "session", "status", "exit", "dispatch")}
+    assert known == {
+        "type": "end",
+        "host": "python",
+        "hook": "later",
+        "event": "pre-tool-call",
+        "session": "s",
+        "status": "failed",
+        "exit": 3,
+        "dispatch": verdict.id,
+    }
+    assert verify(str(world.state)).findings == ()
+
+
+def test_the_supervisor_of_a_one_shot_records_the_end(world):
+    import subprocess
+    import sys
+
+    world.hook("later", script="exit 0", fields={"async": "true"})
+    argv = [sys.executable, "-m", "boathook", "run", "pre-tool-call", "--json"]
+    call = json.dumps({"tool_name": "Shell", "session_id": "s"})
+    done = subprocess.run(argv, input=call, capture_output=True, text=True, cwd=world.project, env=world.environment)
+    deadline = time.monotonic() + 20
+    while len(records(world)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    first, end = sorted(records(world), key=lambda record: record["type"])
+    assert (first["id"], end["dispatch"], end["status"]) == (*[json.loads(done.stdout)["id"]] * 2, "ok")
+    assert (first["host"], end["host"], first["session"], end["session"]) == ("native", "native", "s", "s")
+
+
+def test_the_whole_event_is_kept_if_the_user_wants_that(world):
+    world.hook("guard")
+    world.toml("user", "[hooks]\nrecord = 'whole'\n")
+    with boathook.load() as engine:
+        engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "extra": "kept", "tool_input": {}})
+    [record] = records(world)
+    assert record["whole"]["extra"] == "kept"
+
+
+def test_many_tasks_and_threads_make_one_chain(world):
+    world.hook("guard")
+
+    async def many() -> list[Verdict]:
+        return await asyncio.gather(*(engine.adispatch(a_call()) for _ in range(20)))
+
+    with boathook.load() as engine:
+        verdicts = asyncio.run(many())
+    assert sorted(record["id"] for record in records(world)) == sorted(verdict.id for verdict in verdicts)
+    assert verify(str(world.state)).findings == ()
+
+
+def test_a_forked_child_can_record_while_its_parent_does(world):
+    world.hook("guard")
+    with boathook.load() as engine:
+        engine.dispatch(a_call())
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if engine.dispatch(a_call()).id else 1)
+        engine.dispatch(a_call())
+        assert os.waitpid(pid, 0)[1] == 0
+    assert (len(records(world)), verify(str(world.state)).findings) == (3, ())

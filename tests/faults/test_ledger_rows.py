@@ -1,0 +1,252 @@
+"""Faults 77 to 84: the ledger, with real processes, real signals, and a disk that is full."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import Project
+
+from boathook.store.ledger import LOCK, SPILL, Ledger, segments
+from boathook.store.reading import Reader, Report, verify
+
+WRITER = """
+import os, resource, signal, sys
+from boathook.store.ledger import Ledger
+folder, name, count, size, limit = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+ledger = Ledger(folder, segment_limit=int(sys.argv[6]), patience=30.0)
+number = 0
+while number < count or not count:
+    number += 1
+    record = {"v": 1, "id": f"{name}-{number}", "time": "2027-01-15T00:00:00.000Z", "type": "dispatch", "x": "x" * size}
+    told = ledger.append(record)
+    os.write(1, (f"! {told}\\n" if told else f"{name}-{number}\\n").encode())
+"""
+HOLDER = """
+import os, sys
+handle = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+os.lockf(handle, os.F_LOCK, 0)
+os.write(1, b"held")
+os.read(0, 1)
+"""
+
+
+def writer(
+    folder: Path, name: str, out: Path, *, count: int = 0, size: int = 600, limit: int = 0, segment: int = 16 << 20
+) -> subprocess.Popen[bytes]:
+    """Start a process that appends records and acknowledges each with a line; without a count it never ends."""
+    argv = [sys.executable, "-c", WRITER, str(folder), name, str(count), str(size), str(limit), str(segment)]
+    with out.open("ab") as file:
+        return subprocess.Popen(argv, stdout=file)
+
+
+def acknowledged(*outs: Path) -> tuple[set[str], list[str]]:
+    """Give what was acknowledged, and what trouble was told."""
+    lines = [line for out in outs for line in out.read_text().split("\n")[:-1]]
+    return {line for line in lines if line[0] != "!"}, [line for line in lines if line[0] == "!"]
+
+
+def recorded(folder: Path) -> Counter[str]:
+    return Counter(record["id"] for record in Reader(str(folder)).read())
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Let another process hold the lock, and stop that process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-c", HOLDER, str(path)]
+    holder = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.read(4) == b"held"
+    os.kill(holder.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_row_77_eight_writers_leave_whole_lines_in_one_chain(tmp_path):
+    outs = [tmp_path / f"out{at}" for at in range(8)]
+    folder = tmp_path / "ledger"
+    writers = [writer(folder, f"w{at}", out, count=100, segment=100_000) for at, out in enumerate(outs)]
+    assert [one.wait(60) for one in writers] == [0] * 8
+    said, troubles = acknowledged(*outs)
+    report = verify(str(folder))
+    assert (report.findings, report.torn, report.records, report.spilled, troubles) == ((), (), 800, 0, [])
+    assert (report.segments > 3, recorded(folder) == Counter(said)) == (True, True)
+
+
+def test_row_78_what_was_acknowledged_survives_kill_9(tmp_path):
+    folder, outs = tmp_path / "ledger", [tmp_path / f"out{at}" for at in range(24)]
+    for start in range(0, 24, 6):
+        writers = [writer(folder, f"w{start + at}", outs[start + at], segment=200_000) for at in range(6)]
+        time.sleep(0.5 + random.random() / 4)
+        for one in writers:
+            one.kill()
+            one.wait()
+    said, troubles = acknowledged(*outs)
+    found = recorded(folder)
+    report = verify(str(folder))
+    assert (report.findings, said - found.keys(), troubles, max(found.values())) == ((), set(), [], 1)
+    assert len(said) > 100
+
+
+def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_passed_over(project: Project, way: str):
+    project.hook("says", "printf '%200000s' x >&2; exit 2")
+    project.fire(way, {"tool_input": {"command": "x" * 1_000_000}})
+    [path] = project.state.glob("ledger-*.jsonl")
+    assert path.stat().st_size < 1 << 16
+    with path.open("ab") as file:
+        file.write(path.read_bytes()[:100])
+    project.fire(way)
+    reader = Reader(str(project.state))
+    assert ([record["decision"] for record in reader.read()], reader.odd) == (["block", "block"], 1)
+    report = verify(str(project.state))
+    assert (report.findings, report.torn) == ((), (f"{path.name}:2",))
+
+
+def test_row_80_a_full_disk_tears_no_line_and_is_told(tmp_path):
+    folder, out = tmp_path / "ledger", tmp_path / "out"
+    assert writer(folder, "w", out, count=40, size=300, limit=10_000).wait(60) == 0
+    said, troubles = acknowledged(out)
+    aside = sum(told.endswith(SPILL) for told in troubles)
+    found = recorded(folder)
+    assert (said - found.keys(), len(said) + aside, len(said) + len(troubles)) == (set(), found.total(), 40)
+    assert said
+    assert set(troubles) <= {
+        f"! {folder}/ledger cannot be written ({why}): {where}"
+        for why in ("no room for a whole record", "File too large")
+        for where in ("the record is lost", f"the record went to {SPILL}")
+    }
+    report = verify(str(folder))
+    assert (report.findings, report.torn) == ((), ())
+    assert Ledger(str(folder)).append({"id": "later", "time": "t", "type": "dispatch"}) == ""
+    assert verify(str(folder)).findings == ()
+
+
+def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(project: Project):
+    project.state.mkdir(parents=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(project.state)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("no tmpfs may be mounted here")
+    try:
+        (project.state / "filler").write_bytes(b"x" * 4096)
+        (project.state / "other").write_bytes(b"x" * 4096)
+        project.hook("says", "echo no >&2; exit 2")
+        ends = [project.plain({"tool_input": {"command": "x" * 3000}}) for _ in range(4)]
+        assert [end.code for end in ends] == [2] * 4
+        assert b"/ledger cannot be written (" in ends[-1].stderr
+        report = verify(str(project.state))
+        assert (report.findings, report.torn) == ((), ())
+    finally:
+        subprocess.run(["umount", str(project.state)], check=True)
+
+
+def name_of_today() -> str:
+    return time.strftime("ledger-%Y-%m-%d.jsonl", time.gmtime())
+
+
+@pytest.mark.parametrize("name", ["segment", LOCK])
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+def test_row_81_a_fifo_or_a_link_is_refused_and_never_waited_for(project: Project, way: str, name: str, kind: str):
+    project.state.mkdir(parents=True)
+    path = project.state / (name if name == LOCK else name_of_today())
+    precious = project.scratch / "precious"
+    precious.write_text("precious")
+    os.mkfifo(path) if kind == "fifo" else path.symlink_to(precious)
+    project.hook("says", "echo no >&2; exit 2")
+    result = project.fire(way)
+    assert (result.decision, precious.read_text()) == ("block", "precious")
+    why = f"{path.name} is no regular file" if kind == "fifo" else "Too many levels of symbolic links"
+    told = f"{project.state}/ledger cannot be written ({why}): the record went to {SPILL}"
+    assert (result.skipped, result.verdict["id"]) == ({f"{project.state}/ledger": told}, None)
+    [record] = Reader(str(project.state)).read()
+    assert (record["decision"], record["spilled"]) == ("block", True)
+
+
+def test_row_82_a_stopped_writer_that_holds_the_lock_costs_a_second_and_no_record(project: Project, way: str):
+    project.hook("says", "echo no >&2; exit 2")
+    with held(project.state / LOCK):
+        result = project.fire(way, limit=15)
+    assert result.decision == "block"
+    assert f"somebody holds {LOCK} for more than 1 s" in result.skipped[f"{project.state}/ledger"]
+    assert result.seconds <= 5
+    project.fire(way)
+    assert [record.get("spilled", False) for record in Reader(str(project.state)).read()] == [True, False]
+    assert verify(str(project.state)).findings == ()
+
+
+SECRETS = ("hunter2secret", "ghp_" + "a1" * 18, "sk-ant-api03-" + "b2" * 20)
+
+
+def test_row_83_no_secret_reaches_the_disk(project: Project, way: str):
+    password, token, key = SECRETS
+    (project.config / "hooks.toml").write_text("[hooks]\nrecord = 'whole'\n")
+    project.hook("says", f"echo 'the key {key} is not allowed' >&2; exit 2")
+    project.hook("later", f"echo {token}; exit 0", trigger="post-tool-call", background=True)
+    command = f"deploy --password {password} --with {token}"
+    project.fire(way, {"tool_input": {"command": command, "api_key": key, "env": {"DB_PASSWORD": password}}})
+    project.fire(way, {"event_type": "post-tool-call", "tool_output": f"token={password}"})
+    assert project.gone() == []
+    data = b"".join(path.read_bytes() for path in project.state.glob("ledger*"))
+    assert [secret.encode() in data for secret in SECRETS] == [False] * 3
+    assert data.count(b"[redacted ") >= 5
+
+
+def damaged(folder: Path, damage: str) -> Report:
+    """Do something to a ledger while writers write; give what verify says of it afterwards."""
+    outs = [folder.parent / f"out{at}" for at in range(4)]
+    writers = [writer(folder, f"w{at}", out, count=150, segment=30_000) for at, out in enumerate(outs)]
+    while not folder.is_dir() or len(segments(str(folder))) < 4:
+        time.sleep(0.005)
+    names = segments(str(folder))
+    path = folder / names[1 if damage in ("deleted", "edited") else -1]
+    if damage == "truncated":
+        os.truncate(path, 0)
+    elif damage == "edited":
+        path.write_bytes(path.read_bytes().replace(b"xxx", b"yyy", 1))
+    elif damage == "moved":
+        path.rename(folder.parent / "aside")
+    else:
+        path.unlink()
+    assert [one.wait(60) for one in writers] == [0] * 4
+    said, troubles = acknowledged(*outs)
+    assert (len(said), troubles) == (600, [])
+    return verify(str(folder))
+
+
+DAMAGES = {"truncated": "gap", "deleted": "gap", "moved": "gap", "edited": "edited", "current deleted": "gap"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_row_84_what_is_done_to_the_files_under_writers_is_seen_and_stops_nobody(tmp_path, damage):
+    report = damaged(tmp_path / "ledger", damage)
+    assert {finding.kind for finding in report.findings} == {DAMAGES[damage]}
+    assert report.last == 600
+
+
+def test_row_84_one_event_is_one_record_and_the_chain_goes_through_both_ways(project: Project):
+    project.hook("says", "exit 0")
+    ids = [project.fire(way).verdict["id"] for way in ("in process", "by command", "in process")]
+    records: list[dict[str, Any]] = list(Reader(str(project.state)).read())
+    assert [(record["id"], record["host"]) for record in records] == list(
+        zip(ids, ["python", "native", "python"], strict=True)
+    )
+    assert verify(str(project.state)).findings == ()
+    assert json.loads((project.state / name_of_today()).read_bytes().splitlines()[0])["prev"] == "0" * 64
