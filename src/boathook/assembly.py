@@ -7,7 +7,7 @@ import os
 from boathook import compiled
 from boathook.core.policy import Policy
 from boathook.dialects import native
-from boathook.engine import Engine, Tracing
+from boathook.engine import Engine, Tracing, now
 from boathook.errors import ConfigError
 from boathook.places import (
     absolute,
@@ -19,6 +19,7 @@ from boathook.places import (
     find_project,
     here,
     state_dir,
+    strays,
 )
 from boathook.runners.process import ProcessRunner
 from boathook.runners.script import HookRunner, Surroundings
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.event import Event, EventKind
-    from boathook.core.run import Call, Exit
+    from boathook.core.run import Call, Exit, Verdict
     from boathook.engine import BackgroundRunner
+    from boathook.sources.loading import Loaded
+    from boathook.store.trust import Trust
 
     Path = str | os.PathLike[str]
 
@@ -48,57 +51,104 @@ def load(
     state: Path | None = None,
     settings: bool = True,
     can_ask: bool = True,
+    trust_all: bool = False,
     debug: Callable[[str], None] | None = None,
 ) -> Engine:
     """Load the hooks that concern a project (default: here) and give an engine that dispatches events to them.
 
-    `config` is the user's agents folder, `claude` that of their settings.json, `state` the folder for the log and the sessions
-    (default: the XDG ones and ~/.claude); without `settings` the hooks of settings.json files are left out; without `can_ask` a
-    question blocks; `debug` hears the debug lines.
+    `config` is the user's agents folder, `claude` that of their settings.json, `state` the folder for trust, ledger, log and
+    sessions (default: the XDG ones and ~/.claude); without `settings` the hooks of settings.json files are left out; without
+    `can_ask` a question blocks; with `trust_all` the project's hooks run although nobody trusted them; `debug` hears the debug
+    lines.
     """
     from boathook.runners.background import Background
     from boathook.runners.room import prepare
 
     prepare()
-    catalog = load_catalog(project, config=config, claude=claude, settings=settings)
+    catalog = load_catalog(project, config=config, claude=claude, state=state, settings=settings, trust_all=trust_all)
     _import_for(catalog)
-    state_path = absolute(os.fspath(state)) if state is not None else state_dir(environment())
+    state_path = state_of(state)
     sessions = Sessions(f"{state_path}/sessions")
     hooks = HookRunner(ProcessRunner(), _surroundings(catalog), sessions)
-    write = _log(state_path).write
+    around = _around(catalog, "python")
 
     def report(call: Call, end: Exit) -> None:
-        text = report_text(call.hook.name, call.hook.trigger, end)
-        write(text)
+        text = report_end(state_path, {**around, **call.about}, call.hook.trigger, end)
         if debug is not None:
             debug(text.rstrip())
 
     return _engine(
-        catalog, hooks, Background(hooks, report), can_ask=can_ask, debug=debug, sessions=sessions, state=state_path
+        catalog,
+        hooks,
+        Background(hooks, report),
+        can_ask=can_ask,
+        debug=debug,
+        sessions=sessions,
+        state=state_path,
+        around=around,
     )
 
 
 def _import_for(catalog: Catalog) -> None:
     """Import what the hooks of a catalogue need before any of them runs, for an interrupt within an import can be lost."""
-    if any(hook.dialect != native.NAME for hook in catalog.hooks):
-        from importlib import import_module
+    from importlib import import_module
 
-        for name in ("dialects.claude", "runners.command"):
-            import_module(f"boathook.{name}")
+    names = ["core.record", "store.ledger"]
+    if any(hook.dialect != native.NAME for hook in catalog.hooks):
+        names += ["dialects.claude", "runners.command"]
+    for name in names:
+        import_module(f"boathook.{name}")
 
 
 def load_catalog(
-    project: Path | None = None, *, config: Path | None = None, claude: Path | None = None, settings: bool = True
+    project: Path | None = None,
+    *,
+    config: Path | None = None,
+    claude: Path | None = None,
+    state: Path | None = None,
+    settings: bool = True,
+    trust_all: bool = False,
 ) -> Catalog:
-    """Read the hooks of the user and of a project from their files."""
+    """Read the hooks of the user and of a project from their files, and what people said of them."""
+    found, _ = look_up(project, config=config, claude=claude, state=state, settings=settings, trust_all=trust_all)
+    return found.catalog
+
+
+def look_up(
+    project: Path | None = None,
+    *,
+    config: Path | None = None,
+    claude: Path | None = None,
+    state: Path | None = None,
+    settings: bool = True,
+    trust_all: bool = False,
+) -> tuple[Loaded, Trust]:
+    """Read the hooks of the user and of a project, with all that is known of them, and give the book of trust, too."""
     from boathook.sources.loading import load_hooks
 
-    agents = absolute(os.fspath(config)) if config is not None else agents_dir(environment())
+    env = environment()
+    agents = absolute(os.fspath(config)) if config is not None else agents_dir(env)
     start = start_of(project)
     users, claude_project = _claude_places(start, settings=settings)
     if claude is not None and settings:
         users = absolute(os.fspath(claude))
-    return load_hooks(agents, find_project(start), users, claude_project).catalog
+    named = (agents if config is None else "", users if claude is None else "", state_dir(env) if state is None else "")
+    astray = strays(start, named)
+    book = book_of(state_of(state), astray)
+    trust = None if trust_all else book
+    return load_hooks(agents, find_project(start), users, claude_project, trust=trust, astray=astray), book
+
+
+def state_of(state: Path | None) -> str:
+    """Give the folder for what is remembered: the given one, else the user's."""
+    return absolute(os.fspath(state)) if state is not None else state_dir(environment())
+
+
+def book_of(state: str, astray: tuple[str, ...] = ()) -> Trust:
+    """Give the book of trust of a state folder; an empty one with a word about it if that folder is not to be believed."""
+    from boathook.store.trust import Trust
+
+    return Trust(state, believed=state not in astray)
 
 
 def start_of(project: Path | None) -> str:
@@ -136,7 +186,10 @@ def one_shot(
     kind: EventKind,
     start: str,
     *,
+    host: str = native.NAME,
     home: str = "",
+    state: str = "",
+    trust_all: bool = False,
     settings: bool,
     can_ask: bool,
     debug: bool,
@@ -150,23 +203,28 @@ def one_shot(
     from boathook.runners.spawn import own_process
     from boathook.runners.supervisor import Supervisor
 
-    catalog = _catalog_for(kind, start, settings=settings)
+    catalog = _catalog_for(kind, start, state=state, settings=settings, trust_all=trust_all)
     spawn = own_process()
-    state = state_dir(environment())
+    state = state or state_dir(environment())
     sessions = Sessions(f"{state}/sessions")
     hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
-    background = Supervisor(hooks, spawn, state)
+    around = _around(catalog, host)
+    background = Supervisor(hooks, spawn, state, around)
     trace = write if debug or catalog.settings.debug else None
-    return _engine(catalog, hooks, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state)
+    return _engine(
+        catalog, hooks, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state, around=around
+    )
 
 
-def _catalog_for(kind: EventKind, start: str, *, settings: bool) -> Catalog:
+def _catalog_for(kind: EventKind, start: str, *, state: str, settings: bool, trust_all: bool) -> Catalog:
     """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
     env = environment()
-    agents, cache = agents_dir(env), cache_dir(env)
-    where = (find_project(start), *_claude_places(start, settings=settings))
+    agents, cache, own = agents_dir(env), cache_dir(env), state_dir(env)
+    claude, claude_project = _claude_places(start, settings=settings)
+    astray = strays(start, (agents, claude, cache, "" if state else own))
+    where = (find_project(start), claude, claude_project, "" if trust_all else state or own)
     try:
-        path = compiled.path_of(cache, *where)
+        path = compiled.path_of(cache, *where) if not astray else None
         found = compiled.load(path, agents, *where) if path is not None else None
         if found is not None:
             from boathook.sources.recall import recall
@@ -180,9 +238,11 @@ def _catalog_for(kind: EventKind, start: str, *, settings: bool) -> Catalog:
     from boathook.sources.loading import load_hooks
 
     started = time.time()
-    loaded = load_hooks(agents, *where)
-    places = {"cache": cache, "agents": agents, "claude": where[1], "claude_project": where[2]}
-    keep(loaded.catalog, loaded.watch, started=started, **places)
+    book = None if trust_all else book_of(state or own, astray)
+    loaded = load_hooks(agents, *where[:3], trust=book, astray=astray)
+    if loaded.lasting and not astray:
+        places = {"cache": cache, "agents": agents, "claude": claude, "claude_project": claude_project}
+        keep(loaded.catalog, loaded.watch, started=started, trust=where[3], **places)
     return loaded.catalog
 
 
@@ -199,6 +259,7 @@ def _engine(
     debug: Callable[[str], None] | None,
     sessions: Sessions,
     state: str,
+    around: dict[str, str],
 ) -> Engine:
     settings = catalog.settings
 
@@ -219,24 +280,71 @@ def _engine(
         native.event_of,
         sessions,
         _log(state).trouble,
+        lambda verdict, seconds: _record(state, verdict, seconds, around, whole=settings.record == "whole"),
     )
+
+
+def _around(catalog: Catalog, host: str) -> dict[str, str]:
+    return {"host": host, "project": catalog.project or catalog.claude_project}
+
+
+def _record(state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool) -> str:
+    """Write a verdict into the ledger; give the trouble with that, if any."""
+    from boathook.core.record import must_last, record_of
+    from boathook.store.ledger import Ledger
+
+    made = record_of(verdict, around, time=now(), seconds=seconds, whole=whole)
+    return Ledger(state).append(made, sync=must_last(made))
 
 
 def _log(state: str) -> Log:
     return Log(f"{state}/{LOG_NAME}")
 
 
+def _nobody(call: Call, end: Exit) -> None:
+    """Hear of the end of an async hook that nobody asks for."""
+
+
+def probe(catalog: Catalog, scratch: str) -> Engine:
+    """Give an engine that fires hooks in a scratch folder as if it were their project, and leaves no record of it."""
+    from boathook.runners.background import Background
+
+    around = Surroundings(_write_event, scratch, scratch, catalog.settings.model, scratch)
+    hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
+    engine = _engine(
+        catalog,
+        hooks,
+        Background(hooks, _nobody),
+        can_ask=True,
+        debug=None,
+        sessions=Sessions(f"{scratch}/.state/sessions"),
+        state=f"{scratch}/.state",
+        around={},
+    )
+    return engine.without_record()
+
+
 def supervise() -> None:
     """Be the supervisor of async hooks."""
     from boathook.runners.supervisor import supervise as run_supervisor
 
-    run_supervisor(lambda state: _log(state).write, report_text)
+    run_supervisor(report_end)
+
+
+def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
+    """Write the end of an async hook into the ledger and the log; give the log's lines."""
+    from boathook.core.record import end_record
+    from boathook.store.ledger import Ledger, new_id
+
+    trouble = Ledger(state).append(end_record(about, end, id=new_id(), time=now()))
+    text = report_text(about["hook"], trigger, end) + (f"  warning: {trouble}\n" if trouble else "")
+    _log(state).write(text)
+    return text
 
 
 def report_text(name: str, trigger: str, end: Exit) -> str:
     """Give the log's lines about an async hook that ended."""
     from boathook.core.clean import clean
-    from boathook.engine import now
 
     how = f"{end.fault}: {end.detail}" if end.fault else f"exit={end.code}"
     took = round(end.seconds * 1000)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int] | None
 
-FORMAT = 2
+FORMAT = 3
 MAGIC = b"boathook compiled catalogue\n"
 VERSION = (FORMAT, __version__, sys.hexversion, sys.implementation.cache_tag)
 NAME_LIMIT = 240
@@ -44,15 +44,15 @@ class Compiled:
         return marshal.loads(self._body[start:end])
 
 
-def path_of(cache: str, project: str, claude: str = "", claude_project: str = "") -> str | None:
+def path_of(cache: str, project: str, claude: str = "", claude_project: str = "", trust: str = "") -> str | None:
     """Give the file that keeps the catalogue of a project; None if it must not or cannot be kept.
 
-    A cache inside a project would be the project's word about itself, so it is not used.
+    `trust` is the folder of the book of trust, empty if every hook is trusted. A cache inside a project would be the
+    project's word about itself, so it is not used.
     """
     name = (project or "/").replace("%", "%25").replace("/", "%2F")
-    if claude:
-        name += "+" + source_hash(FORMAT, f"{claude}\0{claude_project}".encode("utf-8", "surrogateescape")).hex()
-    name += ".catalogue"
+    rest = f"{claude}\0{claude_project}\0{trust}".encode("utf-8", "surrogateescape")
+    name += f"+{source_hash(FORMAT, rest).hex()}.catalogue"
     inside = any(
         (cache + "/").startswith(top.rstrip("/") + "/") for top in (project, claude_project) if top not in ("", "/")
     )
@@ -84,7 +84,9 @@ def pack(head: dict[str, Any], sections: dict[str, Any]) -> bytes:
     return MAGIC + source_hash(FORMAT, rest) + rest
 
 
-def load(path: str, agents: str, project: str, claude: str = "", claude_project: str = "") -> Compiled | None:
+def load(
+    path: str, agents: str, project: str, claude: str = "", claude_project: str = "", trust: str = ""
+) -> Compiled | None:
     """Read a compiled catalogue; None if it is missing, damaged, of another make, or stale."""
     data = _read(path)
     if data is None or not data.startswith(MAGIC):
@@ -95,7 +97,7 @@ def load(path: str, agents: str, project: str, claude: str = "", claude_project:
         return None
     size = int.from_bytes(data[start : start + 4], "little")
     head = marshal.loads(view[start + 4 : start + 4 + size])
-    if head["version"] != VERSION or head["where"] != (agents, project, claude, claude_project):
+    if head["version"] != VERSION or head["where"] != (agents, project, claude, claude_project, trust):
         return None
     return Compiled(head, view[start + 4 + size :]) if _fresh(head["watch"]) else None
 

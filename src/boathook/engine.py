@@ -12,7 +12,7 @@ from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
 from boathook.core.run import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
 from boathook.errors import DialectError
-from boathook.places import absolute, here
+from boathook.places import absolute, here, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.hook import Hook
     from boathook.core.outcome import Outcome
+    from boathook.seals import Vetted
 
     class Runner(Protocol):
         """Runs calls and gives their ends in order; data readable on `cancel` ends them early."""
@@ -80,6 +81,7 @@ class Engine:
         event_of: Callable[[dict[str, Any]], Event] | None = None,
         counts: StopCounts | None = None,
         log_trouble: Callable[[], str] | None = None,
+        record: Callable[[Verdict, float], str] | None = None,
     ) -> None:
         """Take the parts; `assembly.load` puts them together."""
         self.catalog = catalog
@@ -91,30 +93,48 @@ class Engine:
         self._event_of = event_of
         self._counts = counts or _Counts()
         self._log_trouble = log_trouble or str
+        self._record = record
+        self._sealed = any(hook.seal is not None for hook in catalog.hooks)
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and give the verdict. Never raises for what a hook does."""
+        began = time.perf_counter()
         ready = self._ready(event)
-        flow = dispatch(ready, self.catalog.plan, self._policy, self.catalog.skips)
+        catalog = self._vetted()
+        flow = dispatch(ready, catalog.plan, self._policy, catalog.skips)
         try:
             calls = next(flow)
             while True:
                 calls = flow.send(self._judge(calls, self._run(calls)))
         except StopIteration as end:
             verdict, background = end.value
-        return self._finish(verdict, background)
+        return self._finish(verdict, background, began)
 
     async def adispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks without holding up the event loop; cancelling it ends the hooks."""
+        began = time.perf_counter()
         ready = self._ready(event)
-        flow = dispatch(ready, self.catalog.plan, self._policy, self.catalog.skips)
+        catalog = self._vetted()
+        flow = dispatch(ready, catalog.plan, self._policy, catalog.skips)
         try:
             calls = next(flow)
             while True:
                 calls = flow.send(self._judge(calls, await self._arun(calls)))
         except StopIteration as end:
             verdict, background = end.value
-        return self._finish(verdict, background)
+        if not verdict.runs and not background:
+            return self._finish(verdict, background, began)
+        import asyncio
+
+        return await asyncio.to_thread(self._finish, verdict, background, began)  # a record may have to reach the disk
+
+    def _vetted(self) -> Catalog | Vetted:
+        """Give the catalogue for one dispatch: hooks that were trusted are looked at again when they are needed."""
+        if not self._sealed:
+            return self.catalog
+        from boathook.seals import Vetted
+
+        return Vetted(self.catalog)
 
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         """Give an engine for some of the hooks, with the same parts; `diagnostics` if it is to tell what files are broken."""
@@ -129,7 +149,14 @@ class Engine:
             self._event_of,
             self._counts,
             self._log_trouble,
+            self._record,
         )
+
+    def without_record(self) -> Engine:
+        """Give the same engine, but one that leaves no record."""
+        made = self.only(self.catalog.hooks)
+        made._record = None
+        return made
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
         """Wait for async hooks that still run; give how many are left."""
@@ -197,9 +224,12 @@ class Engine:
             self._tell_run(run)
         return runs
 
-    def _finish(self, verdict: Verdict, background: tuple[Call, ...]) -> Verdict:
-        started, lost = self._start(background) if background else ((), ())
-        verdict = verdict.replace(skipped=verdict.skipped + lost) if lost else verdict
+    def _finish(self, verdict: Verdict, background: tuple[Call, ...], began: float) -> Verdict:
+        id_ = system.urandom(6).hex() if self._record is not None else ""
+        if background:
+            started, lost = self._start(tuple(call.replace(dispatch=id_) for call in background))
+            verdict = verdict.replace(background=started, skipped=verdict.skipped + lost)
+        verdict = self._recorded(verdict, id_, began)
         if self._trace is not None:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
@@ -209,7 +239,22 @@ class Engine:
         if verdict.event.kind is POST_SESSION:
             self.drain()
             self._counts.forget(verdict.event.session_id)
-        return verdict.replace(background=started) if started else verdict
+        return verdict
+
+    def _recorded(self, verdict: Verdict, id_: str, began: float) -> Verdict:
+        """Give the verdict with the id of its record; trouble with the record is told and changes nothing else."""
+        telling = verdict.runs or verdict.background or any(skip.loud for skip in verdict.skipped)
+        telling = telling or self.catalog.settings.record == "whole"  # a hook that comes later may be tried on it
+        if self._record is None or not telling:
+            return verdict
+        recorded = verdict.replace(id=id_)
+        try:
+            trouble = self._record(recorded, time.perf_counter() - began)
+        except Exception as fault:  # noqa: BLE001
+            trouble = f"boathook/ledger cannot be written ({type(fault).__name__}: {fault}): the record is lost"
+        if not trouble:
+            return recorded
+        return verdict.replace(skipped=(*verdict.skipped, Skip(trouble.partition(" cannot ")[0], trouble, loud=True)))
 
     def _start(self, calls: tuple[Call, ...]) -> tuple[tuple[Started, ...], tuple[Skip, ...]]:
         """Start async hooks, each for itself; those that cannot be started are named, and cost the verdict nothing."""

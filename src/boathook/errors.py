@@ -33,6 +33,10 @@ class DialectError(BoathookError):
     """Bytes that are no event in the dialect they came in."""
 
 
+class TrustError(BoathookError):
+    """What was said about trust cannot be kept or used: why."""
+
+
 class BeyondLimits(DialectError):
     """An event that is well made but too deep or too large to be shown to any hook."""
 

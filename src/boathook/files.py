@@ -77,6 +77,36 @@ def foreign(path: str) -> str | None:
     return None
 
 
+def exposed(path: str) -> str | None:
+    """Say why a file or folder of the user is not safe to run from: others can write to it; a private group is no other."""
+    if why := foreign(path):
+        return why
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if found.st_mode & stat.S_IWGRP and found.st_gid != found.st_uid:
+        return "can be written by its group (chmod g-w)"
+    return None
+
+
+def exposed_above(path: str) -> str | None:
+    """Say which folder above a path others can write to, so that they could put another in its place."""
+    at = os.path.dirname(os.path.realpath(path))
+    while at != "/":
+        why = exposed(at)
+        if why and not _is_sticky(at):
+            return f"lies in {at}, which {why}"
+        at = os.path.dirname(at)
+    return None
+
+
+def _is_sticky(path: str) -> bool:
+    """Say whether only the owners of what lies in a folder can move it, as in /tmp."""
+    found = os.stat(path)
+    return bool(found.st_mode & stat.S_ISVTX) and found.st_uid in (0, os.getuid())
+
+
 def write_private(path: str, data: bytes) -> None:
     """Write a file that only the user can read, all of it or nothing, replacing what was there."""
     folder = os.path.dirname(path)

@@ -32,7 +32,8 @@ class Options:
     host = native.NAME
     project: str | None = None
     without = ""
-    json = debug = no_ask = False
+    state = ""
+    json = debug = no_ask = trust_all = False
 
 
 class Usage(BoathookError):
@@ -43,8 +44,8 @@ class Interrupted(BaseException):
     """A signal asked this process to end."""
 
 
-VALUES = {"--host": "host", "--event": "event", "--project": "project", "--without": "without"}
-FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask"}
+VALUES = {"--host": "host", "--event": "event", "--project": "project", "--without": "without", "--state": "state"}
+FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask", "--trust-all": "trust_all"}
 
 
 def parse(args: list[str]) -> Options:
@@ -119,7 +120,10 @@ def _dispatch(event: Event, options: Options) -> Verdict:
     engine = one_shot(
         event.kind,
         start,
+        host=options.host,
         home=host_project(options.host, environment()),
+        state=absolute(options.state) if options.state else "",
+        trust_all=options.trust_all,
         settings=options.without != SETTINGS,
         can_ask=not options.no_ask,
         debug=options.debug,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import ENAMETOOLONG
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os as system
@@ -29,12 +31,15 @@ __all__ = [
     "host_project",
     "is_dir",
     "state_dir",
+    "strays",
     "system",
 ]
 
 HOOKS = ("/.agents/hooks",)
+REPOSITORY = ("/.git",)
 SETTINGS = ("/.claude/settings.json", "/.claude/settings.local.json")
 DIRECTORY = 0o040000
+LONGEST_PATH = 4096
 KIND = 0o170000
 
 
@@ -50,22 +55,44 @@ def environment() -> Environment:
 def _home_of(env: Environment, variable: bytes, below: str) -> str:
     """Give an XDG folder: the variable if it is absolute, else its default below the home folder."""
     value = env.get(variable, b"")
-    if value.startswith(b"/"):
-        return _text(value).rstrip("/")
-    return f"{_home(env)}/{below}"
+    return _text(value).rstrip("/") if _is_plain(value) else f"{_home(env)}/{below}"
+
+
+def _is_plain(value: bytes) -> bool:
+    """Say whether a variable names a folder from the root on, and the same one for every process."""
+    path = value.rstrip(b"/") + b"/"
+    crooked = any(part in path for part in (b"/../", b"/./", b"//"))
+    return value.startswith(b"/") and not crooked and not path.startswith((b"/proc/", b"/dev/"))
 
 
 def _home(env: Environment) -> str:
     """Give the home folder: without a usable HOME that of the account, for the user's guards must not vanish with a variable."""
     value = env.get(b"HOME", b"")
-    if value.startswith(b"/"):
-        return _text(value).rstrip("/")
+    return _text(value).rstrip("/") if _is_plain(value) else _account()
+
+
+def _account() -> str:
+    """Give the home folder of the account, whatever the variables say."""
     try:
         import pwd
 
         return pwd.getpwuid(system.getuid()).pw_dir.rstrip("/")
     except (ImportError, KeyError, AttributeError):
         return "/nonexistent"
+
+
+def strays(start: str, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Give those of the user's folders that lie within the repository of a start: variables made it so, which may be a trick.
+
+    Some hosts load a project's `.env`. A repository that is the account's home, or holds it, is the user's own.
+    """
+    tops = {_upwards(start, REPOSITORY), _upwards(_real(start) or start, REPOSITORY)} - {"", "/"}
+    found = tuple(one for one in folders if one and any((one + "/").startswith(top + "/") for top in tops))
+    if not found:
+        return ()
+    home = _account() + "/"
+    mine = {top for top in tops if home.startswith(top + "/")}
+    return tuple(one for one in found if any((one + "/").startswith(top + "/") for top in tops - mine))
 
 
 def agents_dir(env: Environment) -> str:
@@ -86,7 +113,7 @@ def state_dir(env: Environment) -> str:
 def claude_dir(env: Environment) -> str:
     """Give the folder of Claude Code's own files, which holds the user's `settings.json`."""
     value = env.get(b"CLAUDE_CONFIG_DIR", b"")
-    return _text(value).rstrip("/") if value.startswith(b"/") else f"{_home(env)}/.claude"
+    return _text(value).rstrip("/") if _is_plain(value) else f"{_home(env)}/.claude"
 
 
 def find_project(start: str) -> str:
@@ -108,6 +135,8 @@ def find_claude_project(start: str, env: Environment) -> str:
 
 def _upwards(start: str, below: tuple[str, ...], users: tuple[str, ...] = ()) -> str:
     at = start.rstrip("/")
+    if len(at) > LONGEST_PATH:
+        at = at[:LONGEST_PATH].rpartition("/")[0]
     while True:
         if any(_there(at + path) for path in below) and not _is_one_of(at + "/.claude", users):
             return at or "/"
@@ -135,8 +164,8 @@ def _there(path: str) -> bool:
         system.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
-    except OSError:
-        return True
+    except OSError as fault:
+        return fault.errno != ENAMETOOLONG  # nothing can be there, and the guards further up must be found
     return True
 
 

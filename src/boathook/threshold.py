@@ -21,6 +21,7 @@ from boathook.places import (
     host_project,
     is_dir,
     state_dir,
+    strays,
     system,
 )
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
-PLAIN = ("--host", "--event", "--project", "--without")
+PLAIN = ("--host", "--event", "--project", "--without", "--state")
+TRUST_ALL = "--trust-all"
 SETTINGS = "settings"
 KEYS = {
     "native": ("event_type", "work_dir"),
@@ -75,6 +77,8 @@ def _plain(args: list[str]) -> dict[str, str] | None:
         word = rest.pop(0)
         if word in PLAIN and rest:
             found[word] = rest.pop(0)
+        elif word == TRUST_ALL:
+            found[word] = ""
         elif word.startswith("-") or "--event" in found:
             return None
         else:
@@ -126,16 +130,20 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if "--project" in wanted and not is_dir(wanted["--project"]):
         return False
     claude = "" if "--without" in wanted else claude_dir(env)
-    where = (find_project(start), claude, find_claude_project(start, env) if claude else "")
-    path = path_of(cache_dir(env), *where)
-    found = load(path, agents_dir(env), *where) if path is not None else None
+    agents, cache, state = agents_dir(env), cache_dir(env), wanted.get("--state") or state_dir(env)
+    if not state.startswith("/") or strays(start, (agents, claude, cache, "" if "--state" in wanted else state)):
+        return False
+    trust = "" if TRUST_ALL in wanted else state
+    where = (find_project(start), claude, find_claude_project(start, env) if claude else "", trust)
+    path = path_of(cache, *where)
+    found = load(path, agents, *where) if path is not None else None
     kind = found.head["spellings"].get(name) if found is not None else None
     if found is None or kind is None:
         return False
     rows = found.section(f"rows {kind}")
     if rows is None or (kind in found.head["with_tool"] and not event.get("tool_name")):
         return False
-    if kind in COUNTED and is_dir(state_dir(env) + "/sessions"):
+    if kind in COUNTED and is_dir(state + "/sessions"):
         return False
     return not rows or not _may_match(rows, event, found.head["gram"])
 

@@ -65,10 +65,12 @@ class Options:
     model: str = ""
     script: str = ""
     project: str | None = None
+    state: str | None = None
     max_steps: int = MAX_STEPS
     yes: bool = False
     debug: bool = False
     as_json: bool = False
+    trust_all: bool = False
 
 
 def agent(task: str | None, options: Options) -> int:
@@ -116,10 +118,12 @@ def ended_by_signals() -> Iterator[list[int]]:
 
 def load_engine(options: Options) -> Engine:
     """Load the hooks of files; debug lines are told if the command line or the user's hooks.toml says so."""
-    engine = load(options.project, debug=_debug if options.debug else None)
-    if options.debug or not engine.catalog.settings.debug:
-        return engine
-    return load(options.project, debug=_debug)
+
+    def loaded(debug: Callable[[str], None] | None) -> Engine:
+        return load(options.project, state=options.state, trust_all=options.trust_all, debug=debug)
+
+    engine = loaded(_debug if options.debug else None)
+    return engine if options.debug or not engine.catalog.settings.debug else loaded(_debug)
 
 
 def _debug(line: str) -> None:

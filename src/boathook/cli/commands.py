@@ -10,6 +10,7 @@ import click
 
 from boathook import __version__
 from boathook.core.event import KINDS, SPELLINGS
+from boathook.core.outcome import Decision
 from boathook.errors import BoathookError
 
 click.UsageError.exit_code = 1  # 2 would mean "blocked" to a host whose configuration has a slip in it
@@ -44,7 +45,16 @@ EVENT = EventName()
 project_option = click.option(
     "--project", metavar="DIR", type=click.Path(), help="Look from this folder instead of the current one."
 )
+state_option = click.option(
+    "--state", metavar="DIR", type=click.Path(), help="Where trust and ledger are kept, instead of the usual folder."
+)
+trust_all_option = click.option(
+    "--trust-all", is_flag=True, help="Take every hook of the project as trusted. For operators who know what is in it."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+since_option = click.option(
+    "--since", metavar="TIME", help="From then on: 10m, 2h, 3d ago, or a date or time like 2026-01-31T12:00 (UTC)."
+)
 
 
 class Group(click.Group):
@@ -91,6 +101,8 @@ def cli() -> None:
 @click.option(
     "--without", metavar="SOURCE", help="Leave out a source of hooks: settings, for hosts that run those themselves."
 )
+@state_option
+@trust_all_option
 def run(**_: Any) -> None:
     """Run one event, read as JSON from standard input, through its hooks.
 
@@ -113,21 +125,28 @@ def run(**_: Any) -> None:
 @click.option("--prompt", is_flag=True, help="Name and description only, to put into an agent's prompt.")
 @json_option
 @project_option
-def list_command(event: str | None, prompt: bool, as_json: bool, project: str | None) -> None:
+@state_option
+@trust_all_option
+def list_command(
+    event: str | None, prompt: bool, as_json: bool, project: str | None, state: str | None, trust_all: bool
+) -> None:
     """Show every hook that was found, and its state.
 
     \b
     States: armed; invalid (cannot be read); shadowed (another of the same name counts);
-    disabled (by hooks.toml or disableAllHooks); no-entry-point (no script).
+    disabled (by hooks.toml or disableAllHooks); no-entry-point (no script);
+    untrusted, modified, denied (see boathook trust).
 
     \b
     Examples:
       boathook list
       boathook list --event pre-tool-call --json
     """
+    from boathook.assembly import load_catalog
     from boathook.cli.list import list_hooks
 
-    sys.exit(list_hooks(project, event, as_json=as_json, prompt=prompt))
+    catalog = load_catalog(project, state=state, trust_all=trust_all)
+    sys.exit(list_hooks(catalog, event, as_json=as_json, prompt=prompt))
 
 
 @cli.command(context_settings=CONTEXT)
@@ -159,8 +178,17 @@ def check(paths: tuple[str, ...], strict: bool, as_json: bool, project: str | No
 @click.option("--data", metavar="JSON", help='Other fields of the event, such as \'{"source": "startup"}\'.')
 @json_option
 @project_option
+@state_option
+@trust_all_option
 def explain(
-    event: str, tool: str | None, tool_input: str | None, data: str | None, as_json: bool, project: str | None
+    event: str,
+    tool: str | None,
+    tool_input: str | None,
+    data: str | None,
+    as_json: bool,
+    project: str | None,
+    state: str | None,
+    trust_all: bool,
 ) -> None:
     """Say for each hook whether it would run on an event, and why or why not. Nothing is executed.
 
@@ -168,9 +196,11 @@ def explain(
     Example:
       boathook explain pre-tool-call --tool Shell --input '{"command": "rm -rf /"}'
     """
+    from boathook.assembly import load_catalog
     from boathook.cli.explain import explain as run_explain
 
-    sys.exit(run_explain(event, project, tool, tool_input, data, as_json=as_json))
+    catalog = load_catalog(project, state=state, trust_all=trust_all)
+    sys.exit(run_explain(event, catalog, tool, tool_input, data, as_json=as_json))
 
 
 @cli.command(context_settings=CONTEXT)
@@ -228,12 +258,200 @@ def convert(
 
 
 @cli.command(context_settings=CONTEXT)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="Every hook of this project (the same as no NAME).")
+@click.option("--yes", is_flag=True, help="Do not ask: you have read what is shown.")
+@click.option("--override", is_flag=True, help="With --yes: also those that replace a hook of your own.")
+@click.option("--list", "listed", is_flag=True, help="Show what was said so far.")
+@json_option
+@project_option
+@state_option
+def trust(
+    names: tuple[str, ...],
+    everything: bool,
+    yes: bool,
+    override: bool,
+    listed: bool,
+    as_json: bool,
+    project: str | None,
+    state: str | None,
+) -> None:
+    """Look at the hooks of this project, and let them run.
+
+    \b
+    Hooks that come with a project are somebody else's code: until you say yes they are skipped, loudly.
+    Your yes is for these very bytes (folder, definition, scripts) in this very place: what changes is
+    asked again, with a diff, and a copy of what you saw is what runs. Your own hooks need no trust.
+    Exit codes: 0 all of them are trusted, 1 some are not.
+
+    \b
+    Examples:
+      boathook trust
+      boathook trust no-force-push --yes
+      boathook trust --list
+    """
+    from boathook.cli.trust import list_trust
+    from boathook.cli.trust import trust as run_trust
+
+    if listed:
+        sys.exit(list_trust(project, state, as_json=as_json))
+    sys.exit(run_trust(names, project, state, everything=everything, yes=yes, override=override))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="Every hook of this project.")
+@project_option
+@state_option
+def untrust(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> None:
+    """Forget what was said of hooks of this project: they are untrusted again."""
+    from boathook.cli.trust import untrust as run_untrust
+
+    sys.exit(run_untrust(names, project, state, everything=everything))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="Every hook of this project.")
+@project_option
+@state_option
+def deny(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> None:
+    """Say no to hooks of this project, for good: they never run and are not asked about again."""
+    from boathook.cli.trust import deny as run_deny
+
+    sys.exit(run_deny(names, project, state, everything=everything))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.option("--hook", "path", metavar="PATH", type=click.Path(), help="The folder of one hook, new or changed.")
+@click.option("--since", metavar="T", help="Only events since then: 2h, 3d, 2026-11-01 …")
+@click.option("--unconfined", is_flag=True, help="Run hooks without a sandbox, where this machine has none.")
+@json_option
+@project_option
+@state_option
+def replay(
+    path: str | None, since: str | None, unconfined: bool, as_json: bool, project: str | None, state: str | None
+) -> None:
+    """Send recorded events through the hooks of today, and say what would have gone another way.
+
+    \b
+    Events are kept for this only if your hooks.toml says `record = "whole"`; secrets in them are not kept.
+    Hooks run in a sandbox and a scratch folder: they cannot write to the project, nor reach the network by TCP.
+    Exit codes: 0 nothing differs, 1 something does.
+
+    \b
+    Examples:
+      boathook replay --since 7d
+      boathook replay --hook .agents/hooks/new-guard
+    """
+    from boathook.cli.replay import replay as run_replay
+
+    sys.exit(run_replay(path, since, project, state, unconfined=unconfined, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
+@json_option
+@project_option
+@state_option
+def doctor(as_json: bool, project: str | None, state: str | None) -> None:
+    """Fire every hook once, for real, and say which guards are not alive.
+
+    \b
+    Each armed hook gets an event that its matcher accepts, in a scratch folder. Hooks that ask a model or
+    post somewhere, and those whose HOOK.md says `metadata: {doctor: skip}`, are looked at but not fired.
+    Exit codes: 0 all guards are alive, 1 one is not, or the ledger or the book of trust cannot be used.
+
+    \b
+    Examples:
+      boathook doctor
+      boathook doctor --json
+    """
+    from boathook.cli.doctor import doctor as run_doctor
+
+    sys.exit(run_doctor(project, state, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
 @json_option
 def events(as_json: bool) -> None:
     """Show the events, their spellings, and what a block means."""
     from boathook.cli.events import print_events
 
     print_events(as_json=as_json)
+
+
+@cli.command(context_settings=CONTEXT)
+@click.option("--follow", "-f", is_flag=True, help="Go on with what is recorded from now on.")
+@click.option("--hook", metavar="NAME", help="Only where this hook ran, or did not although it was meant.")
+@click.option("--event", type=EVENT, metavar="EVENT", help="Only this event.")
+@click.option("--decision", type=click.Choice(Decision.NAMES), help="Only what was decided so.")
+@since_option
+@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON, one per line.")
+@state_option
+def log(**options: Any) -> None:
+    """Show what hooks did: one line for each event that concerned one.
+
+    \b
+    Examples:
+      boathook log --since 2h
+      boathook log --decision block --json
+      boathook log --follow --hook no-force-push
+    """
+    from boathook.cli.log import Wanted, show_log
+
+    state, follow, as_json = options.pop("state"), options.pop("follow"), options.pop("as_json")
+    sys.exit(show_log(state, Wanted(**options), follow=follow, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
+@click.argument("id", metavar="ID")
+@json_option
+@state_option
+def why(id: str, as_json: bool, state: str | None) -> None:
+    """Tell the whole story of one record: which hooks ran on what, what they said, what was skipped, what changed.
+
+    \b
+    ID is that of `boathook log` or `boathook run --json`, or as much of it as is like no other.
+    """
+    from boathook.cli.why import show_why
+
+    sys.exit(show_why(id, state, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
+@since_option
+@json_option
+@state_option
+def stats(since: str | None, as_json: bool, state: str | None) -> None:
+    """Show for every hook how often it ran, blocked and failed, and how long it took.
+
+    \b
+    Examples:
+      boathook stats
+      boathook stats --since 7d --json
+    """
+    from boathook.cli.stats import show_stats
+
+    sys.exit(show_stats(since, state, as_json=as_json))
+
+
+@cli.group(context_settings=CONTEXT)
+def ledger() -> None:
+    """Look after the ledger, the file that `log`, `why` and `stats` read."""
+
+
+@ledger.command(context_settings=CONTEXT)
+@json_option
+@state_option
+def verify(as_json: bool, state: str | None) -> None:
+    """Say whether the ledger is as it was written: nothing edited, nothing missing.
+
+    \b
+    Every record holds the hash of the one before it. Exit codes: 0 the chain holds, 1 it does not.
+    """
+    from boathook.cli.ledger import show_verify
+
+    sys.exit(show_verify(state, as_json=as_json))
 
 
 @cli.command(context_settings=CONTEXT)
@@ -247,6 +465,8 @@ def events(as_json: bool) -> None:
 @click.option("--debug", is_flag=True, help="Tell on stderr what every hook does.")
 @click.option("--json", "as_json", is_flag=True, help="Print what happens as JSON, one object per line.")
 @project_option
+@state_option
+@trust_all_option
 def agent(task: str | None, **options: Any) -> None:
     """Let a small coding agent do TASK here, under the hooks of this project and your own.
 

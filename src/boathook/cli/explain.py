@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from boathook.assembly import load_catalog
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import TOGETHER, Catalog, is_hollow, once
@@ -21,11 +20,10 @@ WORDS = {True: "runs", False: "-", None: "maybe"}
 
 
 def explain(
-    name: str, project: str | None, tool: str | None, tool_input: str | None, data: str | None, *, as_json: bool
+    name: str, catalog: Catalog, tool: str | None, tool_input: str | None, data: str | None, *, as_json: bool
 ) -> int:
     """Print what would happen; give the exit code."""
     event = Event.of(kind_of(name), **_fields(tool, tool_input, data))
-    catalog = load_catalog(project)
     rows = explain_event(catalog, event)
     if as_json:
         print_json(rows)

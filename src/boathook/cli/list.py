@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from boathook.assembly import load_catalog
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import kind_of
-from boathook.core.hook import ARMED, HANDLER_WORDS, Diagnostic, Handler, Hook, Http
+from boathook.core.hook import ARMED, DENIED, HANDLER_WORDS, MODIFIED, UNTRUSTED, Diagnostic, Handler, Hook, Http
 from boathook.core.matcher import TOOL_NAME, Matcher
 
+OF_TRUST = (UNTRUSTED, MODIFIED, DENIED)  # nothing is broken: they wait for a person
 
-def list_hooks(project: str | None, event: str | None, *, as_json: bool, prompt: bool) -> int:
+
+def list_hooks(catalog: Catalog, event: str | None, *, as_json: bool, prompt: bool) -> int:
     """Print the hooks; give the exit code."""
-    catalog = load_catalog(project)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is kind_of(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
         say(f"No hook is made for {event} here; {len(catalog.hooks)} for other events.")
@@ -44,6 +44,8 @@ def hook_to_json(hook: Hook) -> dict[str, Any]:
         "timeout_ms": round(hook.timeout * 1000),
         "on_failure": hook.on_failure,
         "protected": hook.protected,
+        "sandbox": hook.sandbox,
+        "network": hook.network,
         "state": hook.state,
         "why": hook.why,
         "path": hook.path,
@@ -109,7 +111,7 @@ def _print(catalog: Catalog, hooks: list[Hook]) -> None:
     noted += [(h, _problem_text(p), p.level) for h in hooks for p in h.problems if p.message != h.why]
     for hook, text, style in noted:
         say(f"  {hook.name}  {text}", STATE_STYLES[style])
-    if noted:
+    if any(style not in OF_TRUST for _, _, style in noted):
         say("  boathook check says how to mend it", "dim")
 
 

@@ -86,6 +86,8 @@ def new(
     say(f"made {os.path.relpath(folder)}: it {does}", "green")
     say(f"  edit   {os.path.relpath(script)}")
     say(f"  check  boathook check {os.path.relpath(folder)}")
+    if not user:
+        say(f"  trust  boathook trust {name}")
     say(f"  try    boathook explain {event}{_example(tool, pattern)}")
     return 0
 

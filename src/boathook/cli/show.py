@@ -18,6 +18,11 @@ STATE_STYLES = {
     "no-entry-point": "red",
     "shadowed": "yellow",
     "disabled": "dim",
+    "untrusted": "bold yellow",
+    "modified": "bold yellow",
+    "denied": "dim",
+    "trusted": "green",
+    "gone": "dim",
     "error": "bold red",
     "warning": "yellow",
 }

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from boathook.core.hook import ARMED, INVALID, NO_ENTRY, SCOPES, SHADOWED, USER, Diagnostic, Hook
+from boathook.core.event import PRE_TOOL
+from boathook.core.hook import (
+    ARMED,
+    INVALID,
+    MODIFIED,
+    NO_ENTRY,
+    SCOPES,
+    SHADOWED,
+    UNTRUSTED,
+    USER,
+    Diagnostic,
+    Hook,
+)
 from boathook.core.matcher import Texts
 from boathook.core.run import Skip
 from boathook.core.value import Value
@@ -15,7 +27,9 @@ if TYPE_CHECKING:
     from boathook.core.event import Event, EventKind
 
 TOGETHER = (-100, len(SCOPES), "", "")  # the place of the hooks that run together: after all others of priority 100
-LOUD_STATES = (INVALID, NO_ENTRY)
+BROKEN_STATES = (INVALID, NO_ENTRY)
+DOUBTED_STATES = (UNTRUSTED, MODIFIED)
+LOUD_STATES = (*BROKEN_STATES, *DOUBTED_STATES)
 
 
 class Settings(Value):
@@ -24,7 +38,10 @@ class Settings(Value):
     debug: bool = False
     strict_exit_codes: bool = False
     max_stop_blocks: int = 3
+    max_timeout: int = 600_000
     model: str = ""
+    untrusted: str = "skip"
+    record: str = "summary"
 
 
 class Stage(Value):
@@ -62,7 +79,7 @@ class Catalog(Value):
     def skips(self, event: Event) -> tuple[Skip, ...]:
         """Name the hooks that are not armed but could have been meant by an event."""
         return tuple(
-            Skip(hook.name, hook.why, loud=is_loud(hook))
+            Skip(hook.name, hook.why, loud=is_loud(hook), state=hook.state)
             for hook in self.concerned(event.kind)
             if not takes_part(hook) and (hook.state == INVALID or not hook.matcher.why_not(event))
         ) + tuple(Skip(d.path, f"ignored: {d}", loud=True) for d in self.diagnostics if d.level == "error")
@@ -100,6 +117,12 @@ def once(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
 def is_hollow(hook: Hook) -> bool:
     """Say whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
     return hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
+
+
+def doubted(hook: Hook, state: str, why: str, untrusted: str) -> Hook:
+    """Give a hook that is not trusted as it is: skipped, or at a tool call a refused run if the user wants that blocked."""
+    blocks = untrusted == "block" and hook.kind is PRE_TOOL
+    return hook.replace(state=state, why=why, on_failure="block" if blocks else "allow", seal=None)
 
 
 def _waits(hook: Hook) -> bool:

@@ -5,7 +5,7 @@ Everything that waits, starts or reads is done by whoever drives it; so the sync
 
 from __future__ import annotations
 
-from boathook.core.catalog import TOGETHER, Stage
+from boathook.core.catalog import DOUBTED_STATES, TOGETHER, Stage
 from boathook.core.jsontext import alike
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.run import Call, Run, Skip, Verdict
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Flow = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
     Place = tuple[int, int, str, str]
 
+DOUBT, REVIEW = "hooks of this project did not run", "Review them: boathook trust"
 UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen the last version"
 
 
@@ -104,7 +105,10 @@ def dispatch(
     late, waiting = course.not_reached, course.plan.background
     if outcome.halts and event.kind.is_pre:
         late, waiting = late + waiting, ()
-    skipped = skips(course.event) + tuple(Skip(hook.name, _ended(course, outcome)) for hook in late)
+    skipped = skips(course.event)
+    if doubts := _doubts(skipped):
+        outcome |= Outcome(messages=doubts)
+    skipped += tuple(Skip(hook.name, _ended(course, outcome)) for hook in late)
     verdict = Verdict(course.event, event, outcome, course.runs, (), skipped)
     return verdict, tuple(Call(hook, course.event) for hook in waiting)
 
@@ -119,6 +123,12 @@ def _look_again(course: _Course) -> Asking:
     yield from course.walk(lambda: course.unseen(until), 3)
     if not course.outcome.halts and course.changes != changes:
         course.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
+
+
+def _doubts(skipped: tuple[Skip, ...]) -> tuple[str, ...]:
+    """Give the word to the person about hooks that nobody has trusted as they are."""
+    names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in DOUBTED_STATES]
+    return (f"{DOUBT}: {', '.join(names)}. {REVIEW}",) if names else ()
 
 
 def _allowed(outcome: Outcome) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from boathook.core.clean import clean
 from boathook.core.matcher import ALL, Matcher, Pattern
+from boathook.core.trust import Seal
 from boathook.core.value import Value
 from boathook.core.words import Words
 
@@ -17,8 +18,11 @@ USER, PROJECT = "user", "project"
 SCOPES = (USER, PROJECT, "local")
 
 ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY = "armed", "invalid", "shadowed", "disabled", "no-entry-point"
+UNTRUSTED, MODIFIED, DENIED = "untrusted", "modified", "denied"
 
 HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
+
+BASIC, RESTRICTED, ISOLATED = LEVELS = ("basic", "restricted", "isolated")  # each stricter than the last
 
 ERROR, WARNING = "error", "warning"
 TOLD_LIMIT = 2000
@@ -135,6 +139,9 @@ class Hook(Value):
     state: str = ARMED
     why: str = ""
     problems: tuple[Diagnostic, ...] = ()
+    seal: Seal | None = None
+    sandbox: str = BASIC
+    network: bool = False
 
     @property
     def order(self) -> tuple[int, int, str, str]:
@@ -171,6 +178,7 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     plain["matcher"] = (*(_pattern_to_data(p) for p in (matcher.tool, matcher.pattern)), matcher.subject)
     plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
     plain["problems"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.problems)
+    plain["seal"] = tuple(hook.seal.__dict__[n] for n in Seal.FIELDS) if hook.seal else None
     return tuple(plain[name] for name in Hook.FIELDS)
 
 
@@ -187,6 +195,7 @@ def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
         plain["matcher"] = ALL
     plain["needs"] = Needs(*plain["needs"])
     plain["problems"] = tuple(Diagnostic(*problem) for problem in plain["problems"])
+    plain["seal"] = Seal(*plain["seal"]) if plain["seal"] else None
     return Hook(**plain)
 
 

@@ -24,11 +24,26 @@ OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadabl
 
 
 class Call(Value):
-    """A hook to be asked about an event; `look` is 1, or 2 and 3 after the input was rewritten."""
+    """A hook to be asked about an event; `look` is 1, or 2 and 3 after the input was rewritten.
+
+    `dispatch` is the id of the record of the dispatch, if there is one.
+    """
 
     hook: Hook
     event: Event
     look: int = 1
+    dispatch: str = ""
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Give what is told of the call when it ends and nobody waits for it."""
+        event = self.event
+        return {
+            "session": event.session_id,
+            "event": event.kind.name,
+            "hook": self.hook.name,
+            "dispatch": self.dispatch,
+        }
 
 
 class Exit(Value):
@@ -74,11 +89,15 @@ class Run(Value):
 
 
 class Skip(Value):
-    """A hook that did not run although it might have been meant, and why. Loud ones are told on stderr."""
+    """A hook that did not run although it might have been meant, and why. Loud ones are told on stderr.
+
+    `state` is that of the hook, if it was for that.
+    """
 
     hook: str
     why: str
     loud: bool = False
+    state: str = ""
 
 
 class Started(Value):
@@ -89,7 +108,7 @@ class Started(Value):
 
 
 class Verdict(Value):
-    """All answers to one event."""
+    """All answers to one event; `id` is that of its record in the ledger, if there is one."""
 
     event: Event
     original: Event
@@ -97,6 +116,7 @@ class Verdict(Value):
     runs: tuple[Run, ...] = ()
     background: tuple[Started, ...] = ()
     skipped: tuple[Skip, ...] = ()
+    id: str = ""
 
     @property
     def decision(self) -> Decision:
@@ -165,4 +185,5 @@ class Verdict(Value):
             "runs": [run.to_json() for run in self.runs],
             "background": [{"hook": s.hook, "pid": s.pid} for s in self.background],
             "skipped": [{"hook": s.hook, "why": s.why} for s in self.skipped],
+            "id": self.id or None,
         }

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from boathook import compiled
-from boathook.core.catalog import Catalog, Settings, is_loud, takes_part
+from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, is_loud, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
 from boathook.core.words import EQUALS, GRAM, Words, index_words
@@ -24,13 +24,14 @@ def keep(
     started: float,
     claude: str = "",
     claude_project: str = "",
+    trust: str = "",
 ) -> bool:
     """Keep a catalogue for the next start; say whether that was possible. Never raises for what the disk does.
 
     `started` is when reading began: what changed shortly before or since may change again unnoticed. `claude_project` is
     where settings were looked for first.
     """
-    where = (catalog.project, claude, claude_project)
+    where = (catalog.project, claude, claude_project, trust)
     path = compiled.path_of(cache, *where)
     stamps = tuple((name, compiled.stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
@@ -64,10 +65,12 @@ def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
 
 def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
     """Give what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
-    loud = [hook for hook in hooks if is_loud(hook) and not takes_part(hook)]
+    doubts = [hook for hook in hooks if hook.state in DOUBTED_STATES]  # told when they match, as if they ran
+    loud = [hook for hook in hooks if is_loud(hook) and not takes_part(hook) and hook not in doubts]
     errors = [d for d in catalog.diagnostics if d.level == "error"]
-    active = [hook for hook in hooks if takes_part(hook)]
-    if loud or errors or catalog.settings.debug or (active and not kind.has_tool):
+    active = [hook for hook in hooks if takes_part(hook) or hook in doubts]
+    wanted = catalog.settings.debug or catalog.settings.record == "whole"
+    if loud or errors or wanted or (active and not kind.has_tool):
         return None
     rows: dict[Any, Any] = {}
     for hook in active:

@@ -10,13 +10,18 @@ from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.files import FileFault, read_text
+from boathook.sources.levels import GRANTS, SANDBOX, STRICTEST, confined, is_level, vain
 from boathook.sources.manifest import RANGES
 
-SIZE_LIMIT = 64 * 1024
+SIZE_LIMIT = 32 * 1024
 DOTS_LIMIT = 32
-TOP = ("enabled", "debug", "strict_exit_codes", "max_stop_blocks", "model", "defaults", "disable", "override")
-USER_ONLY = ("debug", "strict_exit_codes", "max_stop_blocks", "model")
-TUNABLE = ("timeout", "priority", "async", "on_failure")
+MOST_TOLD = 100  # problems of one file
+CHOICES = {"untrusted": ("skip", "block"), "record": ("summary", "whole")}
+NUMBERS = {"max_stop_blocks": (0, 100, 3), "max_timeout": (100, 600_000, 600_000)}
+USER_ONLY = ("debug", "strict_exit_codes", *NUMBERS, "model", *CHOICES)
+TOP = ("enabled", *USER_ONLY, SANDBOX, "defaults", "disable", "override")
+TUNABLE = ("timeout", "priority", "async", "on_failure", SANDBOX)
+OVERRIDABLE = (*TUNABLE, *GRANTS)
 
 
 class Config(Value):
@@ -30,13 +35,14 @@ class Config(Value):
     disable: tuple[str, ...] = ()
     override: tuple[tuple[str, dict[str, Any]], ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+    sandbox: str = ""
 
 
 def read_config(path: str, scope: str) -> Config:
     """Read a hooks.toml; a missing one is empty, a broken one is empty and says so."""
     try:
         text = read_text(path, SIZE_LIMIT)
-        if any(line.count(".") > DOTS_LIMIT for line in text.splitlines()):
+        if any(line.count(".") > DOTS_LIMIT for line in text.split("\n")):
             raise FileFault(f"has a line with more than {DOTS_LIMIT} dots")  # such keys take the parser for ever
     except FileFault as fault:
         if not os.path.lexists(path):
@@ -75,14 +81,16 @@ class _Reading:
             self.scope,
             self._flag(hooks, "enabled", default=True),
             self._settings(hooks),
-            self._tuning("hooks.defaults", hooks.get("defaults", {})),
+            self._tuning("hooks.defaults", hooks.get("defaults", {}), TUNABLE),
             self._disabled(hooks.get("disable", [])),
             self._overrides(hooks.get("override", [])),
-            tuple(self.problems),
+            sandbox=self._level("hooks.sandbox", hooks[SANDBOX]) if SANDBOX in hooks else "",
+            problems=tuple(self.problems),
         )
 
     def _say(self, level: str, key: str, message: str, fix: str = "") -> None:
-        self.problems.append(Diagnostic(self.path, None, key, level, message, fix))
+        if len(self.problems) < MOST_TOLD:
+            self.problems.append(Diagnostic(self.path, None, key, level, message, fix))
 
     def _flag(self, table: dict[str, Any], key: str, *, default: bool) -> bool:
         value = table.get(key, default)
@@ -98,12 +106,15 @@ class _Reading:
                 continue
             if self.scope == PROJECT:
                 self._say(WARNING, f"hooks.{key}", f"'{key}' can only be set by the user; it is ignored here")
-            elif key == "max_stop_blocks":
-                value = hooks[key]
-                if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100:
+            elif key in NUMBERS:
+                value, (low, high, default) = hooks[key], NUMBERS[key]
+                if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
                     found[key] = value
                 else:
-                    self._say(ERROR, f"hooks.{key}", f"'{key}' must be a number from 0 to 100", "3 is used")
+                    told = f"'{key}' must be a number from {low} to {high}"
+                    self._say(ERROR, f"hooks.{key}", told, f"{default} is used")
+            elif key in CHOICES:
+                found[key] = self._choice(key, hooks[key])
             elif key == "model":
                 if isinstance(hooks[key], str) and ":" in hooks[key]:
                     found[key] = hooks[key]
@@ -113,8 +124,34 @@ class _Reading:
                 found[key] = self._flag(hooks, key, default=False)
         return found
 
-    def _tuning(self, place: str, table: Any) -> dict[str, Any]:
-        """Read timeout, priority, async and on_failure; what is wrong is left out and said."""
+    def _choice(self, key: str, value: Any) -> str:
+        """Give a setting that is one of some words; of a wrong one the first word counts."""
+        known = CHOICES[key]
+        if value in known:
+            return str(value)
+        self._say(ERROR, f"hooks.{key}", f"'{key}' must be {' or '.join(known)}", f"{known[0]} is used")
+        return known[0]
+
+    def _level(self, key: str, value: Any) -> str:
+        """Give the level of a sandbox; of a wrong one the strictest counts, for somebody wanted walls."""
+        if is_level(value):
+            return str(value)
+        told = f"'{SANDBOX}' must be basic, restricted or isolated"
+        self._say(ERROR, key, told, f"{STRICTEST} is used")
+        return STRICTEST
+
+    def _grant(self, place: str, key: str, value: Any) -> bool:
+        """Say whether an override may open something and says so rightly."""
+        good = isinstance(value, bool) if key == "network" else _are_names(value)
+        if self.scope == PROJECT:
+            self._say(WARNING, f"{place}.{key}", f"'{key}' can only be set by the user; it is ignored here")
+        elif not good:
+            wanted = "true or false" if key == "network" else "a list of names"
+            self._say(ERROR, f"{place}.{key}", f"'{key}' must be {wanted}")
+        return good and self.scope != PROJECT
+
+    def _tuning(self, place: str, table: Any, known: tuple[str, ...]) -> dict[str, Any]:
+        """Read timeout, priority, async, on_failure and the like; what is wrong is left out and said."""
         if not isinstance(table, dict):
             self._say(ERROR, place, f"'{place}' must be a table")
             return {}
@@ -122,8 +159,13 @@ class _Reading:
         for key, value in table.items():
             if key == "name":
                 continue
-            if key not in TUNABLE:
-                self._say(WARNING, f"{place}.{key}", f"unknown key '{key}'", f"known: {', '.join(TUNABLE)}")
+            if key not in known:
+                self._say(WARNING, f"{place}.{key}", f"unknown key '{key}'", f"known: {', '.join(known)}")
+            elif key == SANDBOX:
+                found[key] = self._level(f"{place}.{key}", value)
+            elif key in GRANTS:
+                if self._grant(place, key, value):
+                    found[key] = value
             elif key in RANGES:
                 low, high, _ = RANGES[key]
                 if not isinstance(value, int) or isinstance(value, bool):
@@ -131,7 +173,8 @@ class _Reading:
                     continue
                 found[key] = min(max(value, low), high)
                 if found[key] != value:
-                    told = f"'{key}' is {value}, allowed are {low} to {high}"
+                    shown = value if abs(value) < 1e15 else "beyond measure"  # Python refuses to write a longer one
+                    told = f"'{key}' is {shown}, allowed are {low} to {high}"
                     self._say(ERROR, f"{place}.{key}", told, f"{found[key]} is used")
             elif isinstance(value, bool) if key == "async" else value in ("allow", "block"):
                 found[key] = value
@@ -155,7 +198,7 @@ class _Reading:
 
     def _overrides(self, tables: Any) -> tuple[tuple[str, dict[str, Any]], ...]:
         named = self._named("hooks.override", tables)
-        return tuple((table["name"], self._tuning("hooks.override", table)) for table in named)
+        return tuple((table["name"], self._tuning("hooks.override", table, OVERRIDABLE)) for table in named)
 
 
 def settings_of(user: Config) -> Settings:
@@ -177,7 +220,7 @@ def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> 
                 hook = _with(hook, tuning)
             elif name == hook.name and tuning.get("on_failure") == "block":
                 hook = _with(hook, {"on_failure": "block"})
-    return hook
+    return confined(hook, written, project, user)
 
 
 def disable(hook: Hook, project: Config, user: Config) -> Hook:
@@ -218,11 +261,22 @@ def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Di
             told.append((user, "hooks.disable", f"'{name}' is protected; remove that first to disable it"))
     if project.defaults.get("on_failure") == "allow" and user.defaults.get("on_failure") == "block":
         told.append((project, "hooks.defaults", "a project cannot turn the user's on_failure = block into allow"))
+    told += vain(hooks, project, user)
     for config in (user, project):
         for name in (*config.disable, *(n for n, _ in config.override)):
             if name not in known:
                 told.append((config, "hooks", f"there is no hook named '{name}'"))
     return tuple(Diagnostic(config.path, None, key, WARNING, text) for config, key, text in told)
+
+
+def capped(hook: Hook, settings: Settings) -> Hook:
+    """Keep a hook within the longest time that the user allows."""
+    most = settings.max_timeout / 1000
+    return hook.replace(timeout=most) if hook.timeout > most else hook
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) and name for name in value)
 
 
 def _with(hook: Hook, tuning: dict[str, Any]) -> Hook:

@@ -11,7 +11,7 @@ import shlex
 from typing import Any
 
 from boathook.core.claude_events import BY_KIND, Row
-from boathook.core.hook import ARMED, PLUGIN, PROJECT, Command, Diagnostic, Hook, Needs, Prompt
+from boathook.core.hook import ARMED, BASIC, PLUGIN, PROJECT, Command, Diagnostic, Hook, Needs, Prompt
 from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_names
 from boathook.core.value import Value
 from boathook.errors import ConfigError
@@ -243,6 +243,7 @@ def _unsayable(hook: Hook) -> list[str]:
         "on_failure: block": hook.on_failure == "block",
         "protected": hook.protected,
         "requires": hook.needs != Needs(),
+        "sandbox": hook.sandbox != BASIC,
     }
     fields = [field for field, there in found.items() if there]
     return [f"settings.json cannot say {', '.join(fields)}"] if fields else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from boathook.core.catalog import doubted
 from boathook.core.hook import (
     ARMED,
     ERROR,
@@ -11,6 +12,7 @@ from boathook.core.hook import (
     NO_ENTRY,
     PROJECT,
     SHADOWED,
+    UNTRUSTED,
     WARNING,
     Diagnostic,
     Hook,
@@ -18,8 +20,8 @@ from boathook.core.hook import (
 )
 from boathook.core.value import Value
 from boathook.entry import CANDIDATES, find_entry
-from boathook.files import FileFault, foreign, read_text
-from boathook.sources.config import Config, disable, tune
+from boathook.files import FileFault, exposed, exposed_above, foreign, read_text
+from boathook.sources.config import Config, disable, settings_of, tune
 from boathook.sources.manifest import parse_manifest
 
 MANIFESTS = ("HOOK.md", "hook.md")
@@ -37,7 +39,7 @@ class Level(Value):
 
 def scan(root: str, scope: str, top: str) -> Level:
     """Read every hook folder directly below a root; one that cannot be read is an invalid hook, no more."""
-    watch = [root]
+    watch = [root, root + "/"]
     try:
         entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
     except OSError as fault:
@@ -45,9 +47,9 @@ def scan(root: str, scope: str, top: str) -> Level:
             return Level(scope, watch=(root,))
         told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {fault.strerror}")
         return Level(scope, problems=(told,), watch=(root,))
-    if why := foreign(root):
+    if why := foreign(root) if scope == PROJECT else exposed(root) or exposed_above(root):
         told = Diagnostic(root, None, "", ERROR, f"no hook of this folder runs: it {why}")
-        return Level(scope, problems=(told,), watch=(root,))
+        return Level(scope, problems=(told,), watch=(root, *_above(root)))
     problems: tuple[Diagnostic, ...] = ()
     if len(entries) > MOST_FOLDERS:
         many = f"more than {MOST_FOLDERS} hook folders; the rest is not loaded"
@@ -58,7 +60,13 @@ def scan(root: str, scope: str, top: str) -> Level:
         watch += paths
         if hook is not None:
             found.append(hook)
-    return Level(scope, tuple(found), problems, tuple(watch))
+    return Level(scope, tuple(found), problems, (*watch, *(_above(root) if scope != PROJECT else ())))
+
+
+def _above(root: str) -> list[str]:
+    """Name the folders above a folder, whose modes count."""
+    parts = os.path.realpath(root).split("/")
+    return ["/".join(parts[:count]) + "/" for count in range(2, len(parts))]
 
 
 def _folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[tuple[Hook, frozenset[str]] | None, list[str]]:
@@ -115,7 +123,7 @@ def arm(user: Level, local: Level, user_config: Config, local_config: Config) ->
         hooks = [tune(hook, written, local_config, user_config) for hook, written in level.hooks]
         levels.append(_first_of_each([_entry(disable(h, local_config, user_config), seen) for h in hooks], seen))
     users, projects = levels
-    _settle(users, projects, seen)
+    _settle(users, projects, seen, settings_of(user_config).untrusted)
     return tuple(users + projects), seen
 
 
@@ -142,7 +150,7 @@ def _first_of_each(hooks: list[Hook], seen: list[str]) -> list[Hook]:
     return kept
 
 
-def _settle(users: list[Hook], projects: list[Hook], seen: list[str]) -> None:
+def _settle(users: list[Hook], projects: list[Hook], seen: list[str], untrusted: str) -> None:
     """Let an armed project hook replace the user's of the same name, unless that one is protected."""
     armed = {hook.name: at for at, hook in enumerate(users) if hook.state == ARMED}
     for place, hook in enumerate(projects):
@@ -152,6 +160,9 @@ def _settle(users: list[Hook], projects: list[Hook], seen: list[str]) -> None:
         seen.append(f"{hook.folder}/scripts")
         if users[at].protected:
             projects[place] = _shadow(hook, f"the user's hook '{hook.name}' is protected", warn=True)
+        elif hook.seal is not None and not hook.seal.override:
+            why = f"it would replace your hook '{hook.name}', and is not trusted to (boathook trust {hook.name} --override)"
+            projects[place] = doubted(hook, UNTRUSTED, why, untrusted)
         else:
             users[at] = _shadow(users[at], f"replaced by the project's hook in {hook.folder}")
 

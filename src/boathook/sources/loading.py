@@ -3,28 +3,63 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol
 
-from boathook.core.catalog import Catalog
-from boathook.core.hook import PROJECT, USER, Diagnostic, Hook
+from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, doubted
+from boathook.core.hook import ERROR, PROJECT, USER, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.places import environment, find_claude_project
-from boathook.sources.config import TUNABLE, Config, disable, read_config, refusals, settings_of, tune
+from boathook.sources.config import TUNABLE, Config, capped, disable, read_config, refusals, settings_of, tune
 from boathook.sources.hookdir import Level, arm, scan
 from boathook.sources.settings import load_settings, speaking
+from boathook.sources.trusting import Book, Judge, Judged
+
+NOWHERE = "/nonexistent"
+ASTRAY = (
+    "your own hooks are not looked for here: the folder lies within the repository, "
+    "so what is in it may be the project's (mend HOME, XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR)"
+)
+
+SAID = frozenset(TUNABLE) - {"sandbox"}  # of settings hooks: no default of hooks.toml is for them, but for this one
+
+
+class Trust(Book, Protocol):
+    """The book of trust, which may itself not be believed."""
+
+    path: str
+    problem: str
 
 
 class Loaded(Value):
-    """A catalogue with the paths whose change makes it stale."""
+    """A catalogue with the paths whose change makes it stale; one that is not `lasting` is stale at once.
+
+    `judged` are the project's hooks as they lie there, which may not be what the catalogue runs.
+    """
 
     catalog: Catalog
     watch: tuple[str, ...]
+    lasting: bool = True
+    judged: tuple[Judged, ...] = ()
 
 
-def load_hooks(agents: str, project: str, claude: str = "", claude_project: str = "") -> Loaded:
+def load_hooks(
+    agents: str,
+    project: str,
+    claude: str = "",
+    claude_project: str = "",
+    *,
+    trust: Trust | None = None,
+    astray: tuple[str, ...] = (),
+) -> Loaded:
     """Load the hooks of the user and of a project: HOOK.md folders, and settings.json files unless their folder is empty.
 
-    Either project may be empty. `agents` and `claude` are the user's folders for the two forms.
+    Either project may be empty. `agents` and `claude` are the user's folders for the two forms. `trust` is the book of what
+    people said of hooks; without it every hook of the project may run. Folders of the user that are `astray` are not read.
     """
+    problems: list[Diagnostic] = [
+        Diagnostic(path, None, "", ERROR, ASTRAY) for path in astray if path in (agents, claude)
+    ]
+    agents, claude = (NOWHERE if agents in astray else agents, "" if claude in astray else claude)
     user_root, project_root = f"{agents}/hooks", f"{project}/.agents/hooks" if project else ""
     if project_root and os.path.exists(user_root) and os.path.exists(project_root):
         project_root = "" if os.path.samefile(user_root, project_root) else project_root
@@ -32,19 +67,31 @@ def load_hooks(agents: str, project: str, claude: str = "", claude_project: str 
     local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
     user_config = read_config(f"{agents}/hooks.toml", USER)
     local_config = _beside(project if project_root else "")
+    settings = settings_of(user_config)
+    judge = Judge(trust, settings) if trust is not None else None
+    if judge is not None:
+        local = local.replace(hooks=tuple(judge.folder(read, project, local_config) for read in local.hooks))
     hooks, seen = arm(user, local, user_config, local_config)
     claude_project, looked_at = speaking(claude_project, _above) if claude else ("", [])
     found = load_settings(claude, claude_project)
     own_config = local_config if claude_project == project else _beside(claude_project)
-    hooks += tuple(_tuned(hook, own_config, user_config) for hook in found.hooks)
+    entries = found.hooks
+    if judge is not None:
+        entries = tuple(judge.entry(hook, claude_project, own_config, found.hooks) for hook in entries)
+    hooks += tuple(_tuned(hook, own_config, user_config) for hook in entries)
     locals_ = [local_config] if own_config is local_config else [local_config, own_config]
-    problems: list[Diagnostic] = [*user.problems, *local.problems, *found.problems, *user_config.problems]
+    problems += [*user.problems, *local.problems, *found.problems, *user_config.problems]
     problems += [problem for config in locals_ for problem in config.problems]
     problems += dict.fromkeys(told for config in locals_ for told in refusals(hooks, config, user_config))
-    ordered = tuple(sorted(hooks, key=_order))
-    catalog = Catalog(ordered, settings_of(user_config), tuple(problems), project, claude_project)
+    ordered = tuple(sorted((_last(hook, settings) for hook in hooks), key=_order))
+    if trust is not None and trust.problem:
+        problems.append(Diagnostic(trust.path, None, "", ERROR, trust.problem))
+    catalog = Catalog(ordered, settings, tuple(problems), project, claude_project)
     configs = [config.path for config in (user_config, *locals_) if config.path]
-    return Loaded(catalog, (*user.watch, *local.watch, *configs, *seen, *found.watch, *looked_at))
+    copies = [f"{hook.seal.copy}/" for hook in hooks if hook.seal and hook.seal.roots]
+    trusted = [] if trust is None or judge is None else [trust.path, *copies, *judge.watch]
+    watch = (*user.watch, *local.watch, *configs, *seen, *found.watch, *looked_at, *trusted)
+    return Loaded(catalog, watch, judge.lasting, tuple(judge.judged)) if judge else Loaded(catalog, watch)
 
 
 def _beside(project: str) -> Config:
@@ -59,7 +106,14 @@ def _above(folder: str) -> str:
 def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
     """Apply what a hooks.toml says of a hook of settings.json by name; defaults are for HOOK.md, where other units hold."""
     priority = hook.priority
-    return disable(tune(hook, frozenset(TUNABLE), project, user).replace(priority=priority), project, user)
+    return disable(tune(hook, SAID, project, user).replace(priority=priority), project, user)
+
+
+def _last(hook: Hook, settings: Settings) -> Hook:
+    """Keep a hook within what the user allows; what hooks.toml says of failures gives no say to one that nobody trusted."""
+    if hook.state in DOUBTED_STATES:
+        hook = doubted(hook, hook.state, hook.why, settings.untrusted)
+    return capped(hook, settings)
 
 
 def _order(hook: Hook) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from boathook.core.claude_events import BY_KIND
 from boathook.core.event import EventKind, kind_of
-from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT, WARNING, Diagnostic, Hook, Needs, Script
+from boathook.core.hook import ARMED, ERROR, INVALID, LEVELS, PROJECT, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, Pattern, compile_pattern
 from boathook.errors import ConfigError, UnknownEvent
 from boathook.sources.frontmatter import Mapping, Node, Scalar, Sequence, Unreadable, read_frontmatter
@@ -24,6 +24,8 @@ FIELDS = (
     "protected",
     "requires",
     "env",
+    "sandbox",
+    "network",
     "dialect",
     "metadata",
 )
@@ -31,6 +33,7 @@ RANGES = {"timeout": (100, 600_000, 30_000), "priority": (0, 1000, 100)}
 FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 DIALECTS = ("native", "claude")
 NEEDS = ("bins", "env", "os")
+MOST_HINTS = 20  # guesses what an unknown field might have meant; each is a comparison with all that are known
 BACK = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
 
 
@@ -47,6 +50,7 @@ class _Reading:
         self.folder_name = folder.rpartition("/")[2]
         self.problems: list[Diagnostic] = []
         self.fatal = ""
+        self.hints = 0
         self.top = Mapping(1, {})
 
     def read(self, text: str) -> tuple[Hook, frozenset[str]]:
@@ -62,7 +66,7 @@ class _Reading:
             self._warn(line, "", message)
         for key, (line, _) in found.top.entries.items():
             if key not in FIELDS:
-                self._warn(line, key, f"unknown field '{key}'", _nearest(key, FIELDS))
+                self._unknown(line, key, FIELDS)
         return self._hook(), frozenset(found.top.entries)
 
     def _hook(self) -> Hook:
@@ -80,6 +84,8 @@ class _Reading:
                 "protected": self._protected(),
                 "needs": self._needs(),
                 "env": self._names("env", self._get("env")),
+                "sandbox": self._sandbox(),
+                "network": self._flag("network"),
                 "metadata": self._metadata(),
                 "dialect": self._dialect(kind),
             }
@@ -110,6 +116,11 @@ class _Reading:
 
     def _warn(self, line: int | None, key: str, message: str, fix: str = "") -> None:
         self._say(WARNING, line, key, message, fix)
+
+    def _unknown(self, line: int, key: str, known: tuple[str, ...], above: str = "") -> None:
+        self.hints += 1
+        fix = _nearest(key, known) if self.hints <= MOST_HINTS else ""
+        self._warn(line, above + key, f"unknown field '{above}{key}'", fix)
 
     def _error(self, key: str, message: str, fix: str = "") -> None:
         """Report what the checker refuses and the loader gets along with."""
@@ -203,6 +214,16 @@ class _Reading:
             return "allow"
         return text
 
+    def _sandbox(self) -> str:
+        """Give the level of the sandbox; of a wrong one the strictest counts, for the author wanted walls."""
+        if self._get("sandbox") is None:
+            return LEVELS[0]
+        text = self._text("sandbox")
+        if text not in LEVELS:
+            self._error("sandbox", f"'sandbox' must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}; {LEVELS[-1]} is used")
+            return LEVELS[-1]
+        return text
+
     def _dialect(self, kind: EventKind | None) -> str:
         """Give the tongue that the script speaks: ours, or that of settings.json."""
         if self._get("dialect") is None:
@@ -233,7 +254,7 @@ class _Reading:
             return ALL
         for key, (at, _) in node.entries.items():
             if key not in ("tool", "pattern"):
-                self._warn(at, f"matcher.{key}", f"unknown field 'matcher.{key}'", _nearest(key, ("tool", "pattern")))
+                self._unknown(at, key, ("tool", "pattern"), "matcher.")
         if not has_tool:
             self._warn(line, "matcher", "this event has no tool; the matcher is ignored")
         return Matcher(self._pattern(node, "tool"), self._pattern(node, "pattern"))
@@ -265,7 +286,7 @@ class _Reading:
             return Needs()
         for key, (at, _) in node.entries.items():
             if key not in NEEDS:
-                self._warn(at, f"requires.{key}", f"unknown field 'requires.{key}'", _nearest(key, NEEDS))
+                self._unknown(at, key, NEEDS, "requires.")
         found = {key: self._names(f"requires.{key}", value) for key, (_, value) in node.entries.items() if key in NEEDS}
         return Needs(**found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 
 from boathook.core.value import Value
 from boathook.files import FileFault, read_regular
@@ -15,11 +16,15 @@ BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\
 TROUBLE = re.compile(
     r"\b(?:except|catch|rescue|which|[Uu]sage)\b|\bcommand -v\b"
 )  # an exit 1 that is an honest failure
-QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+QUOTED = re.compile(r"'[^']*(?:'|\Z)|\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)", re.DOTALL)  # an open quote goes to the end
+MOST_EXITS = 100
+LONGEST_LINE = 8192  # characters of a line that is taken apart
 
 NAME = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 REDIRECT = re.compile(r"&?>>?[&|]?|<[&>]?")
 BLANK, ENDS, GLOBS = " \t", "\n;|&()<>", "*?[]{}"
+SEPARATORS = "\n;|&()"
+KEYWORDS = ("if", "then", "else", "elif", "while", "until", "do", "{", "!", "time")
 
 OF_THE_SHELL = frozenset(
     (
@@ -60,7 +65,7 @@ def means_to_block_with_1(text: str) -> int | None:
     if BLOCKS.search(text):
         return None
     lines = text.splitlines()
-    for found in FAILS_WITH_1.finditer(text):
+    for found in islice(FAILS_WITH_1.finditer(text), MOST_EXITS):
         at = text.count("\n", 0, found.end())
         before = "\n".join(lines[max(at - 3, 0) : at + 1])
         if SAYS_WHY.search(before) and not TROUBLE.search(before):
@@ -77,12 +82,13 @@ def line_means_to_block_with_1(text: str) -> bool:
 class Word(Value):
     """A word of a shell line: as written, and what it comes to (None if that is not known before it runs).
 
-    `first` is the variable it begins with outside of quotes, if any: there its value is split at spaces.
+    `first` is the variable it begins with outside of quotes, if any: there its value is split at spaces. `at` is its place.
     """
 
     raw: str
     value: str | None
     first: str = ""
+    at: int = 0
 
 
 class _Unclear(Exception):
@@ -97,11 +103,32 @@ def first_pipeline(text: str, known: Mapping[str, str]) -> list[list[Word]]:
     return _Line(text, known).commands()
 
 
+def all_commands(text: str, known: Mapping[str, str]) -> list[list[Word]]:
+    """Give the words of every command of a line, one after the other, up to what is beyond this reader."""
+    line, found = _Line(text, known, whole=True), []
+    while line.at < len(text):
+        before = line.at
+        found += line.commands()
+        if line.unclear:
+            break
+        ended = text[line.at : line.at + 1] in tuple(SEPARATORS)
+        line.at += 1 if ended or line.at == before else 0
+    return [rest for words in found if (rest := _behind_keywords(words))]
+
+
+def _behind_keywords(words: list[Word]) -> list[Word]:
+    at = 0
+    while at < len(words) and words[at].raw in KEYWORDS:
+        at += 1
+    return words[at:]
+
+
 class _Line:
     """A shell line on its way: where it is read."""
 
-    def __init__(self, text: str, known: Mapping[str, str]) -> None:
-        self.text, self.known, self.at = text, known, 0
+    def __init__(self, text: str, known: Mapping[str, str], *, whole: bool = False) -> None:
+        self.text, self.known, self.at, self.whole = text, known, 0, whole
+        self.unclear = False
 
     def commands(self) -> list[list[Word]]:
         found: list[list[Word]] = [[]]
@@ -109,11 +136,13 @@ class _Line:
             while self._more(found):
                 pass
         except _Unclear:
-            pass
+            self.unclear = True
         return [words for words in found if words]
 
     def _more(self, found: list[list[Word]]) -> bool:
         """Read one thing of the line; say whether more of the pipeline may follow."""
+        if self.at > LONGEST_LINE:
+            raise _Unclear
         char, two = self._char(), self.text[self.at : self.at + 2]
         if char in BLANK and char:
             self.at += 1
@@ -128,7 +157,7 @@ class _Line:
             found.append([])
         elif char in ("<", ">") or two == "&>":
             self._redirect()
-        elif char in ("(", ")"):
+        elif char in ("(", ")") and not self.whole:
             found.pop()  # a subshell, a function or an array: what stands before it is no command
             return False
         elif char in ENDS:  # the end of the text as well
@@ -160,7 +189,7 @@ class _Line:
             parts.append(self._part(char, at_start=not parts))
         if start == self.at:
             raise _Unclear
-        return Word(self.text[start : self.at], _joined(parts), first)
+        return Word(self.text[start : self.at], _joined(parts), first, start)
 
     def _part(self, char: str, *, at_start: bool) -> str | None:
         """Read a piece of a word; give what it comes to."""

@@ -12,6 +12,7 @@ import os
 import re
 import urllib.parse
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from boathook.core.claude_events import BY_NAME, ELSEWHERE, Row
@@ -33,18 +34,25 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.jsontext import word_of
-from boathook.core.matcher import ALL, TOOL_NAME, Matcher, compile_names
+from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_names, weight_of
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.files import FileFault, foreign, may_be_there, read_text
+from boathook.files import FileFault, exposed, foreign, may_be_there, read_text
 from boathook.sources.hookdir import leaves_project
-from boathook.sources.ours import calls_us
-from boathook.sources.rules import Rule, read_rule
+from boathook.sources.ours import NAME, calls_us
+from boathook.sources.rules import LONGEST, Rule, read_rule
 
 LOCAL = "local"
 DIALECT = "claude"
 DEFAULT_SECONDS = {"command": 60.0, "http": 60.0, "prompt": 30.0}
 MOST_SECONDS = 600.0
+MOST_HOOKS = 300  # of one file
+MOST_PLUGINS = 400
+MOST_TOLD = 20  # remarks of one kind: unknown keys, guesses what a name might have meant
+MOST_OF_GROUP = 3  # for these are made for each of its entries
+PATTERN_BUDGET = 40_000  # how heavy the patterns of one file may be together
+PATTERN_WEIGHT, RULE_WEIGHT = 200, 10  # of a pattern however small, and of a character of a rule
+COMMAND_BUDGET = 8192  # characters of commands that are searched for calls of ours
 GROUP_KEYS = ("matcher", "hooks", "description")
 COMMON_KEYS = ("type", "timeout", "if", "statusMessage", "once")
 OWN_KEYS = {
@@ -54,6 +62,7 @@ OWN_KEYS = {
 }
 ELSEWHERE_TYPES = ("agent", "mcp_tool")
 NESTED_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
+VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 ASSIGNMENT = re.compile(
     r"""(?<![^\s;&|(])[A-Za-z_]\w*=(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])*""", re.ASCII | re.DOTALL
 )  # may hold a secret, which must not become a name
@@ -142,9 +151,8 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
         if may_be_there(path):
             reading.say(ERROR, "", f"{os.path.basename(path)} {fault}; no hook of it runs")
         return File(path, scope, problems=tuple(reading.problems))
-    if why := foreign(path) or (
-        f"lies in a folder that {found}" if (found := foreign(os.path.dirname(path))) else None
-    ):
+    others = exposed if scope == USER else foreign
+    if why := others(path) or (f"lies in a folder that {found}" if (found := others(os.path.dirname(path))) else None):
         reading.say(ERROR, "", f"no hook of this file runs: it {why}")
         return File(path, scope, problems=tuple(reading.problems))
     try:
@@ -162,6 +170,34 @@ class Reading:
         self.path, self.scope, self.root, self.source = path, scope, root, source
         self.problems: list[Diagnostic] = []
         self.hooks: list[Hook] = []
+        self.full = False
+        self.guesses = 0
+        self.weight, self.searched = PATTERN_BUDGET, COMMAND_BUDGET
+        self.names: dict[str, Pattern | ConfigError | None] = {}
+
+    def matcher(self, source: str) -> Pattern | None:
+        """Compile a matcher, once for all entries that have it."""
+        if source not in self.names:
+            if not self.affords(weight_of(source)):
+                raise ConfigError("the patterns of this file are too large together")
+            try:
+                self.names[source] = compile_names(source)
+            except ConfigError as fault:
+                self.names[source] = fault
+        found = self.names[source]
+        if isinstance(found, ConfigError):
+            raise found
+        return found
+
+    def affords(self, weight: int) -> bool:
+        """Say whether one more pattern is compiled: a file of many large ones would take RE2 for ever."""
+        self.weight -= weight + PATTERN_WEIGHT
+        return self.weight >= 0
+
+    def calls_us(self, command: Command) -> bool:
+        """Say whether a command calls us, as far as the file is not beyond measure; one that does all the same is refused then."""
+        self.searched -= len(command.line) if NAME in command.line else 0
+        return self.searched >= 0 and calls_us(command)
 
     def say(self, level: str, key: str, message: str, fix: str = "") -> None:
         """Note something about the file."""
@@ -224,16 +260,23 @@ class Reading:
             return
         row = BY_NAME.get(name)
         if row is None:
-            folded = {known.lower(): known for known in BY_NAME}
-            near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-            fix = f"did you mean '{folded[near[0]]}'?" if near else f"known: {', '.join(BY_NAME)}"
+            self.guesses += 1
+            fix = _near_event(name) if self.guesses <= MOST_TOLD else ""
             self.say(ERROR, place, f"there is no event '{name}': its hooks never run", fix)
             return
         if not isinstance(groups, list):
             self._invalid(row, place, f"must be a list, not {word_of(groups)}", f"[{NESTED_FIX}]")
             return
         for at, group in enumerate(groups):
-            self._group(row, f"{place}[{at}]", group)
+            if self._has_room():
+                self._group(row, f"{place}[{at}]", group)
+
+    def _has_room(self) -> bool:
+        """Say whether one more hook is read; say it once if not."""
+        if len(self.hooks) >= MOST_HOOKS and not self.full:
+            self.full = True
+            self.say(ERROR, "hooks", f"more than {MOST_HOOKS} hooks in one file; the rest does not run")
+        return not self.full
 
     def _invalid(self, row: Row, place: str, why: str, fix: str = "", definition: Any = None) -> None:
         """Add an entry that cannot be used: it takes no part, and that is told whenever its event comes."""
@@ -255,8 +298,7 @@ class Reading:
             return
         notes = [
             Diagnostic(self.path, None, f"{place}.{key}", WARNING, f"unknown key '{key}'")
-            for key in group
-            if key not in GROUP_KEYS
+            for key in islice((key for key in group if key not in GROUP_KEYS), MOST_OF_GROUP)
         ]
         entries = group.get("hooks")
         if not isinstance(entries, list):
@@ -264,7 +306,8 @@ class Reading:
             self._invalid(row, place, told, NESTED_FIX)
             return
         for at, entry in enumerate(entries):
-            self._entry(row, f"{place}.hooks[{at}]", group.get("matcher"), entry, notes)
+            if self._has_room():
+                self._entry(row, f"{place}.hooks[{at}]", group.get("matcher"), entry, notes)
 
     def _entry(self, row: Row, place: str, matcher: Any, entry: Any, notes: list[Diagnostic]) -> None:
         try:
@@ -292,9 +335,9 @@ class Entry:
             return self._elsewhere()
         kind = self._type()
         handler = self._handler(kind)
-        for key in self.entry:
-            if key not in (*COMMON_KEYS, *OWN_KEYS[kind]):
-                self._say(WARNING, key, f"unknown key '{key}'", f"known: {', '.join((*OWN_KEYS[kind], *COMMON_KEYS))}")
+        known = (*OWN_KEYS[kind], *COMMON_KEYS)
+        for key in islice((key for key in self.entry if key not in known), MOST_TOLD):
+            self._say(WARNING, key, f"unknown key '{key}'", f"known: {', '.join(known)}")
         matcher, never = self._matched()
         definition = {**self.entry, "matcher": self.matcher}
         name = f"{self.row.name}:{_label(self.entry)}#{_digest(self.row.name, definition)}"
@@ -308,7 +351,7 @@ class Entry:
             dialect=DIALECT,
             place=self.place,
         )
-        if isinstance(handler, Command) and calls_us(handler):
+        if isinstance(handler, Command) and reading.calls_us(handler):
             why = "it calls boathook itself, as an installed host does; the engine never runs it"
             hook = hook.replace(state=DISABLED, why=why)
         elif never:
@@ -387,11 +430,13 @@ class Entry:
         allowed = self.entry.get("allowedEnvVars", [])
         if not isinstance(allowed, list) or not all(isinstance(name, str) for name in allowed):
             raise ConfigError("'allowedEnvVars' must be a list of names")
-        for key, value in headers.items():
-            for name in re.findall(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)", value):
-                if name not in allowed:
-                    told = f"the header names ${name}, which is not in 'allowedEnvVars': it is sent empty"
-                    self._say(WARNING, f"headers.{key}", told, f'"allowedEnvVars": ["{name}"]')
+        listed = set(allowed)
+        found = (
+            (key, name) for key, value in headers.items() for name in VARIABLE.findall(value) if name not in listed
+        )
+        for key, name in islice(found, MOST_TOLD):
+            told = f"the header names ${name}, which is not in 'allowedEnvVars': it is sent empty"
+            self._say(WARNING, f"headers.{key}", told, f'"allowedEnvVars": ["{name}"]')
         if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             self._say(WARNING, "url", "events go over the network unencrypted", "use https://")
         return Http(url, tuple(headers.items()), tuple(allowed))
@@ -405,7 +450,7 @@ class Entry:
             told = f"{row.name} has no matcher: '{source}' is ignored, the hook runs at every such event"
             self._say(WARNING, "matcher", told, "remove it")
             source = None
-        pattern = compile_names(source or "")
+        pattern = self.reading.matcher(source or "")
         rule = self._rule()
         if rule is None:
             return (Matcher(pattern, subject=row.subject) if pattern else ALL), ""
@@ -425,7 +470,8 @@ class Entry:
         if self.row.subject != TOOL_NAME:
             self._say(WARNING, "if", f"'if' is for events with a tool; {self.row.name} has none, so it is ignored")
             return None
-        rule = read_rule(text) if isinstance(text, str) else None
+        good = isinstance(text, str) and len(text) <= LONGEST and self.reading.affords(len(text) * RULE_WEIGHT)
+        rule = read_rule(text) if good else None
         if rule is None:
             told = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"
             self._say(ERROR, "if", told)
@@ -455,6 +501,12 @@ class Entry:
                 if key == "asyncRewake":
                     self._say(WARNING, key, "nothing can be woken here: it runs in the background, its end is logged")
         return found
+
+
+def _near_event(name: str) -> str:
+    folded = {known.lower(): known for known in BY_NAME}
+    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f"did you mean '{folded[near[0]]}'?" if near else f"known: {', '.join(BY_NAME)}"
 
 
 def _parts_of(url: str) -> urllib.parse.SplitResult:
@@ -502,7 +554,10 @@ def _plugins(claude: str, project: str, files: list[File]) -> tuple[list[File], 
         broken = File(register, USER, problems=(Diagnostic(register, None, "", ERROR, told),))
         return [broken], [register]
     found, watch = [], [register]
-    for name, scope in scopes.items():
+    if len(scopes) > MOST_PLUGINS:
+        told = f"more than {MOST_PLUGINS} plugins are enabled; the hooks of the rest do not run"
+        found.append(File(register, USER, problems=(Diagnostic(register, None, "", ERROR, told),)))
+    for name, scope in islice(scopes.items(), MOST_PLUGINS):
         root = _installed(listed.get(name), project)
         path = f"{root}/hooks/hooks.json"
         if root:

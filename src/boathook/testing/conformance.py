@@ -91,7 +91,12 @@ class Terminal:
     def options(self, *names: str) -> list[str]:
         """Give what the vector says about every `run`: whose dialect is spoken, which source is left out."""
         run = self.inside.vector.run
-        return [word for name in names or ("host", "without") if name in run for word in (f"--{name}", run[name])]
+        said = [word for name in names or ("host", "without") if name in run for word in (f"--{name}", run[name])]
+        return [*said, *self.trust()]
+
+    def trust(self) -> list[str]:
+        """Take the project's hooks as trusted, unless the vector is about trust."""
+        return [] if self.inside.vector.asks_for_trust else ["--trust-all"]
 
     def warm_up(self) -> None:
         """Let the files grow old and send an event of another kind, so that what an implementation keeps is kept."""
@@ -112,11 +117,11 @@ def _command_answer(terminal: Terminal, want: Fields) -> list[str]:
 
 
 def _command_list(terminal: Terminal, want: Any) -> list[str]:
-    return compare_any_order("list", want, terminal.call("list", "--json").json())
+    return compare_any_order("list", want, terminal.call("list", "--json", *terminal.trust()).json())
 
 
 def _command_prompt(terminal: Terminal, want: Any) -> list[str]:
-    return compare("prompt", want, terminal.call("list", "--prompt").stdout)
+    return compare("prompt", want, terminal.call("list", "--prompt", *terminal.trust()).stdout)
 
 
 def _command_check(terminal: Terminal, want: Fields) -> list[str]:
@@ -139,7 +144,7 @@ def explain_arguments(event: Fields) -> list[str]:
 
 def _command_explain(terminal: Terminal, want: Any) -> list[str]:
     event = terminal.inside.fill(terminal.inside.vector.data["event"])
-    return compare("explain", want, terminal.call(*explain_arguments(event)).json())
+    return compare("explain", want, terminal.call(*explain_arguments(event), *terminal.trust()).json())
 
 
 COMMANDS: dict[str, Callable[[Terminal, Any], list[str]]] = {
@@ -206,7 +211,10 @@ class Library:
         settings = run.get("without") != "settings"
         debug = self.debug_lines.append if run.get("debug") else None
         state = self.inside.root / "state"
-        return boathook.load(self.inside.cwd, config=config, state=state, settings=settings, debug=debug)
+        trust_all = not self.inside.vector.asks_for_trust
+        return boathook.load(
+            self.inside.cwd, config=config, state=state, settings=settings, trust_all=trust_all, debug=debug
+        )
 
     @property
     def dialect(self) -> Any:
@@ -264,7 +272,7 @@ def _library_list(library: Library, want: Any) -> list[str]:
 
 
 def _row(hook: Any) -> dict[str, Any]:
-    plain = ("name", "scope", "priority", "mode", "state", "why", "source", "place")
+    plain = ("name", "scope", "priority", "mode", "state", "why", "source", "place", "sandbox", "network")
     row = {name: getattr(hook, name) for name in plain}
     row |= {"event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000)}
     return {**row, "problems": [str(problem) for problem in hook.problems]}

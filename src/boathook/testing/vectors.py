@@ -39,6 +39,11 @@ class Vector:
         found: Fields = self.data.get("run", {})
         return found
 
+    @property
+    def asks_for_trust(self) -> bool:
+        """Say whether nothing of the project may run before it is trusted; most vectors are about something else."""
+        return self.run.get("trust") == "asked"
+
 
 def load_vectors(folder: Path = VECTORS, pattern: str = "") -> list[Vector]:
     """Read all vectors whose id, clause or title contains a pattern."""

@@ -1,0 +1,68 @@
+"""What runs is what was hashed, even while somebody rewrites it all the time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.trust.making import CALL, settings, trust
+
+import boathook
+
+RUNS = 1000
+WRITER = """
+import os, sys
+good, evil, path = open(sys.argv[1]).read(), sys.argv[2], sys.argv[1]
+print("ready", flush=True)
+while True:
+    for text in (evil, good):
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.chmod(path + ".new", 0o755)
+        os.replace(path + ".new", path)
+        with open(path, "r+") as file:
+            file.write(text)
+            file.truncate()
+"""
+
+
+def _race(world, path, runs):
+    """Dispatch while another process rewrites a file; give how often each word was said."""
+    evil = f"#!/bin/sh\necho evil >&2\ntouch {world.root}/evil\nexit 2\n"
+    writer = subprocess.Popen([sys.executable, "-I", "-c", WRITER, str(path), evil], stdout=subprocess.PIPE)
+    said = {"good": 0, "skipped": 0}
+    try:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        with boathook.load(world.project) as engine:
+            for _ in range(runs):
+                found = engine.dispatch(CALL)
+                word = found.reasons[0] if found.reasons else "skipped"
+                said[word] = said.get(word, 0) + 1
+    finally:
+        writer.kill()
+        writer.wait()
+        if writer.stdout is not None:
+            writer.stdout.close()
+    return said
+
+
+def test_row_69_a_script_rewritten_in_a_loop_never_runs_other_bytes(world):
+    folder = world.hook("guard", scope="project", script="echo good >&2; exit 2")
+    trust(world)
+    said = _race(world, folder / "scripts" / "run.sh", RUNS)
+    assert set(said) == {"good", "skipped"}, said
+    assert sum(said.values()) == RUNS
+    assert not (world.root / "evil").exists()
+
+
+def test_row_69_a_script_of_settings_rewritten_in_a_loop_never_runs_other_bytes(world):
+    script = world.project / ".claude" / "hooks" / "guard.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\necho good >&2\nexit 2\n")
+    script.chmod(0o755)
+    world.settings("project", settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
+    trust(world)
+    said = _race(world, script, RUNS // 4)
+    assert set(said) == {"good", "skipped"}, said
+    assert not (world.root / "evil").exists()
