@@ -1,0 +1,329 @@
+"""`boathook doctor`: fires every hook once, for real, and says which guards are not alive."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from typing import Any
+
+from boathook.assembly import look_up, probe, state_of
+from boathook.cli.show import STATE_STYLES, print_json, say
+from boathook.cli.stats import Tally, tally
+from boathook.core.catalog import Catalog
+from boathook.core.hook import (
+    ARMED,
+    DENIED,
+    DISABLED,
+    MODIFIED,
+    NO_ENTRY,
+    SHADOWED,
+    UNTRUSTED,
+    USER,
+    Command,
+    Hook,
+    Http,
+    Prompt,
+    Script,
+)
+from boathook.core.matcher import TOOL_NAME
+from boathook.core.record import VERSION
+from boathook.core.run import OK, TIMEOUT, Run
+from boathook.core.tools import FOREIGN
+from boathook.core.value import Value
+from boathook.engine import now
+from boathook.entry import find_entry, first_bytes, interpreter_fault, which
+from boathook.runners.sandbox import offers
+from boathook.runners.supervisor import DOOR
+from boathook.sources.ours import calls_us
+from boathook.sources.samples import sample_event, tools_for
+from boathook.store.ledger import Ledger, new_id
+from boathook.store.reading import Reader
+from boathook.tree import FILE, TreeFault, read_tree, write_tree
+
+GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
+STYLES = {GOOD: "green", NOTE: "dim", WARNING: STATE_STYLES["warning"], ERROR: STATE_STYLES["error"]}
+SLOW_MS = {"sync": 500.0, "async": 60_000.0}
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+MISSING = re.compile(r"(?:not found|No such file)")
+ALIVE, DEAD, LEFT = "alive", "dead", "not fired"
+OUR_DOOR = re.compile(r"[^\s\"']*boathook/door\.py")
+OUR_NAME = re.compile(r"(?<![^\s\"';&|(])[^\s\"']*/boathook(?=[\s\"']|$)")
+
+
+class Finding(Value):
+    """One thing that doctor has to say: about what, how bad, and how to mend it."""
+
+    level: str
+    subject: str
+    text: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the fields."""
+        return {name: self.__dict__[name] for name in self.FIELDS}
+
+
+class Visit(Value):
+    """What became of one hook."""
+
+    hook: Hook
+    life: str
+    findings: tuple[Finding, ...]
+    ms: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as `doctor --json` prints it."""
+        return {
+            "hook": self.hook.name,
+            "scope": self.hook.scope,
+            "source": self.hook.source,
+            "event": self.hook.kind.name if self.hook.kind else None,
+            "state": self.hook.state,
+            "life": self.life,
+            "ms": self.ms,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
+    """Examine everything; give the exit code: 1 if a guard is not alive, or something is wrong with the house."""
+    loaded, book = look_up(project, state=state)
+    catalog, folder = loaded.catalog, state_of(state)
+    house = [*_machine(), *_state(folder, book.problem), *_files(catalog, book.path), *_hosts(catalog)]
+    seen = tally(Reader(folder), "")
+    visits = _visits(catalog, seen)
+    gone = [r.name for r in book.records if r.project in _projects(catalog) and not os.path.lexists(_place(r))]
+    house += [Finding(WARNING, name, "was trusted, and is gone", f"boathook untrust {name}") for name in gone]
+    bad = any(f.level == ERROR for f in (*house, *(f for v in visits for f in v.findings)))
+    if as_json:
+        rows = [visit.to_json() for visit in visits]
+        print_json({"ok": not bad, "house": [finding.to_json() for finding in house], "hooks": rows})
+    else:
+        _print(house, visits)
+    return int(bad)
+
+
+def _projects(catalog: Catalog) -> set[str]:
+    return {os.path.realpath(path) for path in (catalog.project, catalog.claude_project) if path}
+
+
+def _place(record: Any) -> str:
+    return f"{record.project}/{record.identity.partition(':')[0]}"
+
+
+# The house
+
+
+def _machine() -> list[Finding]:
+    """Say what this machine offers."""
+    return [
+        Finding(
+            GOOD if offer.there else NOTE,
+            f"sandbox {offer.level}",
+            offer.how if offer.there else f"not here: {offer.how}",
+        )
+        for offer in offers()
+    ]
+
+
+def _state(folder: str, problem: str) -> list[Finding]:
+    """Say whether trust and ledger can be kept."""
+    record = {"v": VERSION, "id": new_id(), "time": now(), "type": "doctor"}
+    trouble = Ledger(folder).append(record)
+    ledger = Finding(ERROR, "ledger", trouble, f"make {folder} writable, or give --state") if trouble else None
+    trust = Finding(ERROR, "trust", problem) if problem else Finding(GOOD, "trust", "the book of trust can be read")
+    return [ledger or Finding(GOOD, "ledger", f"can be written, in {folder}"), trust]
+
+
+def _files(catalog: Catalog, book: str) -> list[Finding]:
+    """Name what is wrong in files that are no hooks; the book of trust has its own word."""
+    levels = {"error": ERROR, "warning": WARNING}
+    return [
+        Finding(levels[d.level], d.path, f"{d.key + ': ' if d.key else ''}{d.message}", d.fix)
+        for d in catalog.diagnostics
+        if d.path != book
+    ]
+
+
+def _hosts(catalog: Catalog) -> list[Finding]:
+    """Say which settings call this engine, and whether what they call is there."""
+    calls = [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_us(hook.handler)]
+    if not calls:
+        told = "no settings.json here calls boathook: Claude Code does not ask these hooks"
+        return [Finding(NOTE, "host claude", told, "docs/how-to/use-with-claude-code.md")]
+    return [finding for hook in calls for finding in _call(hook)]
+
+
+def _call(hook: Hook) -> list[Finding]:
+    line = hook.handler.line if isinstance(hook.handler, Command) else ""
+    found = OUR_DOOR.search(line) or OUR_NAME.search(line)
+    path = found.group() if found else which("boathook") or ""
+    where = f"{hook.path} ({hook.trigger})"
+    if not path or ("$" not in path and not os.path.exists(path)):
+        return [
+            Finding(ERROR, "host claude", f"{where} calls {path or 'boathook'}, which is not there", "install it again")
+        ]
+    if path.endswith("door.py") and os.path.realpath(path) != os.path.realpath(DOOR):
+        return [Finding(WARNING, "host claude", f"{where} calls another boathook: {path}", f"this one is {DOOR}")]
+    return [Finding(GOOD, "host claude", f"{where} calls {path}")]
+
+
+# The hooks
+
+
+def _visits(catalog: Catalog, seen: dict[str, Tally]) -> list[Visit]:
+    """Look at every hook, and fire the armed ones in a scratch project."""
+    scratch = tempfile.mkdtemp(prefix="boathook-doctor-")
+    try:
+        _furnish(catalog, scratch)
+        with probe(catalog, scratch) as engine:
+            return [_visit(hook, engine, scratch, seen.get(hook.name)) for hook in catalog.hooks]
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _furnish(catalog: Catalog, scratch: str) -> None:
+    """Copy what settings hooks may name relative to their project."""
+    try:
+        tree = read_tree(f"{catalog.claude_project}/.claude") if catalog.claude_project else None
+    except TreeFault:
+        return
+    if tree is not None:
+        write_tree(tree, f"{scratch}/.claude")
+        for part in tree.parts:
+            if part.kind != FILE:
+                continue
+            os.chmod(f"{scratch}/.claude/{part.path}", 0o700 if part.mode & 0o111 else 0o600)
+        for folder, _, _ in os.walk(f"{scratch}/.claude"):
+            os.chmod(folder, 0o700)
+
+
+def _visit(hook: Hook, engine: Any, scratch: str, seen: Tally | None) -> Visit:
+    if hook.state != ARMED:
+        return Visit(hook, DEAD if hook.state not in (DISABLED, DENIED, SHADOWED) else LEFT, (_asleep(hook),))
+    before = [*_entry(hook), *_reach(hook), *_past(hook, seen)]
+    if why := _reason_not_to(hook):
+        return Visit(hook, LEFT, (*before, Finding(NOTE, hook.name, f"not fired: {why}")))
+    event = sample_event(hook, scratch)
+    if event is None:
+        told = "not fired: no event could be made up that its matcher accepts"
+        fix = "metadata: {doctor: {tool_name: …, tool_input: {…}}} in its HOOK.md gives one"
+        return Visit(hook, LEFT, (*before, Finding(WARNING, hook.name, told, fix)))
+    verdict = engine.only((hook.replace(background=False),), diagnostics=False).dispatch(event)
+    if not verdict.runs:
+        why = "; ".join(skip.why for skip in verdict.skipped) or "it did not run on an event that its matcher accepts"
+        return Visit(hook, DEAD, (*before, Finding(ERROR, hook.name, why)))
+    run = verdict.runs[0]
+    after = _judged(hook, run)
+    life = DEAD if any(f.level == ERROR for f in after) else ALIVE
+    return Visit(hook, life, (*before, *after), round(run.seconds * 1000, 1))
+
+
+def _asleep(hook: Hook) -> Finding:
+    """Say what it means that a hook is not armed."""
+    fixes = {
+        UNTRUSTED: f"boathook trust {hook.name}",
+        MODIFIED: f"boathook trust {hook.name}",
+        NO_ENTRY: f"add {hook.folder}/scripts/run.sh",
+    }
+    if hook.state in (DISABLED, DENIED):
+        return Finding(NOTE, hook.name, f"{hook.state}: {hook.why}")
+    if hook.state == SHADOWED:
+        return Finding(WARNING if hook.scope == USER else NOTE, hook.name, f"shadowed: {hook.why}")
+    return Finding(ERROR, hook.name, f"{hook.state}: {hook.why}", fixes.get(hook.state, "boathook check says where"))
+
+
+def _entry(hook: Hook) -> list[Finding]:
+    """Look at the script before it is fired: what the system says of it is often misleading."""
+    path = find_entry(hook.folder) if isinstance(hook.handler, Script) else None
+    if path is None:
+        return []
+    wrong = interpreter_fault(first_bytes(path))
+    if wrong:
+        return [Finding(ERROR, hook.name, f"cannot run: {path}: {wrong}")]
+    if not os.access(path, os.X_OK):
+        return [Finding(WARNING, hook.name, f"{path} is not executable", f"chmod +x {path}")]
+    return []
+
+
+def _reach(hook: Hook) -> list[Finding]:
+    """Say so if no tool is known that a hook would ever be asked about."""
+    tool = hook.matcher.tool
+    if tool is None or hook.matcher.subject != TOOL_NAME or (hook.kind is not None and not hook.kind.has_tool):
+        return []
+    if tools_for(hook) or any(mark in tool.source for mark in FOREIGN):
+        return []
+    told = f"its matcher '{tool.shown}' fits no tool that is known: it may never be asked"
+    return [Finding(WARNING, hook.name, told, "boathook check suggests names")]
+
+
+def _past(hook: Hook, seen: Tally | None) -> list[Finding]:
+    """Say what the ledger knows."""
+    if seen is None:
+        return [Finding(NOTE, hook.name, "has never fired here, says the ledger")]
+    figures = seen.to_json()
+    failed = figures["failures"] + figures["timeouts"]
+    if figures["runs"] == failed:
+        return [Finding(WARNING, hook.name, f"failed each of the {failed} times that it ran, says the ledger")]
+    return []
+
+
+def _reason_not_to(hook: Hook) -> str:
+    """Say why a hook is better not fired just to see."""
+    if isinstance(hook.metadata, dict) and hook.metadata.get("doctor") == "skip":
+        return "it says that it has effects (metadata.doctor: skip)"
+    if isinstance(hook.handler, Prompt):
+        return "it would ask a model"
+    if isinstance(hook.handler, Http):
+        return f"it would post to {hook.handler.shown}"
+    return ""
+
+
+def _judged(hook: Hook, run: Run) -> list[Finding]:
+    """Say how a fired hook did."""
+    ms = run.seconds * 1000
+    if run.status == TIMEOUT:
+        return [
+            Finding(ERROR, hook.name, f"did not end within {hook.timeout:g} s", "raise its timeout, or make it quicker")
+        ]
+    if run.status != OK:
+        return [Finding(ERROR, hook.name, f"{_kind_of_failure(run)}: {run.why}")]
+    slow = ms > SLOW_MS[hook.mode] or ms > hook.timeout * 500
+    word = f"alive: {run.outcome.decision.word}, {ms:.0f} ms"
+    return [Finding(WARNING, hook.name, f"slow: {ms:.0f} ms", "every event that it matches waits for it") if slow
+            else Finding(GOOD, hook.name, word)]  # fmt: skip
+
+
+def _kind_of_failure(run: Run) -> str:
+    if run.code in (NOT_FOUND, NOT_EXECUTABLE) or (run.code is None and run.status != TIMEOUT):
+        return "cannot run"
+    if run.code and MISSING.search(run.why):
+        return "cannot run all that it calls"
+    return "fails"
+
+
+# What is shown
+
+
+def _print(house: list[Finding], visits: list[Visit]) -> None:
+    for finding in house:
+        _say(finding)
+    say("")
+    for visit in visits:
+        for finding in visit.findings:
+            _say(finding)
+    counts = {life: sum(visit.life == life for visit in visits) for life in (ALIVE, DEAD, LEFT)}
+    say("")
+    left = [visit.hook.name for visit in visits if visit.life == LEFT]
+    if left:
+        say(f"not fired: {', '.join(left)}", "dim")
+    told = ", ".join(f"{count} {life}" for life, count in counts.items())
+    say(f"{len(visits)} hooks: {told}", STYLES[ERROR] if counts[DEAD] else STYLES[GOOD])
+
+
+def _say(finding: Finding) -> None:
+    say(f"{finding.level:8}{finding.subject}  {finding.text}", STYLES[finding.level])
+    if finding.fix:
+        say(f"        mend: {finding.fix}", "dim")

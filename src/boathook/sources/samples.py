@@ -1,0 +1,166 @@
+"""Events made up so that a hook's matcher accepts them: what `doctor` fires hooks with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from boathook.core.claude_events import BY_KIND
+from boathook.core.event import Event, EventKind
+from boathook.core.hook import Hook
+from boathook.core.matcher import TOOL_NAME, Pattern
+from boathook.core.tools import KNOWN
+
+MOST_REPEATS = 3
+TRIES = 24
+WORDS: dict[str, Any] = {
+    "prompt": "a synthetic prompt from boathook doctor",
+    "source": "startup",
+    "trigger": "auto",
+    "exit_reason": "other",
+    "stop_reason": "no_tool_calls",
+    "final_message": "done",
+    "message": "a synthetic message from boathook doctor",
+    "notification_type": "permission_prompt",
+    "error": "a synthetic error from boathook doctor",
+    "tool_output": "a synthetic output from boathook doctor",
+    "tool_use_id": "doctor",
+    "subagent_type": "general-purpose",
+    "subagent_name": "doctor",
+    "result": "done",
+    "model": "doctor",
+}
+NUMBERS = ("duration_seconds", "duration_ms", "total_steps", "step_count", "token_count", "token_count_after")
+
+
+def sample_event(hook: Hook, work_dir: str) -> Event | None:
+    """Give an event that a hook's matcher accepts; None if none could be made up.
+
+    `metadata.doctor` of a HOOK.md may give the fields of one, such as `{tool_input: {command: …}}`.
+    """
+    if hook.kind is None:
+        return None
+    given = hook.metadata.get("doctor") if isinstance(hook.metadata, dict) else None
+    own = given if isinstance(given, dict) else {}
+    for fields in ({},) if own else _tries(hook, hook.kind):
+        data = {**_plain(hook.kind), **fields, **own}
+        event = Event.of(hook.kind, session_id="doctor", work_dir=work_dir, **data)
+        if not hook.matcher.why_not(event):
+            return event
+    return None
+
+
+def _plain(kind: EventKind) -> dict[str, Any]:
+    """Give fields that an event of a kind has."""
+    row = BY_KIND.get(kind.name)
+    names = [*kind.fields, *(ours for _, ours in row.renames)] if row else kind.fields
+    found: dict[str, Any] = {name: WORDS[name] for name in names if name in WORDS}
+    found |= dict.fromkeys((name for name in names if name in NUMBERS), 1)
+    if kind.has_tool:
+        found |= {"tool_name": "Shell", "tool_input": {"command": "true"}}
+    return found
+
+
+def _tries(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
+    """Give fields to try, the likeliest first."""
+    matcher = hook.matcher
+    if matcher.subject != TOOL_NAME:
+        yield from ({matcher.subject: text} for text in _matching(matcher.tool))
+        return
+    if not kind.has_tool:
+        yield {}
+        return
+    for name in tools_for(hook) or list(_matching(matcher.tool))[:2]:
+        for text in _matching(matcher.pattern):
+            path = f"doctor{text}" if "/" not in text else text
+            yield {"tool_name": name, "tool_input": {"command": text or "true", "file_path": path, "content": text}}
+
+
+def tools_for(hook: Hook) -> list[str]:
+    """Give the known tools that a hook's matcher accepts."""
+    tool = hook.matcher.tool
+    if tool is None or hook.matcher.subject != TOOL_NAME:
+        return ["Shell"]
+    return [name for name in KNOWN if tool.search(name)]
+
+
+def _matching(pattern: Pattern | None) -> Iterator[str]:
+    """Give texts that a pattern is found in."""
+    if pattern is None:
+        yield ""
+        return
+    for text in _candidates(pattern):
+        if pattern.search(text):
+            yield text
+
+
+def _candidates(pattern: Pattern) -> Iterator[str]:
+    if pattern.words is not None:
+        yield from pattern.words.any_of
+    try:
+        parsed: Any = re._parser.parse(pattern.source)  # type: ignore[attr-defined]
+    except (re.error, RecursionError, OverflowError, ValueError):
+        return
+    for choice in range(TRIES):
+        try:
+            text = _Writer(choice).write(parsed)
+        except (RecursionError, ValueError):
+            return
+        yield from (text, f" {text} ", f"x{text}x")
+
+
+class _Writer:
+    """Writes a text that fits a parsed pattern; `choice` says which way to go where there are several."""
+
+    def __init__(self, choice: int) -> None:
+        self.choice = choice
+
+    def write(self, parsed: Any) -> str:
+        return "".join(self._one(str(op), value) for op, value in parsed)
+
+    def _one(self, op: str, value: Any) -> str:
+        if op == "LITERAL":
+            return chr(value)
+        if op in ("ANY", "NOT_LITERAL"):
+            return next(c for c in "ax " if op == "ANY" or ord(c) != value)
+        if op == "IN":
+            return self._member(value)
+        if op == "BRANCH":
+            branches = value[1]
+            return self.write(branches[self.choice % len(branches)])
+        if op == "SUBPATTERN":
+            return self.write(value[-1])
+        if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            low, high, inner = value
+            count = low if self.choice % 2 == 0 else min(max(low, 1), int(high))
+            return self.write(inner) * min(int(count), max(int(low), MOST_REPEATS))
+        if op == "AT":
+            return ""
+        raise ValueError(op)
+
+    def _member(self, members: Any) -> str:
+        negated = bool(members) and str(members[0][0]) == "NEGATE"
+        if negated:
+            source = re.compile("[^" + _as_class(members[1:]) + "]")
+            return next((c for c in "a0 _-/.x\n" if source.match(c)), "~")
+        op, value = members[self.choice % len(members)]
+        if str(op) == "RANGE":
+            return chr(value[0])
+        if str(op) == "CATEGORY":
+            return {"CATEGORY_DIGIT": "0", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}.get(str(value), "~")
+        return chr(value)
+
+
+def _as_class(members: Any) -> str:
+    """Give members of a class as they are written."""
+    names = {"CATEGORY_DIGIT": "\\d", "CATEGORY_SPACE": "\\s", "CATEGORY_WORD": "\\w"}
+    parts = []
+    for op, value in members:
+        if str(op) == "RANGE":
+            parts.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
+        elif str(op) == "CATEGORY":
+            parts.append(names.get(str(value), str(value).replace("CATEGORY_NOT_", "\\")[:2].upper()))
+        else:
+            parts.append(re.escape(chr(value)))
+    return "".join(parts)

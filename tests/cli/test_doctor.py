@@ -1,0 +1,217 @@
+"""`boathook doctor`: every guard is fired for real, and one that is not alive is an error."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.conftest import write_script
+from tests.trust.making import CALL, command, settings, trust, verdict
+
+
+def _examine(world, **env):
+    done = command(world, "doctor", "--json", **env)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def _of(found, name):
+    (row,) = [row for row in found["hooks"] if row["hook"].partition("#")[0] == name]
+    return row["life"], [(finding["level"], finding["text"]) for finding in row["findings"]]
+
+
+NEVER = ("note", "has never fired here, says the ledger")
+
+
+def test_a_guard_that_blocks_is_alive(world):
+    world.hook("guard", script="grep -q 'rm -rf' && exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
+    code, found = _examine(world)
+    life, findings = _of(found, "guard")
+    assert (code, found["ok"], life) == (0, True, "alive")
+    assert findings[0] == NEVER
+    assert findings[1][1].startswith("alive: block, ")
+
+
+def test_hooks_are_fired_in_a_scratch_folder_that_goes_away(world):
+    world.hook(
+        "writer", script=f'pwd > {world.root}/where; echo "$AGENT_PROJECT_DIR" >> {world.root}/where; touch made'
+    )
+    world.settings("user", settings(f"pwd > {world.root}/settings; touch made"))
+    code, _ = _examine(world)
+    assert code == 0
+    for line in [*(world.root / "where").read_text().split(), *(world.root / "settings").read_text().split()]:
+        assert "boathook-doctor-" in line
+        assert not Path(line).exists()
+    assert not (world.project / "made").exists()
+
+
+DEAD = {
+    "an interpreter that is missing": ("#!/no/such/thing\n", "its interpreter /no/such/thing does not exist here"),
+    "Windows line ends": ("#!/bin/sh\r\nexit 0\r\n", "it has Windows line ends"),
+    "a program that is missing": ("#!/bin/sh\nexec no-such-program\n", "cannot run"),
+    "exit 127": ("#!/bin/sh\nexit 127\n", "cannot run"),
+    "a failure": ("#!/bin/sh\necho broken >&2\nexit 1\n", "fails: "),
+    "an answer that cannot be read": ("#!/bin/sh\necho '{\"decision\": 7}'\n", "fails: "),
+    "a script that never ends": ("#!/bin/sh\nsleep 60\n", "did not end within 1 s"),
+}
+
+
+@pytest.mark.parametrize("case", DEAD)
+def test_a_guard_is_not_alive_with(world, case):
+    text, told = DEAD[case]
+    folder = world.hook("guard", fields={"timeout": "1000"})
+    (folder / "scripts" / "run.sh").write_bytes(text.encode())
+    code, found = _examine(world)
+    life, findings = _of(found, "guard")
+    assert (code, found["ok"], life) == (1, False, "dead")
+    assert any(level == "error" and told in text for level, text in findings), findings
+
+
+def test_a_script_that_is_not_executable_is_told_though_it_runs(world):
+    folder = world.hook("guard")
+    (folder / "scripts" / "run.sh").chmod(0o644)
+    code, found = _examine(world)
+    life, findings = _of(found, "guard")
+    assert (code, life) == (0, "alive")
+    assert ("warning", f"{folder}/scripts/run.sh is not executable") in findings
+
+
+@pytest.mark.parametrize("state", ["untrusted", "modified", "invalid", "no-entry-point"])
+def test_a_guard_that_is_not_armed_is_not_alive(world, state):
+    scope = "project" if state in ("untrusted", "modified") else "user"
+    folder = world.hook("guard", scope=scope)
+    if state == "modified":
+        trust(world)
+        (folder / "new").touch()
+    if state == "invalid":
+        (folder / "HOOK.md").write_text("---\nname: guard\n---\n")
+    if state == "no-entry-point":
+        (folder / "scripts" / "run.sh").unlink()
+    code, found = _examine(world)
+    life, findings = _of(found, "guard")
+    assert (code, life) == (1, "dead")
+    assert findings[0][0] == "error"
+    assert findings[0][1].startswith(f"{state}: ")
+
+
+def test_hooks_that_somebody_put_to_sleep_are_no_error(world):
+    world.hook("off")
+    world.toml("user", "[[hooks.disable]]\nname = 'off'\n")
+    world.hook("denied", scope="project")
+    command(world, "deny", "denied")
+    code, found = _examine(world)
+    assert code == 0
+    assert [row["life"] for row in found["hooks"]] == ["not fired", "not fired"]
+
+
+def test_a_trusted_hook_of_the_project_is_fired_and_a_guard_replaced_is_told(world):
+    world.hook("guard", script="exit 2")
+    world.hook("guard", scope="project", script="exit 0")
+    trust(world, flags=("--yes", "--override"))
+    code, found = _examine(world)
+    rows = {row["scope"]: (row["life"], row["findings"][-1]["level"]) for row in found["hooks"]}
+    assert (code, rows) == (0, {"user": ("not fired", "warning"), "project": ("alive", "ok")})
+
+
+def test_hooks_with_effects_are_not_fired(world):
+    world.hook("deploy", script=f"touch {world.root}/fired", fields={"metadata": "{doctor: skip}"})
+    world.settings("user", {"hooks": {"Stop": [{"hooks": [
+        {"type": "http", "url": "http://127.0.0.1:9/x"}, {"type": "prompt", "prompt": "good?"}]}]}})  # fmt: skip
+    code, found = _examine(world)
+    assert code == 0
+    texts = {row["hook"].partition("#")[0]: row["findings"][-1]["text"] for row in found["hooks"]}
+    assert texts == {
+        "deploy": "not fired: it says that it has effects (metadata.doctor: skip)",
+        "Stop:127.0.0.1-9": "not fired: it would post to http://127.0.0.1:9",
+        "Stop:prompt": "not fired: it would ask a model",
+    }
+    assert not (world.root / "fired").exists()
+
+
+def test_a_matcher_that_fits_no_tool_is_told(world):
+    world.hook("guard", fields={"matcher": "{tool: ^Bsah$}"})
+    code, found = _examine(world)
+    life, findings = _of(found, "guard")
+    assert (code, life) == (0, "alive")
+    assert ("warning", "its matcher '^Bsah$' fits no tool that is known: it may never be asked") in findings
+
+
+def test_what_the_ledger_knows_is_told(world):
+    world.hook("guard", script="exit 1")
+    for _ in range(3):
+        verdict(world)
+    _, findings = _of(_examine(world)[1], "guard")
+    assert ("warning", "failed each of the 3 times that it ran, says the ledger") in findings
+    write_script(world.hooks("user") / "guard", "exit 0")
+    verdict(world)
+    assert NEVER not in _of(_examine(world)[1], "guard")[1]
+
+
+def test_a_slow_guard_is_told(world):
+    world.hook("guard", script="sleep 0.7", fields={"timeout": "5000"})
+    code, found = _examine(world)
+    life, findings = _of(found, "guard")
+    assert (code, life) == (0, "alive")
+    assert findings[-1][0] == "warning"
+    assert findings[-1][1].startswith("slow: ")
+
+
+def test_a_firing_leaves_no_record_of_a_dispatch(world):
+    world.hook("guard", script="exit 2")
+    _examine(world)
+    lines = [json.loads(line) for path in world.state.glob("*.jsonl") for line in path.read_text().splitlines()]
+    assert [line["type"] for line in lines] == ["doctor"]
+
+
+def test_a_ledger_that_cannot_be_written_is_an_error(world):
+    world.state.parent.mkdir(parents=True)
+    world.state.write_text("a file")
+    code, found = _examine(world)
+    assert code == 1
+    assert [row["subject"] for row in found["house"] if row["level"] == "error"] == ["ledger", "trust"]
+
+
+def test_what_the_machine_offers_is_said(world):
+    _, found = _examine(world)
+    subjects = [row["subject"] for row in found["house"] if row["subject"].startswith("sandbox")]
+    assert subjects == ["sandbox basic", "sandbox restricted", "sandbox isolated"]
+
+
+def test_a_host_that_calls_what_is_not_there_is_an_error(world):
+    world.settings("user", settings("python3 -I -S /gone/boathook/door.py --host claude --event PreToolUse"))
+    code, found = _examine(world)
+    assert code == 1
+    (row,) = [row for row in found["house"] if row["subject"] == "host claude"]
+    assert row["level"] == "error"
+    assert row["text"].endswith("calls /gone/boathook/door.py, which is not there")
+
+
+def test_a_host_that_calls_another_boathook_is_told(world):
+    other = world.root / "boathook" / "door.py"
+    other.parent.mkdir()
+    other.touch()
+    world.settings("user", settings(f"python3 -I -S {other} --host claude --event PreToolUse"))
+    code, found = _examine(world)
+    (row,) = [row for row in found["house"] if row["subject"] == "host claude"]
+    assert (code, row["level"]) == (0, "warning")
+
+
+def test_a_trusted_hook_that_is_gone_is_told(world):
+    folder = world.hook("guard", scope="project")
+    trust(world)
+    os.rename(folder, world.root / "away")
+    _, found = _examine(world)
+    assert ("warning", "guard", "was trusted, and is gone") in [
+        (r["level"], r["subject"], r["text"]) for r in found["house"]
+    ]
+
+
+def test_a_person_reads_a_line_for_every_hook_and_a_sum(world):
+    world.hook("good", script="exit 2")
+    world.hook("bad", script="exit 1")
+    done = command(world, "doctor")
+    assert done.returncode == 1
+    assert done.stdout.rstrip().endswith("2 hooks: 1 alive, 1 dead, 0 not fired")
+    assert CALL["event_type"] not in done.stderr
