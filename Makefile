@@ -41,6 +41,16 @@ conformance: $(READY) ## run the conformance vectors and print the table
 bench: $(READY) ## measure, interleaved, as ratios (writes docs/reference/benchmarks.md with WRITE=1)
 	$(BIN)/python bench/run.py $(if $(WRITE),--write)
 
+soak: $(READY) ## 10,000 events from eight processes: nothing may leak or be lost
+	$(BIN)/python scripts/soak.py
+
+killtest: $(READY) ## kill -9 the ledger's writers in a loop: nothing acknowledged may be lost
+	$(BIN)/python scripts/killtest.py
+
+fuzz: $(READY) ## fuzz everything that strangers write, each target for SECONDS (60); TARGET= for one
+	-@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(BIN)/python fuzz/run.py --seconds $(or $(SECONDS),60) $(TARGET)
+
 docs: $(READY) ## make the generated parts of the documentation again
 	$(BIN)/python scripts/generate_docs.py
 
@@ -52,4 +62,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check conformance bench docs format clean
+.PHONY: help demo test check conformance bench soak killtest fuzz docs format clean

@@ -6,6 +6,8 @@ import dataclasses
 import difflib
 import inspect
 import json
+import re
+import runpy
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,7 +35,9 @@ from boathook.stack.layers import FAILURES
 from boathook.stack.operations import ToolCall
 from boathook.stack.stack import Stack
 
-REFERENCE = Path(__file__).parent.parent / "docs/reference"
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs/reference"
+TESTS = ROOT / "tests"
 MADE = "<!-- made by scripts/generate_docs.py: change the code, then run `make docs` -->\n\n"
 
 
@@ -416,11 +420,17 @@ def command_line() -> str:
     """Give the reference of the command line, as the commands' own help says it."""
     parts = ["# Command line\n", MADE.strip() + "\n"]
     parts.append(EXIT_CODES)
-    names = ["", *sorted(cli.commands)]
+    names = ["", *(name for command in sorted(cli.commands) for name in _with_its_own(command))]
     for name in names:
         title = f"boathook {name}".strip()
         parts.append(f"## {title}\n\n```text\n{_help(name)}```\n")
     return "\n".join(parts)
+
+
+def _with_its_own(name: str) -> list[str]:
+    """Give the name of a command, and those of the commands it has of its own."""
+    found = cli.commands[name]
+    return [name, *(f"{name} {own}" for own in sorted(found.commands))] if isinstance(found, click.Group) else [name]
 
 
 EXIT_CODES = """\
@@ -440,6 +450,53 @@ def _help(name: str) -> str:
     return "\n".join(line.rstrip() for line in click.unstyle(found.output).splitlines()) + "\n"
 
 
+def _rows() -> tuple[dict[str, Any], dict[int, str]]:
+    """Load the rows, which live with their tests."""
+    found: dict[str, Any] = runpy.run_path(str(TESTS / "faults/rows.py"))
+    return found["ROWS"], found["NOTES"]
+
+
+def faults() -> str:
+    """Give the table of faults, each with the tests that name it."""
+    tests, (all_rows, notes) = _tests_of_rows(), _rows()
+    count = sum(len(rows) for rows in all_rows.values())
+    lines = [
+        "# Faults",
+        "",
+        MADE.strip(),
+        "",
+        f"{count} things that go wrong with hooks, and what happens then. Each has tests that carry its number, most of them in",
+        "process and by command, under a watchdog: returned within timeout + 0.5 s, no process left (found by a mark in its",
+        "environment), descriptors as before, memory bounded, exactly one record in the ledger, the decision as told.",
+    ]
+    for group, rows in all_rows.items():
+        lines += ["", f"## {group}", "", "| # | what goes wrong | what happens | tests |", "|---|---|---|---|"]
+        for number, wrong, happens in rows:
+            found = tests.get(number, {})
+            if not found:
+                raise SystemExit(f"no test names row {number} ({wrong})")
+            where = ", ".join(f"`{name}` ({many})" for name, many in sorted(found.items()))
+            note = f"; {notes[number]}" if number in notes else ""
+            lines.append(f"| {number} | {_cell(wrong)} | {_cell(happens)} | {where}{note} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _tests_of_rows() -> dict[int, dict[str, int]]:
+    """Give the files whose tests or cases carry the number of a row, with how many do."""
+    found: dict[int, dict[str, int]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for number in set(re.findall(r"row_(\d\d)(?!\d)[a-z0-9_]*", path.read_text(encoding="utf-8"))):
+            named = re.findall(
+                rf"\brow_{number}_[a-z0-9_]+|test_row_{number}_[a-z0-9_]+", path.read_text(encoding="utf-8")
+            )
+            found.setdefault(int(number), {})[path.name] = len(set(named)) or 1
+    return found
+
+
 def main() -> int:
     """Write or check the files; give the exit code."""
     made = {
@@ -448,6 +505,7 @@ def main() -> int:
         "tools.md": tools(),
         "cli.md": command_line(),
         "in-process.md": in_process(),
+        "faults.md": faults(),
     }
     stale = 0
     for name, text in made.items():
