@@ -230,10 +230,8 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
     direct.chmod(0o755)
 
     def door(project: Path, code: int = 0) -> Measure:
-        data = event_file(folder, project)
-        return launcher.measure(
-            data, python, "-I", "-S", str(entrance), "--host", "native", "--event", "pre-tool-call", code=code
-        )
+        data, words = event_file(folder, project), ("--trust-all", "--host", "native", "--event", "pre-tool-call")
+        return launcher.measure(data, python, "-I", "-S", str(entrance), *words, code=code)
 
     for count, goal in ((100, 1.3), (1000, 1.6)):
         project = folder / f"many-{count}"
@@ -353,7 +351,7 @@ def rss():
 import boathook
 before = rss()
 if len(sys.argv) > 1:
-    engine = boathook.load(sys.argv[1])
+    engine = boathook.load(sys.argv[1], trust_all=True)
     assert len(engine.catalog.hooks) == 1000
     for _ in range(3):
         engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}})
@@ -422,4 +420,5 @@ def main() -> None:
         REPORT.write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,7 @@ def main() -> None:
     ballast = bytearray(megabytes << 20)
     ballast[::4096] = b"x" * len(ballast[::4096])
     os.chdir(project)  # as an agent in its project
-    engine = boathook.load(project)
+    engine = boathook.load(project, trust_all=True)
     event = {**EVENT, "work_dir": os.path.realpath(project)}
     for _ in sys.stdin:
         start = time.perf_counter_ns()

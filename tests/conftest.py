@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile("default")
 
 OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_", "PYTHON")
+TRUSTING = ("run", "list", "explain", "agent")
 FIELDS = {"description": "a test", "trigger": "pre-tool-call"}
 
 
@@ -109,6 +110,11 @@ def write_script(folder: Path, script: str, name: str = "run.sh") -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)
     return path
+
+
+def trusting(args: Sequence[str]) -> list[str]:
+    """Give the arguments of a command that takes every hook of the project as trusted, if it is one that runs or shows them."""
+    return [*args[:1], "--trust-all", *args[1:]] if args and args[0] in TRUSTING else [*args]
 
 
 def make_world(root: Path) -> World:

@@ -210,7 +210,7 @@ def test_hooks_of_a_project_take_part(world: World) -> None:
     world.hook("no-wipe", scope="project", script="echo never >&2; exit 2", fields={"matcher": "{tool: wipe}"})
     tools = (text_tool("wipe"), text_tool("work"))
     builder, model = agent_of((call("wipe"), call("work")), "done", tools=tools)
-    builder.in_dir(world.project).with_hooks_from(world.project).build().run("go")
+    builder.in_dir(world.project).with_hooks_from(world.project, trust_all=True).build().run("go")
     assert said(model.heard[-1])[2:] == ["tool!: never", "tool: work is done"]
 
 
@@ -227,7 +227,7 @@ def test_scripts_and_hooks_in_process_share_one_order(world: World) -> None:
     for priority in (200, 50):
         hook = lambda context, priority=priority: seen.append((priority, dict(context.args)))  # noqa: E731
         builder = builder.on_before_tool_use(hook, priority)
-    builder.in_dir(world.project).with_hooks_from(world.project).build().run("go")
+    builder.in_dir(world.project).with_hooks_from(world.project, trust_all=True).build().run("go")
     assert seen == [(200, {"n": 1}), (50, {"n": 2})]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import World, make_world
+from tests.conftest import World, make_world, trusting
 
 from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.assembly import load
@@ -45,7 +45,7 @@ class Place(World):
     """A scratch world with the agent in it."""
 
     def argv(self, *args: str) -> list[str]:
-        return [sys.executable, "-c", COMMAND, *args]
+        return [sys.executable, "-c", COMMAND, *trusting(args)]
 
     @property
     def env(self) -> dict[str, str]:
@@ -117,6 +117,26 @@ def test_a_blocked_call_does_not_run_and_the_model_reads_why(place: Place) -> No
     (tool,) = of(records, "tool")
     assert (tool["ran"], tool["output"]) == (False, "not that one")
     assert of(records, "step")[0]["results"] == [{"id": "call-1", "text": "not that one", "is_error": True}]
+
+
+def test_a_hook_that_nobody_trusted_does_not_run_and_the_person_is_told(place: Place) -> None:
+    place.hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
+    words = ["agent", "do it", "--script", place.script(shell("touch made"), "Well."), "--yes"]
+    command = [sys.executable, "-m", "boathook", *words]
+    done = subprocess.run(command, cwd=place.project, env=place.env, capture_output=True, text=True, timeout=WAIT * 2)
+    assert (done.returncode, (place.project / "made").exists()) == (0, True)
+    assert "guard (untrusted)" in done.stdout + done.stderr
+
+
+def test_the_agent_finds_trust_in_the_state_folder_it_is_given(place: Place) -> None:
+    place.hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
+    state = str(place.root / "elsewhere")
+    assert place.run("trust", "guard", "--yes", "--state", state).returncode == 0
+    words = ["agent", "do it", "--script", place.script(shell("touch made"), "Then not."), "--yes", "--state", state]
+    command = [sys.executable, "-m", "boathook", *words]
+    done = subprocess.run(command, cwd=place.project, env=place.env, capture_output=True, text=True, timeout=WAIT * 2)
+    assert (done.returncode, (place.project / "made").exists()) == (0, False)
+    assert "  tool    Shell did not run: not that one" in done.stdout.splitlines()
 
 
 def test_a_block_is_shown_with_the_hook_and_its_reason(place: Place) -> None:
@@ -338,7 +358,7 @@ def test_a_turn_that_has_taken_all_its_steps_is_not_done(place: Place) -> None:
 def test_an_error_of_the_model_ends_with_exit_code_1_and_one_line(place: Place) -> None:
     records: list[Any] = []
     trace = Trace(records.append)
-    with load(place.project, config=place.agents, claude=place.claude, state=place.state) as engine:
+    with load(place.project, config=place.agents, claude=place.claude, state=place.state, trust_all=True) as engine:
         made = assemble(ScriptedModel([OSError("no network")]), engine, trace, work_dir=".", ask=lambda *_: True)
         assert converse(made.build(), iter(["do it"]), trace) == 1
     assert of(records, "error") == [{"type": "error", "message": "OSError: no network"}]

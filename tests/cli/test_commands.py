@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.conftest import trusting
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
 BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"
@@ -32,10 +33,12 @@ class Project:
             (folder / "scripts" / entry).chmod(0o755)
         return folder
 
-    def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *args: str, stdin: str = "", env: dict[str, str] | None = None, trust_all: bool = True
+    ) -> subprocess.CompletedProcess[str]:
         scratch = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "STATE", "CACHE")}
         found = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **scratch, **(env or {})}
-        argv = [sys.executable, "-m", "boathook", *args]
+        argv = [sys.executable, "-m", "boathook", *(trusting(args) if trust_all else args)]
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, cwd=self.path, env=found, timeout=60)
 
 
@@ -60,6 +63,8 @@ def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
         "timeout_ms": 30000,
         "on_failure": "allow",
         "protected": False,
+        "sandbox": "basic",
+        "network": False,
         "state": "armed",
         "why": "",
         "path": str(folder / "HOOK.md"),
@@ -90,6 +95,33 @@ def test_list_shows_all_five_states(project: Project) -> None:
         ("same", "user"): "shadowed",
         ("off", "project"): "disabled",
     }
+
+
+def test_without_a_word_about_trust_the_hooks_of_a_project_are_listed_as_untrusted_and_the_user_s_as_armed(
+    project: Project,
+) -> None:
+    project.hook("armed", GUARD.replace("guard", "armed"), user=True)
+    project.hook("broken", "---\nname: [\n---\n")
+    project.hook("same", GUARD.replace("guard", "same"))
+    project.hook("same", GUARD.replace("guard", "same"), user=True)
+    project.hook("off", GUARD.replace("guard", "off"))
+    (project.path / ".agents/hooks.toml").write_text('[[hooks.disable]]\nname = "off"\n')
+    found = json.loads(project.run("list", "--json", trust_all=False).stdout)
+    assert {(h["name"], h["scope"]): h["state"] for h in found} == {
+        ("armed", "user"): "armed",
+        ("broken", "project"): "invalid",
+        ("same", "project"): "untrusted",
+        ("same", "user"): "armed",
+        ("off", "project"): "disabled",
+    }
+
+
+def test_list_does_not_send_those_who_only_have_to_trust_to_the_checker(project: Project) -> None:
+    project.hook("guard", GUARD)
+    printed = project.run("list", trust_all=False).stdout.splitlines()
+    assert printed[2:] == ["  guard  untrusted: it is not trusted yet (review it: boathook trust guard)"]
+    project.hook("broken", "---\nname: [\n---\n")
+    assert project.run("list", trust_all=False).stdout.splitlines()[-1] == "  boathook check says how to mend it"
 
 
 def test_list_takes_an_event_in_any_spelling(project: Project) -> None:
@@ -225,6 +257,16 @@ def test_explain_says_for_each_hook_whether_and_why_in_order(project: Project) -
     ]
 
 
+def test_explain_says_of_an_untrusted_hook_that_it_is(project: Project) -> None:
+    project.hook("guard", GUARD)
+    project.hook("mine", GUARD.replace("guard", "mine"), user=True)
+    done = project.run("explain", "PreToolUse", "--tool", "Shell", "--json", trust_all=False)
+    assert [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)] == [
+        ("mine", True, "matches tool Shell"),
+        ("guard", False, "untrusted: it is not trusted yet (review it: boathook trust guard)"),
+    ]
+
+
 def test_explain_executes_nothing(project: Project) -> None:
     project.hook("guard", GUARD, "#!/bin/sh\ntouch ran\n")
     project.run("explain", "PreToolUse", "--tool", "Shell")
@@ -258,8 +300,26 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: Project, lang: 
     assert project.run("run", "PreToolUse", stdin=event).returncode == 2
 
 
-def test_a_new_hook_of_the_user_is_found_from_any_project(project: Project) -> None:
-    project.run("new", "mine", "--event", "Stop", "--user")
+def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: Project) -> None:
+    made = project.run("new", "fresh", "--event", "PreToolUse", "--pattern", "ls")
+    assert [line.split()[0] for line in made.stdout.splitlines()] == ["made", "edit", "check", "trust", "try"]
+    event = '{"tool_name": "Shell", "tool_input": {"command": "ls"}}'
+    skipped = project.run("run", "PreToolUse", stdin=event, trust_all=False)
+    told = "hooks of this project did not run: fresh (untrusted). Review them: boathook trust"
+    assert (skipped.returncode, json.loads(skipped.stdout)) == (0, {"system_message": told})
+    why = "it is not trusted yet (review it: boathook trust fresh)"
+    assert skipped.stderr == f"boathook: hook 'fresh' did not run: {why}\n"
+    trust = next(line for line in made.stdout.splitlines() if line.startswith("  trust"))
+    assert trust == "  trust  boathook trust fresh"
+    assert project.run(*trust.split()[2:], "--yes").returncode == 0
+    assert project.run("run", "PreToolUse", stdin=event, trust_all=False).returncode == 2
+
+
+def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(project: Project) -> None:
+    made = project.run("new", "mine", "--event", "Stop", "--user")
+    assert "trust" not in made.stdout
+    found = json.loads(project.run("list", "--json", trust_all=False).stdout)
+    assert [(h["name"], h["state"]) for h in found] == [("mine", "armed")]
     assert [(h["name"], h["scope"]) for h in json.loads(project.run("list", "--json").stdout)] == [("mine", "user")]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import World, make_world, write_script
+from tests.conftest import World, make_world, trusting, write_script
 
 from boathook.cli.convert import Ends, Plan, apply
 from boathook.core.matcher import compile_names, compile_pattern
@@ -35,7 +35,7 @@ class Place(World):
     """A scratch world with the command line in it."""
 
     def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "boathook", *args]
+        argv = [sys.executable, "-m", "boathook", *trusting(args)]
         env = {**self.environment, "LC_ALL": "C.UTF-8"}
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, cwd=self.project, env=env, timeout=60)
 
@@ -855,6 +855,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a pattern": ({"matcher": "{pattern: rm}"}, "settings.json cannot say matcher.pattern"),
     "on_failure": ({"on_failure": "block"}, "settings.json cannot say on_failure: block"),
     "protected": ({"protected": "true"}, "settings.json cannot say protected"),
+    "sandbox": ({"sandbox": "restricted"}, "settings.json cannot say sandbox"),
     "requires and a pattern": (
         {"requires": "{bins: [sh]}", "matcher": "{pattern: rm}"},
         "settings.json cannot say matcher.pattern, requires",

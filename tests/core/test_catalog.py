@@ -7,16 +7,29 @@ import threading
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.catalog import TOGETHER, Catalog, Plan, Selector, Settings, Stage, takes_part
-from boathook.core.event import POST_TOOL, PRE_STOP, PRE_TOOL, Event
-from boathook.core.hook import ARMED, DISABLED, INVALID, NO_ENTRY, PLUGIN, SHADOWED, Command, Diagnostic, Prompt
+from boathook.core.catalog import TOGETHER, Catalog, Plan, Selector, Settings, Stage, doubted, takes_part
+from boathook.core.event import KINDS, POST_TOOL, PRE_STOP, PRE_TOOL, Event
+from boathook.core.hook import (
+    ARMED,
+    DENIED,
+    DISABLED,
+    INVALID,
+    MODIFIED,
+    NO_ENTRY,
+    PLUGIN,
+    SHADOWED,
+    UNTRUSTED,
+    Command,
+    Diagnostic,
+    Prompt,
+)
 from boathook.core.matcher import Matcher, Pattern
 from boathook.core.run import Skip
 from boathook.core.words import CONTAINS, Words
 from core.making import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
 
 MANY = Selector.MANY
-STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY)
+STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED)
 matchers = st.lists(st.tuples(tool_patterns, patterns), min_size=1, max_size=12)
 
 
@@ -132,23 +145,43 @@ def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud
         a_hook(state, state=state, why=f"because {state}", path=f"/{state}") for state in STATES if state != ARMED
     )
     assert Catalog(hooks).skips(a_call()) == (
-        Skip("invalid", "because invalid", loud=True),
-        Skip("shadowed", "because shadowed", loud=True),
-        Skip("disabled", "because disabled"),
-        Skip("no-entry-point", "because no-entry-point", loud=True),
+        Skip("invalid", "because invalid", loud=True, state="invalid"),
+        Skip("shadowed", "because shadowed", loud=True, state="shadowed"),
+        Skip("disabled", "because disabled", state="disabled"),
+        Skip("no-entry-point", "because no-entry-point", loud=True, state="no-entry-point"),
+        Skip("untrusted", "because untrusted", loud=True, state="untrusted"),
+        Skip("modified", "because modified", loud=True, state="modified"),
+        Skip("denied", "because denied", state="denied"),
     )
+
+
+def test_an_untrusted_hook_is_named_only_where_it_matches():
+    hook = a_hook(pattern="mkfs", state=UNTRUSTED, why="not yet")
+    assert Catalog((hook,)).skips(a_call("ls")) == ()
+    assert [skip.hook for skip in Catalog((hook,)).skips(a_call("mkfs"))] == ["guard"]
+
+
+def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_nothing_else():
+    for state in (UNTRUSTED, MODIFIED):
+        for on_failure in ("allow", "block"):
+            hooks = [a_hook(kind=kind, on_failure=on_failure) for kind in KINDS]
+            skipped = [doubted(hook, state, "why", "skip") for hook in hooks]
+            blocking = [doubted(hook, state, "why", "block") for hook in hooks]
+            assert {(hook.state, hook.why, hook.on_failure) for hook in skipped} == {(state, "why", "allow")}
+            assert [hook.kind for hook in blocking if takes_part(hook)] == [PRE_TOOL]
+            assert not any(map(takes_part, skipped))
 
 
 def test_an_invalid_hook_is_named_whether_or_not_its_matcher_could_be_read():
     hook = a_hook(pattern="mkfs", state=INVALID, why="broken")
-    assert Catalog((hook,)).skips(a_call("ls")) == (Skip("guard", "broken", loud=True),)
+    assert Catalog((hook,)).skips(a_call("ls")) == (Skip("guard", "broken", loud=True, state=INVALID),)
     assert Catalog((hook,)).skips(Event.of("Stop")) == ()
 
 
 def test_a_hook_whose_kind_could_not_be_read_is_named_at_every_event():
     for on_failure in ("allow", "block"):
         hook = a_hook(kind=None, trigger="", state=INVALID, why="no trigger", on_failure=on_failure)
-        named = (Skip("guard", "no trigger", loud=True),)
+        named = (Skip("guard", "no trigger", loud=True, state=INVALID),)
         assert [Catalog((hook,)).skips(event) for event in (a_call(), Event.of("Stop"))] == [named, named]
 
 
@@ -251,7 +284,7 @@ def test_every_broken_hook_of_settings_that_is_set_to_block_takes_part():
 
 def test_a_shadowed_hook_of_settings_is_skipped_in_silence_for_its_like_runs():
     hook = a_settings_hook(state=SHADOWED, why="the same entry stands elsewhere")
-    assert Catalog((hook,)).skips(a_call()) == (Skip("guard", "the same entry stands elsewhere"),)
+    assert Catalog((hook,)).skips(a_call()) == (Skip("guard", "the same entry stands elsewhere", state=SHADOWED),)
 
 
 few_handlers = st.sampled_from([Command("x"), Command("x", ()), Command("y"), Prompt("x")])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from boathook.core.catalog import Catalog
 from boathook.core.dispatch import UNSETTLED, dispatch
 from boathook.core.event import Event
-from boathook.core.hook import DISABLED, INVALID
+from boathook.core.hook import DENIED, DISABLED, INVALID, MODIFIED, UNTRUSTED
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.policy import Policy
 from boathook.core.run import OK, Call, Run, Skip, Verdict
@@ -236,10 +236,19 @@ def test_async_hooks_do_not_start_when_nobody_can_be_asked():
 def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
     hooks = [*ABC, a_hook("off", state=DISABLED, why="disabled"), a_hook("bad", state=INVALID, why="broken")]
     assert drive(hooks, {"b": BLOCK}).verdict.skipped == (
-        Skip("bad", "broken", loud=True),
-        Skip("off", "disabled"),
+        Skip("bad", "broken", loud=True, state=INVALID),
+        Skip("off", "disabled", state=DISABLED),
         Skip("c", "not reached: block by 'b'"),
     )
+
+
+def test_the_person_is_told_in_one_message_which_hooks_nobody_has_trusted_as_they_are():
+    states = {"new": UNTRUSTED, "other": MODIFIED, "no": DENIED, "off": DISABLED}
+    hooks = [*ABC, *(a_hook(name, state=state, why="why") for name, state in states.items())]
+    told = ("hooks of this project did not run: new (untrusted), other (modified). Review them: boathook trust",)
+    for answers in ({}, {"b": BLOCK}):
+        assert drive(hooks, answers).verdict.system_message == told
+    assert drive([*ABC, *hooks[-2:]], {}).verdict.system_message == ()
 
 
 def test_a_gate_that_is_lifted_lets_the_other_hooks_run():

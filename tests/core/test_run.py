@@ -49,6 +49,7 @@ def test_a_verdict_says_everything_about_itself():
         "runs": [run.to_json()],
         "background": [{"hook": "later", "pid": 7}],
         "skipped": [{"hook": "off", "why": "disabled"}],
+        "id": None,
     }
     assert (verdict.blocked, verdict.decision, verdict.reasons) == (False, Decision.ASK, ("sure?",))
 

@@ -219,7 +219,7 @@ def test_claude_code_hears_a_stop_at_every_event_and_what_is_about_to_happen_doe
 
 def run(tmp_path: Path, event: dict[str, object], *args: str) -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
-    argv = [sys.executable, "-m", "boathook", "run", "--host", "claude", *args]
+    argv = [sys.executable, "-m", "boathook", "run", "--trust-all", "--host", "claude", *args]
     return subprocess.run(
         argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path
     )

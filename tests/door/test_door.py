@@ -19,8 +19,8 @@ from boathook.compiled import path_of
 
 DOOR = Path(boathook.__file__).with_name("door.py")
 ROADS = {
-    "door": lambda event: [sys.executable, "-I", "-S", str(DOOR), "--event", event],
-    "command": lambda event: [sys.executable, "-m", "boathook", "run", event],
+    "door": lambda event: [sys.executable, "-I", "-S", str(DOOR), "--trust-all", "--event", event],
+    "command": lambda event: [sys.executable, "-m", "boathook", "run", "--trust-all", event],
 }
 BLOCKS, ASKS = "echo no >&2; exit 2", 'echo \'{"decision": "ask", "reason": "sure?"}\''
 REWRITES = 'echo \'{"modified_input": {"command": "ls"}, "additional_context": "changed"}\''

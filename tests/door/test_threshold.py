@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 
 from boathook.core.catalog import Catalog, Plan, Settings
 from boathook.core.event import KINDS, SPELLINGS, Event
-from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, NO_ENTRY, SHADOWED, WARNING, Diagnostic
+from boathook.core.hook import (
+    ARMED,
+    DENIED,
+    DISABLED,
+    ERROR,
+    INVALID,
+    MODIFIED,
+    NO_ENTRY,
+    SHADOWED,
+    UNTRUSTED,
+    WARNING,
+    Diagnostic,
+)
 from boathook.dialects import native
 from boathook.sources.cache import keep
 from boathook.threshold import _nothing_to_do, _plain
@@ -31,17 +43,17 @@ def here(new_world):
         yield world
 
 
-def keep_as(world, catalog: Catalog) -> Catalog:
+def keep_as(world, catalog: Catalog, trust: str | None = None) -> Catalog:
     """Keep a catalogue as that of the world's project; with nothing to watch it is fresh at once."""
     catalog = catalog.replace(project=str(world.project))
     places = {"cache": str(world.cache), "agents": str(world.agents), "claude": str(world.claude)}
-    assert keep(catalog, (), started=time.time(), **places)
+    assert keep(catalog, (), started=time.time(), trust=str(world.state) if trust is None else trust, **places)
     return catalog
 
 
-def ask(event: dict | bytes, /, **wanted: str) -> bool:
+def ask(event: dict | bytes, /, *flags: str, **wanted: str) -> bool:
     data = event if isinstance(event, bytes) else json.dumps(event, ensure_ascii=False).encode()
-    return _nothing_to_do({f"--{key}": value for key, value in wanted.items()}, data)
+    return _nothing_to_do({f"--{key}": value for key, value in wanted.items()} | dict.fromkeys(flags, ""), data)
 
 
 hooks = st.builds(
@@ -51,7 +63,7 @@ hooks = st.builds(
     tool_patterns | st.just("^Shell$"),
     patterns | st.just("rm -rf"),
     st.sampled_from([*KINDS, None, *[k for k in KINDS if k.has_tool] * 4]),
-    st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED]),
+    st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED]),
     st.sampled_from(["allow", "allow", "block"]),
     st.booleans(),
 ).map(lambda hook: hook if hook.kind is not None else hook.replace(state=INVALID))
@@ -211,14 +223,46 @@ def test_a_folder_that_is_gone_is_the_engine_s(here, monkeypatch, tmp_path):
     assert ask(CALL) is False
 
 
+def test_a_catalogue_is_taken_only_for_the_trust_that_it_was_made_with(here, tmp_path):
+    trusts = {"usual": str(here.state), "other": str(tmp_path), "all": ""}
+    roads = {
+        "usual": lambda: ask(CALL),
+        "other": lambda: ask(CALL, state=str(tmp_path)),
+        "all": lambda: ask(CALL, "--trust-all"),
+    }
+    for kept in here.cache.iterdir():
+        kept.unlink()
+    for made, trust in trusts.items():
+        keep_as(here, GUARDS, trust)
+        assert {name: road() for name, road in roads.items()} == {name: name == made for name in roads}
+        for kept in here.cache.iterdir():
+            kept.unlink()
+
+
+def test_an_untrusted_hook_is_the_engine_s_to_tell_where_it_matches_and_nowhere_else(here):
+    keep_as(here, Catalog((a_hook("rm", tool="^Shell$", pattern="rm -rf", state=UNTRUSTED, why="why"),)))
+    dangerous = {**CALL, "tool_input": {"command": "rm -rf /"}}
+    assert (ask(CALL), ask(dangerous)) == (True, False)
+
+
+@pytest.mark.parametrize("state", ["state", "./state"])
+def test_a_state_folder_that_is_not_absolute_is_the_engine_s(here, state):
+    keep_as(here, GUARDS)
+    assert ask(CALL, state=state) is False
+
+
 PLAIN = {
     ("PreToolUse",): {"--event": "PreToolUse"},
     ("--event", "Stop"): {"--event": "Stop"},
     ("--host", "native", "--project", "/p", "Stop"): {"--host": "native", "--project": "/p", "--event": "Stop"},
     ("--event", "A", "--event", "B"): {"--event": "B"},
+    ("--trust-all", "Stop"): {"--trust-all": "", "--event": "Stop"},
+    ("--state", "/s", "--trust-all"): {"--state": "/s", "--trust-all": ""},
     (): {},
     ("--host", "other"): None,
     ("--event",): None,
+    ("--state",): None,
+    ("--trust-all=yes",): None,
     ("--json",): None,
     ("--debug", "Stop"): None,
     ("--no-ask",): None,

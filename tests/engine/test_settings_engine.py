@@ -47,14 +47,14 @@ def settings(**events) -> dict:
 
 def in_process(world, event, **options) -> dict:
     sent = placed(world, event)
-    with boathook.load(sent["work_dir"], **options) as engine:
+    with boathook.load(sent["work_dir"], trust_all=True, **options) as engine:
         return engine.dispatch(sent).to_json()
 
 
 def in_a_loop(world, event) -> dict:
     async def go():
         sent = placed(world, event)
-        with boathook.load(sent["work_dir"]) as engine:
+        with boathook.load(sent["work_dir"], trust_all=True) as engine:
             return await engine.adispatch(sent)
 
     return asyncio.run(go()).to_json()
@@ -68,7 +68,7 @@ def by_command(world, event, *arguments: str) -> dict:
 
 def run(world, event, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "boathook", "run", *arguments],
+        [sys.executable, "-m", "boathook", "run", "--trust-all", *arguments],
         input=json.dumps(placed(world, event)),
         capture_output=True,
         text=True,
@@ -279,7 +279,7 @@ OPEN = []
 
 
 def in_process_left_open(world, event) -> dict:
-    engine = boathook.load(world.project)
+    engine = boathook.load(world.project, trust_all=True)
     OPEN.append(engine)
     return engine.dispatch(placed(world, event)).to_json()
 
@@ -422,7 +422,7 @@ def test_cancelling_an_async_dispatch_ends_all_its_hooks(world):
     world.settings("project", settings(PreToolUse=slow))
 
     async def cancelled():
-        with boathook.load(world.project) as engine:
+        with boathook.load(world.project, trust_all=True) as engine:
             work = asyncio.ensure_future(engine.adispatch(placed(world, TOOL)))
             for _ in range(3000):
                 if len([name for name in os.listdir(place) if name[0] != "."]) == 8:
@@ -576,12 +576,12 @@ def test_what_was_kept_runs_like_what_was_read(world, monkeypatch):
     ]
     world.settings("project", settings(PreToolUse=entries))
 
-    def without_times(verdict):
-        return {**verdict, "runs": [{**run, "duration_ms": 0} for run in verdict["runs"]]}
+    def lasting(verdict):
+        return {**verdict, "id": len(verdict["id"]), "runs": [{**run, "duration_ms": 0} for run in verdict["runs"]]}
 
-    read = without_times(by_command(world, TOOL))
+    read = lasting(by_command(world, TOOL))
     keep_catalogue(world, monkeypatch)
-    assert without_times(by_command(world, TOOL)) == read
+    assert lasting(by_command(world, TOOL)) == read
     assert [run["status"] for run in read["runs"]].count("ok") == 3
 
 
@@ -628,7 +628,7 @@ def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_wa
 def at_the_door(world, payload) -> str:
     door = Path(boathook.__file__).with_name("door.py")
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(door), "--host", "claude"],
+        [sys.executable, "-I", "-S", str(door), "--trust-all", "--host", "claude"],
         input=json.dumps(payload),
         capture_output=True,
         text=True,
@@ -664,7 +664,7 @@ def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_told
     """Such a wrapper stands in Claude Code's own settings; the entry does not show what it calls."""
     depths, wrapper = world.root / "depths", world.project / "wrapper.sh"
     event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(world, TOOL))}'"
-    call = f"{sys.executable} -m boathook run --host {host}"
+    call = f"{sys.executable} -m boathook run --trust-all --host {host}"
     wrapper.write_text(f'#!/bin/sh\necho "$BOATHOOK_DEPTH" >> {depths}\n{{ {event}; }} | {call}\n')
     wrapper.chmod(0o755)
     world.settings("project", settings(PreToolUse=["./wrapper.sh"]))

@@ -109,7 +109,10 @@ class Play:
         return found
 
     def _in_process(self, event: dict[str, Any]) -> Told:
-        with patch.dict(os.environ, self.stage.environment, clear=True), boathook.load(self.stage.project) as engine:
+        with (
+            patch.dict(os.environ, self.stage.environment, clear=True),
+            boathook.load(self.stage.project, trust_all=True) as engine,
+        ):
             verdict = engine.dispatch(event)
         told = (verdict.reasons, verdict.additional_context, verdict.system_message, verdict.warnings())
         reason, context, message, warnings = map("\n".join, told)
@@ -137,7 +140,7 @@ class Play:
         return replace(from_claude(payload["hook_event_name"], json.loads(out) if out else {}), warnings=err)
 
     def _run(self, event: dict[str, Any], *arguments: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "boathook", "run", *arguments]
+        command = [sys.executable, "-m", "boathook", "run", "--trust-all", *arguments]
         done = subprocess.run(
             command,
             input=json.dumps(event),

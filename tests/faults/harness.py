@@ -178,13 +178,18 @@ class Project:
         return watched(self.argv(*args), self.env, cwd=self.root, data=line, limit=limit, **more)
 
     def argv(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", "boathook", "run", "--project", str(self.root), *args]
+        return [sys.executable, "-m", "boathook", "run", "--trust-all", "--project", str(self.root), *args]
 
     def event(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
         return {**TOOL_CALL, "session_id": "s", "work_dir": str(self.root), **(event or {})}
 
     def line(self, event: dict[str, Any] | None = None) -> bytes:
         return json.dumps(self.event(event)).encode()
+
+    def records(self, result: Result) -> list[str]:
+        """Give the decisions that the ledger holds for a dispatch: it is to be one."""
+        lines = [line for path in self.state.glob("*.jsonl") for line in path.read_bytes().splitlines()]
+        return [r["decision"] for r in map(json.loads, lines) if r["id"] == result.verdict["id"]]
 
     def survivors(self) -> list[str]:
         """Give every process that carries the mark of this project, zombies aside."""
@@ -225,8 +230,10 @@ def manifest_text(name: str, **fields: object) -> str:
 
 
 def assert_clean(project: Project, result: Result, timeout: float) -> None:
-    """Hold a finished dispatch against every promise: back in time, nothing left, nothing leaked, memory within bounds."""
+    """Hold a finished dispatch against every promise: back in time, nothing left, nothing leaked, on record, in bounds."""
     assert project.survivors() == []
+    told = bool(result.runs or result.verdict["background"] or result.verdict["id"])
+    assert project.records(result) == ([result.decision] if told else [])
     if "fds" not in result.notes:
         assert result.growth < COMMAND_MEMORY_LIMIT
         return

@@ -18,9 +18,8 @@ EVENT: dict[str, Any] = json.load(sys.stdin)
 def load(**more: Any) -> boathook.Engine:
     """Load the engine of the project under test."""
     home = Path(os.environ["HOME"])
-    return boathook.load(
-        os.environ["PROBE_PROJECT"], config=home / "config" / "agents", state=home / "state" / "boathook", **more
-    )
+    places = {"config": home / "config" / "agents", "state": home / "state" / "boathook"}
+    return boathook.load(os.environ["PROBE_PROJECT"], **places, **{"trust_all": True, **more})
 
 
 def descriptors() -> list[str]:

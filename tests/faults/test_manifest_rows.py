@@ -390,7 +390,7 @@ def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> 
         + "os._exit = leave\nimport posix; posix._exit = leave\n"
         + code
     )
-    argv = [sys.executable, "-c", script, "--project", str(project.root)]
+    argv = [sys.executable, "-c", script, "--trust-all", "--project", str(project.root)]
     ended = subprocess.run(argv, env=project.env, input=project.line(), capture_output=True, timeout=30)
     assert (ended.returncode, ended.stderr) == (0, b"0")
 

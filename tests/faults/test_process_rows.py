@@ -22,8 +22,10 @@ from harness import MARK, Ended, Project, Result, assert_clean, processes_with, 
 
 import boathook
 from boathook.core.run import FAILED, Exit
+from boathook.runners import landlock
 from boathook.runners.child import Job
 from boathook.runners.process import ProcessRunner
+from boathook.runners.sandbox import offers
 
 T = 0.4
 MS = 400
@@ -300,6 +302,18 @@ def test_row_19_a_hook_that_kills_its_engine_gets_no_consent_and_does_not_surviv
     ended = project.plain()
     assert (ended.code, ended.stdout) == (-signal.SIGKILL, b"")
     assert project.gone() == []
+
+
+CONFINED = {offer.level: offer for offer in offers() if offer.level != "basic"}
+
+
+@pytest.mark.parametrize("level", CONFINED)
+def test_row_19_a_confined_hook_cannot_kill_its_engine(project: Project, way: str, level: str) -> None:
+    if not CONFINED[level].there or landlock.version() < landlock.SCOPES_SINCE:
+        pytest.skip(f"signals cannot be kept in here: {CONFINED[level].how}")
+    script = "kill -9 $PPID 2>/dev/null\nkill -9 $(ps -o pgid= $PPID) 2>/dev/null\necho no >&2; exit 2"
+    project.hook("parricide", script, user=True, timeout=5000, sandbox=level)
+    assert_block(project, project.fire(way))
 
 
 @contextlib.contextmanager
@@ -783,7 +797,7 @@ event = sys.stdin.buffer.read()
 with open(os.environ["SCRATCH"] + "/depths", "a") as file:
     file.write(os.environ["BOATHOOK_DEPTH"] + " ")
 project = os.environ["AGENT_PROJECT_DIR"]
-argv = [sys.executable, "-m", "boathook", "run", "--project", project]
+argv = [sys.executable, "-m", "boathook", "run", "--trust-all", "--project", project]
 ended = subprocess.run(argv, input=event, capture_output=True)
 sys.stderr.buffer.write(ended.stderr)
 sys.exit(ended.returncode)
@@ -803,7 +817,9 @@ def test_row_34_a_hook_that_starts_the_engine_again_is_stopped_at_a_depth(
 
 def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(project: Project, way: str) -> None:
     inner = "setsid sleep 60 &\nsleep 61"
-    again = 'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --project "$AGENT_PROJECT_DIR"; fi\n'
+    again = (
+        'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --trust-all --project "$AGENT_PROJECT_DIR"; fi\n'
+    )
     project.hook("slow", again + f'[ "$BOATHOOK_DEPTH" = 1 ] || {{ {STARTED}{inner}\n}}', timeout=1500)
     result = project.fire(way)
     assert (project.scratch / "started").exists()

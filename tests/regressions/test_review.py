@@ -43,7 +43,8 @@ class World:
     def run(
         self, event: object = CALL, *args: str, cwd: Path | None = None, **more: object
     ) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "boathook", "run", *(args or ("pre-tool-call",))]
+        trust = ["--trust-all"] if more.pop("trust_all", True) else []
+        argv = [sys.executable, "-m", "boathook", "run", *trust, *(args or ("pre-tool-call",))]
         text = event if isinstance(event, str) else json.dumps(event)
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), **more.pop("env", {})}
         options = {"capture_output": True, "timeout": 60, **more}
@@ -60,7 +61,7 @@ def test_two_engines_in_one_program_leave_each_other_s_hooks_alone(world: World)
     for place, script in ((slow, "sleep 0.6\nexit 2\n"), (quick, "sleep 0.1\nexit 0\n")):
         place.mkdir()
         World.hook(_at(world, place), "guard", script)
-    engines = [boathook.load(place, config=world.path / "none") for place in (slow, quick)]
+    engines = [boathook.load(place, config=world.path / "none", trust_all=True) for place in (slow, quick)]
     later = threading.Timer(0.1, lambda: engines[1].dispatch({"event_type": "PreToolUse", **CALL}))
     later.start()
     verdict = engines[0].dispatch({"event_type": "PreToolUse", **CALL})
@@ -144,7 +145,7 @@ def test_a_buried_deny_is_unreadable_and_never_context(world: World, output: str
 
 def test_an_answer_full_of_braces_is_read_in_time(world: World) -> None:
     world.hook("guard", "printf x; head -c 1000000 /dev/zero | tr '\\0' '{'\n", more="timeout: 1000\n")
-    engine = boathook.load(world.project, config=world.path / "none")
+    engine = boathook.load(world.project, config=world.path / "none", trust_all=True)
     started = time.monotonic()
     engine.dispatch({"event_type": "PreToolUse", **CALL})
     assert time.monotonic() - started < 1.5
@@ -153,7 +154,7 @@ def test_an_answer_full_of_braces_is_read_in_time(world: World) -> None:
 def test_a_long_dotted_key_in_a_project_s_hooks_toml_does_not_stall_the_user_s_guards(world: World) -> None:
     world.hook("guard", user=True)
     (world.project / ".agents/hooks").mkdir(parents=True)
-    (world.project / ".agents/hooks.toml").write_text("[hooks]\n" + ".".join("a" * 20_000) + " = 1\n")
+    (world.project / ".agents/hooks.toml").write_text("[hooks]\n" + ".".join("a" * 16_000) + " = 1\n")
     done = world.run()
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "no")
     assert "dots" in done.stderr
@@ -215,7 +216,7 @@ def test_a_relative_config_and_work_dir_hold_for_every_hook(world: World, monkey
 
 def test_a_number_that_is_none_in_an_embedded_event_is_refused_and_does_not_disarm(world: World) -> None:
     world.hook("guard", more="matcher: {pattern: rm}\n")
-    engine = boathook.load(world.project, config=world.path / "none")
+    engine = boathook.load(world.project, config=world.path / "none", trust_all=True)
     with pytest.raises(boathook.DialectError):
         engine.dispatch({"event_type": "PreToolUse", "tool_input": {"command": "rm", "x": float("nan")}})
 
@@ -232,6 +233,14 @@ def test_a_user_s_hook_whose_place_a_project_s_takes_is_told(world: World) -> No
     world.hook("guard", "exit 0\n", trigger="notification")
     done = world.run()
     assert (done.returncode, "hook 'guard' did not run: replaced by the project's hook" in done.stderr) == (0, True)
+
+
+def test_a_user_s_hook_keeps_its_place_while_the_project_s_is_not_trusted(world: World) -> None:
+    world.hook("guard", user=True)
+    world.hook("guard", "exit 0\n")
+    done = world.run(trust_all=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "no")
+    assert "hook 'guard' did not run: it is not trusted yet" in done.stderr
 
 
 def test_what_an_async_hook_leaves_is_ended_though_another_still_runs(world: World) -> None:
@@ -261,7 +270,7 @@ def _alive(mark: str, command: str) -> list[int]:
 def test_async_hooks_that_are_never_started_are_in_the_log(world: World, tmp_path: Path) -> None:
     for number in range(11):
         world.hook(f"h{number:02}", "sleep 6\n", more="async: true\ntimeout: 700\n")
-    engine = boathook.load(world.project, config=world.path / "none", state=tmp_path / "state")
+    engine = boathook.load(world.project, config=world.path / "none", state=tmp_path / "state", trust_all=True)
     engine.dispatch({"event_type": "PreToolUse", **CALL})
     engine._background.close()
     log = (tmp_path / "state/background.log").read_text()

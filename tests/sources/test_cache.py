@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import re
 import stat
 import threading
 import time
@@ -285,9 +286,10 @@ def keep_nothing(cache: str, project: str = "/p") -> bool:
 def test_a_disk_that_does_not_take_it_is_no_reason_to_fail(tmp_path):
     (tmp_path / "file").write_text("")
     assert keep_nothing(str(tmp_path / "file")) is False
-    (tmp_path / "cache" / "%2Fp.catalogue").mkdir(parents=True)
+    taken = Path(compiled.path_of(str(tmp_path / "cache"), "/p"))
+    taken.mkdir(parents=True)
     assert keep_nothing(str(tmp_path / "cache")) is False
-    assert os.listdir(tmp_path / "cache") == ["%2Fp.catalogue"]
+    assert os.listdir(tmp_path / "cache") == [taken.name]
 
 
 INSIDE = {
@@ -315,7 +317,7 @@ def test_a_catalogue_whose_cache_is_inside_the_project_is_not_kept(world):
 def test_a_project_with_a_very_long_name_is_not_kept():
     assert compiled.path_of("/c", "/" + "x" * 240) is None
     assert compiled.path_of("/c", "/" + "é" * 120) is None
-    assert compiled.path_of("/c", "/x") == "/c/%2Fx.catalogue"
+    assert re.fullmatch(r"/c/%2Fx\+[0-9a-f]{16}\.catalogue", compiled.path_of("/c", "/x"))
 
 
 names = st.text(alphabet="ab%2F\udcff", min_size=1, max_size=6)
@@ -344,8 +346,24 @@ def test_many_who_keep_at_once_leave_one_whole_file(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert os.listdir(tmp_path) == ["%2Fp.catalogue"]
-    assert compiled.load(f"{tmp_path}/%2Fp.catalogue", "/a", "/p") is not None
+    path = compiled.path_of(str(tmp_path), "/p")
+    assert os.listdir(tmp_path) == [os.path.basename(path)]
+    assert compiled.load(path, "/a", "/p") is not None
+
+
+@pytest.mark.parametrize("trust", ["", "/s", "/t"])
+def test_a_catalogue_is_only_for_the_trust_that_it_was_made_with(tmp_path, trust):
+    trusts = ["", "/s", "/t"]
+    paths = [compiled.path_of(str(tmp_path), "/p", "", "", one) for one in trusts]
+    assert len(set(paths)) == 3
+    keep(Catalog(project="/p"), (), cache=str(tmp_path), agents="/a", started=time.time(), trust=trust)
+    made = paths[trusts.index(trust)]
+    assert [path for path in paths if os.path.exists(path)] == [made]
+    for path in paths:  # not even if it lay in another's place
+        if path != made:
+            Path(path).write_bytes(Path(made).read_bytes())
+    found = [compiled.load(path, "/a", "/p", "", "", one) for path, one in zip(paths, trusts, strict=True)]
+    assert [one is not None for one in found] == [one == trust for one in trusts]
 
 
 def damages(data: bytes):

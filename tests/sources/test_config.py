@@ -13,8 +13,11 @@ from boathook.core.hook import DISABLED, ERROR, WARNING, Diagnostic
 from boathook.sources.config import Config, disable, read_config, refusals, settings_of, tune
 from core.making import a_hook
 
-KNOWN = "enabled, debug, strict_exit_codes, max_stop_blocks, model, defaults, disable, override"
-TUNABLE = "timeout, priority, async, on_failure"
+KNOWN = (
+    "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, sandbox, "
+    "defaults, disable, override"
+)
+TUNABLE = "timeout, priority, async, on_failure, sandbox"
 
 
 @pytest.fixture
@@ -208,7 +211,7 @@ WRONG = {
         WARNING,
         "hooks.override.trigger",
         "unknown key 'trigger'",
-        f"known: {TUNABLE}",
+        f"known: {TUNABLE}, network, env",
     ),
 }
 
@@ -241,7 +244,7 @@ BROKEN = {
     "bytes": (b"a = '\xff'", "hooks.toml is not UTF-8 at byte 5"),
     "a NUL": (b"a = 1\0", "hooks.toml contains a NUL character"),
     "nesting": ("a = " + "[" * 50_000, ""),
-    "too large": ("#" * (1 << 20) + "##", "hooks.toml is larger than 64 KiB"),
+    "too large": ("#" * (1 << 20) + "##", "hooks.toml is larger than 32 KiB"),
     "a number of five thousand digits": ("a = 1" + "0" * 5000, ""),
 }
 

@@ -59,6 +59,8 @@ requires:
   os:
     - linux
 env: [TOKEN]
+sandbox: restricted
+network: true
 dialect: claude
 metadata:
   author: me
@@ -76,6 +78,8 @@ metadata:
             protected=True,
             needs=Needs(("git", "sh"), ("HOME",), ("linux",)),
             env=("TOKEN",),
+            sandbox="restricted",
+            network=True,
             dialect="claude",
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),
@@ -90,6 +94,7 @@ def test_every_spelling_is_a_trigger_and_kept_as_written(spelling, kind):
 
 # What the loader gets along with: the fault, what is used instead, and what is said
 
+WRONG_LEVEL = "'sandbox' must be basic, restricted or isolated; isolated is used"
 NUMBERS = {
     "timeout: 99": ({"timeout": 0.1}, "'timeout' is 99; 100 is used", "allowed are 100 to 600000"),
     "timeout: 600001": ({"timeout": 600.0}, "'timeout' is 600001; 600000 is used", "allowed are 100 to 600000"),
@@ -117,6 +122,10 @@ NUMBERS = {
     "on_failure: deny": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
     "on_failure: BLOCK": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
     "on_failure:": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
+    "network: 1": ({}, "'network' must be true or false; false is used", "e.g. network: true, without quotes"),
+    "sandbox: none": ({"sandbox": "isolated"}, WRONG_LEVEL, ""),
+    "sandbox: Restricted": ({"sandbox": "isolated"}, WRONG_LEVEL, ""),
+    "sandbox:": ({"sandbox": "isolated"}, WRONG_LEVEL, ""),
     "requires: git": ({}, "'requires' must have bins, env or os below it", "it is ignored"),
     "metadata: [a]": ({}, "'metadata' must be a mapping", "it is ignored"),
 }
