@@ -31,6 +31,9 @@ NOT_IN_RE2 = (
 )
 
 
+LONGEST = 4096  # characters of a pattern
+HEAVIEST = 20_000  # how large its program may become, about: RE2 takes a microsecond for each instruction
+CLASS_WEIGHT = 1200  # of a class such as \pL, which is hundreds of ranges
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
 
 
@@ -84,9 +87,50 @@ def compile_names(source: str) -> Pattern | None:
 
 
 def _pattern(source: str, written: str = "") -> Pattern:
+    if weight_of(source) > HEAVIEST:
+        raise ConfigError(f"the pattern {source[:40]!r}… is too large")
     pattern = Pattern(source, words_of(source), written)
     pattern.compiled()
     return pattern
+
+
+def weight_of(source: str) -> int:
+    """Guess how large the program of a pattern becomes, before RE2 is asked: counted repetitions multiply what they repeat."""
+    if len(source) > LONGEST:
+        return HEAVIEST + 1
+    totals, last, at = [0], 0, 0
+    while at < len(source):
+        char, end = source[at], at + 1
+        if char == "(":
+            totals.append(0)
+        elif char == ")" and len(totals) > 1:
+            last = totals.pop() + 2
+            totals[-1] += last
+        elif char == "{" and (count := _count(source[end : end + 11])) > 1:
+            totals[-1] += last * (count - 1)
+            last *= count
+        else:
+            if char == "[":
+                end = (source.find("]", at + 2) + 1) or len(source)
+            elif char == "\\":
+                end += 1
+            last = _unit_weight(source[at:end])
+            totals[-1] += last
+        at = end
+    return sum(totals)
+
+
+def _unit_weight(unit: str) -> int:
+    """Weigh a character, an escape or a class."""
+    classes = unit.count("\\p") + unit.count("\\P")
+    return CLASS_WEIGHT * classes + (8 if unit[0] in ".[" else 1)
+
+
+def _count(text: str) -> int:
+    """Read the larger number of a repetition such as `3}` or `3,5}`; 0 if it is none."""
+    inner, brace, _ = text.partition("}")
+    numbers = [part for part in inner.split(",") if part.isascii() and part.isdigit()]
+    return max(map(int, numbers), default=0) if brace else 0
 
 
 def _compile(source: str) -> Any:

@@ -6,6 +6,7 @@ Scalars stay text together with whether they were quoted; the manifest decides w
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -163,7 +164,8 @@ def _node(node: yaml.Node, offset: int) -> Node:
     return Mapping(line, entries)
 
 
-_STAR = re.compile(r"(?m)(:[ \t]+)\*(?=[ \t]*(?:[,}]|#.*|$))")
+_STAR = re.compile(r"(?m)(:[ \t]+)\*(?=[ \t]*(?:[,}#]|$))")
+_MOST_FORGIVEN = 100
 
 
 def _mend(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
@@ -173,14 +175,15 @@ def _mend(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
     def line_of(position: int) -> int:
         return source.count("\n", 0, position) + 1 + offset
 
-    for star in _STAR.finditer(source):
+    for star in islice(_STAR.finditer(source), _MOST_FORGIVEN):
         forgiven.append((line_of(star.end()), 'a bare * was read as "*"; quote it'))
     parts, done = [], 0
     for start, end in _double_quoted(source):
         inner = source[start:end]
         if "\\" in inner:
             told = "a backslash in double quotes was read as it stands; use single quotes"
-            forgiven.append((line_of(start), told))
+            if len(forgiven) < 2 * _MOST_FORGIVEN:
+                forgiven.append((line_of(start), told))
             parts += [source[done:start], re.sub(r'\\(?!")', r"\\\\", inner)]
             done = end
     mended = _STAR.sub(r'\1"*"', "".join([*parts, source[done:]]))

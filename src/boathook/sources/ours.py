@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 from boathook.core.hook import Command
 
 NAME = "boathook"
-PUNCTUATION = "();<>|&`"
+TOKEN = re.compile(r"""[();<>|&`]+|(?:[^ \t\r\n'"\\();<>|&`]|\\.|'[^']*'|"(?:[^"\\]|\\.)*+"|['"\\])++""", re.DOTALL)
+QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)""", re.DOTALL)
 OPERATOR = re.compile(r"[;&|(){}<>`\n]+$")
 REDIRECT = re.compile(r"&?[<>][<>&|]*$")
 INSIDE = re.compile(r"\$\(|`")
@@ -40,6 +40,7 @@ PYTHON_VALUES = ("-X", "-W", "--check-hash-based-pycs")
 PROGRAM = re.compile(rf"{NAME}(?:\.exe)?(?:\[[\w,-]*\])?(?:[@=<>~!].*)?")  # of uvx and pipx with its extras and version
 DOOR = re.compile(rf"(?:.*[/\\])?{NAME}[/\\]door\.py", re.DOTALL)
 DEEPEST = 4
+MOST_WORDS = 256  # of a command; who calls us says so at its start
 
 
 def calls_us(handler: Command) -> bool:
@@ -78,14 +79,21 @@ def _in_text(text: str, depth: int) -> bool:
 
 def _words(text: str) -> list[str]:
     """Give the words and operators of a text; of one with an open quote, line by line as far as that goes."""
-    lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=PUNCTUATION)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        return list(lexer)
-    except ValueError:
-        if "\n" in text:
-            return [word for line in text.split("\n") for word in (*_words(line), ";")]
-        return [word for part in re.split(r"([;&|()<>`]+)", text) for word in part.replace("'", "").split()]
+    if not re.search(r"['\"\\]", QUOTED.sub("", text)):
+        return [_unquoted(word) for word in TOKEN.findall(text.replace("\n", " ; "))]
+    if "\n" in text:
+        return [word for line in text.split("\n") for word in (*_words(line), ";")]
+    return [word for part in re.split(r"([;&|()<>`]+)", text) for word in part.replace("'", "").split()]
+
+
+def _unquoted(word: str) -> str:
+    """Take the quotes off a word, as a shell does."""
+    return QUOTED.sub(_inside, word) if any(mark in word for mark in "'\"\\") else word
+
+
+def _inside(found: re.Match[str]) -> str:
+    single, double, escaped = found.groups()
+    return re.sub(r'\\(["\\])', r"\1", double) if double is not None else single or escaped or ""
 
 
 def _is_ours(words: list[str], depth: int) -> bool:
@@ -108,6 +116,7 @@ def _is_ours(words: list[str], depth: int) -> bool:
 
 def _unwrapped(words: list[str]) -> list[str]:
     """Take off what stands before the program itself: words of the shell, variables, programs that start another."""
+    words = words[:MOST_WORDS]  # each step copies the rest
     while words:
         program = _base(words[0])
         if words[0] in BEFORE or ASSIGNMENT.match(words[0]):

@@ -1,0 +1,1 @@
+"""Fuzzing: bytes of strangers go in, and neither an exception nor a long wait comes out."""

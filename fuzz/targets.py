@@ -1,0 +1,339 @@
+"""What is fuzzed: one row for every place where bytes of strangers enter, driven as the engine drives it.
+
+`read` may raise what `allowed` names, which is documented; `use` is what the engine does with what was read, and may raise
+nothing. `passes` is how often one input is read, so that its cost can be told for one. `allowance` is above 1 where nobody waits
+in an agent: the checker looks at the files that commands name. `limit` is what the reader takes at most: beyond it there is nothing
+to measure.
+"""
+
+from __future__ import annotations
+
+import atexit
+import marshal
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from boathook import oneshot, threshold
+from boathook.core.catalog import Catalog
+from boathook.core.event import KINDS, PRE_TOOL, Event
+from boathook.core.hook import PROJECT, SETTINGS, USER, Command, Hook, Prompt, Script, hook_to_data
+from boathook.core.jsontext import dump_line
+from boathook.core.matcher import Matcher, compile_names, compile_pattern
+from boathook.core.run import Call, Exit, Skip, Started, Verdict
+from boathook.dialects import claude, native
+from boathook.engine import Engine
+from boathook.errors import DialectError
+from boathook.sources.checker import check_settings
+from boathook.sources.config import SIZE_LIMIT, disable, read_config, refusals, settings_of, tune
+from boathook.sources.hookdir import read_hook
+from boathook.sources.settings import load_settings, read_settings, speaks
+from boathook.store.sessions import Sessions
+from fuzz import seeds
+from fuzz.shapes import LIMIT, Family
+
+
+class Target(NamedTuple):
+    """One place where bytes enter."""
+
+    name: str
+    read: Callable[[bytes], Any]
+    use: Callable[[Any], object]
+    kind: str
+    allowed: tuple[type[Exception], ...] = ()
+    passes: int = 1
+    allowance: int = 1
+    limit: int = LIMIT
+
+    def run(self, data: bytes) -> None:
+        """Drive it with some bytes; only a finding is raised."""
+        try:
+            found = self.read(data)
+        except self.allowed:
+            return
+        self.use(found)
+
+    @property
+    def seeds(self) -> list[bytes]:
+        """Give inputs to begin with."""
+        return seeds.of(self.kind)
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """Give the tokens that mean something here."""
+        return seeds.WORDS[self.kind]
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Give inputs that grow without end."""
+        return seeds.FAMILIES[self.kind]
+
+
+class Finding(Exception):
+    """Something went wrong that did not come out as an exception by itself."""
+
+
+# A scratch world
+
+
+@cache
+def scratch() -> str:
+    """Give a folder of this process, removed at its end."""
+    memory = "/dev/shm"  # a file there costs no disk
+    folder = tempfile.mkdtemp(prefix="boathook-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def written(data: bytes, name: str) -> str:
+    """Write a file of the scratch world and give its path."""
+    path = f"{scratch()}/{name}"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(handle, data)
+    finally:
+        os.close(handle)
+    return path
+
+
+# Files
+
+
+def _manifest(data: bytes) -> Hook:
+    path = written(data, "hooks/guard/HOOK.md")
+    return read_hook(path, os.path.dirname(path), USER)[0]
+
+
+def _tell(hook: Hook) -> None:
+    """Do with a hook what is done with every one: show its problems, keep it compiled."""
+    for problem in hook.problems:
+        dump_line([str(problem), problem.to_json()])
+    marshal.dumps(hook_to_data(hook))
+
+
+def _settings(data: bytes) -> tuple[Hook, ...]:
+    path = written(data, "claude/settings.json")
+    speaks(path)
+    return load_settings(os.path.dirname(path), "").hooks
+
+
+def _tell_all(hooks: tuple[Hook, ...]) -> None:
+    for hook in hooks:
+        _tell(hook)
+
+
+def _checked(data: bytes) -> list[Any]:
+    return check_settings([read_settings(written(data, "check/settings.json"), USER)])
+
+
+def _plugins(data: bytes) -> tuple[Hook, ...]:
+    written(b'{"enabledPlugins": {"p@m": true}}', "plugged/settings.json")
+    path = written(data, "plugged/plugins/installed_plugins.json")
+    return load_settings(path.removesuffix("/plugins/installed_plugins.json"), "").hooks
+
+
+def _config(data: bytes) -> Any:
+    path = written(data, "agents/hooks.toml")
+    return read_config(path, USER), read_config(path, PROJECT)
+
+
+def _tune(configs: Any) -> None:
+    user, project = configs
+    settings_of(user)
+    hooks = tuple(disable(tune(hook, frozenset(), project, user), project, user) for hook in guards())
+    for problem in (*user.problems, *project.problems, *refusals(hooks, project, user)):
+        dump_line([str(problem), problem.to_json()])
+
+
+def _exports(data: bytes) -> dict[bytes, bytes]:
+    path = written(data, "sessions/s.env")
+    return Sessions(os.path.dirname(path)).exports("s")
+
+
+# What hooks answer
+
+
+@cache
+def guards() -> tuple[Hook, ...]:
+    """Give a hook for every kind of event in both tongues, some with patterns."""
+    found = []
+    for kind in KINDS:
+        tool = (
+            Matcher(compile_pattern("^(Shell|Bash)$"), compile_pattern("rm.*-rf|(?i)sudo")) if kind.has_tool else None
+        )
+        names: dict[str, Any] = {"matcher": tool} if tool else {}
+        found.append(Hook(f"n-{kind.name}", kind, kind.name, USER, Script("/h/n"), "/h/n/HOOK.md", **names))
+        fields: dict[str, Any] = {
+            "source": SETTINGS,
+            "dialect": "claude",
+            "matcher": Matcher(compile_names("Bash|Shell")),
+        }
+        found.append(Hook(f"c-{kind.name}", kind, kind.name, PROJECT, Command("./c.sh"), "/c/settings.json", **fields))
+    return tuple(sorted(found, key=lambda hook: hook.order))
+
+
+class Playing:
+    """A runner whose hooks all end in the same way."""
+
+    def __init__(self, end: Exit) -> None:
+        """Take the end."""
+        self.end = end
+
+    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:  # noqa: ARG002
+        """Give the end for each."""
+        return tuple(self.end for _ in calls)
+
+    def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+        """Start nothing."""
+        return tuple(Started(call.hook.name, None) for call in calls)
+
+    def drain(self, seconds: float) -> int:
+        """Wait for nothing."""
+        return int(seconds * 0)
+
+    def close(self) -> None:
+        """Have nothing to close."""
+
+
+def _engine(end: Exit, hooks: tuple[Hook, ...]) -> Engine:
+    def read_answer(call: Call, end: Exit) -> Any:
+        return (native if call.hook.dialect == native.NAME else claude).read_answer(call, end)
+
+    playing = Playing(end)
+    return Engine(Catalog(hooks), playing, read_answer, playing, trace=lambda _: None, event_of=native.event_of)
+
+
+ASKED = tuple(
+    kind for kind in KINDS if kind.name in ("pre-tool-call", "post-tool-call", "pre-agent-turn-stop", "notification")
+)
+CODES = (0, 1, 2)
+CALL = {
+    "tool_name": "Shell",
+    "tool_input": {"command": "sudo rm -rf /"},
+    "session_id": "s",
+    "work_dir": "/",
+    "timestamp": "t",
+}
+
+
+def _answers(dialect: str) -> Callable[[bytes], list[Verdict]]:
+    def ask(data: bytes) -> list[Verdict]:
+        hooks = tuple(hook for hook in guards() if hook.dialect == dialect)
+        events = [Event.of(kind, **(CALL if kind.has_tool else {"session_id": "s", "work_dir": "/"})) for kind in ASKED]
+        return [_engine(Exit(code, data), hooks).dispatch(event) for event in events for code in CODES]
+
+    return ask
+
+
+def _judgement(data: bytes) -> list[Verdict]:
+    asked = Hook("p", PRE_TOOL, "PreToolUse", USER, Prompt("?"), "/c/settings.json", source=SETTINGS, dialect="claude")
+    return [_engine(Exit(0, data), (asked,)).dispatch(Event.of(PRE_TOOL, **CALL))]
+
+
+def _reason(data: bytes) -> list[Verdict]:
+    """Let hooks say the bytes on standard error."""
+    return [_engine(Exit(code, stderr=data), guards()).dispatch(Event.of(PRE_TOOL, **CALL)) for code in (1, 2)]
+
+
+def _write(verdicts: list[Verdict]) -> None:
+    for verdict in verdicts:
+        dump_line(verdict.to_json())
+        verdict.warnings()
+        native.write_answer(verdict)
+        claude.write_answer(verdict)
+
+
+# What hosts send
+
+
+def _dispatched(event: Event) -> None:
+    """Show an event to every hook; the engine must be able to write whatever it could read."""
+    claude.write_event(event)
+    _write([_engine(Exit(0), guards()).dispatch(event)])
+
+
+def _named(read: Callable[[bytes, str | None], Event], name: str) -> Callable[[bytes], Event]:
+    def reads(data: bytes) -> Event:
+        try:
+            return read(data, None)
+        except DialectError:
+            return read(data, name)
+
+    return reads
+
+
+def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
+    """Be the process that a host starts: the door first, then all of `boathook run`, in a world without hooks."""
+
+    def run(data: bytes) -> tuple[int, bytes]:
+        told: list[bytes] = []
+        home = scratch().encode()
+        with _patched(told, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
+            threshold._is_certain({"--host": host}, data)
+            code = oneshot.main(["--host", host], data)
+        return code, b"".join(told)
+
+    return run
+
+
+class _patched:  # noqa: N801
+    """The world of a process of its own: its environment, what it writes, and no signals of ours."""
+
+    def __init__(self, told: list[bytes], environ: dict[bytes, bytes]) -> None:
+        system: Any = sys.modules.get("posix", os)
+
+        def write(_: int, data: bytes) -> bool:
+            told.append(data)
+            return True
+
+        self.changes: list[tuple[Any, str, Any]] = [
+            (system, "environ", environ),
+            (oneshot, "write_all", write),
+            (oneshot, "_catch_signals", lambda: None),
+        ]
+
+    def __enter__(self) -> None:
+        self.before = [(where, name, getattr(where, name)) for where, name, _ in self.changes]
+        for where, name, value in self.changes:
+            setattr(where, name, value)
+
+    def __exit__(self, *_: object) -> None:
+        for where, name, value in self.before:
+            setattr(where, name, value)
+
+
+def _check_end(end: tuple[int, bytes]) -> None:
+    code, told = end
+    if code not in (0, 1, 2) or b"internal error" in told:
+        raise Finding(f"exit {code}: {told[:500]!r}")
+
+
+REFUSED = (DialectError,)
+EVENT_PASSES = 4  # read, matched for the debug lines, matched again, written
+TARGETS: tuple[Target, ...] = (
+    Target("manifest", _manifest, _tell, "manifest"),
+    Target("settings", _settings, _tell_all, "settings"),
+    Target("settings-check", _checked, len, "settings", allowance=4),
+    Target("plugins", _plugins, _tell_all, "plugins"),
+    Target("config", _config, _tune, "config", passes=2, limit=SIZE_LIMIT),
+    Target("exports", _exports, len, "exports"),
+    Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
+    Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),
+    Target("judgement", _judgement, _write, "claude-answer"),
+    Target("reason", _reason, _write, "reason", passes=4),
+    Target(
+        "native-event", _named(native.read_event, "pre-tool-call"), _dispatched, "native-event", REFUSED, EVENT_PASSES
+    ),
+    Target("claude-event", _named(claude.read_event, "PreToolUse"), _dispatched, "claude-event", REFUSED, EVENT_PASSES),
+    Target("native-run", _run("native"), _check_end, "native-event", passes=2),
+    Target("claude-run", _run("claude"), _check_end, "claude-event", passes=2),
+)
+BY_NAME = {target.name: target for target in TARGETS}
