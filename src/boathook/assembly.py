@@ -188,7 +188,7 @@ def one_shot(
     *,
     host: str = native.NAME,
     home: str = "",
-    state: str = "",
+    fixed: dict[str, str] | None = None,
     trust_all: bool = False,
     settings: bool,
     can_ask: bool,
@@ -197,15 +197,17 @@ def one_shot(
 ) -> Engine:
     """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
-    `home` is what the host calls its project, told to hooks where no project has any.
+    `home` is what the host calls its project, told to hooks where no project has any; `fixed` are folders of the user (state,
+    config, claude) that the command line names, so that no variable counts.
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
     """
     from boathook.runners.spawn import own_process
     from boathook.runners.supervisor import Supervisor
 
-    catalog = _catalog_for(kind, start, state=state, settings=settings, trust_all=trust_all)
+    fixed = fixed or {}
+    catalog = _catalog_for(kind, start, fixed, settings=settings, trust_all=trust_all)
     spawn = own_process()
-    state = state or state_dir(environment())
+    state = fixed.get("state") or state_dir(environment())
     sessions = Sessions(f"{state}/sessions")
     hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
     around = _around(catalog, host)
@@ -216,13 +218,15 @@ def one_shot(
     )
 
 
-def _catalog_for(kind: EventKind, start: str, *, state: str, settings: bool, trust_all: bool) -> Catalog:
+def _catalog_for(kind: EventKind, start: str, fixed: dict[str, str], *, settings: bool, trust_all: bool) -> Catalog:
     """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
     env = environment()
-    agents, cache, own = agents_dir(env), cache_dir(env), state_dir(env)
     claude, claude_project = _claude_places(start, settings=settings)
-    astray = strays(start, (agents, claude, cache, "" if state else own))
-    where = (find_project(start), claude, claude_project, "" if trust_all else state or own)
+    by_variables = {"config": agents_dir(env), "claude": claude, "state": state_dir(env)}
+    agents, claude, state = ({**by_variables, **fixed}[name] for name in ("config", "claude", "state"))
+    claude, cache = claude if settings else "", cache_dir(env)
+    astray = strays(start, (*(path for name, path in by_variables.items() if name not in fixed), cache))
+    where = (find_project(start), claude, claude_project, "" if trust_all else state)
     try:
         path = compiled.path_of(cache, *where) if not astray else None
         found = compiled.load(path, agents, *where) if path is not None else None
@@ -238,7 +242,7 @@ def _catalog_for(kind: EventKind, start: str, *, state: str, settings: bool, tru
     from boathook.sources.loading import load_hooks
 
     started = time.time()
-    book = None if trust_all else book_of(state or own, astray)
+    book = None if trust_all else book_of(state, astray)
     loaded = load_hooks(agents, *where[:3], trust=book, astray=astray)
     if loaded.lasting and not astray:
         places = {"cache": cache, "agents": agents, "claude": claude, "claude_project": claude_project}

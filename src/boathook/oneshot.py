@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boathook.core.run import Verdict
 
 HOSTS = (native.NAME, "claude")
+FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
 SETTINGS = "settings"
 
 
@@ -32,7 +33,7 @@ class Options:
     host = native.NAME
     project: str | None = None
     without = ""
-    state = ""
+    state = config = claude = ""
     json = debug = no_ask = trust_all = False
 
 
@@ -44,7 +45,15 @@ class Interrupted(BaseException):
     """A signal asked this process to end."""
 
 
-VALUES = {"--host": "host", "--event": "event", "--project": "project", "--without": "without", "--state": "state"}
+VALUES = {
+    "--host": "host",
+    "--event": "event",
+    "--project": "project",
+    "--without": "without",
+    "--state": "state",
+    "--config": "config",
+    "--claude": "claude",
+}
 FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask", "--trust-all": "trust_all"}
 
 
@@ -122,7 +131,7 @@ def _dispatch(event: Event, options: Options) -> Verdict:
         start,
         host=options.host,
         home=host_project(options.host, environment()),
-        state=absolute(options.state) if options.state else "",
+        fixed={name: absolute(path) for name in FIXED if (path := getattr(options, name))},
         trust_all=options.trust_all,
         settings=options.without != SETTINGS,
         can_ask=not options.no_ask,

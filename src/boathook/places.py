@@ -37,6 +37,7 @@ __all__ = [
 
 HOOKS = ("/.agents/hooks",)
 REPOSITORY = ("/.git",)
+OF_ACCOUNT = (".config/agents", ".cache/boathook", ".local/state/boathook", ".claude")
 SETTINGS = ("/.claude/settings.json", "/.claude/settings.local.json")
 DIRECTORY = 0o040000
 LONGEST_PATH = 4096
@@ -62,7 +63,7 @@ def _is_plain(value: bytes) -> bool:
     """Say whether a variable names a folder from the root on, and the same one for every process."""
     path = value.rstrip(b"/") + b"/"
     crooked = any(part in path for part in (b"/../", b"/./", b"//"))
-    return value.startswith(b"/") and not crooked and not path.startswith((b"/proc/", b"/dev/"))
+    return value.startswith(b"/") and not crooked and not path.startswith((b"/proc/", b"/dev/fd/"))
 
 
 def _home(env: Environment) -> str:
@@ -82,17 +83,49 @@ def _account() -> str:
 
 
 def strays(start: str, folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Give those of the user's folders that lie within the repository of a start: variables made it so, which may be a trick.
+    """Give those of the user's folders that are a project's: variables led there, which may be a trick.
 
-    Some hosts load a project's `.env`. A repository that is the account's home, or holds it, is the user's own.
+    Some hosts load a project's `.env`. A folder is a project's if it lies in the start's own, or in any other: where `.git` or
+    `.agents/hooks` is. The account's own folders are believed wherever they lie, and so is a project that holds its home.
     """
-    tops = {_upwards(start, REPOSITORY), _upwards(_real(start) or start, REPOSITORY)} - {"", "/"}
-    found = tuple(one for one in folders if one and any((one + "/").startswith(top + "/") for top in tops))
-    if not found:
+    starts = (start, _real(start) or start)
+    tops = {_upwards(at, mark) for at in starts for mark in (REPOSITORY, HOOKS, SETTINGS)}
+    tops |= {at for at in starts if at.rstrip("/") and _is_own(at)}
+    seen: dict[str, bool] = {}
+    found = {one: _above(one, tops, seen) for one in folders if one}
+    if not any(found.values()):
         return ()
-    home = _account() + "/"
-    mine = {top for top in tops if home.startswith(top + "/")}
-    return tuple(one for one in found if any((one + "/").startswith(top + "/") for top in tops - mine))
+    home = _account()
+    return tuple(one for one, above in found.items() if _is_strange(one, above, home))
+
+
+def _is_strange(folder: str, above: set[str], home: str) -> bool:
+    """Say whether one of the projects above a folder is not the account's own."""
+    mine = any(folder == f"{home}/{below}" for below in OF_ACCOUNT)
+    return not mine and any(not (home + "/").startswith(top + "/") for top in above)
+
+
+def _above(folder: str, tops: set[str], seen: dict[str, bool]) -> set[str]:
+    """Give the projects that a folder lies in, by its own way and by its real one."""
+    found = set()
+    for way in {folder, _real(folder) or folder}:
+        found |= {top for top in tops - {"", "/"} if (way + "/").startswith(top.rstrip("/") + "/")}
+        at = way
+        while at:
+            if at not in seen:
+                seen[at] = any(_there(at + mark) for mark in (*REPOSITORY, *HOOKS))
+            if seen[at]:
+                found.add(at)
+            at = at.rpartition("/")[0]
+    return found
+
+
+def _is_own(folder: str) -> bool:
+    """Say whether a folder is not one for everybody, such as /tmp."""
+    try:
+        return not system.stat(folder).st_mode & 0o1002
+    except (OSError, ValueError):
+        return False
 
 
 def agents_dir(env: Environment) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from boathook.core.catalog import Catalog, Plan, doubted
-from boathook.core.hook import MODIFIED
-from boathook.core.trust import digest_of
-from boathook.tree import TreeFault, read_tree, word_of
+from boathook.core.hook import ARMED, HOOK_MD, MODIFIED, SHADOWED, USER
+from boathook.core.trust import digest_of, place_of
+from boathook.tree import TreeFault, is_copy, read_tree, word_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,21 @@ CHANGED = "it changed since it was trusted"
 def broken(seal: Seal) -> str:
     """Say in what a hook is not what was trusted; nothing if it still is."""
     try:
-        words = [word_of(root, read_tree(root)) for root in seal.roots]
+        trees = {root: read_tree(root) for root in seal.roots}
     except TreeFault as fault:
         return f"{CHANGED}: {fault}"
-    if digest_of(seal.definition, words) != seal.digest:
+    words = [word_of(root, tree) for root, tree in trees.items()]
+    if digest_of(seal.definition, words) != seal.digest or any(map(os.path.lexists, seal.absent)):
         return CHANGED
-    return "" if not seal.roots or os.path.isdir(seal.copy) else "the private copy that it runs from is gone"
+    if all(is_copy(tree, place_of(seal.copy, at, root)) for at, (root, tree) in enumerate(trees.items())):
+        return ""
+    return "the private copy that it runs from is gone, or is not what was trusted"
+
+
+def _restored(hook: Hook, fallen: set[str]) -> Hook:
+    """Let the user's hook guard again whose replacement is not what was trusted."""
+    replaced = hook.state == SHADOWED and hook.scope == USER and hook.source == HOOK_MD and hook.name in fallen
+    return hook.replace(state=ARMED, why="") if replaced else hook
 
 
 class Vetted:
@@ -49,8 +58,9 @@ class Vetted:
             fallen = dict(filter(None, map(self._fallen, hooks)))
             if not fallen:
                 return plan
-            rest = tuple(fallen.get(hook.order, hook) for hook in self._catalog.hooks)
-            self._catalog = self._catalog.replace(hooks=rest)
+            rest = (fallen.get(hook.order, hook) for hook in self._catalog.hooks)
+            names = {hook.name for hook in fallen.values() if hook.source == HOOK_MD}
+            self._catalog = self._catalog.replace(hooks=tuple(_restored(hook, names) for hook in rest))
 
     def skips(self, event: Event) -> tuple[Skip, ...]:
         """Name the hooks that are not armed but could have been meant by an event."""

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
-PLAIN = ("--host", "--event", "--project", "--without", "--state")
+PLAIN = ("--host", "--event", "--project", "--without", "--state", "--config", "--claude")
+FIXED = ("--config", "--claude", "--state")  # the user's folders, said on the command line
 TRUST_ALL = "--trust-all"
 SETTINGS = "settings"
 KEYS = {
@@ -129,9 +130,13 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         return False
     if "--project" in wanted and not is_dir(wanted["--project"]):
         return False
-    claude = "" if "--without" in wanted else claude_dir(env)
-    agents, cache, state = agents_dir(env), cache_dir(env), wanted.get("--state") or state_dir(env)
-    if not state.startswith("/") or strays(start, (agents, claude, cache, "" if "--state" in wanted else state)):
+    fixed = {name: wanted[name] for name in FIXED if wanted.get(name)}
+    claude = "" if "--without" in wanted else fixed.get("--claude") or claude_dir(env)
+    agents, state = fixed.get("--config") or agents_dir(env), fixed.get("--state") or state_dir(env)
+    cache = cache_dir(env)
+    said = zip(FIXED, (agents, claude, state), strict=True)
+    by_variables = (*(path for name, path in said if name not in fixed), cache)
+    if not all(path.startswith("/") for path in fixed.values()) or strays(start, by_variables):
         return False
     trust = "" if TRUST_ALL in wanted else state
     where = (find_project(start), claude, find_claude_project(start, env) if claude else "", trust)

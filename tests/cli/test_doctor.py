@@ -203,9 +203,8 @@ def test_a_trusted_hook_that_is_gone_is_told(world):
     trust(world)
     os.rename(folder, world.root / "away")
     _, found = _examine(world)
-    assert ("warning", "guard", "was trusted, and is gone") in [
-        (r["level"], r["subject"], r["text"]) for r in found["house"]
-    ]
+    told = ("warning", str(folder), "the hook 'guard' was trusted, and is gone")
+    assert told in [(r["level"], r["subject"], r["text"]) for r in found["house"]]
 
 
 def test_a_person_reads_a_line_for_every_hook_and_a_sum(world):

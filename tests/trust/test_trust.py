@@ -472,3 +472,84 @@ def test_convert_and_check_look_at_what_lies_there_and_not_at_the_copy(world):
     trust(world)
     done = command(world, "convert", "settings-to-hookmd", "--dry-run", "--json")
     assert str(world.state) not in done.stdout
+
+
+# What a project can do to a hook without touching its script
+
+
+def test_a_hook_that_cannot_be_read_has_no_say_before_it_is_trusted(world):
+    text = "---\nname: guard\ntrigger: pre-tool-call\non_failure: block\nmatcher: {pattern: '('}\n---\n"
+    world.hook("guard", scope="project", text=text)
+    found = verdict(world)
+    assert (found["decision"], ran(found)) == ("none", [])
+    assert skipped(found) == ["guard"]
+    world.toml("user", '[hooks]\nuntrusted = "block"\n')
+    assert verdict(world)["decision"] == "block"
+
+
+def test_a_trusted_guard_that_cannot_be_read_any_more_is_missed(world):
+    folder = world.hook("guard", scope="project", script=BLOCKS)
+    trust(world)
+    (folder / "HOOK.md").write_text("---\nname: guard\n---\n")
+    found = verdict(world)
+    assert (skipped(found), found["decision"]) == (["guard"], "none")
+    assert state_of(world, "guard") == "modified"
+    world.toml("user", '[hooks]\nuntrusted = "block"\n')
+    assert verdict(world)["decision"] == "block"
+
+
+@pytest.mark.parametrize("text", ["[hooks]\nenabled = false\n", "[[hooks.disable]]\nname = 'guard'\n"])
+def test_a_trusted_guard_that_the_project_disables_is_missed_until_that_is_trusted(world, text):
+    world.hook("guard", scope="project", script=BLOCKS)
+    trust(world)
+    world.toml("project", text)
+    found = verdict(world)
+    assert (skipped(found), found["system_message"] != []) == (["guard"], True)
+    trust(world)
+    assert state_of(world, "guard") == "disabled"
+    assert verdict(world)["system_message"] == []
+
+
+def test_trusted_entries_that_the_project_disables_are_missed(world):
+    made = settings("exit 2")
+    world.settings("project", made)
+    trust(world)
+    world.settings("project", {**made, "disableAllHooks": True})
+    found = verdict(world)
+    assert (len(found["skipped"]), found["system_message"] != []) == (1, True)
+    assert state_of(world, "PreToolUse:exit") == "modified"
+
+
+def test_trusted_entries_that_the_user_disables_are_not_talked_about(world):
+    world.settings("project", settings("exit 2"))
+    trust(world)
+    world.settings("user", {"disableAllHooks": True})
+    assert verdict(world)["system_message"] == []
+    assert state_of(world, "PreToolUse:exit") == "disabled"
+
+
+def test_an_entry_whose_matcher_changed_is_missed_where_it_used_to_match(world):
+    made = settings("exit 2")
+    made["hooks"]["PreToolUse"][0]["matcher"] = "Shell"
+    world.settings("project", made)
+    trust(world)
+    made["hooks"]["PreToolUse"][0]["matcher"] = "Nothing"
+    world.settings("project", made)
+    assert len(verdict(world)["skipped"]) == 1
+    assert verdict(world, event={**CALL, "tool_name": "Other"})["skipped"] == []
+
+
+def test_a_trusted_hook_that_is_gone_is_named_by_list(world):
+    folder = world.hook("guard", scope="project", script=BLOCKS)
+    trust(world)
+    os.rename(folder, world.root / "away")
+    assert "the hook 'guard' was trusted, and is gone (boathook untrust guard)" in command(world, "list").stderr
+
+
+def test_a_book_within_a_project_without_a_repository_is_not_believed(world):
+    world.hook("guard", scope="project", script=f"touch {world.root}/ran")
+    inside = world.project / "sub"
+    assert command(world, "trust", "--yes", "--state", str(inside / "boathook")).returncode == 0
+    found = json.loads(command(world, "run", "--json", stdin=json.dumps(CALL), XDG_STATE_HOME=str(inside)).stdout)
+    assert ran(found) == []
+    assert not (world.root / "ran").exists()

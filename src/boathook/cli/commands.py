@@ -102,6 +102,15 @@ def cli() -> None:
     "--without", metavar="SOURCE", help="Leave out a source of hooks: settings, for hosts that run those themselves."
 )
 @state_option
+@click.option(
+    "--config",
+    metavar="DIR",
+    type=click.Path(),
+    help="Your folder of hooks/ and hooks.toml, whatever the variables say.",
+)
+@click.option(
+    "--claude", metavar="DIR", type=click.Path(), help="Your folder of settings.json, whatever the variables say."
+)
 @trust_all_option
 def run(**_: Any) -> None:
     """Run one event, read as JSON from standard input, through its hooks.
@@ -295,7 +304,9 @@ def trust(
 
     if listed:
         sys.exit(list_trust(project, state, as_json=as_json))
-    sys.exit(run_trust(names, project, state, everything=everything, yes=yes, override=override))
+    if names and everything:
+        raise click.UsageError("either name hooks, or say --all")
+    sys.exit(run_trust(names, project, state, yes=yes, override=override))
 
 
 @cli.command(context_settings=CONTEXT)

@@ -33,7 +33,9 @@ def demo() -> int:
         say(f"A project with {len(HOOKS)} hooks in .agents/hooks: {', '.join(HOOKS)};", "bold")
         say("one more in .claude/settings.json, and one in process, which is a function.", "bold")
         # the visitor's own hooks are no part of this
-        with load(project, config=f"{folder}/config", claude=f"{folder}/claude", state=f"{folder}/state", trust_all=True) as engine:
+        with load(
+            project, config=f"{folder}/config", claude=f"{folder}/claude", state=f"{folder}/state", trust_all=True
+        ) as engine:
             code = play(engine, project)
         _how_to_go_on()
     finally:

@@ -94,8 +94,6 @@ def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
     house = [*_machine(), *_state(folder, book.problem), *_files(catalog, book.path), *_hosts(catalog)]
     seen = tally(Reader(folder), "")
     visits = _visits(catalog, seen)
-    gone = [r.name for r in book.records if r.project in _projects(catalog) and not os.path.lexists(_place(r))]
-    house += [Finding(WARNING, name, "was trusted, and is gone", f"boathook untrust {name}") for name in gone]
     bad = any(f.level == ERROR for f in (*house, *(f for v in visits for f in v.findings)))
     if as_json:
         rows = [visit.to_json() for visit in visits]
@@ -103,14 +101,6 @@ def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
     else:
         _print(house, visits)
     return int(bad)
-
-
-def _projects(catalog: Catalog) -> set[str]:
-    return {os.path.realpath(path) for path in (catalog.project, catalog.claude_project) if path}
-
-
-def _place(record: Any) -> str:
-    return f"{record.project}/{record.identity.partition(':')[0]}"
 
 
 # The house

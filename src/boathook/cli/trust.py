@@ -14,11 +14,12 @@ import click
 from boathook.assembly import look_up
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
-from boathook.core.hook import ARMED, HOOK_MD, USER, Command, Hook, Http, Prompt, Script
+from boathook.core.hook import ARMED, BASIC, HOOK_MD, USER, Command, Hook, Http, Prompt, Script
 from boathook.core.trust import DENY, TRUST, Record, place_of
 from boathook.core.value import Value
 from boathook.entry import find_entry
 from boathook.errors import TrustError
+from boathook.sources.binding import Binding
 from boathook.sources.loading import Loaded
 from boathook.sources.trusting import Judged, Proposal, identity_of, propose
 from boathook.store.trust import Trust
@@ -26,7 +27,8 @@ from boathook.tree import FILE, LINK, Part, TreeFault, read_tree
 
 FIRST_LINES = 20
 DIFF_LINES = 60
-WIDTH = 160
+WIDTH = 1000
+DECEIVING = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
 
 
 class Candidate(Value):
@@ -45,9 +47,7 @@ class Candidate(Value):
         return "trusted" if self.state == ARMED else self.state
 
 
-def trust(
-    names: tuple[str, ...], project: str | None, state: str | None, *, everything: bool, yes: bool, override: bool
-) -> int:
+def trust(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
     """Show hooks, ask, and remember the answer; give the exit code: 0 if none of those that were meant is left."""
     loaded, book = look_up(project, state=state)
     candidates = _candidates(loaded)
@@ -67,7 +67,7 @@ def trust(
             err=True,
         )
         return 1
-    left = [one for one in chosen if not _settle(one, book, yes=yes or (everything and yes), override=override)]
+    left = [one for one in chosen if not _settle(one, book, yes=yes, override=override)]
     return int(bool(left))
 
 
@@ -244,17 +244,17 @@ def _say_nothing_left(candidates: list[Candidate], loaded: Loaded) -> None:
 
 
 def _show(one: Candidate, book: Trust) -> None:
-    hook = one.hook
+    """Show a hook as the bytes that would be kept say it."""
+    hook = one.proposal.hook if one.proposal is not None else one.hook
     say("")
-    say(f"{hook.name}  {one.shown_state}", STATE_STYLES[one.shown_state])
-    say(f"  file      {hook.path}" + (f" ({hook.place})" if hook.place else ""))
+    say(f"{_visible(one.hook.name)}  {one.shown_state}", STATE_STYLES[one.shown_state])
+    say(f"  file      {_visible(hook.path)}" + (f" ({_visible(hook.place)})" if hook.place else ""))
     if hook.description:
         say(f"  says      {_visible(' '.join(hook.description.split()))}")
     say(f"  runs at   {hook.trigger}, {_visible(matcher_text(hook))}; {hook.mode}, at most {hook.timeout:g} s")
     if hook.on_failure == "block":
         say("  if it fails, the action is blocked")
-    if hook.env:
-        say(f"  is given  the variables {', '.join(hook.env)}, even if they look secret", "yellow")
+    _show_reach(hook)
     if one.replaces:
         say(f"  replaces  your own hook '{hook.name}'", "bold yellow")
     _show_handler(hook)
@@ -262,38 +262,61 @@ def _show(one: Candidate, book: Trust) -> None:
         _show_files(one, one.proposal, book)
 
 
+def _show_reach(hook: Hook) -> None:
+    """Show what a hook is given, and what walls it has."""
+    variables = dict.fromkeys((*hook.env, *hook.needs.env))
+    if variables:
+        say(f"  is given  the variables {_visible(', '.join(variables))}, even if they look secret", "yellow")
+    if hook.sandbox != BASIC or hook.network:
+        say(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
+
+
 def _show_handler(hook: Hook) -> None:
     handler = hook.handler
     if isinstance(handler, Command):
-        say(f"  command   {_visible(handler.line)}")
+        say(f"  command   {_visible(handler.line, None)}")
     elif isinstance(handler, Prompt):
-        say(f"  asks      {_visible(handler.text)}")
+        say(f"  asks      {_visible(handler.text, None)}")
     elif isinstance(handler, Http):
         headers = ", ".join(name for name, _ in handler.headers)
-        say(f"  posts to  {_visible(handler.url)}" + (f" with {headers}" if headers else ""))
+        say(f"  posts to  {_visible(handler.url, None)}" + (f" with {_visible(headers)}" if headers else ""))
         if handler.allowed:
-            say(f"  is given  the variables {', '.join(handler.allowed)}", "yellow")
+            say(f"  is given  the variables {_visible(', '.join(handler.allowed))}", "yellow")
 
 
 def _show_files(one: Candidate, proposal: Proposal, book: Trust) -> None:
     if not proposal.trees:
         say("  files     none of this project that could be found: only the definition above is bound", "dim")
     for root, tree in proposal.trees.items():
-        say(f"  files     {root}")
+        say(f"  files     {_visible(root)}")
         for part in tree.parts:
             if part.kind in (FILE, LINK):
-                say(f"    {part.path or os.path.basename(root)}  {_about(part)}")
+                say(f"    {_visible(part.path or os.path.basename(root))}  {_about(part)}")
+    _show_loose(proposal.binding)
     old = book.copy(one.record.digest) if one.record is not None and one.record.digest else ""
-    if old and one.record is not None:
+    if old and one.record is not None and one.record.digest != proposal.digest:
         _show_changes(proposal, old, one.record)
     else:
         for path, text in _first_texts(proposal):
             _show_text(path, text)
 
 
+def _show_loose(binding: Binding) -> None:
+    """Show what a command names and a yes does not cover."""
+    for path in binding.absent:
+        say(f"  named     {_visible(path)}, which is not there: if it comes, you are asked again", "dim")
+    for path in binding.loose:
+        say(
+            f"  not bound {_visible(path)}: named, but not plainly run; it may change without being asked",
+            "bold yellow",
+        )
+    if binding.unclear:
+        say(f"  not bound what this runs could not be found out: {_visible(binding.unclear, None)}", "bold yellow")
+
+
 def _about(part: Part) -> str:
     if part.kind == LINK:
-        return f"-> {part.data.decode('utf-8', 'backslashreplace')}"
+        return f"-> {_visible(part.data.decode('utf-8', 'backslashreplace'))}"
     runs = ", executable" if part.mode & 0o111 else ""
     return f"{len(part.data):,} bytes{runs}"
 
@@ -310,14 +333,14 @@ def _first_texts(proposal: Proposal) -> list[tuple[str, str]]:
     for root, tree in proposal.trees.items():
         for part in tree.parts:
             path = f"{root}/{part.path}" if part.path else root
-            if any(file.path == path for file in proposal.files):
+            if any(file.path == path for file in proposal.binding.files):
                 found.append((path, _text(part)))
     return found
 
 
 def _show_text(path: str, text: str) -> None:
     lines = text.splitlines()
-    say(f"  {path}:")
+    say(f"  {_visible(path)}:")
     for line in lines[:FIRST_LINES]:
         say(f"    | {_visible(line)}")
     if len(lines) > FIRST_LINES:
@@ -342,7 +365,7 @@ def _show_changes(proposal: Proposal, old: str, record: Record) -> None:
     now = dict(proposal.listing)
     for path, word in record.files:
         if now.get(path, word) != word and path not in shown:
-            say(f"    mode changed: {path}", "yellow")
+            say(f"    mode changed: {_visible(path)}", "yellow")
 
 
 def _spread(definition: str) -> str:
@@ -362,7 +385,7 @@ def _looks(part: Part | None) -> tuple[str, bytes] | None:
 
 def _show_part(path: str, old: Part | None, new: Part | None) -> None:
     word = "added" if old is None else "removed" if new is None else "changed"
-    say(f"    {word}: {path}", "yellow")
+    say(f"    {word}: {_visible(path)}", "yellow")
     _show_diff(path, _text(old) if old else "", _text(new) if new else "")
 
 
@@ -380,13 +403,11 @@ def _text(part: Part) -> str:
     return "(binary)" if b"\0" in part.data else part.data.decode("utf-8", "backslashreplace")
 
 
-def _visible(text: str) -> str:
+def _visible(text: str, limit: int | None = WIDTH) -> str:
     """Show what could deceive the eye: invisible characters, those that turn the direction, and very long lines."""
-    shown = "".join(
-        f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cf", "Co", "Cn", "Zl", "Zp") else c for c in text
-    )
+    shown = "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in DECEIVING else c for c in text)
     shown = "".join(c if c == "\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
-    return shown if len(shown) <= WIDTH else f"{shown[:WIDTH]}… ({len(shown):,} characters)"
+    return shown if limit is None or len(shown) <= limit else f"{shown[:limit]}… ({len(shown):,} characters)"
 
 
 def _now() -> str:

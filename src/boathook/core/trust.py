@@ -34,7 +34,8 @@ class Record(Value):
 class Seal(Value):
     """What a trusted hook must still be when it runs: the digest of its definition and of the trees at its roots.
 
-    `definition` are the bytes that stand in no file of the roots; `copy` is the folder of the private copy.
+    `definition` are the bytes that stand in no file of the roots; `copy` is the folder of the private copy; `absent` are files
+    that its command names and that were not there.
     """
 
     digest: str
@@ -42,11 +43,13 @@ class Seal(Value):
     roots: tuple[str, ...] = ()
     copy: str = ""
     override: bool = False
+    absent: tuple[str, ...] = ()
 
 
 def digest_of(definition: bytes, trees: Iterable[str]) -> str:
     """Give the digest of a hook: of its definition and of the digests of its trees."""
-    return hexdigest(b"\n".join((b"boathook hook 1", hexdigest(definition).encode(), *(t.encode() for t in trees))))
+    words = [tree.encode("utf-8", "surrogatepass") for tree in trees]
+    return hexdigest(b"\n".join((b"boathook hook 1", hexdigest(definition).encode(), *words)))
 
 
 def place_of(copy: str, at: int, root: str) -> str:

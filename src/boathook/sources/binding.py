@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
-from boathook.sources.scripts import Named, Word, all_commands, files_in, without_prefix
-from boathook.tree import TreeFault, read_tree
+from boathook.sources.scripts import Word, all_commands, files_in, without_prefix
+from boathook.tree import LEFT_OUT, TreeFault, read_tree
 
 FEW_FILES, FEW_BYTES = 64, 1 << 20
 
@@ -25,23 +26,52 @@ class Bound(Value):
     raw: str
 
 
-def bound_files(hook: Hook, project: str) -> tuple[Bound, ...]:
-    """Give the files of a project, or of the plugin, that a hook's command runs."""
+class Binding(Value):
+    """What a command names: files that are bound, some that are not there yet, and what is left to itself.
+
+    `loose` are files of the project that it names in other ways; `unclear` is what could not be read of it.
+    """
+
+    files: tuple[Bound, ...] = ()
+    absent: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
+    unclear: str = ""
+
+
+def bind(hook: Hook, project: str) -> Binding:
+    """Say which files of a project, or of the plugin, a hook's command runs."""
     handler = hook.handler
     if not isinstance(handler, Command):
-        return ()
-    tops = tuple(os.path.realpath(top) for top in (project, handler.root) if top)
+        return Binding()
+    tops = tuple(os.path.realpath(top).rstrip("/") + "/" for top in (project, handler.root) if top)
     known = {"CLAUDE_PROJECT_DIR": project, "CLAUDE_PLUGIN_ROOT": handler.root, "HOME": os.environ.get("HOME", "")}
-    named = _words(handler, known) if handler.words is not None else _in_line(handler.text, known)
-    found = []
-    for base, one in named:
-        path = os.path.realpath(os.path.join(base or project, one.word.value or ""))
-        if os.path.isfile(path) and any(path.startswith(top.rstrip("/") + "/") for top in tops):
-            found.append(Bound(path, one.word.at, one.word.raw))
-    return tuple(found)
+    commands, unclear = (
+        ([_words(handler, known)], "") if handler.words is not None else all_commands(handler.text, known)
+    )
+    files: list[Bound] = []
+    absent: list[str] = []
+    for base, word in _run_by(commands, project):
+        path = _real_within(base, word.value or "", tops)
+        if path and os.path.isfile(path):
+            files.append(Bound(path, word.at, word.raw))
+        elif path and not os.path.lexists(path):
+            absent.append(path)
+    named = {_real_within(project, word.value, tops) for words in commands for word in words if word.value}
+    loose = sorted(path for path in named - {file.path for file in files} if path and os.path.isfile(path))
+    return Binding(tuple(files), tuple(dict.fromkeys(absent)), tuple(loose), unclear)
 
 
-def _words(handler: Command, known: dict[str, str]) -> list[tuple[str, Named]]:
+def _real_within(base: str, name: str, tops: tuple[str, ...]) -> str:
+    """Give the real path of a name if it lies below one of some folders, else nothing."""
+    try:
+        path = os.path.realpath(os.path.join(base, name))
+        os.fsencode(path)
+    except ValueError:  # a NUL, or a character that no file can be named with
+        return ""
+    return path if path.startswith(tops) else ""
+
+
+def _words(handler: Command, known: dict[str, str]) -> list[Word]:
     """Read a program with its arguments; the place of a word is its number."""
     words = []
     for at, raw in enumerate((handler.text, *(handler.words or ()))):
@@ -49,25 +79,24 @@ def _words(handler: Command, known: dict[str, str]) -> list[tuple[str, Named]]:
         for name, text in known.items():
             value = value.replace(f"${{{name}}}", text)
         words.append(Word(raw, value, at=at))
-    return [("", one) for one in files_in(words)]
+    return words
 
 
-def _in_line(text: str, known: dict[str, str]) -> list[tuple[str, Named]]:
-    """Read a line for the shell; after a `cd` relative names are looked for there, or not at all."""
-    base: str | None = ""
-    found = []
-    for command in all_commands(text, known):
+def _run_by(commands: list[list[Word]], project: str) -> Iterator[tuple[str, Word]]:
+    """Give the words that name what is run, and where each is looked for; after a `cd` that is there, or nowhere."""
+    base: str | None = project
+    for command in commands:
         words = without_prefix(command)
         if not words:
             continue
-        if words[0].raw in ("cd", "pushd"):
+        if words[0].raw in ("cd", "pushd", "popd"):
             target = words[1].value if len(words) > 1 else None
-            base = None if target is None or base is None else os.path.join(base or known["CLAUDE_PROJECT_DIR"], target)
-        elif words[0].raw in (".", "source") and len(words) > 1:
-            found += [(base, Named(words[1]))]
-        else:
-            found += [(base, one) for one in files_in(words)]
-    return [(b or "", n) for b, n in found if n.word.value and (b is not None or n.word.value.startswith("/"))]
+            base = os.path.join(base, target) if base and target and target != "-" else None
+            continue
+        run = [words[1]] if words[0].raw in (".", "source") and len(words) > 1 else [n.word for n in files_in(words)]
+        for word in run:
+            if word.value and (base is not None or word.value.startswith("/")):
+                yield base or "/", word
 
 
 def roots_of(files: tuple[Bound, ...], project: str) -> tuple[str, ...]:
@@ -77,7 +106,13 @@ def roots_of(files: tuple[Bound, ...], project: str) -> tuple[str, ...]:
     """
     real = os.path.realpath(project)
     chosen = dict.fromkeys(_with_helpers(file.path, (real, f"{real}/.claude")) for file in files)
-    return tuple(root for root in chosen if not any(root.startswith(other + "/") for other in chosen))
+    return tuple(root for root in chosen if not any(_holds(other, root) for other in chosen))
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Say whether the tree of a folder has a path in it."""
+    inside = path.startswith(folder + "/")
+    return inside and not set(path[len(folder) + 1 :].split("/")) & set(LEFT_OUT)
 
 
 def _with_helpers(path: str, never: tuple[str, ...]) -> str:
@@ -113,6 +148,6 @@ def rebound(hook: Hook, files: tuple[Bound, ...], places: dict[str, str]) -> Hoo
 
 def _copy_of(path: str, places: dict[str, str]) -> str | None:
     for root, copy in places.items():
-        if path == root or path.startswith(root + "/"):
+        if path == root or _holds(root, path):
             return copy + path[len(root) :]
     return None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Protocol
 
 from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, doubted
-from boathook.core.hook import ERROR, PROJECT, USER, Diagnostic, Hook
+from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.trust import TRUST
 from boathook.core.value import Value
-from boathook.places import environment, find_claude_project
-from boathook.sources.config import TUNABLE, Config, capped, disable, read_config, refusals, settings_of, tune
+from boathook.places import environment, find_claude_project, find_project
+from boathook.sources.config import SAID, Config, capped, disable, read_config, refusals, settings_of, tune
 from boathook.sources.hookdir import Level, arm, scan
 from boathook.sources.settings import load_settings, speaking
 from boathook.sources.trusting import Book, Judge, Judged
@@ -19,8 +21,6 @@ ASTRAY = (
     "your own hooks are not looked for here: the folder lies within the repository, "
     "so what is in it may be the project's (mend HOME, XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR)"
 )
-
-SAID = frozenset(TUNABLE) - {"sandbox"}  # of settings hooks: no default of hooks.toml is for them, but for this one
 
 
 class Trust(Book, Protocol):
@@ -68,7 +68,7 @@ def load_hooks(
     user_config = read_config(f"{agents}/hooks.toml", USER)
     local_config = _beside(project if project_root else "")
     settings = settings_of(user_config)
-    judge = Judge(trust, settings) if trust is not None else None
+    judge = Judge(trust, settings, claude) if trust is not None else None
     if judge is not None:
         local = local.replace(hooks=tuple(judge.folder(read, project, local_config) for read in local.hooks))
     hooks, seen = arm(user, local, user_config, local_config)
@@ -83,7 +83,9 @@ def load_hooks(
     problems += [*user.problems, *local.problems, *found.problems, *user_config.problems]
     problems += [problem for config in locals_ for problem in config.problems]
     problems += dict.fromkeys(told for config in locals_ for told in refusals(hooks, config, user_config))
-    ordered = tuple(sorted((_last(hook, settings) for hook in hooks), key=_order))
+    ordered = tuple(sorted((_last(hook, settings, asked=judge is not None) for hook in hooks), key=_order))
+    problems += _gone(judge, project, claude_project)
+    problems += _hidden(trust, project, find_project) + _hidden(trust, claude_project, _above)
     if trust is not None and trust.problem:
         problems.append(Diagnostic(trust.path, None, "", ERROR, trust.problem))
     catalog = Catalog(ordered, settings, tuple(problems), project, claude_project)
@@ -109,9 +111,38 @@ def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
     return disable(tune(hook, SAID, project, user).replace(priority=priority), project, user)
 
 
-def _last(hook: Hook, settings: Settings) -> Hook:
-    """Keep a hook within what the user allows; what hooks.toml says of failures gives no say to one that nobody trusted."""
-    if hook.state in DOUBTED_STATES:
+def _hidden(trust: Trust | None, project: str, find: Callable[[str], str]) -> list[Diagnostic]:
+    """Name a project further up whose trusted hooks do not count because of a nearer one that nobody trusted anything of."""
+    if trust is None or not project or _is_trusted(trust, project):
+        return []
+    above = find(os.path.dirname(project)) if project != "/" else ""
+    if not above or not _is_trusted(trust, above):
+        return []
+    told = f"the trusted hooks of {above} do not run here, for this project is nearer, and nothing of it is trusted"
+    return [Diagnostic(project, None, "", ERROR, told, "boathook trust, or remove its hooks folder or settings")]
+
+
+def _is_trusted(trust: Trust, project: str) -> bool:
+    return any(record.word == TRUST for record in trust.of_project(os.path.realpath(project)))
+
+
+def _gone(judge: Judge | None, *projects: str) -> list[Diagnostic]:
+    """Name trusted hooks that are not there any more."""
+    found = {} if judge is None else {record.identity: record for top in projects for record in judge.gone(top)}
+    told = "the hook '{}' was trusted, and is gone"
+    fix = "boathook untrust {}"
+    return [
+        Diagnostic(
+            f"{r.project}/{r.identity.partition(':')[0]}", None, "", WARNING, told.format(r.name), fix.format(r.name)
+        )
+        for r in found.values()
+    ]
+
+
+def _last(hook: Hook, settings: Settings, *, asked: bool) -> Hook:
+    """Keep a hook within what the user allows; what files say of failures gives no say to one that nobody trusted."""
+    unread = asked and hook.state == INVALID and hook.scope != USER
+    if hook.state in DOUBTED_STATES or unread:
         hook = doubted(hook, hook.state, hook.why, settings.untrusted)
     return capped(hook, settings)
 

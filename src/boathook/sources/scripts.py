@@ -103,8 +103,8 @@ def first_pipeline(text: str, known: Mapping[str, str]) -> list[list[Word]]:
     return _Line(text, known).commands()
 
 
-def all_commands(text: str, known: Mapping[str, str]) -> list[list[Word]]:
-    """Give the words of every command of a line, one after the other, up to what is beyond this reader."""
+def all_commands(text: str, known: Mapping[str, str]) -> tuple[list[list[Word]], str]:
+    """Give the words of every command of a line, one after the other, and the rest of it that is beyond this reader."""
     line, found = _Line(text, known, whole=True), []
     while line.at < len(text):
         before = line.at
@@ -113,7 +113,7 @@ def all_commands(text: str, known: Mapping[str, str]) -> list[list[Word]]:
             break
         ended = text[line.at : line.at + 1] in tuple(SEPARATORS)
         line.at += 1 if ended or line.at == before else 0
-    return [rest for words in found if (rest := _behind_keywords(words))]
+    return [rest for words in found if (rest := _behind_keywords(words))], text[line.at :] if line.unclear else ""
 
 
 def _behind_keywords(words: list[Word]) -> list[Word]:

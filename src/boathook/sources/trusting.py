@@ -11,17 +11,34 @@ import os
 from typing import Any, Protocol
 
 from boathook.core.catalog import Settings, doubted
-from boathook.core.hook import ARMED, DENIED, MODIFIED, PROJECT, SCOPES, UNTRUSTED, Command, Hook, Http, Prompt, Script
+from boathook.core.hook import (
+    ARMED,
+    DENIED,
+    DISABLED,
+    MODIFIED,
+    PROJECT,
+    SCOPES,
+    UNTRUSTED,
+    USER,
+    Command,
+    Hook,
+    Http,
+    Prompt,
+    Script,
+)
+from boathook.core.matcher import ALL, Matcher, compile_pattern
 from boathook.core.trust import DENY, Record, Seal, digest_of, place_of
 from boathook.core.value import Value
+from boathook.errors import ConfigError
 from boathook.files import FileFault, read_text
-from boathook.sources.binding import Bound, bound_files, rebound, roots_of
-from boathook.sources.config import Config
+from boathook.sources.binding import Binding, bind, rebound, roots_of
+from boathook.sources.config import SAID, Config, tune
 from boathook.sources.manifest import parse_manifest
-from boathook.tree import Tree, TreeFault, read_tree, word_of
+from boathook.tree import FILE, Tree, TreeFault, read_tree, word_of
 
 Read = tuple[Hook, frozenset[str]]
 OF_PROJECT = SCOPES[1:]
+NOBODY = Config("", USER)  # what a project says is shown without what the user makes of it
 
 
 class Book(Protocol):
@@ -52,7 +69,7 @@ class Proposal(Value):
     identity: str
     definition: bytes
     trees: dict[str, Tree]
-    files: tuple[Bound, ...] = ()
+    binding: Binding = Binding()
 
     @property
     def digest(self) -> str:
@@ -78,10 +95,11 @@ class Judged(Value):
 class Judge:
     """Says which hooks of a project may run."""
 
-    def __init__(self, book: Book, settings: Settings) -> None:
-        """Take what people said, and what the user wants of hooks that nobody trusted."""
+    def __init__(self, book: Book, settings: Settings, claude: str = "") -> None:
+        """Take what people said, what the user wants of hooks that nobody trusted, and the folder of the user's settings."""
         self._book = book
         self._settings = settings
+        self._claude = claude
         self.watch: list[str] = []  # what may make a changed hook the trusted one again
         self.lasting = True
         self.judged: list[Judged] = []
@@ -90,7 +108,7 @@ class Judge:
         """Judge the hook of a HOOK.md folder."""
         hook, written = read
         if hook.state != ARMED:
-            return read
+            return self._unreadable(read, project, config)
         found = self._find(hook, project, config)
         if found is None or found.word == DENY:
             return self._unsaid(hook, found), written
@@ -109,13 +127,25 @@ class Judge:
         seal = Seal(found.digest, proposal.definition, roots, copy, found.override)
         return hook.replace(handler=Script(place_of(copy, 0, roots[0])), seal=seal), written
 
+    def _unreadable(self, read: Read, project: str, config: Config) -> Read:
+        """Miss a trusted hook that cannot be read any more where it used to guard; leave others to be told as what they are."""
+        hook, _ = read
+        found = self._book.find(_real(project), identity_of(hook, project))
+        old = self._from_copy(hook, found) if found is not None and found.word != DENY else None
+        if old is None:
+            return read
+        self.judged.append(Judged(hook, project, config, found))
+        return self._doubt(old[0], MODIFIED, f"it changed since it was trusted, and cannot be read: {hook.why}"), old[1]
+
     def entry(self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...]) -> Hook:
         """Judge a hook of settings.json; `others` are all of them."""
-        if hook.state != ARMED or hook.scope not in OF_PROJECT:
+        if hook.scope not in OF_PROJECT or hook.state not in (ARMED, DISABLED):
+            return hook
+        if hook.state == DISABLED and not self._is_bereft(hook, project):
             return hook
         found = self._find(hook, project, config)
-        if found is None and self._was_another(hook, project, others):
-            return self._doubt(hook, MODIFIED, changed(hook.name))
+        if found is None and (old := self._another(hook, project, others)):
+            return self._doubt(hook.replace(matcher=_old_matcher(old)), MODIFIED, changed(hook.name))
         if found is None or found.word == DENY:
             return self._unsaid(hook, found)
         try:
@@ -127,9 +157,13 @@ class Judge:
         copy = self._keep(proposal)
         if not copy:
             return self._doubt(hook, UNTRUSTED, NO_COPY)
+        if hook.state == DISABLED:
+            return hook
         places = {root: place_of(copy, at, root) for at, root in enumerate(found.roots)}
-        seal = Seal(found.digest, proposal.definition, found.roots, copy, found.override)
-        return rebound(hook, proposal.files, places).replace(seal=seal)
+        absent = proposal.binding.absent
+        self.watch += absent
+        seal = Seal(found.digest, proposal.definition, found.roots, copy, found.override, absent)
+        return rebound(hook, proposal.binding.files, places).replace(seal=seal)
 
     def _find(self, hook: Hook, project: str, config: Config) -> Record | None:
         found = self._book.find(_real(project), identity_of(hook, project))
@@ -169,12 +203,24 @@ class Judge:
         again, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
         return (again, written) if again.state == ARMED else None
 
-    def _was_another(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> bool:
-        """Say whether an entry takes the place of one that was trusted and is gone: the same event, script and file."""
-        own = identity_of(hook, project).rpartition("#")[0]
+    def _is_bereft(self, hook: Hook, project: str) -> bool:
+        """Say whether somebody other than the user has disabled an entry of which something was said."""
+        by_user = hook.why.startswith(f"disabled by {self._claude}/")
+        return not by_user and self._book.find(_real(project), identity_of(hook, project)) is not None
+
+    def _another(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[Record, ...]:
+        """Give the records of entries that were trusted, are gone, and whose place one takes: the same event, script and file."""
+        own = _without_digest(identity_of(hook, project))
         present = {identity_of(other, project) for other in others if other.scope in OF_PROJECT}
         records = self._book.of_project(_real(project))
-        return any(r.identity.rpartition("#")[0] == own and r.identity not in present for r in records)
+        return tuple(r for r in records if _without_digest(r.identity) == own and r.identity not in present)
+
+    def gone(self, project: str) -> tuple[Record, ...]:
+        """Give the records of a project's trusted hooks that are not there any more."""
+        seen = [j for j in self.judged if _real(j.project) == _real(project)]
+        present = {_without_digest(identity_of(one.hook, one.project)) for one in seen}
+        records = self._book.of_project(_real(project)) if project else ()
+        return tuple(r for r in records if r.word != DENY and _without_digest(r.identity) not in present)
 
 
 NO_COPY = "no private copy of it could be made in the state folder (boathook doctor says why)"
@@ -185,19 +231,49 @@ def changed(name: str) -> str:
     return f"it changed since it was trusted (see what: boathook trust {name})"
 
 
+def _without_digest(identity: str) -> str:
+    """Give the identity of a settings hook without the letters that stand for its definition."""
+    return identity.rpartition("#")[0] or identity
+
+
+def _old_matcher(records: tuple[Record, ...]) -> Matcher:
+    """Give the matcher of a hook as it was trusted, so that it is missed where it used to guard."""
+    if len(records) != 1:
+        return ALL
+    try:
+        old = json.loads(records[0].definition)[0]
+        return Matcher(compile_pattern(old["tool"] or ""), compile_pattern(old["pattern"] or ""), old["subject"])
+    except (ValueError, TypeError, KeyError, IndexError, ConfigError):
+        return ALL
+
+
 def propose(hook: Hook, project: str, config: Config, roots: tuple[str, ...] | None = None) -> Proposal:
     """Read everything that a hook of a project consists of; a tree fault if it must not be trusted."""
     if isinstance(hook.handler, Script):
-        folder = os.path.realpath(hook.folder)
-        _inside(folder, hook.folder, project)
-        trees = {folder: read_tree(folder)}
-        definition = _canonical(_tuning(hook, config)) if _tuning(hook, config) else b""
-        return Proposal(hook, _real(project), identity_of(hook, project), definition, trees)
-    files = bound_files(hook, project)
-    chosen = roots_of(files, project) if roots is None else roots
+        return _propose_folder(hook, project, config)
+    binding = bind(hook, project)
+    chosen = roots_of(binding.files, project) if roots is None else roots
     trees = {root: read_tree(root) for root in chosen}
-    definition = _canonical([describe(hook), sorted(file.path for file in files), _tuning(hook, config)])
-    return Proposal(hook, _real(project), identity_of(hook, project), definition, trees, files)
+    named = [sorted(file.path for file in binding.files), binding.absent]
+    definition = _canonical([describe(hook), *named, _tuning(hook, config)])
+    shown = tune(hook, SAID, config, NOBODY)
+    return Proposal(shown, _real(project), identity_of(hook, project), definition, trees, binding)
+
+
+def _propose_folder(hook: Hook, project: str, config: Config) -> Proposal:
+    """Read a hook's folder; what is proposed is the hook as these very bytes say it."""
+    folder = os.path.realpath(hook.folder)
+    _inside(folder, hook.folder, project)
+    tree = read_tree(folder)
+    name = os.path.basename(hook.path)
+    text = next((part.data for part in tree.parts if part.path == name and part.kind == FILE), b"")
+    read, written = parse_manifest(
+        text.decode("utf-8-sig", "replace"), path=hook.path, folder=hook.folder, scope=hook.scope
+    )
+    tuning = _tuning(read, config)
+    shown = tune(read, written, config, NOBODY)
+    definition = _canonical(tuning) if tuning else b""
+    return Proposal(shown, _real(project), identity_of(hook, project), definition, {folder: tree})
 
 
 def _inside(real: str, shown: str, project: str) -> None:
@@ -208,7 +284,7 @@ def _inside(real: str, shown: str, project: str) -> None:
 def identity_of(hook: Hook, project: str) -> str:
     """Give what a hook is known by in its project: its folder, or its file and name."""
     if isinstance(hook.handler, Script):
-        return os.path.relpath(os.path.dirname(hook.path), project)
+        return os.path.relpath(hook.folder, project)
     return f"{os.path.relpath(hook.path, project)}:{hook.name}"
 
 
@@ -223,11 +299,12 @@ def describe(hook: Hook) -> dict[str, Any]:
         "event": hook.trigger,
         "type": type(handler).__name__.lower(),
         **what,
-        "tool": matcher.tool.shown if matcher.tool else None,
-        "pattern": matcher.pattern.shown if matcher.pattern else None,
+        "tool": matcher.tool.source if matcher.tool else None,
+        "pattern": matcher.pattern.source if matcher.pattern else None,
         "subject": matcher.subject,
         "timeout": hook.timeout,
         "async": hook.background,
+        "disabled": hook.state == DISABLED,
     }
 
 
@@ -235,8 +312,11 @@ def _tuning(hook: Hook, config: Config) -> list[Any]:
     """Give what the project's hooks.toml says about a hook: it could make a guard toothless, so it is trusted with it."""
     if config.scope != PROJECT:
         return []
-    own = [tuning for name, tuning in config.override if name == hook.name]
-    return [config.defaults, own] if own or config.defaults else []
+    said = [config.defaults] + ([{"sandbox": config.sandbox}] if config.sandbox else [])
+    own: list[Any] = [tuning for name, tuning in config.override if name == hook.name]
+    if hook.name in config.disable or not config.enabled:
+        own.append("disabled")
+    return [*said, own] if own or config.defaults or config.sandbox else []
 
 
 def _canonical(value: Any) -> bytes:
