@@ -221,8 +221,48 @@ def installed(folder: Path) -> Path:
     return site / "boathook/door.py"
 
 
-def bench_door(folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
-    python, entrance = sys.executable, installed(folder)
+def trusted(project: Path) -> None:
+    """Trust the hooks of a project, as a person would who has read them."""
+    subprocess.run(
+        [sys.executable, "-m", "boathook", "trust", "--yes", "--project", str(project)], check=True, capture_output=True
+    )
+
+
+def bench_trust(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -> tuple[list[Row], str]:
+    """Say what trust and ledger add to a run of the door with one hook, and to one without any."""
+    python, words = sys.executable, ("--host", "native", "--event", "pre-tool-call")
+    bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
+    one, blocking, many = folder / "trusted", folder / "trusted-block", folder / "trusted-100"
+    write_hook(one, "words", "Shell", "make deploy")
+    write_hook(blocking, "words", "Shell", "make deploy", "#!/bin/sh\nexit 2\n")
+    many_hooks(many, 100)
+    for project in (one, blocking, many):
+        trusted(project)
+
+    def door(project: Path, code: int = 0) -> Measure:
+        return launcher.measure(event_file(folder, project), python, "-I", "-S", str(entrance), *words, code=code)
+
+    without = (str(HERE / "bare.py"), str(entrance.parent.parent), "--trust-all", *words)
+    plain = launcher.measure(event_file(folder, one), python, "-I", "-S", *without)
+    full = Row("`door.py`, one trusted `sh` hook runs, cold, on record", "`python -I -S -c pass`", 4)
+    block = Row("the same, and it blocks: the record is on the disk", "the same", 4)
+    light = Row("the same without trust and ledger", "the same", 4)
+    none = Row("`door.py`, no match, 100 trusted hooks", "the same", 1.3)
+    pairs = [(full, door(one), bare), (light, plain, bare), (block, door(blocking, 2), bare), (none, door(many), bare)]
+    time.sleep(2.5)
+    interleave(rounds, pairs, warm=4)
+    added = statistics.median(full.ours) - statistics.median(light.ours)
+    ratio = added / statistics.median(full.theirs + light.theirs)
+    low = (p10(full.ours) - p10(light.ours)) / p10(full.theirs + light.theirs)
+    told = (
+        f"Trust and ledger together add {ratio:.2f}x (by the tenth percentiles {low:.2f}x) of `python -I -S -c pass` to a run of "
+        f"`door.py` with one hook (goal: at most 1.0x)."
+    )
+    return [full, light, block, none], told
+
+
+def bench_door(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -> list[Row]:
+    python = sys.executable
     bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
     pairs: list[tuple[Row, Measure, Measure]] = []
     direct = folder / "jq.sh"
@@ -409,10 +449,13 @@ def main() -> None:
         launcher = Launcher(folder)
         rows = bench_spawn(folder, launcher, options.rounds)
         rows += bench_together(folder, min(options.rounds, 30))
-        rows += bench_door(folder, launcher, options.rounds)
+        entrance = installed(folder)
+        rows += bench_door(folder, launcher, options.rounds, entrance)
+        more, told = bench_trust(folder, launcher, options.rounds, entrance)
+        rows += more
         rows += bench_selection(options.rounds)
         rows += bench_stack(options.rounds)
-        memory = bench_memory(folder) + "\n\n" + bench_empty(options.rounds)
+        memory = "\n\n".join((told, bench_memory(folder), bench_empty(options.rounds)))
         launcher.close()
     text = report(rows, memory, options.rounds)
     print(text)
