@@ -310,7 +310,7 @@ def _print(house: list[Finding], visits: list[Visit]) -> None:
     if left:
         say(f"not fired: {', '.join(left)}", "dim")
     told = ", ".join(f"{count} {life}" for life, count in counts.items())
-    say(f"{len(visits)} hooks: {told}", STYLES[ERROR] if counts[DEAD] else STYLES[GOOD])
+    say(f"{len(visits)} hook{'s' * (len(visits) != 1)}: {told}", STYLES[ERROR] if counts[DEAD] else STYLES[GOOD])
 
 
 def _say(finding: Finding) -> None:
