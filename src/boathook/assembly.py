@@ -309,11 +309,15 @@ def _nobody(call: Call, end: Exit) -> None:
     """Hear of the end of an async hook that nobody asks for."""
 
 
-def probe(catalog: Catalog, scratch: str) -> Engine:
-    """Give an engine that fires hooks in a scratch folder as if it were their project, and leaves no record of it."""
+def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
+    """Give an engine that fires hooks in a scratch folder as if it were their project, and leaves no record of it.
+
+    Isolated hooks cannot write there, as they cannot in a project, unless it is said to be `writable`.
+    """
     from boathook.runners.background import Background
 
-    around = Surroundings(_write_event, scratch, scratch, catalog.settings.model, scratch)
+    may_write = scratch if writable else ""
+    around = Surroundings(_write_event, scratch, scratch, catalog.settings.model, scratch, may_write)
     hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
     engine = _engine(
         catalog,

@@ -8,7 +8,12 @@ import sys
 
 from boathook.core.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 CANDIDATES = ("run", "run.sh", "run.py")
+SYSTEM_BINS = ("/bin", "/usr/bin", "/usr/local/bin")
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 
 
@@ -32,14 +37,15 @@ def find_entry(folder: str) -> str | None:
     return None
 
 
-def how_to_run(path: str) -> Entry:
-    """Work out the command for an entry point: itself, or an interpreter by its name."""
+def how_to_run(path: str, avoid: Iterable[str] = ()) -> Entry:
+    """Work out the command for an entry point: itself, or an interpreter by its name, none from the projects to avoid."""
     name = path.rpartition("/")[2]
     head = first_bytes(path)
     runnable = os.access(path, os.X_OK)
     if runnable and head.startswith((b"#!", *BINARIES)):
         return Entry(path, (path,))
-    interpreter = sys.executable if name == "run.py" else (which("bash") if name == "run.sh" else None) or "/bin/sh"
+    shell = which("bash", avoid=avoid) if name == "run.sh" else None
+    interpreter = sys.executable if name == "run.py" else shell or "/bin/sh"
     odd = "has no interpreter line (#!)" if runnable else "is not executable (chmod +x)"
     by = interpreter.rpartition("/")[2]
     return Entry(path, (interpreter, path), f"scripts/{name} {odd}; it was run by {by}")
@@ -79,14 +85,53 @@ def interpreter_fault(head: bytes) -> str | None:
     return None
 
 
-def which(name: str, path: str | None = None) -> str | None:
-    """Find a program on the PATH."""
+def which(name: str, path: str | None = None, avoid: Iterable[str] | None = None) -> str | None:
+    """Find a program on the PATH; if there are projects to avoid, in none of their folders and in no relative one."""
     if "\0" in name:
         return None
     if "/" in name:
         return name if os.access(name, os.X_OK) else None
     for folder in (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep):
         found = f"{folder or '.'}/{name}"
-        if os.access(found, os.X_OK) and not os.path.isdir(found):
+        if not os.access(found, os.X_OK) or os.path.isdir(found):
+            continue
+        if avoid is None or folder in SYSTEM_BINS or not leads_into(found, tops_of(avoid)):
             return found
     return None
+
+
+def tops_of(places: Iterable[str]) -> tuple[str, ...]:
+    """Give the projects that some folders are or lie in, as given and as they really are.
+
+    One that holds the home folder of the account is the user's own, and leads nowhere.
+    """
+    tops = {top for place in places if place.startswith("/") for top in (place.rstrip("/"), _repository(place))}
+    found = sorted({way for top in tops for way in (top, os.path.realpath(top))} - {"", "/"})
+    home = _account() + "/" if found else ""
+    return tuple(top for top in found if not home.startswith(top + "/"))
+
+
+def _repository(place: str) -> str:
+    """Give the folder from a place upwards that is a repository; nothing if there is none."""
+    at = place.rstrip("/")
+    while at and not os.path.lexists(at + "/.git"):
+        at = at.rpartition("/")[0]
+    return at
+
+
+def _account() -> str:
+    try:
+        import pwd
+
+        return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+    except (ImportError, KeyError, AttributeError):
+        return ""
+
+
+def leads_into(path: str, tops: Iterable[str]) -> bool:
+    """Say whether a path leads into a project, or may do so: relative ones depend on where a hook runs, some on who asks."""
+    if not path.startswith("/"):
+        return True
+    ways = (os.path.normpath(path), os.path.realpath(path))
+    starts = ("/proc/", "/dev/fd/", "/dev/std", *(top + "/" for top in tops))
+    return any(f"{way}/".startswith(starts) for way in ways)

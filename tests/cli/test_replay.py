@@ -10,6 +10,7 @@ from tests.trust.making import CALL, command, trust, verdict
 from boathook.runners.sandbox import offers
 
 WALLS = next(offer.there for offer in offers() if offer.level == "restricted")
+ISOLATED = next(offer.there for offer in offers() if offer.level == "isolated")
 CONFINED = () if WALLS else ("--unconfined",)
 COMMANDS = ("ls", "git push --force", "make", "git push --force origin", "rm -rf /")
 
@@ -108,6 +109,31 @@ def test_a_replay_does_nothing_again(world):
     assert found["would_block"] == 1
     assert not (world.project / "made").exists()
     assert not (world.root / "made").exists()
+
+
+LEVELS = {
+    "isolated": pytest.param("isolated", marks=pytest.mark.skipif(not ISOLATED, reason="no bubblewrap here")),
+    "restricted, without bwrap on the PATH": "restricted",
+}
+
+
+@pytest.mark.skipif(not WALLS, reason="this machine has neither Landlock nor bubblewrap")
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+def test_a_hook_given_by_its_path_gets_no_secrets_and_the_highest_walls_there_are(world, tmp_path, level):
+    """Nobody has trusted it; a clone's hook is looked at this way before it is."""
+    (world.home / "key").write_text("a key\n")
+    _record(world, ["git push --force"])
+    script = f'(echo "secret: $API_TOKEN"; cat {world.home}/key; touch made && echo made) >&2 2>/dev/null; exit 2'
+    folder = _guard(world, scope="project", script=script)
+    bins = tmp_path / "bin"
+    bins.mkdir()
+    for name in ("cat", "touch", "sh"):
+        (bins / name).symlink_to(f"/bin/{name}")
+    path = {} if level == "isolated" else {"PATH": str(bins)}
+    done = command(world, "replay", "--json", "--hook", str(folder), API_TOKEN="t0ken", **path)
+    [row] = json.loads(done.stdout)["differences"]
+    seen = [] if level == "isolated" else ["a key"]
+    assert " ".join(row["reasons"]).replace("\n", " ").split() == " ".join(["secret:", *seen, "made"]).split()
 
 
 def test_only_what_is_younger_is_replayed(world):

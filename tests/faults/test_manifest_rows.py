@@ -363,14 +363,31 @@ def many_folders(project: Project, count: int) -> None:
         (folder / "HOOK.md").write_bytes(text.replace(b"name: x", b"name: h%05d" % number))
 
 
-def test_row_67_ten_thousand_folders_are_the_most_and_the_guard_before_them_still_blocks(project: Project) -> None:
-    for number in range(10_001):
-        (project.hooks / f"h{number:05}").mkdir()
-    project.hook("a-guard", NO, timeout=MS)
+@pytest.mark.parametrize(("user", "most"), [(True, 10_000), (False, 1000)], ids=["the user's", "a project's"])
+def test_row_67_so_many_folders_are_the_most_and_the_guard_before_them_still_blocks(
+    project: Project, user: bool, most: int
+) -> None:
+    for number in range(most + 1):
+        ((project.config / "hooks" if user else project.hooks) / f"h{number:05}").mkdir()
+    project.hook("a-guard", NO, timeout=MS, user=user)
     result = project.in_process()
     assert (result.decision, result.reasons) == ("block", ["no"])
     [why] = result.skipped.values()
-    assert "more than 10000 hook folders; the rest is not loaded" in why
+    assert f"more than {most} hook folders; the rest is not loaded" in why
+
+
+def test_row_67_large_manifests_of_a_project_are_read_up_to_a_sum_and_the_guard_before_them_still_blocks(
+    project: Project,
+) -> None:
+    body = "x" * 61_000
+    for number in range(600):
+        project.hook(f"h{number:03}", NO, manifest=manifest_text(f"h{number:03}", trigger="post-session") + body)
+    project.hook("a-guard", NO, timeout=MS)
+    result = project.in_process()
+    assert (result.decision, result.reasons) == ("block", ["no"])
+    assert result.notes["loading"] < T
+    [why] = result.skipped.values()
+    assert "its hooks' manifests are more than 2 MiB; h034 and what follows is not loaded" in why
 
 
 def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> None:

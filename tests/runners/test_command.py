@@ -299,7 +299,7 @@ def test_a_job_runs_in_the_project_of_its_settings_and_is_told_so(tmp_path):
     around = Surroundings(write_event, str(tmp_path), str(tmp_path / "claude"))
     hook = a_settings_hook("PreToolUse:x#1", Command("x"), timeout=7.0)
     event = a_call().replace(work_dir=str(tmp_path / "gone"))
-    job = HookRunner(ProcessRunner(), around, environ={b"PATH": b"/bin", b"BOATHOOK_DEPTH": b"1"}).job(
+    job = HookRunner(ProcessRunner(), around, environ={b"PATH": b"/bin", b"BOATHOOK_DEPTH": b"0"}).job(
         Call(hook, event)
     )
     project = os.fsencode(tmp_path / "claude")
@@ -318,7 +318,7 @@ def test_a_job_runs_in_the_project_of_its_settings_and_is_told_so(tmp_path):
         b"MONOCO_PROJECT_ROOT": project,
         b"CLAUDE_CODE_REMOTE": b"",
         b"PATH": b"/bin",
-        b"BOATHOOK_DEPTH": b"2",
+        b"BOATHOOK_DEPTH": b"1",
     }
     assert (job.argv, job.stdin) == ((SHELL, "-c", "x"), write_hook_event(event))
     assert (job.cwd, job.timeout, job.refused, job.warnings) == (str(tmp_path / "claude"), 7.0, "", ())

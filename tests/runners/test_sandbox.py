@@ -354,6 +354,69 @@ def test_an_isolated_hook_may_be_reached_through_a_link(world, monkeypatch):
     assert end_of(world, "pwd -P", sandbox="isolated").stdout == f"{real}\n".encode()
 
 
+def placed(call: Call, work_dir: Path) -> Call:
+    return Call(call.hook, call.event.replace(work_dir=str(work_dir)))
+
+
+@needs_isolated
+@pytest.mark.parametrize("where", [".ssh", "", ".config/x"])
+def test_an_event_from_a_home_folder_shows_an_isolated_hook_nothing_of_it(world, where):
+    place = world.home / where
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "id").write_text("a key")
+    (world.project / "note").write_text("")
+    call = placed(a_call(world, f"pwd; ls; test -e {place}/id || echo hidden", sandbox="isolated"), place)
+    [end] = runner(world).run((call,))
+    told = f"its sandbox hides the work dir {str(place)!r}; it was run in {world.project}"
+    assert (end.stdout.decode().split(), end.warnings) == ([str(world.project), "note", "hidden"], (told,))
+
+
+@needs_isolated
+def test_a_work_dir_below_the_project_stays_the_folder_of_an_isolated_hook(world):
+    place = world.project / "a/b"
+    place.mkdir(parents=True)
+    [end] = runner(world).run((placed(a_call(world, "pwd", sandbox="isolated"), place),))
+    assert (end.stdout, end.warnings) == (f"{place}\n".encode(), ())
+
+
+PROJECTS = {
+    "a plain folder": ("notes", None, True),
+    "a dot folder": (".ssh", None, False),
+    "below a dot folder": (".config/x", None, False),
+    "a repository in a dot folder": (".dotfiles", ".dotfiles/.git", True),
+    "below such a one": (".dotfiles/sub", ".dotfiles/.git", True),
+    "the home folder": (".", None, False),
+}
+
+
+@pytest.mark.parametrize(("where", "mark", "shown"), PROJECTS.values(), ids=PROJECTS)
+def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(world, monkeypatch, where, mark, shown):
+    monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "/usr/bin/bwrap")
+    place = world.home / where
+    for made in (place, world.home / mark if mark else place):
+        made.mkdir(parents=True, exist_ok=True)
+    found, _ = cage(a_hook(sandbox="isolated"), str(place), str(place), ("/bin/x",))
+    assert found is not None
+    assert (str(place) in found.open) == shown
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/run", "/", "/run/user"])
+def test_no_place_that_is_or_holds_a_hidden_one_is_shown(world, monkeypatch, place):
+    monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "/usr/bin/bwrap")
+    found, _ = cage(a_hook(sandbox="isolated"), place, place, ("/bin/x",))
+    assert found is not None
+    assert place not in found.open
+
+
+@needs_isolated
+def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(world):
+    around = Surroundings(lambda *_: b"{}", str(world.project), scratch=str(world.project))
+    call = a_call(world, f"touch made; touch {world.root}/made 2>/dev/null || echo no", sandbox="isolated")
+    [end] = HookRunner(ProcessRunner(), around).run((call,))
+    assert (end.stdout, [path.name for path in world.project.iterdir()]) == (b"", ["made"])
+    assert not (world.root / "made").exists()
+
+
 @needs_isolated
 def test_an_isolated_hook_cannot_undo_its_walls(run):
     script = "mount -o remount,rw,bind / 2>/dev/null || echo no; umount /tmp 2>/dev/null || echo no"
@@ -406,7 +469,7 @@ MACHINES = {
 @pytest.mark.parametrize(("level", "network", "version", "bwrap", "why"), MACHINES.values(), ids=MACHINES)
 def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, level, network, version, bwrap, why):
     monkeypatch.setattr(landlock, "version", lambda: version)
-    monkeypatch.setattr(sandbox, "find_bwrap", lambda: bwrap)
+    monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: bwrap)
     found, refused = cage(a_hook(sandbox=level, network=network), "/p", "/p", ("/bin/x",))
     told = f"it must run in the sandbox '{level}', which this machine does not have: {why}" if why else ""
     assert (found is None, refused) == (bool(why), told)
@@ -417,7 +480,7 @@ def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, leve
 @pytest.mark.parametrize("background", [False, True])
 def test_what_a_refusal_means_is_for_on_failure_to_say(world, monkeypatch, level, on_failure, decision, background):
     monkeypatch.setattr(landlock, "version", lambda: 0)
-    monkeypatch.setattr(sandbox, "find_bwrap", lambda: "")
+    monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "")
     fields = {"sandbox": level, "on_failure": on_failure, "async": str(background).lower()}
     world.hook("guard", script="touch ran", fields=fields)
     verdict = boathook.load(world.project).dispatch({"event_type": "pre-tool-call", "tool_name": "x"}).to_json()
@@ -481,6 +544,11 @@ def test_a_bwrap_in_a_relative_folder_of_the_path_is_none(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{os.pathsep}.{os.pathsep}")
     assert find_bwrap() == ""
+
+
+def test_a_bwrap_in_a_project_is_none(fake_bwrap, tmp_path):
+    installed, path = find_bwrap(), fake_bwrap("")
+    assert (find_bwrap((str(tmp_path),)), find_bwrap((str(tmp_path / "other"),))) == (installed, path)
 
 
 @pytest.mark.parametrize("handler", [Http("http://x"), Prompt("?")], ids=["http", "prompt"])

@@ -13,7 +13,7 @@ from boathook.cli.log import nothing, since_of, tell_odd
 from boathook.cli.show import print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
-from boathook.core.hook import ARMED, BASIC, RESTRICTED, Hook, Http, Prompt
+from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Hook, Http, Prompt
 from boathook.core.record import DISPATCH
 from boathook.core.value import Value
 from boathook.dialects.native import event_of
@@ -66,7 +66,7 @@ def replay(
 ) -> int:
     """Send recorded events through hooks again, in a sandbox; give the exit code: 1 if any would go another way."""
     catalog = _catalog(path, project, state)
-    catalog = _confined(catalog, allowed=unconfined)
+    catalog = _confined(catalog, allowed=unconfined, foreign=path is not None)
     reader = Reader(state_of(state))
     found = _play(catalog, reader, since_of(since), alone=path is not None)
     tell_odd(reader)
@@ -86,7 +86,7 @@ def _catalog(path: str | None, project: str | None, state: str | None) -> Catalo
     manifest = manifest_of(folder)
     if manifest is None:
         raise ConfigError(f"there is no HOOK.md in {folder}: --hook takes the folder of a hook")
-    hook, _ = read_hook(manifest, folder, "user")
+    hook, _ = read_hook(manifest, folder, PROJECT)  # nobody has trusted it: it gets no secrets
     if hook.state != ARMED or find_entry(folder) is None:
         raise ConfigError(
             f"{manifest} is not a hook that can run: {hook.why or 'it has no entry point'} (boathook check)"
@@ -94,19 +94,25 @@ def _catalog(path: str | None, project: str | None, state: str | None) -> Catalo
     return Catalog((hook,))
 
 
-def _confined(catalog: Catalog, *, allowed: bool) -> Catalog:
-    """Put every hook behind walls: a replay must not do anything again. Those that only ask elsewhere are left out."""
+def _confined(catalog: Catalog, *, allowed: bool, foreign: bool) -> Catalog:
+    """Put every hook behind walls: a replay must not do anything again. Those that only ask elsewhere are left out.
+
+    A foreign hook, which nobody has trusted, gets the highest walls of this machine.
+    """
     hooks = tuple(h for h in catalog.hooks if h.state == ARMED and not isinstance(h.handler, Prompt | Http))
-    restricted = next(offer for offer in offers() if offer.level == RESTRICTED)
     if allowed:
         return catalog.replace(hooks=hooks, diagnostics=())
-    if not restricted.there:
-        raise BoathookError(f"hooks cannot be confined here ({restricted.how}); --unconfined runs them without walls")
-    return catalog.replace(hooks=tuple(_walled(hook) for hook in hooks), diagnostics=())
+    there = {offer.level: offer for offer in offers()}
+    if not there[RESTRICTED].there:
+        why = there[RESTRICTED].how
+        raise BoathookError(f"hooks cannot be confined here ({why}); --unconfined runs them without walls")
+    level = ISOLATED if foreign and there[ISOLATED].there else RESTRICTED
+    return catalog.replace(hooks=tuple(_walled(hook, level) for hook in hooks), diagnostics=())
 
 
-def _walled(hook: Hook) -> Hook:
-    return hook.replace(sandbox=RESTRICTED, network=False) if hook.sandbox == BASIC else hook.replace(network=False)
+def _walled(hook: Hook, level: str) -> Hook:
+    raised = level if hook.sandbox == BASIC or level == ISOLATED else hook.sandbox
+    return hook.replace(sandbox=raised, network=False)
 
 
 def _play(catalog: Catalog, reader: Reader, since: str, *, alone: bool) -> Replay:
@@ -114,7 +120,7 @@ def _play(catalog: Catalog, reader: Reader, since: str, *, alone: bool) -> Repla
     waits = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
     scratch = tempfile.mkdtemp(prefix="boathook-replay-")
     try:
-        with probe(waits, scratch) as engine:
+        with probe(waits, scratch, writable=True) as engine:
             for record in reader.read(since):
                 if record["type"] == DISPATCH and record.get("host") != "doctor":
                     _one(found, engine, record, scratch, alone=alone)

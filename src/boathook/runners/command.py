@@ -28,20 +28,25 @@ NO_MODEL = (
 )
 
 
-def start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str) -> Start:
-    """Work out how a hook of settings.json is started; adds to its environment what it may count on."""
+def start(
+    hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...] = ()
+) -> Start:
+    """Work out how a hook of settings.json is started; adds to its environment what it may count on.
+
+    No shell is taken from the projects to avoid.
+    """
     env.setdefault(REMOTE, b"")
     try:
-        begun = _start(hook, data, env, project, model)
+        begun = _start(hook, data, env, project, model, avoid or (project,))
     except ValueError as fault:  # text that no program can be given: the others of its stage must not fall with it
         begun = Start(refused=f"it cannot be started: {fault}")
     return begun.replace(cwd=project)
 
 
-def _start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str) -> Start:
+def _start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...]) -> Start:
     handler = hook.handler
     if isinstance(handler, Command):
-        return _command(handler, data, env, project)
+        return _command(handler, data, env, project, avoid)
     if isinstance(handler, Http):
         return _http(handler, data, env, patience(hook.timeout))
     if isinstance(handler, Prompt):
@@ -54,7 +59,7 @@ def patience(timeout: float) -> float:
     return max(timeout - 1, timeout * 0.75)
 
 
-def _command(handler: Command, data: bytes, env: dict[bytes, bytes], project: str) -> Start:
+def _command(handler: Command, data: bytes, env: dict[bytes, bytes], project: str, avoid: tuple[str, ...]) -> Start:
     if handler.root:
         env[ROOT.encode()] = to_bytes(handler.root)
     if handler.words is not None:
@@ -63,11 +68,11 @@ def _command(handler: Command, data: bytes, env: dict[bytes, bytes], project: st
         found = which(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
         return Start((found or program, *words), data)
     if handler.shell == "powershell":
-        shell = which("pwsh") or which("powershell")
+        shell = which("pwsh", avoid=avoid) or which("powershell", avoid=avoid)
         if shell is None:
             return Start(refused="its shell is powershell, which is not found on the PATH")
         return Start((shell, "-NoProfile", "-NonInteractive", "-Command", handler.text), data)
-    return Start((which("bash") or "/bin/sh", "-c", handler.text), data)
+    return Start((which("bash", avoid=avoid) or "/bin/sh", "-c", handler.text), data)
 
 
 def _filled(word: str, named: dict[str, str]) -> str:

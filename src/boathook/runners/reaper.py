@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MARK = "BOATHOOK_RUN"
 SIGKILL = 9
+MOST_ABOVE = 64
+STARTED = 19  # among the fields behind the name: when a process was started
 SWEEP_SECONDS = 0.1
 SET_SUBREAPER, GET_SUBREAPER = 36, 37
 FIRST_LIMIT = 1 << 62  # microseconds of real-time scheduling: no process will ever get there
@@ -35,7 +37,7 @@ class Mark:
     def __init__(self) -> None:
         """Make a mark, unlike any other of this process."""
         number = next(_numbers)
-        self.text = f"{os.getpid()}-{number}-{time.monotonic_ns()}".encode()
+        self.text = b"%s-%d-%d" % (_self(), number, time.monotonic_ns())
         self.limit = b""
         self.seen: set[int] = set()
         self._number = FIRST_LIMIT + number
@@ -56,6 +58,38 @@ class Mark:
         if pid in self.seen or (self.limit and self.limit in _read(f"/proc/{pid}/limits")):
             return True
         return MARK.encode() + b"=" + self.text in _read(f"/proc/{pid}/environ")
+
+
+def is_above(mark: bytes) -> bool:
+    """Say whether a mark is that of a process above this one, for a file of variables could hold any; believed without /proc.
+
+    Within an isolated hook nothing outside of it is seen: there the limits of a hook tell.
+    """
+    fields = _stat(os.getpid())
+    if fields is None:
+        return True
+    for _ in range(MOST_ABOVE):
+        above = int(fields[1])
+        fields = _stat(above)
+        if fields is None:
+            break
+        if mark.startswith(b"%d-%s-" % (above, fields[STARTED])):
+            return True
+    return _is_isolated()
+
+
+def _self() -> bytes:
+    """Name this process so that nobody can guess it: its number, and when it was started."""
+    fields = _stat(os.getpid())
+    return b"%d-%s" % (os.getpid(), fields[STARTED] if fields else b"0")
+
+
+def _is_isolated() -> bool:
+    import resource
+
+    from boathook.runners.limits import LONGEST_FILE
+
+    return _read("/proc/1/comm") == b"bwrap\n" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= LONGEST_FILE
 
 
 class Reaper:

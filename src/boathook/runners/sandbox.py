@@ -15,6 +15,7 @@ from boathook.core.hook import BASIC, ISOLATED, LEVELS, RESTRICTED, Command, Htt
 from boathook.core.run import FAILED
 from boathook.core.value import Value
 from boathook.entry import which
+from boathook.places import here
 from boathook.runners import landlock
 from boathook.runners.limits import as_words
 
@@ -32,6 +33,8 @@ NOT_INSTALLED = "bubblewrap (bwrap) is not installed"
 WALLS = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL")
 DEVICES = ("--dev", "/dev", "--proc", "/proc")
 HIDDEN = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108  (there are sockets in them, and a socket is a way out)
+SOCKETS = ("/run", "/var/run")
+PROJECT_MARKS = (".git", ".agents/hooks", ".claude/settings.json", ".claude/settings.local.json")
 SHOWN = ("/run/current-system", "/run/systemd/resolve")  # programs of NixOS; the names of hosts
 SYSTEM = ("/", "/bin", "/dev", "/etc", "/lib", "/opt", "/sbin", "/usr", "/var")  # no home, whatever a variable says
 REMOVE_SECONDS = 0.1
@@ -47,45 +50,58 @@ class Offer(Value):
 
 
 class Cage(Value):
-    """The walls of one hook as plain values: its level, the path of bwrap if that builds them, and which places are open."""
+    """The walls of one hook as plain values: its level, the path of bwrap if that builds them, and which places are open.
+
+    An isolated hook may write to `scratch`, a folder of nobody's.
+    """
 
     level: str
     network: bool
     bwrap: str
     open: tuple[str, ...]
+    scratch: str = ""
 
 
-def cage(hook: Hook, project: str, cwd: str, argv: tuple[str, ...]) -> tuple[Cage | None, str]:
+def cage(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "") -> tuple[Cage | None, str]:
     """Give the walls that a hook needs, none if it needs none, or why it cannot have them.
 
     Prompt and http hooks are put by a process of ours, which runs no code of theirs.
     """
     if hook.sandbox == BASIC or isinstance(hook.handler, Prompt | Http):
         return None, ""
-    bwrap, why = builder(hook.sandbox, network=hook.network)
+    bwrap, why = builder(hook.sandbox, network=hook.network, avoid=(project, cwd))
     if why:
         return None, f"it must run in the sandbox '{hook.sandbox}', which this machine does not have: {why}"
-    places = _places(hook, project, cwd, argv) if hook.sandbox == ISOLATED else (project,)
-    homes = _homes()
-    kept = [path for path in dict.fromkeys(map(os.path.abspath, filter(None, places))) if not _holds_any(path, homes)]
-    return Cage(hook.sandbox, hook.network, bwrap, tuple(kept)), ""
+    isolated = hook.sandbox == ISOLATED
+    places = _places(hook, project, argv) if isolated else (project,)
+    closed = _hidden() if isolated else _homes()
+    kept = [path for path in dict.fromkeys(map(os.path.abspath, filter(None, places))) if not _holds_any(path, closed)]
+    return Cage(hook.sandbox, hook.network, bwrap, tuple(kept), scratch), ""
 
 
-def builder(level: str, *, network: bool) -> tuple[str, str]:
+def seat(cage_: Cage, cwd: str) -> str:
+    """Give the folder that a hook runs in: the wanted one if it is to be seen within the walls, else the first that is."""
+    real = os.path.realpath(cwd)
+    hidden = cage_.level == ISOLATED and _below_any(real, _hidden())
+    if not hidden or _below_any(real, map(os.path.realpath, cage_.open)):
+        return cwd
+    return next(filter(os.path.isdir, cage_.open), "/")
+
+
+def builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tuple[str, str]:
     """Say what can build the walls of a level here: the path of bwrap, or nothing for Landlock; or why nothing can."""
     if level not in LEVELS:
         return "", "there is no such level"
     why = landlock.lacks(landlock.version(), network=network) if level == RESTRICTED else ""
     if level == RESTRICTED and not why:
         return "", ""
-    bwrap = find_bwrap()
+    bwrap = find_bwrap(avoid)
     return bwrap, "" if bwrap else f"{why}, and {NOT_INSTALLED}" if why else NOT_INSTALLED
 
 
-def find_bwrap() -> str:
-    """Find bubblewrap on the engine's own PATH, nothing if it is not there; a relative folder of it could be a project's."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return which("bwrap", os.pathsep.join(f for f in folders if f.startswith("/")) or "/nonexistent") or ""
+def find_bwrap(avoid: Iterable[str] = ()) -> str:
+    """Find bubblewrap on the engine's own PATH, nothing if it is not there; one in a project, or in a relative folder, is none."""
+    return which("bwrap", avoid=tuple(avoid)) or ""
 
 
 def offers() -> tuple[Offer, ...]:
@@ -99,7 +115,7 @@ def offers() -> tuple[Offer, ...]:
 
 
 def _try_bwrap() -> tuple[bool, str]:
-    bwrap = find_bwrap()
+    bwrap = find_bwrap((here(),))
     if not bwrap:
         return False, NOT_INSTALLED
     import subprocess
@@ -163,7 +179,7 @@ def _restricted(cage_: Cage, folder: str, job: Job) -> tuple[str, ...]:
 def _isolated(cage_: Cage, cwd: str) -> tuple[str, ...]:
     """Give the arguments of bwrap: everything read-only, what may hold secrets or sockets hidden, what the hook needs shown."""
     net = () if cage_.network else ("--unshare-net",)
-    hidden = dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, *_homes()) if os.path.isdir(path))
+    hidden = _hidden()
     words = [word for path in sorted(hidden) for word in ("--tmpfs", path)]
     for path in (*SHOWN, *cage_.open):
         real = os.path.realpath(path)
@@ -171,14 +187,38 @@ def _isolated(cage_: Cage, cwd: str) -> tuple[str, ...]:
             words += ("--ro-bind", real, real)
         if real != path and _below_any(os.path.realpath(os.path.dirname(path)), hidden):
             words += ("--symlink", real, path)
+    if cage_.scratch:
+        words += ("--bind", os.path.realpath(cage_.scratch), os.path.realpath(cage_.scratch))
     return (*WALLS, *net, "--ro-bind", "/", "/", *DEVICES, *words, "--chdir", cwd)
 
 
-def _places(hook: Hook, project: str, cwd: str, argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Name what a hook must be able to read: the project, its own files, and what runs them."""
+def _hidden() -> list[str]:
+    """Give what an isolated hook does not see, as it really is."""
+    return sorted({os.path.realpath(path) for path in (*HIDDEN, *_homes()) if os.path.isdir(path)})
+
+
+def _places(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Name what a hook must be able to read: the project, its own files, and what runs them.
+
+    The work dir is none of them: an event may come from anywhere, from ~/.ssh as well.
+    """
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
     copy = hook.seal.copy if hook.seal else ""
-    return project, cwd, root, copy, argv[0], sys.prefix, sys.base_prefix
+    program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
+    return "" if _is_private(project) else project, root, copy, program, sys.prefix, sys.base_prefix
+
+
+def _is_private(place: str) -> bool:
+    """Say whether a work dir that stands for a project is in /run or a dot folder of a home, and nothing says it is a project."""
+    homes, real = _homes(), os.path.realpath(place)
+    if not any(real.startswith(f"{home}/.") for home in homes) and not _below_any(real, SOCKETS):
+        return False
+    at = real
+    while at and at not in homes:
+        if any(os.path.lexists(f"{at}/{mark}") for mark in PROJECT_MARKS):
+            return False
+        at = at.rpartition("/")[0]
+    return True
 
 
 def _homes() -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from boathook.entry import Entry, find_entry, how_to_run, which
 from boathook.files import exposed
 from boathook.runners.child import Job
 from boathook.runners.process import ProcessRunner
+from boathook.runners.reaper import MARK, is_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,13 +46,19 @@ MOST_DEEP = 3
 VALUE_LIMIT = 4096
 KEPT = 256
 NOTHING = Needs()
+LEADING = frozenset(
+    b"BASH_ENV ENV SHELLOPTS BASHOPTS PROMPT_COMMAND PS4 ZDOTDIR PYTHONSTARTUP PYTHONPATH PYTHONHOME PYTHONINSPECT"
+    b" PYTHONBREAKPOINT PYTHONUSERBASE NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB PERLLIB PERL5DB RUBYOPT RUBYLIB LD_PRELOAD"
+    b" LD_AUDIT LD_LIBRARY_PATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS GIT_CONFIG GIT_EXEC_PATH GIT_TEMPLATE_DIR".split()
+)  # what makes a program run or load more than its own code: `runners.leads` looks at them
+LEADING_STARTS = (b"BASH_FUNC_", b"DYLD_", b"GIT_CONFIG_")
 SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
 class Surroundings(Value):
     """What jobs are made with: how events are written in each dialect, the project (of each form), and the model to ask.
 
-    `home` is what the host calls its project.
+    `home` is what the host calls its project; `scratch` is a folder that hooks may write to at any level.
     """
 
     write_event: Callable[[str, Event, str], bytes]
@@ -59,11 +66,16 @@ class Surroundings(Value):
     claude_project: str = ""
     model: str = ""
     home: str = ""
+    scratch: str = ""
 
     def project_for(self, hook: Hook, event: Event) -> str:
         """Give the project that a hook is told of: that of its own form, or dialect, first."""
         own = self.claude_project if hook.dialect == CLAUDE else ""
         return own or self.project or self.home or event.work_dir
+
+    def projects(self, event: Event) -> tuple[str, ...]:
+        """Give every folder that may be a project's, or lie in one."""
+        return self.project, self.claude_project, self.home, event.work_dir
 
 
 class Start(Value):
@@ -119,15 +131,20 @@ class HookRunner:
             return Job(("",), b"", "/", {}, hook.timeout, refused)
         if hook.scope != USER:
             _scrub(hook, env)
+        notes = self._leave_out(hook, event, env)
         env[DEPTH] = b"%d" % (depth(env) + 1)
         env.update(self._variables(hook, event))
         start = self._start(hook, event, env)
         cwd, warning = _directory(start.cwd or event.work_dir, self._around.project)
-        warnings = tuple(text for text in (warning, *start.warnings) if text)
+        warnings = tuple(text for text in (*notes, warning, *start.warnings) if text)
         refused = start.refused
         cage: tuple[Any, ...] = ()
         if hook.sandbox != BASIC and not refused:
-            cage, refused = _walls(hook, self._around.project_for(hook, event), cwd, start.argv)
+            project = self._around.project_for(hook, event)
+            wanted = cwd
+            cage, refused, cwd = _walls(hook, project, cwd, start.argv, self._around.scratch)
+            if cwd != wanted:
+                warnings += (f"its sandbox hides the work dir {wanted!r}; it was run in {cwd}",)
             env.pop(ENV_FILE, None)  # what it leaves for hooks without walls would be a way out
         return Job(start.argv, start.stdin, cwd, env, hook.timeout, refused, warnings, cage)
 
@@ -136,21 +153,30 @@ class HookRunner:
         if not isinstance(hook.handler, Script):
             from boathook.runners.command import start
 
-            return start(hook, data, env, self._around.project_for(hook, event), self._around.model)
+            project = self._around.project_for(hook, event)
+            return start(hook, data, env, project, self._around.model, self._around.projects(event))
         path = find_entry(hook.handler.folder)
         if path is None:
             return Start(refused="no entry point")
         if why := _open_to_others(hook, path):
             return Start(refused=why)
-        entry = self._entry(path)
+        entry = self._entry(path, self._around.projects(event))
         return Start(entry.argv, data, warnings=(entry.warning,))
 
-    def _entry(self, path: str) -> Entry:
+    def _leave_out(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
+        """Take from an environment what would make a hook run code of the project that nobody has seen; say what that was."""
+        if LEADING.isdisjoint(env) and not any(name.startswith(LEADING_STARTS) for name in env):
+            return ()
+        from boathook.runners.leads import leave_out
+
+        return leave_out(env, self._around.projects(event), own=hook.scope == USER)
+
+    def _entry(self, path: str, avoid: tuple[str, ...]) -> Entry:
         """Work out how a script is run; once, until it changes."""
         found = stamp(path)
         kept = self._entries.get(path)
         if kept is None or kept[0] != found:
-            kept = self._entries[path] = (found, how_to_run(path))
+            kept = self._entries[path] = (found, how_to_run(path, avoid))
         return kept[1]
 
     def _variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
@@ -182,12 +208,14 @@ def _scrub(hook: Hook, env: dict[bytes, bytes]) -> None:
         del env[name.encode("utf-8", "surrogateescape")]
 
 
-def _walls(hook: Hook, project: str, cwd: str, argv: tuple[str, ...]) -> tuple[tuple[Any, ...], str]:
-    """Give the walls that a hook runs within, as plain values, or why they cannot be built."""
-    from boathook.runners.sandbox import cage
+def _walls(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str) -> tuple[tuple[Any, ...], str, str]:
+    """Give the walls that a hook runs within, as plain values, or why they cannot be built; and where it runs in them."""
+    from boathook.runners.sandbox import cage, seat
 
-    found, why = cage(hook, project, cwd, argv)
-    return tuple(found.__dict__[name] for name in found.FIELDS) if found else (), why
+    found, why = cage(hook, project, cwd, argv, scratch)
+    if found is None:
+        return (), why, cwd
+    return tuple(found.__dict__[name] for name in found.FIELDS), why, seat(found, cwd)
 
 
 def _directory(wanted: str, project: str) -> tuple[str, str]:
@@ -244,9 +272,10 @@ def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
 
 
 def depth(env: Mapping[bytes, bytes]) -> int:
-    """Say how deep in hooks an environment is."""
+    """Say how deep in hooks an environment is; a number that no engine above us has set does not count."""
     value = env.get(DEPTH, b"0")
-    return int(value) if value.isdigit() and len(value) < 4 else 0
+    number = int(value) if value.isdigit() and len(value) < 4 else 0
+    return number if number and is_above(env.get(MARK.encode(), b"")) else 0
 
 
 def to_bytes(text: str) -> bytes:

@@ -20,12 +20,14 @@ from boathook.core.hook import (
 )
 from boathook.core.value import Value
 from boathook.entry import CANDIDATES, find_entry
-from boathook.files import FileFault, exposed, exposed_above, foreign, read_text
+from boathook.files import MANIFEST_LIMIT, FileFault, exposed, exposed_above, foreign, read_text
 from boathook.sources.config import Config, disable, settings_of, tune
 from boathook.sources.manifest import parse_manifest
 
 MANIFESTS = ("HOOK.md", "hook.md")
 MOST_FOLDERS = 10_000
+MOST_OF_PROJECT = 1_000  # a repository must not make every event slow
+MOST_BYTES_OF_PROJECT = 2 << 20
 
 
 class Level(Value):
@@ -50,17 +52,39 @@ def scan(root: str, scope: str, top: str) -> Level:
     if why := foreign(root) if scope == PROJECT else exposed(root) or exposed_above(root):
         told = Diagnostic(root, None, "", ERROR, f"no hook of this folder runs: it {why}")
         return Level(scope, problems=(told,), watch=(root, *_above(root)))
-    problems: tuple[Diagnostic, ...] = ()
-    if len(entries) > MOST_FOLDERS:
-        many = f"more than {MOST_FOLDERS} hook folders; the rest is not loaded"
-        problems = (Diagnostic(root, None, "", ERROR, many),)
+    read, too_many = _within_budget(entries, scope)
+    problems = (Diagnostic(root, None, "", ERROR, too_many),) if too_many else ()
+    watch += filter(None, [manifest_of(entry.path) for entry in entries[len(read) :][:1]])  # if it shrinks, it may come
     found = []
-    for entry in entries[:MOST_FOLDERS]:
+    for entry in read:
         hook, paths = _folder(entry, scope, top)
         watch += paths
         if hook is not None:
             found.append(hook)
     return Level(scope, tuple(found), problems, (*watch, *(_above(root) if scope != PROJECT else ())))
+
+
+def _within_budget(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[os.DirEntry[str]], str]:
+    """Give the folders that are read, and what is said of the rest; those of a project may not hold any amount."""
+    most = MOST_OF_PROJECT if scope == PROJECT else MOST_FOLDERS
+    told = f"more than {most} hook folders; the rest is not loaded" if len(entries) > most else ""
+    left = MOST_BYTES_OF_PROJECT
+    for at, entry in enumerate(entries[:most] if scope == PROJECT else ()):
+        left -= _size(manifest_of(entry.path))
+        if left < 0:
+            name = entry.name.encode("utf-8", "backslashreplace").decode()
+            told = f"its hooks' manifests are more than {MOST_BYTES_OF_PROJECT >> 20} MiB"
+            return entries[:at], f"{told}; {name} and what follows is not loaded"
+    return entries[:most], told
+
+
+def _size(path: str | None) -> int:
+    """Give the size of a file as far as it would be read."""
+    try:
+        size = os.stat(path).st_size if path else 0
+    except OSError:
+        return 0
+    return size if size <= MANIFEST_LIMIT else 0
 
 
 def _above(root: str) -> list[str]:

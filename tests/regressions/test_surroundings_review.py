@@ -1,0 +1,260 @@
+"""What a hostile reviewer made of a hook's surroundings: variables that a project's `.env` may bring, if a host loads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.trust.making import CALL, WAYS, command, trust
+from tests.trust.making import verdict as fired
+
+import boathook
+from boathook.core.event import Event
+from boathook.core.hook import Script
+from boathook.core.run import Call
+from boathook.entry import how_to_run, which
+from boathook.runners import leads
+from boathook.runners.leads import leave_out
+from boathook.runners.process import ProcessRunner
+from boathook.runners.reaper import MARK, Mark, is_above
+from boathook.runners.sandbox import offers
+from boathook.runners.script import DEPTH, LEADING, LEADING_STARTS, HookRunner, Surroundings, depth
+from core.making import a_hook
+
+BASH = Path("/bin/bash")
+needs_bash = pytest.mark.skipif(not BASH.exists(), reason="needs /bin/bash")
+LED = "the variable {} led into the project and was left out"
+PARTLY = "the variable {} led into the project, and that part of it was left out"
+SWITCHED = "the variable {} changes what a script does and was left out"
+
+
+def in_project(world, text: str) -> str:
+    return text.replace("P/", f"{world.project}/")
+
+
+def found(world, environ: dict[str, str], *, own: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+    env = {name.encode(): in_project(world, value).encode() for name, value in environ.items()}
+    notes = leave_out(env, (str(world.project), "", "", str(world.project)), own=own)
+    return {name.decode(): value.decode() for name, value in env.items()}, notes
+
+
+LEFT_OUT = {
+    "BASH_ENV": ["P/be.sh", "be.sh", "./be.sh", "$PWD/be.sh", "$(evil)", "/proc/self/cwd/be.sh", "/dev/stdin", "~/x"],
+    "ENV": ["P/be.sh", "`evil`", "$AGENT_PROJECT_DIR/be.sh"],
+    "PYTHONPATH": ["P/src", "src", ".", "P/../project/src"],
+    "PYTHONSTARTUP": ["P/x.py"],
+    "PYTHONHOME": ["/usr:P/x"],
+    "LD_PRELOAD": ["P/x.so", "./x.so", "lib/x.so"],
+    "LD_LIBRARY_PATH": ["P/lib", ";P/lib"],
+    "NODE_OPTIONS": [
+        "--require P/x.js",
+        "-r ./x",
+        "--require=dd-trace",
+        "--import file://P/x.mjs",
+        "--import data:x,y",
+    ],
+    "PERL5OPT": ["-MX -IP/lib", "-Ilib", "-Mlib=.", "-Mlib=P/lib"],
+    "RUBYOPT": ["-r./x", "-I.", "-rP/x"],
+    "JAVA_TOOL_OPTIONS": ["-javaagent:P/a.jar", "-javaagent:a.jar"],
+    "GIT_EXEC_PATH": ["P/bin"],
+    "GIT_CONFIG_GLOBAL": ["P/config", "config"],
+    "GIT_CONFIG_PARAMETERS": ["'core.fsmonitor'='P/x'"],
+    "PROMPT_COMMAND": ["P/x"],
+    "BASH_FUNC_ls%%": ["() { P/x; }"],
+    "DYLD_INSERT_LIBRARIES": ["P/x.dylib"],
+}
+CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}={value}" for name, value in CASES])
+@pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
+def test_a_variable_that_leads_into_the_project_is_left_out_and_told(world, name, value, own):
+    lists = (*leads.FOLDERS, *leads.LIBRARIES, b"DYLD_INSERT_LIBRARIES")
+    told = (PARTLY if name.encode() in lists else LED).format(name)
+    assert found(world, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (told,))
+
+
+KEPT = {
+    "BASH_ENV": "/etc/bash_env",
+    "ENV": "$HOME/.shrc",
+    "PYTHONPATH": "/opt/lib:/venv/lib",
+    "LD_PRELOAD": "libjemalloc.so /usr/$LIB/x.so",
+    "LD_LIBRARY_PATH": "/opt/cuda/lib64",
+    "NODE_OPTIONS": "--max-old-space-size=4096 --require /opt/trace.js",
+    "PERL5OPT": "-MDevel::Cover",
+    "RUBYOPT": "-rbundler/setup -W0",
+    "JAVA_TOOL_OPTIONS": "-Xmx1g -javaagent:/opt/a.jar",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "user.name",
+    "GIT_CONFIG_VALUE_0": "x",
+    "HOME": "/home/somebody",
+}
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
+def test_a_variable_that_leads_elsewhere_is_kept(world, own):
+    assert found(world, KEPT, own=own) == (KEPT, ())
+
+
+def test_only_the_part_of_a_list_that_leads_into_the_project_goes(world):
+    environ = {"PYTHONPATH": "/opt/a:P/src:/opt/b", "LD_LIBRARY_PATH": "/opt/lib:"}
+    expected = {"PYTHONPATH": "/opt/a:/opt/b", "LD_LIBRARY_PATH": "/opt/lib"}
+    assert found(world, environ, own=True) == (expected, (PARTLY.format("PYTHONPATH"),))
+
+
+def test_a_project_whose_name_is_part_of_another_is_not_meant(world):
+    environ = {"BASH_ENV": f"{world.project}-other/x", "NODE_OPTIONS": f"--require /mnt{world.project}/x"}
+    assert found(world, environ, own=True) == (environ, ())
+
+
+def test_code_in_a_variable_is_not_for_hooks_of_projects(world):
+    environ = {"BASH_FUNC_ls%%": "() { evil; }", "PS4": "$(evil)", "PROMPT_COMMAND": "evil"}
+    assert found(world, environ, own=False) == ({}, ())
+    assert found(world, environ, own=True) == (environ, ())
+
+
+def test_switches_that_keep_a_script_from_running_are_for_no_hook(world):
+    environ = {"SHELLOPTS": "noexec", "BASHOPTS": "extdebug", "PYTHONINSPECT": "1"}
+    told = tuple(SWITCHED.format(name) for name in sorted(environ))
+    assert found(world, environ, own=True) == ({}, told)
+
+
+def test_a_variable_with_more_paths_than_can_be_looked_up_is_left_out(world):
+    told = "the variable PYTHONPATH is too long to be looked through and was left out"
+    assert found(world, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (told,))
+
+
+def test_half_of_a_pair_for_git_takes_all_pairs_with_it(world):
+    environ = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "P/x"}
+    env, notes = found(world, environ, own=True)
+    assert (env["GIT_CONFIG_COUNT"], notes) == ("0", (LED.format("GIT_CONFIG_VALUE_0"),))
+
+
+def test_the_runner_looks_for_every_name_that_is_judged():
+    assert [name for name in leads.NAMES if name not in LEADING and not name.startswith(LEADING_STARTS)] == []
+    assert LEADING <= leads.NAMES
+
+
+@needs_bash
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_of_variables_runs_no_code_within_a_hook(world, monkeypatch, scope, way):
+    folder = world.hook("guard", scope=scope)
+    (folder / "scripts/run.sh").write_text("#!/bin/bash\necho no >&2; exit 2\n")
+    (world.project / "be.sh").write_text(f"touch {world.root}/ran; exit 0\n")
+    if scope == "project":
+        trust(world)
+    monkeypatch.setenv("BASH_ENV", f"{world.project}/be.sh")
+    monkeypatch.setenv("SHELLOPTS", "noexec")
+    verdict = fired(world, way)
+    told = [LED.format("BASH_ENV"), SWITCHED.format("SHELLOPTS")]
+    assert [(run["decision"], run["reason"], run["notes"]) for run in verdict["runs"]] == [("block", "no", told)]
+    assert not (world.root / "ran").exists()
+
+
+def test_a_link_into_the_project_leads_there_too(world):
+    (world.root / "way").symlink_to(world.project)
+    environ = {"BASH_ENV": f"{world.root}/way/be.sh", "NODE_OPTIONS": f"--require {world.root}/way/x.js"}
+    assert found(world, environ, own=True) == ({}, (LED.format("BASH_ENV"), LED.format("NODE_OPTIONS")))
+
+
+def test_the_repository_of_the_work_dir_is_a_project(world):
+    (world.root / "repo/.git").mkdir(parents=True)
+    (world.root / "repo/sub").mkdir()
+    env = {b"BASH_ENV": os.fsencode(world.root / "repo/be.sh")}
+    assert (leave_out(env, (str(world.root / "repo/sub"),), own=True), env) == ((LED.format("BASH_ENV"),), {})
+
+
+# Interpreters
+
+
+@pytest.fixture
+def false_bash(world, monkeypatch):
+    """A bash in the project, first on the PATH by its path and by a relative one."""
+    path = world.project / "bin/bash"
+    path.parent.mkdir()
+    path.write_text("#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"bin:{path.parent}:{os.environ['PATH']}")
+    return path
+
+
+def test_our_own_choice_of_a_shell_does_not_follow_the_path_into_a_project(world, false_bash):
+    script = world.hook("guard") / "scripts/run.sh"
+    script.write_text("exit 2\n")
+    chosen = how_to_run(str(script), (str(world.project),)).argv[0]
+    assert (which("bash"), chosen.startswith(("bin", str(world.project)))) == ("bin/bash", False)
+
+
+@pytest.mark.parametrize("form", ["folder", "settings"])
+def test_a_shell_of_the_project_does_not_run_a_guard(world, false_bash, form):
+    if form == "folder":
+        (world.hook("guard") / "scripts/run.sh").write_text("echo no >&2; exit 2\n")
+    else:
+        entry = {"type": "command", "command": "echo no >&2; exit 2"}
+        world.settings("user", {"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+    assert [run["reason"] for run in fired(world, "by command")["runs"]] == ["no"]
+
+
+# Depth
+
+
+@pytest.mark.parametrize("text", ["3", "3:1", "999"])
+@pytest.mark.parametrize("run", [None, "1-0-1-1", "1-1-1-1", "x", "self"])
+def test_a_depth_that_no_engine_has_set_refuses_nothing(world, text, run):
+    world.hook("guard", script="echo no >&2; exit 2")
+    environ = {"BOATHOOK_DEPTH": text}
+    if run is not None:
+        environ["BOATHOOK_RUN"] = f"{os.getpid()}-1-1-1" if run == "self" else run
+    done = command(world, "run", "--json", stdin=json.dumps({**CALL, "work_dir": str(world.project)}), **environ)
+    assert [(run["status"], run["decision"]) for run in json.loads(done.stdout)["runs"]] == [("ok", "block")]
+
+
+def test_a_mark_is_above_what_its_process_has_started():
+    mark = Mark().text
+    code = f"import boathook.runners.reaper as r; print(r.is_above({mark!r}), r.is_above(b'1-0-1-1'))"
+    done = subprocess.run(["/bin/sh", "-c", f'{sys.executable} -c "{code}"; :'], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, is_above(mark)) == ("True False\n", "", False)
+
+
+def test_without_proc_a_depth_is_believed(monkeypatch):
+    monkeypatch.setattr("boathook.runners.reaper._read", lambda _: b"")
+    assert depth({DEPTH: b"2", MARK.encode(): b"x"}) == 2
+
+
+NESTED = """
+if [ "$BOATHOOK_DEPTH" = 1 ]; then exec "$PYTHON" -c '
+import os
+from boathook.runners.script import current_environment, depth
+print(depth(current_environment()))'; fi
+"""
+
+
+@pytest.mark.parametrize("level", ["basic", "isolated"])
+def test_an_engine_within_a_hook_knows_how_deep_it_is(world, level):
+    if level not in {offer.level for offer in offers() if offer.there}:
+        pytest.skip("no such sandbox here")
+    folder = world.hook("guard", script=NESTED)
+    environ = {**world.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
+    around = Surroundings(lambda *_: b"{}", str(world.project))
+    event = Event.of("pre-tool-call", session_id="s", work_dir=str(world.project), timestamp="t")
+    hooks = HookRunner(ProcessRunner(), around, environ={k.encode(): v.encode() for k, v in environ.items()})
+    [end] = hooks.run((Call(a_hook(sandbox=level).replace(handler=Script(str(folder))), event),))
+    assert (end.stdout, end.stderr) == (b"1\n", b"")
+
+
+def test_so_does_one_within_an_async_hook_whose_engine_is_long_gone(world):
+    """The process above it is the supervisor, not the engine that was asked."""
+    world.hook("note", script=f"sleep 0.3\n{NESTED}", fields={"async": "true"})
+    environ = {"PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
+    command(world, "run", stdin=json.dumps({**CALL, "work_dir": str(world.project)}), **environ)
+    log, end = world.state / "background.log", time.monotonic() + 10
+    while time.monotonic() < end and not (log.exists() and log.stat().st_size):
+        time.sleep(0.02)
+    assert log.read_text().splitlines()[1:] == ["  stdout: 1"]
