@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -273,8 +274,19 @@ def test_a_hook_in_the_background_takes_no_place_from_one_whose_answer_counts():
         a_settings_hook("a", Command("x"), background=True),
         a_settings_hook("b", Command("x"), scope="project"),
     )
-    assert planned(late, guard) == Plan((Stage(TOGETHER, (guard,)),))
+    assert planned(late, guard) == Plan((Stage(TOGETHER, (guard,)),), (late,))
+    assert planned(late, guard.replace(scope="user")) == Plan((Stage(TOGETHER, (guard.replace(scope="user"),)),))
     assert planned(late, a_settings_hook("b", Command("x"), background=True)) == Plan((), (late,))
+
+
+PROJECTS = {"patient": {"timeout": 600.0}, "strict": {"on_failure": "block"}, "async": {"background": True}}
+
+
+@pytest.mark.parametrize("more", PROJECTS.values(), ids=PROJECTS)
+@pytest.mark.parametrize("scope", ["project", "local"])
+def test_no_hook_of_a_project_takes_the_place_of_the_user_s(scope, more):
+    mine, other = a_settings_hook("b", Command("x")), a_settings_hook("a", Command("x"), scope=scope, **more)
+    assert planned(other, mine) == Plan((Stage(TOGETHER, (mine,)),))
 
 
 def test_every_broken_hook_of_settings_that_is_set_to_block_takes_part():
@@ -322,7 +334,7 @@ def test_stages_stand_in_order_and_those_that_run_together_are_one(hooks, tool):
 
 def guards_as_well(hook) -> tuple[object, ...]:
     """Order hooks of one handler: the first is the one that stays."""
-    return (hook.background, hook.on_failure != "block", -hook.timeout, hook.order)
+    return (hook.scope != "user", hook.background, hook.on_failure != "block", -hook.timeout, hook.order)
 
 
 @given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
@@ -341,6 +353,6 @@ def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
         assert hook.state == ARMED
         likes = [one for one in staged if one.together and one.state == ARMED and one.handler == hook.handler]
         late = [one for one in plan.background if one.together and one.handler == hook.handler]
-        assert len(likes or late) == 1
-        assert hook.background or likes
-        assert guards_as_well((likes or late)[0]) <= guards_as_well(hook)
+        assert (len(likes) <= 1, len(late) <= 1, hook.background or bool(likes)) == (True, True, True)
+        assert min(map(guards_as_well, (*likes, *late))) <= guards_as_well(hook)
+        assert not (likes and late) or late[0].scope == "user" != likes[0].scope

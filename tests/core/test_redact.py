@@ -68,6 +68,27 @@ PLACES = {
     "in a query": "https://h/x?user=1&token={}",
     "in a cookie": "Cookie: sid={}",
     "of AWS": "aws_secret_access_key = {}",
+    "as a short name": "DB_PASS={} ./run",
+    "as a key of something": "export MY_KEY={}",
+    "as a key in quotes": '"MY_KEY": "{}"',
+    "as a base of keys": "SECRET_KEY_BASE={}",
+    "as a numbered name": "api_token_v2={}",
+    "in a query, short": "https://h/x?pass={}",
+    "behind an escaped quote": 'TOKEN="ab\\"{}" ls',
+    "in the second part of a word": """password='a'"{}" ls""",
+    "behind a bare part of a word": """PASSWORD=a"{}" ls""",
+    "behind a quoted part of a word": """PASSWORD="a"{} ls""",
+    "in quotes of bash": "PASSWORD=$'{}' ls",
+    "for mysql": "mysql -h host -u root -p{} shop",
+    "for mysqldump, in quotes": "mysqldump -p'{}' shop",
+    "for sshpass": "sshpass -p {} ssh host",
+    "for sshpass, in quotes": "sshpass -p'{}' ssh host",
+    "for docker": "docker login -u bob -p {} registry.io",
+    "for curl, without a user": "curl -u:{} https://h",
+    "for curl, among other flags": "curl -sSu bob:{} https://h",
+    "in a netrc": "machine h\n  login bob\n  password {}\n",
+    "in XML": "<db><password>{}</password></db>",
+    "in XML with attributes": '<ns:password type="plain"> {} </ns:password>',
 }
 plain = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
 PLAIN = {"string", "undefined"}  # what code says of types is no password
@@ -100,6 +121,28 @@ def test_a_password_is_hidden_where_its_place_shows_it(place, data):
     assert redact(found) == found
 
 
+HELD = {
+    "behind an option": lambda secret: ["login", "--password", secret],
+    "behind a short option": lambda secret: ["login", "-pass", secret],
+    "of a pair": lambda secret: {"env": [{"name": "DB_PASSWORD", "value": secret}]},
+    "of a pair turned round": lambda secret: [{"Value": secret, "Key": "MY_KEY"}],
+    "of a header": lambda secret: {"headers": [{"name": "Cookie", "value": secret}]},
+    "in a list of tokens": lambda secret: {"tokens": [secret]},
+    "among secrets": lambda secret: {"secrets": {"one": secret}},
+    "of a short name": lambda secret: {"db_pass": secret},
+    "of a numbered name": lambda secret: {"api_token_v2": secret},
+}
+
+
+@pytest.mark.parametrize("place", HELD)
+@given(secret=passwords)
+@settings(max_examples=30)
+def test_a_password_is_hidden_where_a_value_holds_it(place, secret):
+    found = redact(HELD[place](secret))
+    assert found == HELD[place](hide(secret, "secret"))
+    assert redact(found) == found
+
+
 @given(st.sampled_from(["password", "API_KEY", "apiKey", "x-auth-token", "clientSecret", "Authorization"]), st.data())
 def test_what_has_the_name_of_a_secret_is_hidden_with_all_that_is_in_it(name, data):
     secret = data.draw(passwords)
@@ -116,6 +159,44 @@ def test_redacting_twice_is_redacting_once_and_nothing_raises(value):
     json.dumps(once)
 
 
+PARTS = [
+    "token",
+    "password",
+    "_pass",
+    "MY_KEY",
+    "=",
+    ":",
+    " ",
+    "\n",
+    '"',
+    "'",
+    "\\",
+    "$",
+    "x1",
+    ",",
+    "}",
+    "</",
+    "<password>",
+]
+MORE_PARTS = [
+    "mysql ",
+    "-p",
+    "sshpass ",
+    "docker login ",
+    "curl -u ",
+    "login u ",
+    "password ",
+    "--",
+    "[redacted secret, 1 ",
+]
+
+
+@given(st.lists(st.sampled_from([*PARTS, *MORE_PARTS]), max_size=14).map("".join))
+@settings(max_examples=500)
+def test_what_looks_like_secrets_all_over_is_settled_at_once(text):
+    assert redact(redact(text)) == redact(text)
+
+
 @given(st.text())
 def test_no_text_can_make_it_fail(text):
     assert redact(redact(text)) == redact(text)
@@ -130,6 +211,15 @@ ORDINARY = [
     "docker run -u 1000:1000 image",
     {"session_id": "8d4d6f0e-1c2b", "tool_name": "Shell", "secret": "", "password": None, "token": True},
     [1, 2.5, None, True, "ordinary words, nothing else"],
+    "press any key: MONKEY=1 KEYBOARD=us PRIMARY_KEY=id",
+    "first-pass: the lexer; bypass=1",
+    "mkdir -pv mysql; docker run -p3306:3306 mysql:8",
+    "mysql -P3306 -p shop",
+    "then login with your password now; use <password> here <b>x</b>",
+    {"tokens": 12, "primary_key": "id", "sort_key": "x", "key": "a", "database": "z", "codebase": "y"},
+    [{"name": "file", "value": "x"}, "--key", "y", "--verbose", "x"],
+    "docker login registry.io --password-stdin",
+    "curl -u 1000:1000 https://h",
 ]
 
 
@@ -146,7 +236,23 @@ def test_what_was_hidden_says_how_long_it_was_and_how_its_digest_begins():
     assert redact("x ghp_" + "a" * 36) == "x " + hide("ghp_" + "a" * 36, "GitHub token")
 
 
-NAMES = {"password": True, "DB-PASSWORD": True, "next_token": True, "auth": True, "author": False, "tokens": False}
+NAMES = {
+    "password": True,
+    "DB-PASSWORD": True,
+    "DB_PASS": True,
+    "MY_KEY": True,
+    "SECRET_KEY_BASE": True,
+    "api_token_v2": True,
+    "next_token": True,
+    "auth": True,
+    "auth0": False,
+    "author": False,
+    "compass": False,
+    "MONKEY": False,
+    "PUBLIC_KEY": False,
+    "my_key": False,
+    "tokens": False,
+}
 
 
 def test_names_of_secrets_are_known_in_every_way_of_writing():
@@ -162,6 +268,18 @@ def test_what_cannot_be_searched_is_not_written():
 
 
 STARTS = ["eyJ", "://a:", "://@", "-----BEGIN ", "token=", 'token="', "sk-", "SG.aaaaaaaaaaa", "bearer ", "curl -u a:"]
+STARTS += [
+    "mysql ",
+    "/mysql",
+    "mysql -a ",
+    "sshpass a ",
+    "docker login ",
+    "login a ",
+    "<password>",
+    "<a",
+    "</password>",
+]
+STARTS += ["token='a'", 'token=a"', 'token="a\\', "_KEY=", "_pass=", "A_KEY", "token_key_key", "curl -u:"]
 
 
 @pytest.mark.parametrize("start", [*STARTS, "\\", "--a-", "authorization:", "12345678:AA", "[redacted "])

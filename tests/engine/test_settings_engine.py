@@ -159,7 +159,7 @@ def test_a_command_that_stands_in_several_places_runs_once(world, fire):
     world.settings("local", settings(PreToolUse=[entry(command, statusMessage="again")]))
     verdict = fire(TOOL)
     assert (ends(verdict), verdict["skipped"]) == ([("ok", "none", 0)], [])
-    assert [run["scope"] for run in verdict["runs"]] == ["project"]  # the user's copy is less patient
+    assert [run["scope"] for run in verdict["runs"]] == ["user"]  # though it is less patient
     assert (world.root / "count").read_text() == "x\n"
 
 

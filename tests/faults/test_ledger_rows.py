@@ -218,6 +218,8 @@ def damaged(folder: Path, damage: str) -> Report:
     names = segments(str(folder))
     path = folder / names[1 if damage in ("deleted", "edited") else -1]
     if damage == "truncated":
+        while not path.stat().st_size:
+            time.sleep(0.001)
         os.truncate(path, 0)
     elif damage == "edited":
         path.write_bytes(path.read_bytes().replace(b"xxx", b"yyy", 1))

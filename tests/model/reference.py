@@ -92,12 +92,16 @@ def matches(hook: Hook, tool: str, tool_input: dict[str, Any]) -> bool:
 
 
 def once(hooks: list[Hook]) -> list[Hook]:
-    """Of those of settings.json that run the same, leave the one that guards best: sync, failing closed, first (S14)."""
-    best: dict[str, Hook] = {}
-    for hook in sorted(hooks, key=lambda hook: (hook.background, hook.on_failure != "block")):
-        if hook.together:
-            best.setdefault(hook.folder, hook)
-    return [hook for hook in hooks if not hook.together or best[hook.folder] is hook]
+    """Of those of settings.json that run the same, leave the one that guards best: sync, failing closed, first (S14).
+
+    The user's stays in any case; beside an async one of the user's, a sync one of a project.
+    """
+    best: dict[str, list[Hook]] = {}
+    for hook in sorted(hooks, key=lambda hook: (hook.scope != "user", hook.background, hook.on_failure != "block")):
+        found = best.setdefault(hook.folder, []) if hook.together else []
+        if hook.together and (not found or (found[-1].background and not hook.background)):
+            found.append(hook)
+    return [hook for hook in hooks if not hook.together or any(one is hook for one in best[hook.folder])]
 
 
 def read(hook: Hook, kind: str) -> Said:

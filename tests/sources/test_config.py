@@ -211,7 +211,7 @@ WRONG = {
         WARNING,
         "hooks.override.trigger",
         "unknown key 'trigger'",
-        f"known: {TUNABLE}, network, env",
+        f"known: {TUNABLE}, network, env, project",
     ),
 }
 

@@ -99,14 +99,38 @@ def test_levels_are_ranked():
 GRANT = {"network": True, "env": ["API_TOKEN", "MINE"]}
 GRANTED = {
     "the user's": (a_hook(env=("MINE",)), {"network": True, "env": ("MINE", "API_TOKEN")}),
-    "settings of the project": (a_settings_hook(scope="project"), {"network": True, "env": ("API_TOKEN", "MINE")}),
+    "settings of the user": (a_settings_hook(), {"network": True, "env": ("API_TOKEN", "MINE")}),
+    "settings of the project": (a_settings_hook(scope="project"), {}),
+    "local settings": (a_settings_hook(scope="local"), {}),
     "a project's": (a_hook(scope="project", env=("MINE",)), {}),
 }
 
 
 @pytest.mark.parametrize(("hook", "changes"), GRANTED.values(), ids=GRANTED)
-def test_network_and_variables_are_opened_by_the_user_to_hooks_whose_name_is_not_the_project_s_choice(hook, changes):
+def test_network_and_variables_are_opened_to_hooks_of_the_user(hook, changes):
     assert tune(hook, NOTHING, project(), user(**GRANT)) == hook.replace(**changes)
+
+
+@pytest.mark.parametrize("scope", ["user", "project", "local"])
+def test_an_override_that_names_a_project_is_for_the_hooks_of_that_project_alone(tmp_path, scope):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to("here")
+    here = project().replace(path=f"{tmp_path}/here/.agents/hooks.toml")
+    there = project().replace(path=f"{tmp_path}/there/.agents/hooks.toml")
+    users = user(project=f"{tmp_path}/link", timeout=5000, override=R, **GRANT)
+    hook = a_settings_hook(scope=scope)
+    granted = hook.replace(network=True, env=("API_TOKEN", "MINE"), timeout=5.0, sandbox=R)
+    found = [tune(hook, NOTHING, config, users) for config in (here, there, project().replace(path=""))]
+    assert found == [granted, hook, hook]
+    assert [refusals((a_hook("other"),), config, users) == () for config in (here, there)] == [False, True]
+
+
+def test_an_override_for_a_wrong_project_is_for_none(read):
+    text = f'{GUARD}timeout = 5000\nproject = "here"'
+    found = read(text)
+    told = ("'project' must be an absolute path", "the override is for no project")
+    assert said(found) == [(ERROR, "hooks.override.project", *told)]
+    assert tune(a_hook(), NOTHING, project(), found) == a_hook()
 
 
 def test_a_network_may_be_closed_by_the_user():
@@ -191,7 +215,7 @@ def test_of_a_wrong_level_the_strictest_counts(read):
     assert read('[hooks]\nsandbox = "airtight"').sandbox == ISOLATED
 
 
-@pytest.mark.parametrize("line", ["network = true", 'env = ["X"]', 'env = "X"'])
+@pytest.mark.parametrize("line", ["network = true", 'env = ["X"]', 'env = "X"', 'project = "/x"'])
 def test_a_project_opens_nothing_by_an_override(read, line):
     key = line.partition(" ")[0]
     found = read(f"{GUARD}{line}", "project")
@@ -217,7 +241,7 @@ VAIN = {
             (
                 "/user.toml",
                 "hooks.override",
-                "network and env of the project's hook 'guard' stand in its HOOK.md alone",
+                "network and env count for the project's hook 'guard' only if the override says project = \"/its/path\"",
             )
         ],
     ),

@@ -1349,7 +1349,8 @@ def test_a_file_tells_which_plugins_it_enables_and_which_not(read):
 
 SAID = {
     "nobody takes away the user's but the user": ((True, False, None), ["user"]),
-    "the local file takes away the user's": ((True, None, False), []),
+    "the local file does not take away the user's either": ((True, None, False), ["user"]),
+    "nor what all but it enable": ((True, True, False), ["user"]),
     "the local file takes away the project's": ((None, True, False), []),
     "the local file brings back what the project left out": ((None, False, True), ["project"]),
     "the project adds": ((False, True, None), ["project"]),

@@ -181,7 +181,11 @@ def test_a_writer_that_died_behind_its_write_is_followed(tmp_path):
 def test_without_a_head_the_last_record_is_found(tmp_path, junk):
     filled(tmp_path, 2)
     (tmp_path / LOCK).write_bytes(junk)
-    assert (at_noon(tmp_path).append(a_record(2)), findings(tmp_path), numbers(tmp_path)) == ("", [], [0, 1, 2])
+    told = "the head is missing or unreadable: whether records were cut from the end cannot be said"
+    assert verify(str(tmp_path)).findings == (Finding(LOCK, "missing", told),)
+    assert (at_noon(tmp_path).append(a_record(2)), numbers(tmp_path)) == ("", [0, 1, 2])
+    told = "the head was gone when record 3 was written: whether records were cut before it cannot be said"
+    assert verify(str(tmp_path)).findings == (Finding("ledger-2027-01-15.jsonl:3", "missing", told),)
 
 
 def test_without_a_head_the_last_record_is_found_in_an_older_segment_too(tmp_path):
@@ -189,7 +193,16 @@ def test_without_a_head_the_last_record_is_found_in_an_older_segment_too(tmp_pat
     (tmp_path / LOCK).unlink()
     (tmp_path / "ledger-2027-01-16.jsonl").write_bytes(b"torn")
     assert Ledger(str(tmp_path), now=lambda: NOON + DAY).append(a_record(2)) == ""
-    assert (findings(tmp_path), numbers(tmp_path)) == ([], [0, 1, 2])
+    assert numbers(tmp_path) == [0, 1, 2]
+    assert findings(tmp_path) == [("ledger-2027-01-16.jsonl:2", "missing")]
+
+
+def test_a_first_writer_that_died_behind_its_write_is_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_keep_head", lambda *_: None)
+    path = filled(tmp_path, 1)
+    assert (findings(tmp_path), path.exists()) == ([], True)
+    monkeypatch.undo()
+    assert (at_noon(tmp_path).append(a_record(1)), findings(tmp_path), numbers(tmp_path)) == ("", [], [0, 1])
 
 
 def test_a_short_write_is_taken_back_and_told(tmp_path, monkeypatch):

@@ -223,7 +223,9 @@ class _Making:
     def _company(self, hook: Hook) -> list[str]:
         """Note what changes because of other hooks of the event."""
         others = [h for h in self.catalog.hooks if h.kind is hook.kind and (h.path, h.place) != (hook.path, hook.place)]
-        armed = [h for h in others if h.state == ARMED and not h.background]
+        same = [h for h in others if h.name == hook.name and h.handler == hook.handler and h.path != hook.path]
+        elsewhere = [h for h in same if h.state == SHADOWED or (h.state == ARMED and h.scope != USER)]
+        armed = [h for h in others if h.state == ARMED and not h.background and h not in elsewhere]
         notes = [IN_ORDER] if armed and not hook.background else []
         if any(h.handler == hook.handler for h in armed):
             notes.append("another entry has the same command: both run where both match, not one for both")
@@ -231,7 +233,6 @@ class _Making:
             notes.append(
                 "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else with .agents/hooks, else the work dir"
             )
-        elsewhere = [h for h in others if h.state == SHADOWED and h.name == hook.name and h.path != hook.path]
         notes += [f"the same entry stands in {h.path}, and runs as well once this one is gone" for h in elsewhere]
         return notes
 

@@ -103,15 +103,25 @@ def _place(stage: Stage) -> tuple[int, int, str, str]:
 def once(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     """Leave out hooks that run together and whose very handler another one has: the one that guards best stays.
 
-    That is one whose answer counts, then one that blocks when it fails, then the most patient, then the first.
+    That is one whose answer counts, then one that blocks when it fails, then the most patient, then the first. The user's stays
+    whatever a project has: that one runs with fewer variables, and may be made to fail. Beside a user's in the background one
+    whose answer counts stays, too.
     """
     if not any(hook.together for hook in hooks):
         return hooks
-    first: dict[object, Hook] = {}
-    for hook in sorted(hooks, key=lambda hook: (_waits(hook), hook.on_failure != "block", -hook.timeout)):
+    kept: dict[object, list[Hook]] = {}
+    for hook in sorted(hooks, key=_worth):
         if hook.together and not is_hollow(hook):
-            first.setdefault(hook.handler, hook)
-    return tuple(hook for hook in hooks if not hook.together or is_hollow(hook) or first[hook.handler] is hook)
+            better = kept.setdefault(hook.handler, [])
+            if not better or (_waits(better[0]) and not _waits(hook)):
+                better[:] = [hook, *better]
+    return tuple(
+        hook for hook in hooks if not hook.together or is_hollow(hook) or any(one is hook for one in kept[hook.handler])
+    )
+
+
+def _worth(hook: Hook) -> tuple[object, ...]:
+    return (hook.scope != USER, _waits(hook), hook.on_failure != "block", -hook.timeout)
 
 
 def is_hollow(hook: Hook) -> bool:
@@ -136,8 +146,9 @@ def takes_part(hook: Hook) -> bool:
 
 
 def is_loud(hook: Hook) -> bool:
-    """Say whether it must be told that a hook did not run: it cannot, or a project's hook has taken a user's place."""
-    replaced = hook.state == SHADOWED and hook.scope == USER and not hook.together
+    """Say whether it must be told that a hook did not run: it cannot, or another has taken the place of one that counted."""
+    counted = hook.scope == USER or hook.seal is not None
+    replaced = hook.state == SHADOWED and counted and not hook.together
     return replaced or hook.state in LOUD_STATES
 
 

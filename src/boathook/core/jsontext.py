@@ -97,7 +97,7 @@ def decode(data: bytes) -> str:
     return text
 
 
-def loads(text: str) -> Any:
+def loads(text: str, depth: int = MAX_DEPTH) -> Any:
     """Read one JSON value that fills the whole text; raise JsonFault otherwise."""
     start = len(text) - len(text.lstrip(SPACE))
     try:
@@ -115,8 +115,8 @@ def loads(text: str) -> Any:
     if rest:
         what = "a second document" if rest[0] in '{["' else "text"
         raise JsonFault(f"{what} after the JSON value at {place(text, end)}")
-    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
-        raise JsonLimit(f"nested too deep (more than {MAX_DEPTH} levels)")
+    if text.count("[") + text.count("{") > depth and _deeper_than(value, depth):
+        raise JsonLimit(f"nested too deep (more than {depth} levels)")
     return value
 
 

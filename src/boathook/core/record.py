@@ -43,6 +43,8 @@ def end_record(about: Fields, end: Exit, *, id: str, time: str) -> Fields:  # no
     """Give the record of the end of an async hook; `about` are hook, event, session, host, project and its dispatch."""
     status = end.fault or (OK if end.code in (0, 2) else FAILED)
     made = {"v": VERSION, "id": id, "time": time, "type": END, **{key: _name(text) for key, text in about.items()}}
+    if "session" in made:
+        made["session"] = _free_name(about["session"])
     made |= {"status": status, "exit": end.code, "ms": _ms(end.seconds)}
     return {**made, "detail": _cut(redact(clean(end.detail)), TEXT_LIMIT)} if end.detail else made
 
@@ -78,10 +80,10 @@ class _Maker:
             "time": time,
             "type": DISPATCH,
             "host": around["host"],
-            "session": _name(original.session_id),
+            "session": _free_name(original.session_id),
             "project": _name(around["project"]),
             "event": original.kind.name,
-            "tool": _name(original.tool_name),
+            "tool": _free_name(original.tool_name),
             "input_sha256": None if given is None else digest(given),
             "input": None if given is None else self._share(free["input"], INPUT_LIMIT),
             "decision": verdict.decision.word,
@@ -229,6 +231,11 @@ def digest(value: Any) -> str:
 
 def _name(text: str) -> str:
     return _cut(text, NAME_LIMIT) if len(text) > NAME_LIMIT else text
+
+
+def _free_name(text: str) -> str:
+    """Give a name that a host chose, without secrets."""
+    return _name(str(redact(text[:TEXT_SEARCHED])))
 
 
 def _cut(text: str, limit: int) -> str:

@@ -16,7 +16,12 @@ PASSES = 4
 
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_.\- ]?key|access[_.\- ]?key|private[_.\- ]?key|signing[_.\- ]?key"
-    r"|encryption[_.\- ]?key|account[_.\- ]?key|credentials?)(?:[_-]?(?:value|key|hash|string|text|\d{1,3}))?"
+    r"|encryption[_.\- ]?key|account[_.\- ]?key|credentials?)(?:[_-]?(?:value|key|base|hash|string|text|v?\d{1,3})){0,3}"
+)
+# names that are secret as variables are written: DB_PASS, MY_KEY; not a MONKEY, nor first-pass
+_VARIABLE = (
+    r"(?:(?<=_)pass(?:_?\d{1,3})?|(?<![\w\-.])pass(?==)"
+    r"|(?-i:(?<=[A-Z0-9])(?<!PUBLIC)(?<!PRIMARY)(?<!FOREIGN)(?<!CACHE)(?<!SORT)(?<!PARTITION)_KEY(?:_?\d{1,3})?)(?=[\"']?[=:]))"
 )
 _BLANK = r"\s{0,4}+"
 _SCHEME = r"(?:(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256) +)?+"
@@ -24,7 +29,14 @@ _REST = r"([^\s\"'][^\r\n\"']*+)"
 _QUOTES = r"[\\\"']{0,4}"
 # what code says of types is no secret
 _PLAIN = r"(?!(?:str|string|none|null|nil|true|false|bool|int|any|bytes|undefined)(?![\w\-]))"
-_VALUE = rf"(?:\\*\"([^\"\n]*+)|\\*'([^'\n]*+)|{_PLAIN}([^\s\"']++))"
+_DOUBLE, _SINGLE = r"\"(?:[^\"\\\n]|\\.)*+", r"'[^'\n]*+"
+# more of a word of the shell, behind a quoted part: 'a'"b"c
+_MORE = r"(?:\"(?![,:;&|}\])])[^\"\s]*+\"|'(?![,:;&|}\])])[^'\s]*+'|[^\s\"',;:&|<>(){}\[\]\\]++)"
+_VALUE = (
+    rf"(?:(\$?(?:{_DOUBLE}\"|{_SINGLE}'){_MORE}++)|\$'((?:[^'\\\n]|\\.)*+)"
+    rf"|\\++\"([^\"\n]*+)|\$?\"((?:[^\"\\\n]|\\.)*+)|\\*'([^'\n]*+)|{_PLAIN}([^\s\"']++{_MORE}*+))"
+)
+_WORDS = r"(?:\s{1,4}+[^\s;|&]{1,40}+){0,8}?\s{1,4}+"  # what may stand between a command and its option
 _NAME_MARKS = ("passw", "passphrase", "pwd", "secret", "token", "key", "credential")
 
 # first what names a secret, for it says where it ends; then the shapes that need no name; marks are in lower case
@@ -32,12 +44,30 @@ NAMED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("authorization", ("authoriz",), rf"authorization{_QUOTES}{_BLANK}[:=]{_BLANK}{_QUOTES}{_SCHEME}{_REST}"),
     ("cookie", ("cookie",), rf"cookie{_QUOTES}{_BLANK}:{_BLANK}{_QUOTES}{_REST}"),
     ("secret", _NAME_MARKS, rf"{_NAME}{_QUOTES}{_BLANK}(?:=>|:=|={{1,3}}|:){_BLANK}{_VALUE}"),
+    ("secret", ("_pass", "pass=", "_key"), rf"{_VARIABLE}{_QUOTES}{_BLANK}[=:]{_BLANK}{_VALUE}"),
     ("secret", _NAME_MARKS, rf"(?<![\w\-])--?(?:[a-z0-9]{{1,20}}-){{0,4}}{_NAME}\s{{1,4}}{_VALUE}"),
+    ("secret", ("</",), rf"<[\w:.\-]{{0,40}}?{_NAME}(?:\s[^<>]{{0,80}}+)?>\s{{0,40}}+([^<>\s][^<>]*+)</"),
+    ("secret", ("login",), r"(?<!\S)login\s{1,8}+\S{1,80}+\s{1,40}+password\s{1,8}+(\S++)"),
 )
 SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", ("://",), r"://[^\s/:@\"'<>]*+:([^\s/\"'<>]*)@"),
     ("token", ("://",), r"://([^\s/:@\"'<>]{16,})@"),
-    ("password", ("curl",), r"(?<!\S)(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:(?!\d+(?!\S))([^\s\"']++)"),
+    (
+        "password",
+        ("curl",),
+        r"(?<!\S)(?:-[a-z]{0,6}u|--user|--proxy-user)[ =]?[\"']?(?!\d+:\d+(?!\S))[^\s:\"']{0,64}:([^\s\"']++)",
+    ),
+    (
+        "password",
+        ("mysql", "mariadb"),
+        rf"(?<![\w\-])(?:mysql|mariadb)[a-z\-]{{0,12}}+{_WORDS}(?-i:-p){_VALUE}",
+    ),
+    ("password", ("sshpass",), rf"sshpass{_WORDS}(?-i:-p){_BLANK}{_VALUE}"),
+    (
+        "password",
+        ("docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "registry login"),
+        rf"(?:docker|podman|nerdctl|buildah|skopeo|registry) login{_WORDS}(?-i:-p)[ =]?{_VALUE}",
+    ),
     ("bearer", ("bearer",), r"bearer\s{1,4}([A-Za-z0-9._~+/=\-]{8,}+)"),
     ("AWS key", ("akia", "asia", "abia", "acca"), r"(?-i:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})"),
     (

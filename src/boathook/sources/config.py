@@ -7,10 +7,10 @@ import tomllib
 from typing import Any
 
 from boathook.core.catalog import Settings
-from boathook.core.hook import DISABLED, ERROR, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.files import FileFault, read_text
-from boathook.sources.levels import GRANTS, SANDBOX, STRICTEST, confined, is_level, vain
+from boathook.sources.levels import GRANTS, SANDBOX, STRICTEST, WHERE, confined, is_level, is_meant, vain
 from boathook.sources.manifest import RANGES
 
 SIZE_LIMIT = 32 * 1024
@@ -21,7 +21,8 @@ NUMBERS = {"max_stop_blocks": (0, 100, 3), "max_timeout": (100, 600_000, 600_000
 USER_ONLY = ("debug", "strict_exit_codes", *NUMBERS, "model", *CHOICES)
 TOP = ("enabled", *USER_ONLY, SANDBOX, "defaults", "disable", "override")
 TUNABLE = ("timeout", "priority", "async", "on_failure", SANDBOX)
-OVERRIDABLE = (*TUNABLE, *GRANTS)
+SAID = frozenset(TUNABLE) - {"sandbox"}  # of settings hooks: no default of hooks.toml is for them, but for this one
+OVERRIDABLE = (*TUNABLE, *GRANTS, WHERE)
 
 
 class Config(Value):
@@ -150,6 +151,13 @@ class _Reading:
             self._say(ERROR, f"{place}.{key}", f"'{key}' must be {wanted}")
         return good and self.scope != PROJECT
 
+    def _where(self, place: str, value: Any) -> str:
+        """Give the project that an override is for; of a wrong one nothing, so that it is for none."""
+        if isinstance(value, str) and os.path.isabs(value) and "\0" not in value:
+            return value
+        self._say(ERROR, place, f"'{WHERE}' must be an absolute path", "the override is for no project")
+        return ""
+
     def _tuning(self, place: str, table: Any, known: tuple[str, ...]) -> dict[str, Any]:
         """Read timeout, priority, async, on_failure and the like; what is wrong is left out and said."""
         if not isinstance(table, dict):
@@ -163,7 +171,9 @@ class _Reading:
                 self._say(WARNING, f"{place}.{key}", f"unknown key '{key}'", f"known: {', '.join(known)}")
             elif key == SANDBOX:
                 found[key] = self._level(f"{place}.{key}", value)
-            elif key in GRANTS:
+            elif key == WHERE and self.scope == USER:
+                found[key] = self._where(f"{place}.{key}", value)
+            elif key in (*GRANTS, WHERE):
                 if self._grant(place, key, value):
                     found[key] = value
             elif key in RANGES:
@@ -216,9 +226,11 @@ def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> 
     hook = _with(hook, {key: value for key, value in defaults.items() if key not in written})
     for config in (project, user):
         for name, tuning in config.override:
-            if name == hook.name and (config.scope == USER or hook.scope == PROJECT):
+            if name != hook.name or not is_meant(tuning, project):
+                continue
+            if config.scope == USER or hook.scope == PROJECT:
                 hook = _with(hook, tuning)
-            elif name == hook.name and tuning.get("on_failure") == "block":
+            elif tuning.get("on_failure") == "block":
                 hook = _with(hook, {"on_failure": "block"})
     return confined(hook, written, project, user)
 
@@ -228,6 +240,8 @@ def disable(hook: Hook, project: Config, user: Config) -> Hook:
     for config in (user, project):
         mine = config.scope == USER or hook.scope == PROJECT
         named = hook.name in config.disable
+        if config.scope == PROJECT and hook.state == MODIFIED:
+            continue  # it may be modified for just that
         if not mine or not (named or not config.enabled) or (named and config.enabled and hook.protected):
             continue
         why = f"disabled by {config.path}" + ("" if named else " (enabled = false)")
@@ -263,7 +277,7 @@ def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Di
         told.append((project, "hooks.defaults", "a project cannot turn the user's on_failure = block into allow"))
     told += vain(hooks, project, user)
     for config in (user, project):
-        for name in (*config.disable, *(n for n, _ in config.override)):
+        for name in (*config.disable, *(n for n, tuning in config.override if is_meant(tuning, project))):
             if name not in known:
                 told.append((config, "hooks", f"there is no hook named '{name}'"))
     return tuple(Diagnostic(config.path, None, key, WARNING, text) for config, key, text in told)

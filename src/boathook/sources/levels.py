@@ -2,11 +2,12 @@
 
 The user demands by `[hooks] sandbox` (of every hook), by `[hooks.defaults]` (of hooks that do not say) and by an override. Of
 their own hooks the user's override has the last word. The hook of a project chose its own name, so an override of that name may
-have been meant for another hook: it can raise the level, and no more.
+have been meant for another hook: it can raise the level, and no more, unless it names the project.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.hook import ISOLATED, LEVELS, PROJECT, USER, Hook
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SANDBOX = "sandbox"
 GRANTS = ("network", "env")  # what an override opens rather than closes: the user's alone
+WHERE = "project"  # the only project that an override is for
 STRICTEST = ISOLATED
 
 
@@ -36,9 +38,11 @@ def confined(hook: Hook, written: frozenset[str], project: Config, user: Config)
     level = highest(_demands(hook, written, project, user))
     changes: dict[str, Any] = {}
     for tuning in _of(user, hook.name):
+        if not is_meant(tuning, project):
+            continue
         if SANDBOX in tuning:
             level = tuning[SANDBOX] if hook.scope == USER else highest((level, tuning[SANDBOX]))
-        if may_grant(hook):
+        if may_grant(hook, tuning):
             changes |= {key: tuning[key] for key in GRANTS if key in tuning}
     if "env" in changes:
         changes["env"] = (*hook.env, *(name for name in changes["env"] if name not in hook.env))
@@ -57,9 +61,17 @@ def _demands(hook: Hook, written: frozenset[str], project: Config, user: Config)
         yield from (tuning.get(SANDBOX, "") for tuning in _of(project, hook.name))
 
 
-def may_grant(hook: Hook) -> bool:
-    """Say whether an override can open something to a hook: the name of one in settings.json says what it runs."""
-    return hook.scope == USER or hook.together
+def may_grant(hook: Hook, tuning: dict[str, Any]) -> bool:
+    """Say whether an override can open something to a hook: any project may bring one of the same name."""
+    return hook.scope == USER or WHERE in tuning
+
+
+def is_meant(tuning: dict[str, Any], project: Config) -> bool:
+    """Say whether an override is for the project whose config this is: for all, or for this very one."""
+    if WHERE not in tuning:
+        return True
+    here = os.path.dirname(os.path.dirname(project.path))
+    return bool(here and tuning[WHERE]) and os.path.realpath(tuning[WHERE]) == os.path.realpath(here)
 
 
 def _of(config: Config, name: str) -> Iterator[dict[str, Any]]:
@@ -72,11 +84,12 @@ def vain(hooks: tuple[Hook, ...], project: Config, user: Config) -> Iterator[tup
         if level and highest((level, demanded)) != level:
             yield project, key, f"a project cannot lower the user's sandbox = {demanded}"
     for name, tuning in user.override:
-        found = [hook for hook in hooks if hook.name == name and hook.scope != USER]
+        found = [hook for hook in hooks if hook.name == name and hook.scope != USER and is_meant(tuning, project)]
         if any(tuning.get(SANDBOX, hook.sandbox) != hook.sandbox for hook in found):
             yield user, "hooks.override", f"the sandbox of the project's hook '{name}' can only be raised"
-        if any(not may_grant(hook) for hook in found) and any(key in tuning for key in GRANTS):
-            yield user, "hooks.override", f"network and env of the project's hook '{name}' stand in its HOOK.md alone"
+        if any(not may_grant(hook, tuning) for hook in found) and any(key in tuning for key in GRANTS):
+            told = f"network and env count for the project's hook '{name}' only if the override says project = \"/its/path\""
+            yield user, "hooks.override", told
 
 
 def _lowered(project: Config, user: Config) -> Iterator[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from boathook.core.claude_events import BY_NAME, ELSEWHERE, Row
 from boathook.core.hook import (
+    ARMED,
     DISABLED,
     ERROR,
     INVALID,
@@ -100,6 +101,7 @@ def load_settings(claude: str, project: str) -> Found:
     plugins, watch = _plugins(claude, project, files)
     hooks = [hook for file in (*files, *plugins) for hook in _settled(file, files)]
     problems = [problem for file in (*files, *plugins) for problem in (*file.problems, *_vain(file))]
+    problems += _kept(files)
     paths = [*(path for path, _, _ in places), *watch]
     folders = dict.fromkeys(os.path.dirname(path) + "/" for path in paths)  # whose modes count, too
     return Found(_once(hooks), tuple(problems), (*paths, *folders))
@@ -129,15 +131,38 @@ def _vain(file: File) -> list[Diagnostic]:
     return [Diagnostic(file.path, None, "disableAllHooks", WARNING, told)]
 
 
+def _kept(files: list[File]) -> list[Diagnostic]:
+    """Tell of plugins of the user's that a file of the project would take away."""
+    users = {name for file in files if file.scope == USER for name, on in file.plugins if on}
+    told = "a project cannot take away a plugin of the user's: '{}' stays"
+    return [
+        Diagnostic(file.path, None, "enabledPlugins", WARNING, told.format(name))
+        for file in files
+        if file.scope != USER
+        for name, on in file.plugins
+        if not on and name in users
+    ]
+
+
 def _once(hooks: list[Hook]) -> tuple[Hook, ...]:
-    """Of entries that are the same to the letter the first one counts."""
+    """Of entries that are the same to the letter one counts: the user's, else the first of each scope.
+
+    Which of a project's may run is not known yet, so none of them takes the place of one of another scope.
+    """
     first: dict[object, Hook] = {}
-    found = []
     for hook in hooks:
-        winner = first.setdefault((hook.name, hook.handler), hook) if hook.state != INVALID else hook
-        why = f"the same entry stands in {winner.path} ({winner.place}); it runs once"
-        found.append(hook if winner is hook else hook.replace(state=SHADOWED, why=why))
-    return tuple(found)
+        if hook.state == ARMED:
+            first.setdefault((hook.scope, hook.name, hook.handler), hook)
+    return tuple(_unless_told_before(hook, first) for hook in hooks)
+
+
+def _unless_told_before(hook: Hook, first: dict[object, Hook]) -> Hook:
+    """Give a hook as it is, or shadowed by the entry that counts in its stead."""
+    keys = [(scope, hook.name, hook.handler) for scope in (USER, hook.scope)]
+    winner = next((first[key] for key in keys if key in first), hook)
+    if winner is hook or hook.state != ARMED:
+        return hook
+    return hook.replace(state=SHADOWED, why=f"the same entry stands in {winner.path} ({winner.place}); it runs once")
 
 
 def read_settings(path: str, scope: str, top: str = "", root: str = "", source: str = SETTINGS) -> File:
@@ -570,14 +595,14 @@ def _plugins(claude: str, project: str, files: list[File]) -> tuple[list[File], 
 
 
 def _enabled(files: list[File]) -> dict[str, str]:
-    """Give the plugins that count, and at whose word: the local file has the last, a project cannot take away the user's."""
+    """Give the plugins that count, and at whose word: a project, its local file too, cannot take away the user's."""
     found: dict[str, str] = {}
     for file in files:
         for name, on in file.plugins:
             if on:
                 found.setdefault(name, PROJECT if file.scope == LOCAL else file.scope)
-            elif file.scope == LOCAL or found.get(name) == file.scope:
-                found.pop(name, None)
+            elif found.get(name) == PROJECT:
+                del found[name]
     return found
 
 

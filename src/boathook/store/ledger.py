@@ -30,6 +30,8 @@ LINE_LIMIT = 1 << 16
 TAIL = 2 * LINE_LIMIT
 PATIENCE = 1.0
 HEAD_SIZE = 192
+DIGITS = 18  # of the number of a record
+HEADLESS = b', "headless": true'  # what a record says that was written when the head was gone
 NAPS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01)
 
 _guard = allocate_lock()  # a lock of the system's is that of the whole process: its threads take turns by this one
@@ -96,6 +98,10 @@ class Ledger:
         segment = head.segment if head else newest(self.folder) or segment_name(today)
         handle, size, last, torn = self._end_of(segment, head)
         try:
+            if head is None and last.seq:
+                body += HEADLESS  # what stood behind the last record cannot be known any more
+            elif head is None:
+                _put_head(lock, Head(segment, size, last))  # no record without a head, wherever a writer dies
             following = self._following(segment, today, size + len(body) + 256)
             if following != segment:
                 os.close(handle)
@@ -288,7 +294,7 @@ def read_link(line: bytes) -> Link | None:
     body, _, end = line.rpartition(b',"hash":"')
     rest, _, prev = body.rpartition(b',"prev":"')
     number = rest.rpartition(b'"seq":')[2]
-    if len(end) != 67 or not end.endswith(b'"}\n') or len(prev) != 65 or not number.isdigit():
+    if len(end) != 67 or not end.endswith(b'"}\n') or len(prev) != 65 or not number.isdigit() or len(number) > DIGITS:
         return None
     return Link(int(number), end[:64].decode("ascii", "replace"), prev[:64].decode("ascii", "replace"))
 
@@ -337,18 +343,43 @@ def _some_of(path: str, *, from_the_end: bool = False) -> bytes:
 def read_head(lock: int) -> Head | None:
     """Read the head from the lock file; nothing if there is none."""
     words = os.pread(lock, HEAD_SIZE, 0).decode("ascii", "replace").split()
-    if len(words) != 4 or order_of(words[0]) == NOWHERE or not (words[1] + words[2]).isdigit() or len(words[3]) != 64:
+    if len(words) != 4 or order_of(words[0]) == NOWHERE or len(words[3]) != 64:
+        return None
+    if not all(word.isdigit() and len(word) <= DIGITS for word in words[1:3]):
         return None
     return Head(words[0], int(words[1]), Link(int(words[2]), words[3]))
 
 
+def peek_head(path: str, patience: float = PATIENCE) -> Head | None:
+    """Read the head without a turn, if another process keeps it; nothing if it cannot be read.
+
+    While a thread of this process has its turn nothing is opened: closing that would end the turn.
+    """
+    if not _guard.acquire(timeout=patience):
+        return None
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            return read_head(handle) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        finally:
+            os.close(handle)
+    except OSError:
+        return None
+    finally:
+        _guard.release()
+
+
 def _keep_head(lock: int, head: Head) -> None:
     """Write the head; if that fails the next writer looks at the tail."""
-    text = f"{head.segment} {head.size} {head.link.seq} {head.link.hash}"
     try:
-        os.pwrite(lock, f"{text:<{HEAD_SIZE - 1}}\n".encode(), 0)
+        _put_head(lock, head)
     except OSError:
         return
+
+
+def _put_head(lock: int, head: Head) -> None:
+    text = f"{head.segment} {head.size} {head.link.seq} {head.link.hash}"
+    os.pwrite(lock, f"{text:<{HEAD_SIZE - 1}}\n".encode(), 0)
 
 
 # Segments

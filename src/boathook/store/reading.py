@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import heapq
-import json
 import os
 import stat
 import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from boathook.core.jsontext import MAX_DEPTH, decode, loads
 from boathook.core.record import PRUNED
 from boathook.core.value import Value
 from boathook.store.ledger import (
+    HEADLESS,
     LINE_LIMIT,
     LOCK,
     NOWHERE,
@@ -23,10 +24,12 @@ from boathook.store.ledger import (
     Turn,
     is_true,
     order_of,
+    peek_head,
     read_head,
     read_link,
     segments,
 )
+from boathook.store.shape import shaped
 
 Record = dict[str, Any]
 
@@ -34,6 +37,8 @@ EDITED, GAP, MISSING, FOREIGN, REWRITTEN = "edited", "gap", "missing", "foreign"
 DISORDER = 64  # records that writers of one moment may have put down in another order
 CHUNK = LINE_LIMIT + 1024
 FOLLOW_SECONDS = 0.2
+DEPTH = 2 * MAX_DEPTH  # of a record: it holds what was itself as deep as may be
+NO_HEAD = "the head is missing or unreadable: whether records were cut from the end cannot be said"
 
 
 class Finding(Value):
@@ -166,12 +171,11 @@ def _time_of(record: Record) -> str:
 
 
 def _parsed(line: bytes) -> Record | None:
+    """Read a line as a record of the shape that everybody here relies on; None if it is none."""
     try:
-        found = json.loads(line)
+        return shaped(loads(decode(line), DEPTH))
     except (ValueError, RecursionError):
         return None
-    good = isinstance(found, dict) and all(isinstance(found.get(key), str) for key in ("id", "time", "type"))
-    return found if good else None
 
 
 def _lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
@@ -234,7 +238,7 @@ def _still(folder: str) -> tuple[Head | None, dict[str, int]]:
         with Turn(f"{folder}/{LOCK}", PATIENCE) as lock:
             return read_head(lock), sizes()
     except OSError:
-        return None, sizes()
+        return peek_head(f"{folder}/{LOCK}"), sizes()  # in this order: records come before the head that knows of them
 
 
 class _Walk:
@@ -280,6 +284,8 @@ class _Walk:
         self.records += 1
         if not is_true(line, link):
             self._find(place, EDITED, f"record {link.seq} is not as it was written")
+        elif _parsed(line) is None:
+            self._find(place, FOREIGN, f"record {link.seq} has a shape that the ledger does not write")
         if self.first is None:
             self.first = (link, place)
         elif link.seq != self.last.seq + 1:
@@ -288,6 +294,8 @@ class _Walk:
             self._find(place, GAP, f"record {link.seq} does not belong behind the record before it")
         if self.head is not None and link.seq == self.head.link.seq and link.hash != self.head.link.hash:
             self._find(place, REWRITTEN, f"record {link.seq} is another than the one that {LOCK} knows")
+        if HEADLESS in line:
+            self._note_headless(line, link, place)
         if b'"type": "pruned"' in line:
             self._note_pruned(line)
         self.last = link
@@ -299,11 +307,16 @@ class _Walk:
         elif line.strip():
             self.torn.append(place)
 
+    def _note_headless(self, line: bytes, link: Link, place: str) -> None:
+        if (_parsed(line) or {}).get("headless"):
+            told = f"the head was gone when record {link.seq} was written: whether records were cut before it cannot be said"
+            self._find(place, MISSING, told)
+
     def _note_pruned(self, line: bytes) -> None:
         record = _parsed(line) or {}
         if record.get("type") == PRUNED:
-            self.pruned += len(record.get("segments", ()))
-            self.kept_from = max(self.kept_from, int(record.get("before", 0)))
+            self.pruned += len(record["segments"])
+            self.kept_from = max(self.kept_from, record["before"])
 
     def _check_ends(self) -> None:
         """Look for what is missing before the first record and behind the last."""
@@ -311,6 +324,8 @@ class _Walk:
             told = f"{_numbers(0, self.first[0].seq)}, and no record says that they were removed for their size"
             self.findings.insert(0, Finding(self.first[1], GAP, told))
         head = self.head
+        if head is None and self.records:
+            self._find(LOCK, MISSING, NO_HEAD)
         if head is not None and head.link.seq > self.last.seq:
             told = f"the records end with {self.last.seq}, but {LOCK} knows of {head.link.seq}"
             self._find(head.segment, MISSING, told)

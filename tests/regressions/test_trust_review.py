@@ -1,0 +1,346 @@
+"""What a hostile reader of trust, settings and ledger found, so that it does not come back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.making import json_values
+from tests.trust.making import CALL, ran, skipped, trust, verdict
+from tests.trust.making import settings as a_file
+
+import boathook
+from boathook.cli.ledger import show_verify
+from boathook.cli.log import Wanted, show_log
+from boathook.cli.stats import show_stats
+from boathook.cli.why import show_why
+from boathook.core.hook import WARNING
+from boathook.store.ledger import LOCK, Ledger, Link, chained, read_link
+from boathook.store.reading import Finding, Reader, verify
+
+GUARD = "echo no >&2; exit 2"
+PROMPT = {"type": "prompt", "prompt": "is this fine?"}
+
+
+# 1. A local file takes away a plugin of the user's
+
+
+def a_plugin(world, content: object, name: str = "guard@m") -> None:
+    """Install a plugin and let the user enable it."""
+    root = world.claude / "plugins" / "cache" / "guard"
+    (root / "hooks").mkdir(parents=True)
+    (root / "hooks" / "hooks.json").write_text(json.dumps(content))
+    register = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(root)}]}}
+    (world.claude / "plugins" / "installed_plugins.json").write_text(json.dumps(register))
+    world.settings("user", {"enabledPlugins": {name: True}})
+
+
+@pytest.mark.parametrize("scope", ["project", "local"])
+def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_told(world, scope):
+    a_plugin(world, a_file(GUARD))
+    path = world.settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
+    with boathook.load(world.project) as engine:
+        told = [(d.path, d.key, d.level, d.message) for d in engine.catalog.diagnostics]
+    why = "a project cannot take away a plugin of the user's: 'guard@m' stays"
+    assert told == [(str(path), "enabledPlugins", WARNING, why)]
+    assert verdict(world)["decision"] == "block"
+
+
+# 2. A copy that does not run shadows an entry that does
+
+
+def entries(*given: dict[str, Any]) -> dict[str, Any]:
+    return {"hooks": {"PreToolUse": [{"hooks": list(given)}]}}
+
+
+def states(world) -> list[tuple[str, str, str]]:
+    with boathook.load(world.project) as engine:
+        return sorted((hook.scope, hook.source, hook.state) for hook in engine.catalog.hooks)
+
+
+@pytest.mark.parametrize("more", [{}, {"disableAllHooks": True}], ids=["untrusted", "disabled"])
+@pytest.mark.parametrize("scope", ["project", "local"])
+def test_a_copy_of_a_project_takes_no_place_from_a_plugin_of_the_user_s(world, scope, more):
+    a_plugin(world, entries(PROMPT))
+    world.settings(scope, {**entries(PROMPT), **more})
+    found = "disabled" if more else "shadowed"
+    source = "settings.json"
+    assert states(world) == [(scope, source, found), ("user", "plugin", "armed")]
+
+
+def test_an_untrusted_copy_takes_no_place_from_a_trusted_one_of_another_file(world):
+    world.settings("project", a_file(GUARD))
+    trust(world)
+    world.settings("local", a_file(GUARD))
+    found = verdict(world)
+    assert (found["decision"], [run["scope"] for run in found["runs"]], len(skipped(found))) == (
+        "block",
+        ["project"],
+        1,
+    )
+
+
+# 3. A trusted copy of a project replaces the user's guard
+
+
+def test_a_more_patient_copy_of_a_project_does_not_replace_the_user_s_guard(world, monkeypatch):
+    monkeypatch.setenv("API_TOKEN", "t0ken")
+    line = 'test -n "$API_TOKEN" && exit 2; exit 0'
+    world.settings("user", a_file(line, timeout=5))
+    world.settings("project", a_file(line, timeout=500))
+    trust(world)
+    found = verdict(world)
+    assert ([run["scope"] for run in found["runs"]], found["decision"]) == (["user"], "block")
+
+
+# 4. A grant by name reaches the hooks of any project
+
+OVERRIDE = '[[hooks.override]]\nname = "{}"\nenv = ["MY_TOKEN"]\n'
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_grant_by_name_is_for_a_project_s_entry_only_if_it_names_the_project(world, monkeypatch, named):
+    monkeypatch.setenv("MY_TOKEN", "t0ken")
+    world.settings("project", a_file('echo "<$MY_TOKEN>" >&2; exit 2'))
+    trust(world)
+    [(name, _, _)] = ran(verdict(world))
+    project = f"project = {json.dumps(str(world.project))}\n" if named else ""
+    world.toml("user", OVERRIDE.format(name) + project)
+    assert verdict(world)["reasons"] == ["<t0ken>" if named else "<>"]
+
+
+# 5. A tail that was cut
+
+
+def a_ledger(folder: Path, count: int = 3) -> Path:
+    for number in range(count):
+        record = {"v": 1, "id": f"{number:012x}", "time": f"2027-01-15T00:00:0{number}.000Z", "type": "dispatch"}
+        assert Ledger(str(folder)).append(record) == ""
+    [path] = folder.glob("ledger-*.jsonl")
+    return path
+
+
+def cut(path: Path) -> None:
+    """Remove the last line."""
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+NO_HEAD = "the head is missing or unreadable: whether records were cut from the end cannot be said"
+HEADS = {
+    "removed": None,
+    "empty": b"",
+    "garbage": b"\xff garbage",
+    "beyond measure": b"ledger-2027-01-15.jsonl 9 " + b"9" * 30,
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_records_without_a_head_are_a_finding(tmp_path, head):
+    cut(a_ledger(tmp_path))
+    (tmp_path / LOCK).unlink()
+    if head is not None:
+        (tmp_path / LOCK).write_bytes(head)
+    assert verify(str(tmp_path)).findings == (Finding(LOCK, "missing", NO_HEAD),)
+    assert show_verify(str(tmp_path), as_json=True) == 1
+
+
+def test_what_is_written_after_the_head_was_lost_does_not_hide_it(tmp_path):
+    path = a_ledger(tmp_path)
+    cut(path)
+    (tmp_path / LOCK).unlink()
+    assert Ledger(str(tmp_path)).append({"id": "x", "time": "2027-01-15T00:00:09.000Z", "type": "dispatch"}) == ""
+    told = "the head was gone when record 3 was written: whether records were cut before it cannot be said"
+    assert verify(str(tmp_path)).findings == (Finding(f"{path.name}:3", "missing", told),)
+
+
+HOLDER = """
+import os, sys
+os.lockf(os.open(sys.argv[1], os.O_RDWR), os.F_LOCK, 0)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Let another process hold the lock."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    try:
+        yield
+    finally:
+        holder.communicate(b"")
+
+
+def test_the_head_is_read_though_another_process_holds_the_lock(tmp_path):
+    path = a_ledger(tmp_path)
+    with held(tmp_path / LOCK):
+        whole = verify(str(tmp_path))
+        cut(path)
+        told = f"the records end with 2, but {LOCK} knows of 3"
+        assert (whole.findings, verify(str(tmp_path)).findings) == ((), (Finding(path.name, "missing", told),))
+
+
+# 6. Lines that are no records
+
+LINES = {
+    "a long number": b'{"id": "a", "time": "t", "type": "end", "seq":' + b"7" * 5000 + b',"prev":"',
+    "a number as a list": b'{"id": "a", "time": "t", "type": "pruned", "before": "x", "segments": 5',
+    "a number as a hook": b'{"id": "a", "time": "t", "type": "dispatch", "hooks": [1]',
+    "a number as an id": b'{"id": "a", "time": "t", "type": "end", "dispatch": 5',
+    "a number that is none": b'{"id": "a", "time": "t", "type": "end", "ms": NaN',
+    "a number beyond measure": b'{"id": "a", "time": "t", "type": "end", "ms": 1' + b"0" * 400,
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_line_of_a_wrong_shape_is_counted_and_named_and_makes_nothing_raise(tmp_path, line, capsys):
+    path = a_ledger(tmp_path)
+    link = read_link(path.read_bytes().splitlines(keepends=True)[-1])
+    made = line + b'0","hash":"' + b"0" * 64 + b'"}\n' if b'"seq"' in line else chained(line, link or Link())[0]
+    path.write_bytes(path.read_bytes() + made)
+    reader = Reader(str(tmp_path))
+    assert (len(list(reader.read())), reader.odd) == (3, 1)
+    report = verify(str(tmp_path))
+    assert [f.place for f in report.findings] + list(report.torn) == [f"{path.name}:4"]
+    assert read_everything(tmp_path, "000000000000") == [0, 0, 0, int(not report.is_good)]
+
+
+def test_a_number_of_a_link_has_at_most_18_digits():
+    line = b'{"seq":%s,"prev":"%s","hash":"%s"}\n'
+    found = [read_link(line % (b"9" * digits, b"0" * 64, b"0" * 64)) for digits in (18, 19, 5000)]
+    assert found == [Link(10**18 - 1, "0" * 64, "0" * 64), None, None]
+
+
+def read_everything(folder: Path, id: str) -> list[int]:  # noqa: A002
+    """Let every command read a ledger; give their exit codes."""
+    state = str(folder)
+    for as_json in (True, False):
+        codes = [
+            show_log(state, Wanted(), follow=False, as_json=as_json),
+            show_why(id, state, as_json=as_json),
+            show_stats(None, state, as_json=as_json),
+            show_verify(state, as_json=as_json),
+        ]
+    show_log(state, Wanted(hook="x", event="Stop"), follow=False, as_json=False)
+    return codes
+
+
+RUN = {
+    "hook": "guard",
+    "scope": "user",
+    "source": "HOOK.md",
+    "path": "/g",
+    "status": "ok",
+    "exit": 2,
+    "ms": 1.5,
+    "decision": "block",
+    "reason": "no",
+    "look": 2,
+    "matched": {"event": "pre-tool-call", "tool": "Shell"},
+    "notes": ["a note"],
+    "seal": "abc",
+}
+ABOUT = {"v": 1, "time": "2027-01-15T00:00:00.000Z", "host": "native", "session": "s", "project": "/p", "event": "e"}
+RECORDS: tuple[dict[str, Any], ...] = (
+    {
+        **ABOUT,
+        "id": "a1",
+        "type": "dispatch",
+        "tool": "Shell",
+        "input_sha256": "x",
+        "input": {"command": "ls"},
+        "decision": "block",
+        "reasons": ["no"],
+        "changed": {"tool_input": {"before": "x", "after": "y", "input": {}}, "output": {"after": "z"}, "context": 1},
+        "ms": 2,
+        "hooks": [RUN],
+        "skipped": [{"hook": "other", "why": "not reached", "state": "shadowed"}],
+        "background": [{"hook": "later", "pid": 7}],
+    },
+    {
+        **ABOUT,
+        "id": "a2",
+        "type": "end",
+        "hook": "later",
+        "dispatch": "a1",
+        "status": "ok",
+        "exit": 0,
+        "ms": 3,
+        "detail": "d",
+    },
+    {"v": 1, "id": "a3", "time": ABOUT["time"], "type": "pruned", "segments": ["ledger-2027-01-14.jsonl"], "before": 1},
+)
+
+
+def spots(value: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the places of everything within a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*at, key)
+        yield from spots(inner, (*at, key))
+
+
+def spliced(value: Any, at: tuple[Any, ...], new: object) -> Any:
+    """Give a value in which another stands at one place."""
+    if not at:
+        return new
+    inner = spliced(value[at[0]], at[1:], new)
+    if isinstance(value, dict):
+        return {**value, at[0]: inner}
+    return [*value[: at[0]], inner, *value[at[0] + 1 :]]
+
+
+PLACES = [
+    (number, at) for number, record in enumerate(RECORDS) for at in spots(record) if at not in (("id",), ("type",))
+]
+ODD = st.sampled_from([10**400, -1, 1e300, "\ud800", "", [[]], {"hook": 1}, {"": None}, [None], True, "dispatch"])
+
+
+@given(st.sampled_from(PLACES), json_values | ODD)
+@settings(max_examples=150)
+def test_whatever_stands_in_a_field_of_a_record_nothing_that_reads_it_raises(tmp_path_factory, place, value):
+    folder, (number, at) = tmp_path_factory.mktemp("ledger"), place
+    records = [spliced(one, at, value) if at_record == number else one for at_record, one in enumerate(RECORDS)]
+    for one in records:
+        Ledger(str(folder)).append(one)
+    known = next(record["id"] for record in Reader(str(folder)).read())
+    read_everything(folder, known)
+    for record in Reader(str(folder)).read():
+        show_why(record["id"], str(folder), as_json=False)
+
+
+def test_records_of_the_engine_are_read_as_they_were_written(world):
+    world.hook("guard", script=GUARD)
+    world.hook("later", script="exit 3", fields={"async": "true", "trigger": "post-tool-call"})
+    with boathook.load(world.project) as engine:
+        engine.dispatch(CALL)
+        engine.dispatch({**CALL, "event_type": "post-tool-call"})
+    [path] = world.state.glob("ledger-*.jsonl")
+    written = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert sorted(one["type"] for one in written) == ["dispatch", "dispatch", "end"]
+    assert sorted(Reader(str(world.state)).read(), key=lambda one: one["seq"]) == written
+
+
+# 7. Secrets in fields that nobody searched
+
+
+@pytest.mark.parametrize("way", ["in process", "by command"])
+def test_no_secret_in_the_name_of_a_tool_or_a_session_reaches_the_disk(world, way):
+    secret = "ghp_" + "a1" * 18
+    world.hook("guard", script=GUARD, fields={"matcher": "{tool: '.*'}"})
+    world.hook("later", script="exit 0", fields={"async": "true", "trigger": "post-tool-call"})
+    event = {**CALL, "tool_name": f"mcp__{secret}", "session_id": f"s {secret}"}
+    assert verdict(world, way, event)["decision"] == "block"
+    verdict(world, way, {**event, "event_type": "post-tool-call"})
+    data = b"".join(path.read_bytes() for path in world.state.glob("ledger*"))
+    assert (secret.encode() in data, b"[redacted GitHub token" in data) == (False, True)
