@@ -133,10 +133,11 @@ def look_up(
     if claude is not None and settings:
         users = absolute(os.fspath(claude))
     named = (agents if config is None else "", users if claude is None else "", state_dir(env) if state is None else "")
-    astray = strays(start, named)
+    found = find_project(start)
+    astray = strays(start, named, (found, claude_project), env)
     book = book_of(state_of(state), astray)
     trust = None if trust_all else book
-    return load_hooks(agents, find_project(start), users, claude_project, trust=trust, astray=astray), book
+    return load_hooks(agents, found, users, claude_project, trust=trust, astray=astray), book
 
 
 def state_of(state: Path | None) -> str:
@@ -225,8 +226,10 @@ def _catalog_for(kind: EventKind, start: str, fixed: dict[str, str], *, settings
     by_variables = {"config": agents_dir(env), "claude": claude, "state": state_dir(env)}
     agents, claude, state = ({**by_variables, **fixed}[name] for name in ("config", "claude", "state"))
     claude, cache = claude if settings else "", cache_dir(env)
-    astray = strays(start, (*(path for name, path in by_variables.items() if name not in fixed), cache))
-    where = (find_project(start), claude, claude_project, "" if trust_all else state)
+    project = find_project(start)
+    named = (*(path for name, path in by_variables.items() if name not in fixed), cache)
+    astray = strays(start, named, (project, claude_project), env)
+    where = (project, claude, claude_project, "" if trust_all else state)
     try:
         path = compiled.path_of(cache, *where) if not astray else None
         found = compiled.load(path, agents, *where) if path is not None else None

@@ -82,15 +82,16 @@ def _account() -> str:
         return "/nonexistent"
 
 
-def strays(start: str, folders: tuple[str, ...]) -> tuple[str, ...]:
+def strays(start: str, folders: tuple[str, ...], projects: tuple[str, ...], env: Environment) -> tuple[str, ...]:
     """Give those of the user's folders that are a project's: variables led there, which may be a trick.
 
-    Some hosts load a project's `.env`. A folder is a project's if it lies in the start's own, or in any other: where `.git` or
-    `.agents/hooks` is. The account's own folders are believed wherever they lie, and so is a project that holds its home.
+    Some hosts load a project's `.env`. A folder is a project's if it lies in one of the start's `projects`, or in any other:
+    where `.git` or `.agents/hooks` is; or in the start itself, unless that is, or holds, the home folder. The account's own
+    folders are believed wherever they lie, and so is a project that holds its home.
     """
-    starts = (start, _real(start) or start)
-    tops = {_upwards(at, mark) for at in starts for mark in (REPOSITORY, HOOKS, SETTINGS)}
-    tops |= {at for at in starts if at.rstrip("/") and _is_own(at)}
+    starts = {start, _real(start) or start}
+    tops = {*projects, *(_upwards(at, REPOSITORY) for at in starts)}
+    tops |= {at for at in starts if _is_own(at) and not (_home(env) + "/").startswith(at.rstrip("/") + "/")}
     seen: dict[str, bool] = {}
     found = {one: _above(one, tops, seen) for one in folders if one}
     if not any(found.values()):

@@ -136,10 +136,12 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     cache = cache_dir(env)
     said = zip(FIXED, (agents, claude, state), strict=True)
     by_variables = (*(path for name, path in said if name not in fixed), cache)
-    if not all(path.startswith("/") for path in fixed.values()) or strays(start, by_variables):
+    if not all(path.startswith("/") for path in fixed.values()):
         return False
-    trust = "" if TRUST_ALL in wanted else state
-    where = (find_project(start), claude, find_claude_project(start, env) if claude else "", trust)
+    project, claude_project = find_project(start), find_claude_project(start, env) if claude else ""
+    if strays(start, by_variables, (project, claude_project), env):
+        return False
+    where = (project, claude, claude_project, "" if TRUST_ALL in wanted else state)
     path = path_of(cache, *where)
     found = load(path, agents, *where) if path is not None else None
     kind = found.head["spellings"].get(name) if found is not None else None
