@@ -105,10 +105,18 @@ def tops_of(places: Iterable[str]) -> tuple[str, ...]:
 
     One that holds the home folder of the account is the user's own, and leads nowhere.
     """
-    tops = {top for place in places if place.startswith("/") for top in (place.rstrip("/"), _repository(place))}
-    found = sorted({way for top in tops for way in (top, os.path.realpath(top))} - {"", "/"})
+    tops = {top for place in places if _can_be(place) for top in (place.rstrip("/"), _repository(place))}
+    found = sorted({way for top in tops - {""} for way in (top, os.path.realpath(top))} - {"/"})
     home = _account() + "/" if found else ""
     return tuple(top for top in found if not home.startswith(top + "/"))
+
+
+def _can_be(place: str) -> bool:
+    """Say whether a text can be the path of a folder: an event may hold anything."""
+    try:
+        return place.startswith("/") and b"\0" not in os.fsencode(place)
+    except UnicodeEncodeError:
+        return False
 
 
 def _repository(place: str) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from boathook.runners.limits import Limits
 
 SHIM = os.path.abspath(landlock.__file__)
+OURSELVES = os.path.dirname(os.path.dirname(SHIM))
 NOT_INSTALLED = "bubblewrap (bwrap) is not installed"
 WALLS = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL")
 DEVICES = ("--dev", "/dev", "--proc", "/proc")
@@ -205,7 +206,7 @@ def _places(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str, ...]:
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
     copy = hook.seal.copy if hook.seal else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
-    return "" if _is_private(project) else project, root, copy, program, sys.prefix, sys.base_prefix
+    return "" if _is_private(project) else project, root, copy, program, sys.prefix, sys.base_prefix, OURSELVES
 
 
 def _is_private(place: str) -> bool:

@@ -84,10 +84,7 @@ def load_hooks(
     problems += [problem for config in locals_ for problem in config.problems]
     problems += dict.fromkeys(told for config in locals_ for told in refusals(hooks, config, user_config))
     ordered = tuple(sorted((_last(hook, settings, asked=judge is not None) for hook in hooks), key=_order))
-    problems += _gone(judge, project, claude_project)
-    problems += _hidden(trust, project, find_project) + _hidden(trust, claude_project, _above)
-    if trust is not None and trust.problem:
-        problems.append(Diagnostic(trust.path, None, "", ERROR, trust.problem))
+    problems += _about_trust(trust, judge, project, claude_project)
     catalog = Catalog(ordered, settings, tuple(problems), project, claude_project)
     configs = [config.path for config in (user_config, *locals_) if config.path]
     copies = [f"{hook.seal.copy}/" for hook in hooks if hook.seal and hook.seal.roots]
@@ -109,6 +106,13 @@ def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
     """Apply what a hooks.toml says of a hook of settings.json by name; defaults are for HOOK.md, where other units hold."""
     priority = hook.priority
     return disable(tune(hook, SAID, project, user).replace(priority=priority), project, user)
+
+
+def _about_trust(trust: Trust | None, judge: Judge | None, project: str, claude_project: str) -> list[Diagnostic]:
+    """Say what is odd about the book of trust, and what it knows and does not count."""
+    odd = [Diagnostic(trust.path, None, "", ERROR, trust.problem)] if trust is not None and trust.problem else []
+    hidden = _hidden(trust, project, find_project) + _hidden(trust, claude_project, _above)
+    return [*_gone(judge, project, claude_project), *hidden, *odd]
 
 
 def _hidden(trust: Trust | None, project: str, find: Callable[[str], str]) -> list[Diagnostic]:
