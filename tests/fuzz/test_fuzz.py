@@ -146,8 +146,11 @@ def is_late(target: Target, family: Family) -> str:
     whole, quarter, least = (cost(target, family, target.limit // part) for part in (1, 4, 18))
     if max(whole, quarter, least) > allowed:  # a smaller one, too: a larger may be refused unseen
         return f"{family.name}: {whole:.1f}, {quarter:.1f}, {least:.1f} loops, {allowed:.0f} are allowed"
-    if whole < allowed * CHEAP:
+    if whole < allowed * CHEAP or whole <= quarter * CURVED:
         return ""
+    whole, quarter = (
+        min(cost(target, family, target.limit // part) for _ in range(3)) for part in (1, 4)
+    )  # once is noise
     return f"{family.name}: {whole / quarter:.1f} times for four times the size" if whole > quarter * CURVED else ""
 
 

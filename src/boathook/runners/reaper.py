@@ -143,9 +143,11 @@ class Reaper:
             mark.seen.update(left, *map(_kill_tree, left))  # what dies below them will be ours next
             for pid in left:
                 _reap(pid)
-            if time.monotonic() > end:
-                return
             time.sleep(0.001)
+            if time.monotonic() > end:
+                for pid in left:
+                    _reap(pid)  # what was killed just now has had its moment to die
+                return
 
     def _is_of(self, pid: int, leaders: Container[int], mark: Mark) -> bool:
         if self._exclusive:
