@@ -9,7 +9,7 @@ import json
 import re
 import runpy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -25,8 +25,10 @@ from boathook.agent.tools import tool_of
 from boathook.cli.commands import cli
 from boathook.core.claude_events import ELSEWHERE, ROWS, Row
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
+from boathook.core.hosts import CAPABILITIES, NAMES, Host, load
+from boathook.core.hosts.table import LEGEND, SEEN, capabilities, spoken
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.tools import TOOLS
+from boathook.core.tools import KEYS, TOOLS
 from boathook.dialects.claude import FILLED
 from boathook.stack import matching
 from boathook.stack.contexts import CHANGES, CLASSES, Context
@@ -132,14 +134,77 @@ def tools() -> str:
         MADE.strip(),
         "",
         "`boathook check` warns of a `tool` pattern that matches none of these names (names of added servers, with `mcp` or `__`",
-        "in them, are always possible). Names are not translated in this version: to watch `Shell` in an agent that calls it",
-        "`Bash`, write `^(Shell|Bash)$`.",
+        "in them, are always possible).",
         "",
-        "| name | in other agents |",
-        "|---|---|",
+        "Under `run --host X` a tool has the name of the first column, and its input the keys of the second; the host's own",
+        "name is `host_tool_name`. A `tool` pattern may mean our name, the host's or Claude Code's. Two are not translated:",
+        "`native`, which says what it likes, and `claude`: to watch `Shell` there, write `^(Shell|Bash)$`.",
+        "",
+        "| name | keys of its input | in other agents |",
+        "|---|---|---|",
     ]
-    lines += [f"| `{name}` | {', '.join(f'`{other}`' for other in others)} |" for name, others in TOOLS.items()]
+    lines += [f"| `{name}` | {_codes(KEYS[name])} | {_codes(others)} |" for name, others in TOOLS.items()]
     return "\n".join(lines) + "\n"
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def hosts() -> str:
+    """Give the reference of the hosts: how they are known, what they can do, how it is said."""
+    tables = [load(name) for name in NAMES]
+    lines = [
+        "# Hosts",
+        "",
+        MADE.strip(),
+        "",
+        "The agents that `boathook run --host` speaks to. *Run*: its payloads are captured from that version, and its answers were",
+        "seen to work there, with a model that plays a script. *Read*: only documents or source were looked at.",
+        "",
+        "| `--host` | agent | how it is known |",
+        "|---|---|---|",
+        *(f"| `{host.name}` | {host.title} | {host.evidence} |" for host in tables),
+        "",
+        "## What hooks can do there",
+        "",
+        ", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND) + ".",
+        f"{SEEN}.",
+        "",
+        f"| event | {' | '.join(NAMES)} |",
+        f"|---|{'---|' * len(NAMES)}",
+        *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in capabilities()),
+        "",
+        "What a host cannot be told is not lost in silence: a question becomes a refusal where something can be refused, a stop a",
+        "block; a rewrite or context that cannot be given is told to the person, in the host's own message or on stderr.",
+    ]
+    for host in tables:
+        lines += _host(host)
+    return "\n".join(lines) + "\n"
+
+
+def _host(host: Host) -> list[str]:
+    at = [" or ".join(f"`{place}`" for place in places) for places in (host.event_at, host.session_at, host.folder_at)]
+    lines = [
+        "",
+        f"## {host.title}",
+        "",
+        f"Event in {at[0]}, session in {at[1]}, folder in {at[2]}.",
+        *([f"{host.beyond}."] if host.beyond else []),
+        "",
+        "| event | here | how it is said |",
+        "|---|---|---|",
+    ]
+    for row in host.events:
+        said = [f"{what}: `{spoken(row.can(what))}`" for what in CAPABILITIES if row.can(what)]
+        lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(said) or '–'} |")
+    if host.elsewhere:
+        lines += ["", f"Without counterpart here, so answered with nothing: {_codes(host.elsewhere)}."]
+    lines += ["", "| tool | here | keys with other names |", "|---|---|---|"]
+    for name, (ours, renames) in host.tools.items():
+        keys = [f"`{place}` → `{key}`" if place else f"no `{key}`" for place, key in renames if place != key]
+        lines.append(f"| `{name}` | `{ours}` | {', '.join(keys) or '–'} |")
+    return lines
 
 
 # Hooks in process
@@ -503,6 +568,7 @@ def main() -> int:
         "events.md": events(),
         "settings.md": settings(),
         "tools.md": tools(),
+        "hosts.md": hosts(),
         "cli.md": command_line(),
         "in-process.md": in_process(),
         "faults.md": faults(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from boathook.core.event import UNMAPPED
+from boathook.core.hosts import NAMES
 from boathook.core.jsontext import dump_line
 from boathook.core.outcome import Decision
 from boathook.dialects import native
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.core.event import Event
     from boathook.core.run import Verdict
 
-HOSTS = (native.NAME, "claude")
+HOSTS = (native.NAME, *NAMES)
 FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
 SETTINGS = "settings"
 
@@ -86,9 +87,13 @@ def dialect_of(host: str) -> Any:
     """Give the dialect of a host."""
     if host == native.NAME:
         return native
-    from boathook.dialects import claude
+    if host == "claude":
+        from boathook.dialects import claude
 
-    return claude
+        return claude
+    from boathook.dialects.hosts import dialect
+
+    return dialect(host)
 
 
 def main(args: list[str], data: bytes | None = None) -> int:

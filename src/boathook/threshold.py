@@ -169,7 +169,7 @@ def _may_match(rows: Any, event: dict[str, Any], gram: int) -> bool:
 
 def _well_formed(event: Any, wanted: dict[str, str], event_key: str, folder_key: str) -> bool:
     """Leave every event with something odd about it to the engine, which can say what."""
-    if not isinstance(event, dict):
+    if not isinstance(event, dict) or "host_tool_name" in event:  # a tool with several names
         return False
     texts = [event.get(key, "") for key in (event_key, folder_key, "timestamp", "session_id", "tool_name")]
     if not all(isinstance(text, str) for text in texts) or not isinstance(event.get("context", {}), dict):

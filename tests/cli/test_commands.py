@@ -383,6 +383,32 @@ def test_events_json_lists_all_kinds(project: Project) -> None:
     assert len([row for row in found if row["extension"]]) == 5
 
 
+def test_hosts_are_listed_with_how_they_are_known(project: Project) -> None:
+    lines = project.run("hosts").stdout.splitlines()
+    assert len(lines) == 12
+    assert "gemini     Gemini CLI   run, version 0.61.0" in lines
+    assert "cursor     Cursor       read: vendor's documentation of August 2026" in lines
+
+
+def test_hosts_capabilities_tell_seen_from_read(project: Project) -> None:
+    lines = project.run("hosts", "--capabilities").stdout.splitlines()
+    header, row = (line.split() for line in lines if line.startswith(("EVENT", "pre-tool-call")))
+    cells = dict(zip(header[1:], row[1:], strict=True))
+    assert (cells["codex"], cells["gemini"], cells["kimi-cli"], cells["cursor"]) == ("BIC", "BxI", "B", "bli")
+
+
+def test_hosts_json_says_how_each_thing_is_said(project: Project) -> None:
+    found = {row["name"]: row for row in json.loads(project.run("hosts", "--json").stdout)}
+    stop = next(row for row in found["kimi-code"]["events"] if row["name"] == "Stop")
+    assert stop == {
+        "name": "Stop",
+        "event": "pre-agent-turn-stop",
+        "can": {"block": {"exit": 2, "stderr": "$"}},
+        "documented": [],
+    }
+    assert found["codex"]["tools"]["apply_patch"] == {"tool": "PatchFile", "keys": {"patch": "command"}}
+
+
 @pytest.mark.parametrize(
     ("args", "stdin", "message"),
     [
@@ -393,7 +419,7 @@ def test_events_json_lists_all_kinds(project: Project) -> None:
         (["Stop"], '{"event_type": "PreToolUse"}', "the argument says 'Stop'"),
         (["Stop"], '{"session_id": 5}', "'session_id' must be text"),
         (["Stopp"], "{}", "unknown event 'Stopp' (did you mean 'Stop'?)"),
-        (["Stop", "--host", "nobody"], "{}", "unknown host 'nobody'"),
+        (["Stop", "--host", "nobody"], "{}", "unknown host 'nobody' (known: native, claude, codex, copilot,"),
         (["Stop", "--bogus"], "{}", "unexpected argument '--bogus'"),
         (["--event"], "{}", "--event needs a value"),
     ],

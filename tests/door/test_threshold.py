@@ -135,6 +135,7 @@ QUIET = {
 LOUD = {
     "a word of a pattern": {**CALL, "tool_input": {"command": "sudo rm -rf /"}},
     "a word deep inside": {**CALL, "tool_input": {"a": [{"b": ["mkfs"]}]}},
+    "a tool with another name beside": {**CALL, "tool_name": "EditFile", "host_tool_name": "Write"},
     "a word that only the JSON text has": {**CALL, "tool_input": {"rm -rf": 1}},
     "a tool whose every call is wanted": {**CALL, "tool_name": "WriteFile"},
     "a hint": {**CALL, "tool_name": "mcp__db__x", "tool_input": {"q": "delete all"}},

@@ -92,7 +92,7 @@ def cli() -> None:
 
 @cli.command(context_settings=CONTEXT)
 @click.argument("event", required=False, type=EVENT)
-@click.option("--host", default="native", show_default=True, help="The agent whose dialect is spoken.")
+@click.option("--host", default="native", show_default=True, help="The agent whose dialect is spoken (see hosts).")
 @click.option("--event", "event_option", type=EVENT, metavar="EVENT", help="The same as the argument EVENT.")
 @project_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole verdict as JSON, exit 0.")
@@ -389,6 +389,16 @@ def events(as_json: bool) -> None:
     from boathook.cli.events import print_events
 
     print_events(as_json=as_json)
+
+
+@cli.command(context_settings=CONTEXT)
+@click.option("--capabilities", is_flag=True, help="What each event can do in each of them.")
+@json_option
+def hosts(capabilities: bool, as_json: bool) -> None:
+    """Show the agents that `run --host` speaks to, and how their tables are known."""
+    from boathook.cli.hosts import print_hosts
+
+    print_hosts(with_capabilities=capabilities, as_json=as_json)
 
 
 @cli.command(context_settings=CONTEXT)

@@ -178,6 +178,7 @@ class Selector:
             len(self._hooks) >= self.MANY
             and self._calls > 1
             and event.kind.has_tool
+            and len(event.tool_names) == 1
             and len(texts.all[-1]) <= self.LONG
         ):
             candidates = self._candidates(event.tool_name, texts)

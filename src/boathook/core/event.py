@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 COMMON_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context")
 TOOL = ("tool_name", "tool_input", "tool_use_id")
 SUBAGENT = ("subagent_name", "subagent_type", "task_description")
+HOST_TOOL = "host_tool_name"  # what the host calls the tool, where `tool_name` is a translation
 STOP = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
 
 
@@ -192,6 +193,16 @@ class Event(Value):
         """Give the tool's name, empty where there is none."""
         name = self.data.get("tool_name", "")
         return name if isinstance(name, str) else ""
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Give every name that a matcher may mean: ours, and where a host's was translated, the host's and Claude Code's."""
+        theirs = self.data.get(HOST_TOOL)
+        if not isinstance(theirs, str):
+            return (self.tool_name,)
+        from boathook.core.tools import CLAUDE
+
+        return tuple(dict.fromkeys((self.tool_name, theirs, CLAUDE.get(self.tool_name, theirs))))
 
     @property
     def tool_input(self) -> Any:

@@ -167,7 +167,7 @@ class Matcher(Value):
             return self._other_why_not(event)
         if not event.kind.has_tool:
             return ""
-        if self.tool is not None and not self.tool.search(event.tool_name):
+        if self.tool is not None and not any(map(self.tool.search, event.tool_names)):
             return f"tool '{event.tool_name}' does not match '{self.tool.shown}'"
         if self.pattern is not None and not (texts or Texts(event.tool_input)).match(self.pattern):
             return f"input does not match '{self.pattern.shown}'"

@@ -1,4 +1,4 @@
-"""The names that tools have: ours first, then those of the agents in use. Data for the checker and, later, for hosts."""
+"""The names that tools have: ours first, then those of the agents in use. Data for the checker and for hosts."""
 
 from __future__ import annotations
 
@@ -66,9 +66,45 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "WebFetch": ("FetchURL", "FetchUrl", "fetch", "fetch_web_content", "fetch_webpage", "web_fetch", "webfetch"),
     "WebSearch": ("SearchWeb", "google_web_search", "web_search", "websearch"),
     "Agent": ("Task", "agent", "runSubagent", "spawn_agent", "task"),
-    "Todo": ("SetTodoList", "TodoList", "TodoWrite", "todo_write", "todowrite", "update_plan", "write_todos"),
-    "AskUser": ("AskUserQuestion", "ask_user", "ask_user_question", "question"),
+    "Todo": (
+        "SetTodoList",
+        "TodoList",
+        "TodoWrite",
+        "manage_todo_list",
+        "todo_write",
+        "todowrite",
+        "update_plan",
+        "update_todo",
+        "write_todos",
+    ),
+    "AskUser": ("AskUserQuestion", "ask_user", "ask_user_question", "question", "vscode_askQuestions"),
 }
 FOREIGN = ("mcp", "__", "MCP:", "@")  # tools of servers that people add: any name is possible
 
 KNOWN: tuple[str, ...] = tuple(name for ours, others in TOOLS.items() for name in (ours, *others))
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "Shell": ("command", "cwd", "timeout", "run_in_background", "description"),
+    "ReadFile": ("file_path", "offset", "limit"),
+    "WriteFile": ("file_path", "content"),
+    "EditFile": ("file_path", "old_string", "new_string", "replace_all"),
+    "PatchFile": ("patch",),
+    "DeleteFile": ("file_path",),
+    "ListDir": ("path",),
+    "Glob": ("pattern", "path"),
+    "Grep": ("pattern", "path", "glob"),
+    "WebFetch": ("url", "prompt"),
+    "WebSearch": ("query",),
+    "Agent": ("prompt", "description", "subagent_type"),
+    "Todo": ("todos",),
+    "AskUser": ("questions",),
+}  # what an input is called here; hosts' keys become these
+
+CLAUDE: dict[str, str] = {
+    "Shell": "Bash",
+    "ReadFile": "Read",
+    "WriteFile": "Write",
+    "EditFile": "Edit",
+    "Todo": "TodoWrite",
+    "AskUser": "AskUserQuestion",
+}  # what hooks of settings.json call them, where that is another name

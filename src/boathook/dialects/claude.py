@@ -15,12 +15,13 @@ from boathook.core.answers import (
 )
 from boathook.core.claude_events import BY_KIND, BY_NAME, ELSEWHERE, Row
 from boathook.core.clean import REASON_LIMIT, clean
-from boathook.core.event import SPELLINGS, UNMAPPED, Event, EventKind, host_object
+from boathook.core.event import HOST_TOOL, SPELLINGS, UNMAPPED, Event, EventKind, host_object
 from boathook.core.hook import Http, Prompt
 from boathook.core.jsontext import JsonFault, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
 from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.core.tools import CLAUDE
 from boathook.errors import DialectError
 
 TYPE_CHECKING = False
@@ -194,6 +195,8 @@ def write_hook_event(event: Event) -> bytes:
     """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
     row = BY_KIND.get(event.kind.name)
     fields = _fields(event, row)
+    if HOST_TOOL in event.data:  # another host's call under our names; our keys are Claude Code's
+        fields["tool_name"] = CLAUDE.get(event.tool_name, event.tool_name)
     if event.context:
         fields.setdefault("context", event.context)
     for key, value in (*FILLED, *(row.filled if row else ())):

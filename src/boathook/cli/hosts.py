@@ -1,0 +1,22 @@
+"""`boathook hosts`: the agents that can call this engine, how their tables are known, and what each can do."""
+
+from __future__ import annotations
+
+from boathook.cli.show import print_json, print_table, say
+from boathook.core.hosts import NAMES, load
+from boathook.core.hosts.table import LEGEND, SEEN, capabilities, to_json
+
+
+def print_hosts(*, with_capabilities: bool, as_json: bool) -> None:
+    """Print the hosts, or what each event can do in them."""
+    if as_json:
+        print_json([to_json(load(name)) for name in NAMES])
+    elif with_capabilities:
+        print_table(("EVENT", *NAMES), capabilities())
+        say("")
+        say(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
+        say(SEEN)
+    else:
+        print_table(
+            ("HOST", "AGENT", "HOW IT IS KNOWN"), [[name, load(name).title, load(name).evidence] for name in NAMES]
+        )
