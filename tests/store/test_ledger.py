@@ -384,3 +384,18 @@ def test_a_very_long_line_is_passed_over_in_little_memory(tmp_path):
     reader = Reader(str(tmp_path))
     assert ([record["n"] for record in reader.read()], reader.odd) == ([0], 1)
     assert verify(str(tmp_path)).torn == (f"{path.name}:2",)
+
+
+def test_a_segment_that_was_begun_by_a_writer_that_died_is_gone_on_with(tmp_path):
+    """The head still names the segment before, and a shorter record would have room there."""
+    folder = str(tmp_path)
+    ledger = Ledger(folder, segment_limit=2000)
+    for _ in range(3):
+        assert ledger.append({"v": 1, "id": "a", "time": "t", "type": "doctor", "pad": "x" * 300}) == ""
+    head = (tmp_path / "ledger.lock").read_bytes()
+    assert ledger.append({"v": 1, "id": "b", "time": "t", "type": "doctor", "pad": "x" * 1500}) == ""
+    assert len(segments(folder)) == 2
+    (tmp_path / "ledger.lock").write_bytes(head)
+    assert ledger.append({"v": 1, "id": "c", "time": "t", "type": "doctor"}) == ""
+    report = verify(folder)
+    assert (report.is_good, report.records, report.last) == (True, 5, 5)

@@ -153,7 +153,10 @@ class Ledger:
         day, number = order_of(segment)
         if today > day:  # never back: a clock that was set back must not change the order
             return segment_name(today)
-        return segment_name(day, number + 1) if size > self._segment_limit else segment
+        while os.path.lexists(self._path(segment_name(day, number + 1))):
+            number += 1  # somebody began it, wrote, and died before the head could say so
+        begun = segment_name(day, number)
+        return segment_name(day, number + 1) if begun == segment and size > self._segment_limit else begun
 
     def _prune(self, lock: int, handle: int, current: str, size: int, last: Link) -> tuple[int, Link]:
         """Remove the oldest segments if all together are too large, and write that down first."""
