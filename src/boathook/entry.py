@@ -7,6 +7,7 @@ import stat
 import sys
 
 from boathook.core.value import Value
+from boathook.places import account
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def tops_of(places: Iterable[str]) -> tuple[str, ...]:
     """
     tops = {top for place in places if _can_be(place) for top in (place.rstrip("/"), _repository(place))}
     found = sorted({way for top in tops - {""} for way in (top, os.path.realpath(top))} - {"/"})
-    home = _account() + "/" if found else ""
+    home = os.path.realpath(account()) + "/" if found else ""
     return tuple(top for top in found if not home.startswith(top + "/"))
 
 
@@ -125,15 +126,6 @@ def _repository(place: str) -> str:
     while at and not os.path.lexists(at + "/.git"):
         at = at.rpartition("/")[0]
     return at
-
-
-def _account() -> str:
-    try:
-        import pwd
-
-        return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
-    except (ImportError, KeyError, AttributeError):
-        return ""
 
 
 def leads_into(path: str, tops: Iterable[str]) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "absolute",
+    "account",
     "agents_dir",
     "cache_dir",
     "claude_dir",
@@ -69,10 +70,10 @@ def _is_plain(value: bytes) -> bool:
 def _home(env: Environment) -> str:
     """Give the home folder: without a usable HOME that of the account, for the user's guards must not vanish with a variable."""
     value = env.get(b"HOME", b"")
-    return _text(value).rstrip("/") if _is_plain(value) else _account()
+    return _text(value).rstrip("/") if _is_plain(value) else account()
 
 
-def _account() -> str:
+def account() -> str:
     """Give the home folder of the account, whatever the variables say."""
     try:
         import pwd
@@ -96,7 +97,7 @@ def strays(start: str, folders: tuple[str, ...], projects: tuple[str, ...], env:
     found = {one: _above(one, tops, seen) for one in folders if one}
     if not any(found.values()):
         return ()
-    home = _account()
+    home = account()
     return tuple(one for one, above in found.items() if _is_strange(one, above, home))
 
 

@@ -315,8 +315,12 @@ def test_whatever_stands_in_a_field_of_a_record_nothing_that_reads_it_raises(tmp
         Ledger(str(folder)).append(one)
     known = next(record["id"] for record in Reader(str(folder)).read())
     read_everything(folder, known)
-    for record in Reader(str(folder)).read():
+    reader = Reader(str(folder))
+    found = list(reader.read())
+    for record in found:
         show_why(record["id"], str(folder), as_json=False)
+    lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
+    assert len(found) + reader.odd == lines  # what is not given is counted
 
 
 def test_records_of_the_engine_are_read_as_they_were_written(world):

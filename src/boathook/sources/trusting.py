@@ -31,6 +31,7 @@ from boathook.core.trust import DENY, Record, Seal, digest_of, place_of
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.files import FileFault, read_text
+from boathook.seals import CHANGED
 from boathook.sources.binding import Binding, bind, rebound, roots_of
 from boathook.sources.config import SAID, Config, tune
 from boathook.sources.manifest import parse_manifest
@@ -135,7 +136,7 @@ class Judge:
         if old is None:
             return read
         self.judged.append(Judged(hook, project, config, found))
-        return self._doubt(old[0], MODIFIED, f"it changed since it was trusted, and cannot be read: {hook.why}"), old[1]
+        return self._doubt(old[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.why}"), old[1]
 
     def entry(self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...]) -> Hook:
         """Judge a hook of settings.json; `others` are all of them."""
@@ -180,7 +181,7 @@ class Judge:
 
     def _refuse(self, hook: Hook, fault: TreeFault) -> Hook:
         self.lasting = False
-        return self._doubt(hook, MODIFIED, f"it changed since it was trusted, and cannot be trusted as it is: {fault}")
+        return self._doubt(hook, MODIFIED, f"{CHANGED}, and cannot be trusted as it is: {fault}")
 
     def _modified(self, hook: Hook, proposal: Proposal) -> Hook:
         self.watch += [path for path, _ in proposal.listing]
@@ -228,7 +229,7 @@ NO_COPY = "no private copy of it could be made in the state folder (boathook doc
 
 def changed(name: str) -> str:
     """Say that a trusted hook is not what it was."""
-    return f"it changed since it was trusted (see what: boathook trust {name})"
+    return f"{CHANGED} (see what: boathook trust {name})"
 
 
 def _without_digest(identity: str) -> str:
