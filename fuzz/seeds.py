@@ -51,6 +51,8 @@ def _collected(kind: str) -> tuple[bytes, ...]:
         found += _vector_files("hooks.toml")
     elif kind == "claude-event":
         found += _files("tests/fixtures/claude-code/*.json")
+    elif kind == "hosts-event":
+        found += _files("tests/fixtures/hosts/*/*.json")
     elif kind == "native-event":
         found += _vector_events()
     return tuple(dict.fromkeys(found))
@@ -257,6 +259,13 @@ NASTY: dict[str, tuple[bytes, ...]] = {
         b'{"hook_event_name": "PreToolUse", "tool_name": 5}',
         b'{"hook_event_name": "Setup", "cwd": "' + b"/a" * 3000 + b'"}',
         b'{"hook_event_name": "PostToolUse", "tool_response": 1, "tool_output": 2, "context": [], "event_type": {}}',
+        *ANY_JSON,
+    ),
+    "hosts-event": (
+        b'{"toolName": "bash", "toolArgs": "{\\"command\\": \\"ls\\"}", "sessionId": 5}',
+        b'{"preToolUse": {"toolName": "run_commands", "parameters": {"commands": ["ls", 1], "command": "x"}}}',
+        b'{"tool_name": "replace", "tool_input": {"file_path": 1, "host_file_path": 2}, "workspace_roots": [[]]}',
+        b'{"tool_name": "Shell", "tool_input": {"command": "ls", "working_directory": "/", "cwd": "/x"}, "host_tool_name": {}}',
         *ANY_JSON,
     ),
 }
@@ -597,6 +606,19 @@ WORDS: dict[str, tuple[bytes, ...]] = {
     ),
     "native-event": (*JSON_WORDS, *EVENT_KEYS, b"/a", b"../"),
     "claude-event": (*JSON_WORDS, *CLAUDE_EVENT_KEYS, b"/a", b"../"),
+    "hosts-event": (
+        *JSON_WORDS,
+        *CLAUDE_EVENT_KEYS,
+        *(
+            b'"toolName"',
+            b'"toolArgs"',
+            b'"preToolUse"',
+            b'"parameters"',
+            b'"bash"',
+            b'"run_shell_command"',
+            b'"sessionId"',
+        ),
+    ),
 }
 
 
@@ -984,5 +1006,12 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
         Family("an unknown event", b'{"hook_event_name": "', b"PreTool", b'"}'),
         Family("a far folder", b'{"hook_event_name": "Notification", "cwd": "', b"/a", b'"}'),
         Family("fields", b'{"hook_event_name": "Stop"', b',"k{n}":1', b"}"),
+    ),
+    "hosts-event": (
+        *_json_families(b'{"tool_name": "Bash", "toolName": "bash", "tool_input": ', b"}"),
+        Family("keys that move", b'{"tool_name": "replace", "tool_input": {"path": 1', b',"host_path{n}":1', b"}}"),
+        Family(
+            "lines of a command", b'{"tool_name": "run_commands", "tool_input": {"commands": ["ls"', b',"ls"', b"]}}"
+        ),
     ),
 }

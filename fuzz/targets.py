@@ -22,10 +22,12 @@ from boathook import oneshot, threshold
 from boathook.core.catalog import Catalog
 from boathook.core.event import KINDS, PRE_TOOL, Event
 from boathook.core.hook import PROJECT, SETTINGS, USER, Command, Hook, Prompt, Script, hook_to_data
+from boathook.core.hosts import NAMES as HOSTS
 from boathook.core.jsontext import dump_line
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.run import Call, Exit, Skip, Started, Verdict
 from boathook.dialects import claude, native
+from boathook.dialects.hosts import Dialect, dialect
 from boathook.engine import Engine
 from boathook.errors import DialectError
 from boathook.sources.checker import check_settings
@@ -35,6 +37,8 @@ from boathook.sources.settings import load_settings, read_settings, speaks
 from boathook.store.sessions import Sessions
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
+
+TONGUES = tuple(dialect(name) for name in HOSTS)
 
 
 class Target(NamedTuple):
@@ -248,7 +252,8 @@ def _write(verdicts: list[Verdict]) -> None:
         dump_line(verdict.to_json())
         verdict.warnings()
         native.write_answer(verdict)
-        claude.write_answer(verdict)
+        for tongue in TONGUES:
+            tongue.write_answer(verdict)
 
 
 # What hosts send
@@ -256,8 +261,29 @@ def _write(verdicts: list[Verdict]) -> None:
 
 def _dispatched(event: Event) -> None:
     """Show an event to every hook; the engine must be able to write whatever it could read."""
-    claude.write_event(event)
+    claude.write_hook_event(event)
     _write([_engine(Exit(0), guards()).dispatch(event)])
+
+
+def _by_all(data: bytes) -> list[Event]:
+    """Read bytes as every host's, each at its event before a tool call."""
+    found = [_try(tongue, data) for tongue in TONGUES]
+    if not any(found):
+        raise DialectError("nobody's")
+    return [event for event in found if event is not None]
+
+
+def _try(tongue: Dialect, data: bytes) -> Event | None:
+    row = next(row for row in tongue.host.events if row.kind is PRE_TOOL)
+    try:
+        return tongue.read_event(data, row.name)
+    except REFUSED:
+        return None
+
+
+def _all_dispatched(events: list[Event]) -> None:
+    for event in events:
+        _dispatched(event)
 
 
 def _named(read: Callable[[bytes, str | None], Event], name: str) -> Callable[[bytes], Event]:
@@ -332,7 +358,10 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "native-event", _named(native.read_event, "pre-tool-call"), _dispatched, "native-event", REFUSED, EVENT_PASSES
     ),
-    Target("claude-event", _named(claude.read_event, "PreToolUse"), _dispatched, "claude-event", REFUSED, EVENT_PASSES),
+    Target(
+        "claude-event", _named(TONGUES[0].read_event, "PreToolUse"), _dispatched, "claude-event", REFUSED, EVENT_PASSES
+    ),
+    Target("hosts-event", _by_all, _all_dispatched, "hosts-event", REFUSED, EVENT_PASSES * len(TONGUES)),
     Target("native-run", _run("native"), _check_end, "native-event", passes=2),
     Target("claude-run", _run("claude"), _check_end, "claude-event", passes=2),
 )

@@ -195,11 +195,12 @@ def one_shot(
     can_ask: bool,
     debug: bool,
     write: Callable[[str], None],
+    degraded: Callable[[Verdict], tuple[str, ...]] | None = None,
 ) -> Engine:
     """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
     `home` is what the host calls its project, told to hooks where no project has any; `fixed` are folders of the user (state,
-    config, claude) that the command line names, so that no variable counts.
+    config, claude) that the command line names, so that no variable counts; `degraded` gives what the host cannot be told.
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
     """
     from boathook.runners.spawn import own_process
@@ -215,7 +216,15 @@ def one_shot(
     background = Supervisor(hooks, spawn, state, around)
     trace = write if debug or catalog.settings.debug else None
     return _engine(
-        catalog, hooks, background, can_ask=can_ask, debug=trace, sessions=sessions, state=state, around=around
+        catalog,
+        hooks,
+        background,
+        can_ask=can_ask,
+        debug=trace,
+        sessions=sessions,
+        state=state,
+        around=around,
+        degraded=degraded,
     )
 
 
@@ -267,6 +276,7 @@ def _engine(
     sessions: Sessions,
     state: str,
     around: dict[str, str],
+    degraded: Callable[[Verdict], tuple[str, ...]] | None = None,
 ) -> Engine:
     settings = catalog.settings
 
@@ -287,7 +297,14 @@ def _engine(
         native.event_of,
         sessions,
         _log(state).trouble,
-        lambda verdict, seconds: _record(state, verdict, seconds, around, whole=settings.record == "whole"),
+        lambda verdict, seconds: _record(
+            state,
+            verdict,
+            seconds,
+            around,
+            whole=settings.record == "whole",
+            degraded=degraded(verdict) if degraded is not None else (),
+        ),
     )
 
 
@@ -295,12 +312,14 @@ def _around(catalog: Catalog, host: str) -> dict[str, str]:
     return {"host": host, "project": catalog.project or catalog.claude_project}
 
 
-def _record(state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool) -> str:
+def _record(
+    state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool, degraded: tuple[str, ...]
+) -> str:
     """Write a verdict into the ledger; give the trouble with that, if any."""
     from boathook.core.record import must_last, record_of
     from boathook.store.ledger import Ledger
 
-    made = record_of(verdict, around, time=now(), seconds=seconds, whole=whole)
+    made = record_of(verdict, around, time=now(), seconds=seconds, whole=whole, degraded=degraded)
     return Ledger(state).append(made, sync=must_last(made))
 
 

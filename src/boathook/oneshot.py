@@ -87,10 +87,6 @@ def dialect_of(host: str) -> Any:
     """Give the dialect of a host."""
     if host == native.NAME:
         return native
-    if host == "claude":
-        from boathook.dialects import claude
-
-        return claude
     from boathook.dialects.hosts import dialect
 
     return dialect(host)
@@ -98,33 +94,56 @@ def dialect_of(host: str) -> Any:
 
 def main(args: list[str], data: bytes | None = None) -> int:
     """Run one event; give the exit code."""
+    options = Options()
     try:
         _catch_signals()
         options = parse(args)
-        event = dialect_of(options.host).read_event(read_all(0) if data is None else data, options.event)
+        dialect = dialect_of(options.host)
+        event = dialect.read_event(read_all(0) if data is None else data, options.event)
         if event.kind is UNMAPPED:
             return 0
-        verdict = _dispatch(event, options)
+        verdict = _dispatch(event, options, dialect)
+        later = _dispatch_derived(verdict, options, dialect)
         if _caught:
             return 128 + _caught[0]
-        code = _answer(verdict, options)
+        code = _answer(verdict, options, dialect, later)
         if event.kind.has_tool and not event.tool_name:
             _tell("the event has no 'tool_name': hooks for particular tools did not run")
         return code
     except BeyondLimits as fault:  # a model could write such an input to slip past the guards
-        _complain(str(fault))
-        return 2
-    except (DialectError, Usage) as fault:
+        return _refuse(str(fault), options, 2)
+    except DialectError as fault:
+        return _refuse(str(fault), options, 1)
+    except Usage as fault:
         return _complain(str(fault))
     except Interrupted as signal:
         return 128 + int(signal.args[0])
     except KeyboardInterrupt:
         return 130
     except Exception as fault:  # noqa: BLE001  (whatever it is, the host gets a word and an exit code)
-        return _complain(f"internal error: {type(fault).__name__}: {fault}")
+        return _refuse(f"internal error: {type(fault).__name__}: {fault}", options, 1)
 
 
-def _dispatch(event: Event, options: Options) -> Verdict:
+def _refuse(text: str, options: Options, code: int) -> int:
+    """Tell what went wrong; a host that would make a refusal of it without a word, or hear none, is told in its own tongue."""
+    _tell(text)
+    if options.host == native.NAME:
+        return code
+    dialect = dialect_of(options.host)
+    end = dialect.refuse(options.event, f"boathook: {text}") if code == 2 or dialect.host.fails_closed else None
+    if end is None:
+        return 1  # there is nothing to refuse, and what makes an agent go on must not come of a fault
+    write_all(2, end.stderr)
+    return (end.code or 0) if write_all(1, end.stdout) else 2
+
+
+def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple[Verdict, ...]:
+    """Dispatch the events that the host has not and that this one implies."""
+    events: tuple[Event, ...] = dialect.derive(verdict) if options.host != native.NAME else ()
+    return tuple(_dispatch(event, options, dialect) for event in events)
+
+
+def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
     from boathook.assembly import one_shot
 
     if options.project is not None and not os.path.isdir(options.project):
@@ -142,15 +161,16 @@ def _dispatch(event: Event, options: Options) -> Verdict:
         can_ask=not options.no_ask,
         debug=options.debug,
         write=_debug_line,
+        degraded=dialect.degraded if options.host != native.NAME else None,
     )
     return engine.dispatch(event)
 
 
-def _answer(verdict: Verdict, options: Options) -> int:
+def _answer(verdict: Verdict, options: Options, dialect: Any, later: tuple[Verdict, ...]) -> int:
     if options.json:
         return 0 if write_all(1, dump_line(verdict.to_json())) else _complain("the verdict could not be written")
-    end = dialect_of(options.host).write_answer(verdict)
-    told = "".join(f"boathook: {line}\n" for line in verdict.warnings())
+    end = dialect.write_answer(verdict, later) if later else dialect.write_answer(verdict)
+    told = "".join(f"boathook: {line}\n" for one in (verdict, *later) for line in one.warnings())
     write_all(2, end.stderr + told.encode("utf-8", "backslashreplace"))
     if not write_all(1, end.stdout):
         _complain(f"the answer could not be written; it was: {verdict.decision.word} {' '.join(verdict.reasons)}")

@@ -221,9 +221,18 @@ def _real(path: str) -> str:
     return "" if found == path.rstrip("/") else found
 
 
+PROJECT_VARIABLES = {
+    "claude": b"CLAUDE_PROJECT_DIR",
+    "copilot": b"COPILOT_PROJECT_DIR",
+    "gemini": b"GEMINI_PROJECT_DIR",
+    "qwen": b"QWEN_PROJECT_DIR",
+    "cursor": b"CURSOR_PROJECT_DIR",
+}  # each host's own: several set Claude Code's, too
+
+
 def host_project(host: str, env: Environment) -> str:
-    """Give the folder that Claude Code says its session belongs to: its work dir changes with every `cd`, guards must not."""
-    value = env.get(b"CLAUDE_PROJECT_DIR", b"") if host == "claude" else b""
+    """Give the folder that a host says its session belongs to: its work dir changes with every `cd`, guards must not."""
+    value = env.get(PROJECT_VARIABLES.get(host, b""), b"")
     found = _text(value).rstrip("/")
     return found if value.startswith(b"/") and is_dir(found) else ""
 

@@ -34,10 +34,14 @@ PLAIN = ("--host", "--event", "--project", "--without", "--state", "--config", "
 FIXED = ("--config", "--claude", "--state")  # the user's folders, said on the command line
 TRUST_ALL = "--trust-all"
 SETTINGS = "settings"
+NATIVE = "native"
+_CLAUDE_LIKE = (("hook_event_name",), ("session_id",), "cwd")
 KEYS = {
-    "native": ("event_type", "work_dir"),
-    "claude": ("hook_event_name", "cwd"),
-}  # where a host says event and folder
+    NATIVE: (("event_type",), ("session_id",), "work_dir"),
+    "opencode": (("event_type",), ("session_id",), "work_dir"),
+    "copilot": (("hook_event_name", "hookName"), ("session_id", "sessionId"), "cwd"),
+    **dict.fromkeys(("claude", "codex", "gemini", "kimi-code", "kimi-cli", "qwen", "vscode"), _CLAUDE_LIKE),
+}  # where a host says event, session and folder; a host that is not here, for it says so otherwise, is the engine's
 
 
 def enter(args: list[str]) -> NoReturn:
@@ -84,7 +88,7 @@ def _plain(args: list[str]) -> dict[str, str] | None:
             return None
         else:
             found["--event"] = word
-    known = found.get("--host", "native") in KEYS and found.get("--without", SETTINGS) == SETTINGS
+    known = found.get("--host", NATIVE) in KEYS and found.get("--without", SETTINGS) == SETTINGS
     return found if known else None
 
 
@@ -120,12 +124,14 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         event = loads(decode(data))
     except JsonFault:
         return False
-    event_key, folder_key = KEYS[wanted.get("--host", "native")]
-    if not _well_formed(event, wanted, event_key, folder_key):
+    host = wanted.get("--host", NATIVE)
+    event_keys, _, folder_key = KEYS[host]
+    if not _well_formed(event, host):
         return False
-    name = wanted["--event"] if "--event" in wanted else event[event_key]
+    names = [event[key] for key in event_keys if key in event]
+    names = [wanted["--event"], *names] if "--event" in wanted else names
     env = environment()
-    start = wanted.get("--project") or host_project(wanted.get("--host", ""), env) or event.get(folder_key) or here()
+    start = wanted.get("--project") or host_project(host, env) or event.get(folder_key) or here()
     if not start.startswith("/") or "//" in start or "\0" in start or _is_crooked(start + "/"):
         return False
     if "--project" in wanted and not is_dir(wanted["--project"]):
@@ -144,38 +150,76 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     where = (project, claude, claude_project, "" if TRUST_ALL in wanted else state)
     path = path_of(cache, *where)
     found = load(path, agents, *where) if path is not None else None
-    kind = found.head["spellings"].get(name) if found is not None else None
-    if found is None or kind is None:
+    call = _call(found, host, names, event) if found is not None and names else None
+    if found is None or call is None:
         return False
-    rows = found.section(f"rows {kind}")
-    if rows is None or (kind in found.head["with_tool"] and not event.get("tool_name")):
+    kinds, tools, tool_input = call
+    if any(kind in COUNTED for kind in kinds) and is_dir(state + "/sessions"):
         return False
-    if kind in COUNTED and is_dir(state + "/sessions"):
-        return False
-    return not rows or not _may_match(rows, event, found.head["gram"])
+    return not any(_may_be_wanted(found, kind, tools, tool_input) for kind in kinds)
 
 
 def _is_crooked(path: str) -> bool:
     return "/./" in path or "/../" in path
 
 
-def _may_match(rows: Any, event: dict[str, Any], gram: int) -> bool:
-    tool_input = event.get("tool_input")
+def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tuple[Any, Any, Any] | None:
+    """Give the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
+    if host == NATIVE:
+        kinds = {found.head["spellings"].get(name) for name in names}
+        return (
+            ((kinds.pop(),), (event.get("tool_name", ""),), event.get("tool_input")) if len(set(names)) == 1 else None
+        )
+    events, tools = found.section(f"host {host}")
+    rows = {events.get(name) for name in names}
+    row = rows.pop() if len(rows) == 1 else None
+    if row is None:
+        return None
+    kinds, needs, name_at, input_at = row
+    name, given = (_first(event, places) for places in (name_at, input_at))
+    if needs and not event.get(needs):
+        return None
+    if not name_at:  # no tool is called
+        return kinds, ("",), {}
+    if not isinstance(name, str) or not (given is None or isinstance(given, dict)):
+        return None
+    ways, renames = tools.get(name) or ((name,), ())
+    if renames and given:
+        from boathook.core.hosts.calls import inward
+
+        _, given, _ = inward({name: (name, renames)}, name, given)
+    return kinds, ways, given
+
+
+def _first(event: dict[str, Any], places: tuple[str, ...]) -> Any:
+    return next((event[place] for place in places if place in event), None)
+
+
+def _may_be_wanted(found: Any, kind: str | None, tools: tuple[str, ...], tool_input: Any) -> bool:
+    """Say whether a hook may have anything to do with a kind of event and a tool that has these names."""
+    rows = found.section(f"rows {kind}") if kind is not None else None
+    if rows is None or (kind in found.head["with_tool"] and not tools[0]):
+        return True
+    return bool(rows) and _may_match(rows, tools, tool_input, found.head["gram"])
+
+
+def _may_match(rows: Any, tools: tuple[str, ...], tool_input: Any, gram: int) -> bool:
     tool_input = {} if tool_input is None else tool_input
     whole = dumps(tool_input)
     text = "\n".join((*leaves(tool_input), whole))
-    return len(whole) > TEXT_LIMIT or may_match(rows, event.get("tool_name", ""), text, gram)
+    return len(whole) > TEXT_LIMIT or any(may_match(rows, tool, text, gram) for tool in tools)
 
 
-def _well_formed(event: Any, wanted: dict[str, str], event_key: str, folder_key: str) -> bool:
+def _well_formed(event: Any, host: str) -> bool:
     """Leave every event with something odd about it to the engine, which can say what."""
     if not isinstance(event, dict) or "host_tool_name" in event:  # a tool with several names
         return False
-    texts = [event.get(key, "") for key in (event_key, folder_key, "timestamp", "session_id", "tool_name")]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(event.get("context", {}), dict):
-        return False
-    named = wanted.get("--event")
-    return (event_key in event) if named is None else event.get(event_key, named) == named
+    event_keys, session_keys, folder_key = KEYS[host]
+    texts = [event.get(key, "") for key in (*event_keys, *session_keys, folder_key)]
+    texts += [event.get(key, "") for key in ("timestamp", "tool_name")] if host == NATIVE else []
+    return all(isinstance(text, str) for text in texts) and (
+        host != NATIVE or isinstance(event.get("context", {}), dict)
+    )
 
 
 class _LateSite:

@@ -63,7 +63,7 @@ def test_what_a_matcher_asks_for_is_filled_in(row):
 
 @rows
 def test_a_model_is_asked_only_where_its_refusal_counts_and_plain_text_counts_only_where_context_does(row):
-    assert row.refuses or not (row.prompts or row.host_blocks)
+    assert row.refuses or not row.prompts
     assert row.context or not row.plain
 
 
@@ -73,4 +73,4 @@ def test_an_event_is_either_in_the_table_or_elsewhere():
 
 
 def test_a_bare_row_can_do_nothing():
-    assert Row("X", "pre-step") == Row("X", "pre-step", "", False, False, False, False, False, False, (), ())
+    assert Row("X", "pre-step") == Row("X", "pre-step", "", False, False, False, False, False, (), ())

@@ -10,29 +10,33 @@ from pathlib import Path
 
 import pytest
 
-from boathook.core.claude_events import BY_NAME
+from boathook.core.claude_events import BY_NAME, ELSEWHERE
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.run import Verdict
 from boathook.dialects import claude
+from boathook.dialects.hosts import dialect
 from boathook.errors import BeyondLimits, DialectError
 
+HOST = dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CAPTURED, ids=lambda path: path.stem)
-def test_every_captured_payload_reads_and_is_written_back_the_same(path):
+def test_every_captured_payload_reads_and_is_written_for_hooks_with_all_that_was_in_it(path):
     payload = json.loads(path.read_text())
-    event = claude.read_event(path.read_bytes())
-    assert json.loads(claude.write_event(event)) == payload
-    assert claude.read_event(claude.write_event(event)) == event
+    event = HOST.read_event(path.read_bytes())
+    if event.kind is not UNMAPPED:
+        written = claude.write_hook_event(event)
+        assert {**json.loads(written), **payload} == json.loads(written)
+        assert HOST.read_event(json.dumps(payload).encode()) == event
 
 
 @pytest.mark.parametrize("path", CAPTURED, ids=lambda path: path.stem)
 def test_a_captured_event_is_of_the_kind_its_name_spells(path):
-    event = claude.read_event(path.read_bytes())
+    event = HOST.read_event(path.read_bytes())
     name = json.loads(path.read_text())["hook_event_name"]
-    assert event.kind is (UNMAPPED if name in claude.ELSEWHERE else SPELLINGS[name])
+    assert event.kind is (UNMAPPED if name in ELSEWHERE else SPELLINGS[name])
 
 
 def test_there_are_captured_payloads_of_most_events():
@@ -40,16 +44,24 @@ def test_there_are_captured_payloads_of_most_events():
 
 
 def test_fields_have_the_names_of_the_standard():
-    stop = claude.read_event(
+    stop = HOST.read_event(
         b'{"hook_event_name": "Stop", "cwd": "/p", "session_id": "s", "last_assistant_message": "done"}'
     )
-    assert (stop.work_dir, stop.data) == ("/p", {"final_message": {"role": "assistant", "content": "done"}})
-    end = claude.read_event(b'{"hook_event_name": "SessionEnd", "reason": "clear"}')
-    assert end.data == {"exit_reason": "clear"}
-    after = claude.read_event(
+    assert (stop.work_dir, stop.data) == (
+        "/p",
+        {"final_message": {"role": "assistant", "content": "done"}, "host_event_name": "Stop"},
+    )
+    end = HOST.read_event(b'{"hook_event_name": "SessionEnd", "reason": "clear"}')
+    assert end.data == {"exit_reason": "clear", "host_event_name": "SessionEnd"}
+    after = HOST.read_event(
         b'{"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {"stdout": "x"}}'
     )
-    assert after.data == {"tool_name": "Bash", "tool_output": {"stdout": "x"}}
+    assert after.data == {
+        "tool_name": "Shell",
+        "host_tool_name": "Bash",
+        "tool_output": {"stdout": "x"},
+        "host_event_name": "PostToolUse",
+    }
 
 
 @pytest.mark.parametrize(
@@ -66,12 +78,12 @@ def test_fields_have_the_names_of_the_standard():
 )
 def test_what_is_no_event_is_refused(data, name, fault):
     with pytest.raises(fault):
-        claude.read_event(data, name)
+        HOST.read_event(data, name)
 
 
 def answer(name: str, outcome: Outcome, **changes: object) -> object:
     event = Event.of(name, tool_name="Bash", tool_input={"command": "ls"})
-    end = claude.write_answer(Verdict(event.with_data(**changes) if changes else event, event, outcome))
+    end = HOST.write_answer(Verdict(event.with_data(**changes) if changes else event, event, outcome))
     assert (end.code, end.stderr) == (0, b"")
     return json.loads(end.stdout) if end.stdout else None
 
@@ -146,13 +158,13 @@ ANSWERS = {
         "PermissionRequest",
         Outcome(),
         {"tool_input": {"command": "pwd"}},
-        {"systemMessage": "a hook changed the input without an allow, which PermissionRequest cannot hear"},
+        {"systemMessage": "a hook changed the input, which Claude Code cannot take at PermissionRequest"},
     ),
     "another input and a question about a permission": (
         "PermissionRequest",
         said(ASK, "sure?"),
         {"tool_input": {"command": "pwd"}},
-        {"systemMessage": "a hook changed the input without an allow, which PermissionRequest cannot hear"},
+        {"systemMessage": "a hook changed the input, which Claude Code cannot take at PermissionRequest"},
     ),
     "another input for a permission that is denied": (
         "PermissionRequest",
@@ -171,9 +183,14 @@ ANSWERS = {
         "SessionStart",
         said(BLOCK, "no"),
         {},
-        {"systemMessage": "a hook wanted to block, which SessionStart cannot: no"},
+        {"systemMessage": "a hook wanted to block, which Claude Code cannot at SessionStart: no"},
     ),
-    "context where there is no place for it": ("PreCompact", Outcome(contexts=("x",)), {}, {"systemMessage": "x"}),
+    "context where there is no place for it": (
+        "PreCompact",
+        Outcome(contexts=("x",)),
+        {},
+        {"systemMessage": "a hook has context for the model, which Claude Code cannot take at PreCompact: x"},
+    ),
 }
 
 

@@ -22,13 +22,14 @@ from boathook.dialects.claude import (
     NESTED_TYPES,
     TYPES,
     read_answer,
-    read_event,
-    write_answer,
     write_hook_event,
 )
+from boathook.dialects.hosts import dialect
 from core.making import a_settings_hook, json_objects, json_values
 
+HOST = dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
+MAPPED = [path for path in CAPTURED if HOST.read_event(path.read_bytes()).kind is not UNMAPPED]
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
 NAMES = tuple(BY_NAME)
 DEFAULT = "blocked by hook 'guard'"
@@ -132,7 +133,7 @@ def test_fields_have_their_names_on_their_side_and_ours_on_ours(name, ours, thei
     event = Event(SPELLINGS[name], "", "s", "/w", {}, ours)
     assert written(event) == {**COMMON, "hook_event_name": name, **SILENT[name], **theirs}
     sent = {"hook_event_name": name, "session_id": "s", "cwd": "/w", **theirs}
-    assert read_event(json.dumps(sent).encode()) == event
+    assert HOST.read_event(json.dumps(sent).encode()) == event.with_data(host_event_name=name)
 
 
 def test_every_renamed_field_is_in_the_table_above():
@@ -151,10 +152,10 @@ def test_fields_that_the_engine_does_not_know_are_kept(name, fields):
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
 
 
-@pytest.mark.parametrize("path", CAPTURED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MAPPED, ids=lambda path: path.stem)
 def test_a_hook_reads_every_field_of_a_captured_payload_as_it_was(path):
     payload = json.loads(path.read_bytes())
-    found = written(read_event(path.read_bytes()))
+    found = written(HOST.read_event(path.read_bytes()))
     assert {key: found[key] for key in payload} == payload
     assert (
         found.keys() - payload.keys()
@@ -175,8 +176,7 @@ def test_the_context_of_an_event_is_given_if_there_is_one():
 
 
 def test_an_event_without_counterpart_keeps_its_name():
-    event = read_event(b'{"hook_event_name": "CwdChanged", "session_id": "s", "cwd": "/w", "old_cwd": "/v"}')
-    assert event.kind is UNMAPPED
+    event = Event(UNMAPPED, "", "s", "/w", {}, {"hook_event_name": "CwdChanged", "old_cwd": "/v"})
     assert written(event) == {**COMMON, "hook_event_name": "CwdChanged", "old_cwd": "/v"}
 
 
@@ -875,15 +875,18 @@ def test_what_a_host_is_told_of_an_answer_is_itself_an_answer_that_says_the_same
     outcome, _ = read_answer(call, end)
     now = outcome.input if outcome.input is not ABSENT else call.event.tool_input
     verdict = Verdict(call.event.with_data(tool_input=now), call.event, outcome)
-    again = read_answer(call, write_answer(verdict))
+    again = read_answer(call, HOST.write_answer(verdict))
     reason = "\n".join(outcome.reasons) or ("stopped by a hook" if outcome.decision == STOP else "")
     contexts, messages = "\n".join(outcome.contexts), "\n".join(outcome.messages)
     refused = outcome.decision == STOP and name in ("PreToolUse", "UserPromptSubmit")  # it is refused as well
-    contexts, messages = ("", "\n".join(filter(None, [messages, contexts]))) if name == "Stop" else (contexts, messages)
+    if name == "Stop" and contexts:
+        told = f"a hook has context for the model, which Claude Code cannot take at Stop: {contexts}"
+        contexts, messages = "", "\n".join(filter(None, [messages, told]))
+    changed = now != call.event.tool_input and outcome.decision < BLOCK  # what is refused needs no other input
     expected = Outcome(
         outcome.decision,
         (*(((BLOCK, reason),) if refused else ()), *(((outcome.decision, reason),) if reason else ())),
-        ABSENT if now == call.event.tool_input else now,
+        now if changed else ABSENT,
         outcome.output,
         (contexts,) if contexts else (),
         (messages,) if messages else (),

@@ -20,7 +20,7 @@ from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.run import Verdict
 from boathook.core.tools import KEYS, KNOWN, TOOLS
-from boathook.dialects import claude
+from boathook.dialects.claude import write_hook_event
 from boathook.dialects.hosts import degraded, dialect
 from boathook.errors import DialectError
 from core.making import a_hook, json_values
@@ -84,10 +84,14 @@ MAPPED = {
 }
 
 
+FAILURES = {"kimi-cli/PostToolUse.ReadFile": "post-tool-call-failure"}  # a file that is not there
+
+
 @pytest.mark.parametrize("path", CAPTURED, ids=shown)
 def test_a_captured_payload_is_of_the_kind_its_name_says(path):
     name = path.name.split(".")[0]
     wanted = MAPPED.get(path.parent.name, {}).get(name) or SPELLINGS[name].name
+    wanted = FAILURES.get(f"{path.parent.name}/{path.stem}", wanted)
     assert read(path).kind.name == wanted
 
 
@@ -151,7 +155,7 @@ def test_fields_have_the_names_of_the_standard():
         return dict(read(FIXTURES / f"{path}.json").data)
 
     assert data("copilot/postToolUse")["tool_output"]["resultType"] == "success"
-    assert data("copilot/agentStop")["stop_reason"] == "end_turn"
+    assert data("copilot/agentStop")["host_stop_reason"] == "end_turn"
     assert data("gemini/AfterAgent")["final_message"] == {"role": "assistant", "content": "All done."}
     assert data("cline/TaskComplete")["final_message"] == {"role": "assistant", "content": "All done."}
     assert data("cline/PostToolUse")["duration_ms"] == 37
@@ -354,7 +358,7 @@ def test_many_hooks_are_not_sorted_out_by_one_of_several_names():
 
 def test_a_hook_of_settings_json_reads_claude_codes_names_under_any_host():
     event = event_of("copilot", "preToolUse", toolName="create", toolArgs={"path": "a", "file_text": "b"})
-    fields = json.loads(claude.write_hook_event(event))
+    fields = json.loads(write_hook_event(event))
     assert (fields["tool_name"], fields["tool_input"]) == ("Write", {"file_path": "a", "content": "b"})
 
 
@@ -648,19 +652,6 @@ def test_no_answer_comes_to_an_event_without_counterpart():
     event = event_of("cursor", hook_event_name="afterFileEdit")
     end = dialect("cursor").write_answer(Verdict(event, event, NO))
     assert (end.code, end.stdout, end.stderr) == (0, b"", b"")
-
-
-@pytest.mark.parametrize("outcome", [Outcome(), NO, SURE, Outcome(ALLOW), KNOW, said(STOP, "end")], ids=repr)
-@pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"])
-def test_the_table_of_claude_code_says_what_its_own_dialect_says(name, outcome):
-    event = Event.of(name, tool_name="Bash", tool_input={"command": "ls"})
-    verdict = Verdict(event, event, outcome)
-    if not degraded(verdict, "claude"):
-        by_table, own = dialect("claude").write_answer(verdict), claude.write_answer(verdict)
-        assert (by_table.code, by_table.stdout and json.loads(by_table.stdout)) == (
-            own.code,
-            own.stdout and json.loads(own.stdout),
-        )
 
 
 # Tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import time
 
@@ -11,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from boathook.core.catalog import Catalog, Plan, Settings
-from boathook.core.event import KINDS, SPELLINGS, Event
+from boathook.core.event import KINDS, SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import (
     ARMED,
     DENIED,
@@ -25,9 +26,15 @@ from boathook.core.hook import (
     WARNING,
     Diagnostic,
 )
+from boathook.core.hosts import NAMES, load
+from boathook.core.hosts.lean import lean
+from boathook.core.outcome import Outcome
+from boathook.core.run import Verdict
+from boathook.core.tools import TOOLS
 from boathook.dialects import native
+from boathook.dialects.hosts import dialect
 from boathook.sources.cache import keep
-from boathook.threshold import _nothing_to_do, _plain
+from boathook.threshold import KEYS, _nothing_to_do, _plain
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
 
 
@@ -109,10 +116,100 @@ def test_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(he
 
 def engine_is_silent(catalog: Catalog, data: bytes, name: str | None) -> bool:
     """Say whether the engine has no hook to run for an event, nothing to tell and no debug lines to write."""
-    event = native.read_event(data, name)
+    return is_silent(catalog, native.read_event(data, name))
+
+
+def is_silent(catalog: Catalog, event: Event) -> bool:
+    """Say the same of an event that was read."""
     loud = [skip for skip in catalog.skips(event) if skip.loud]
     unread = [hook for hook in catalog.hooks if hook.kind is None]
     return (catalog.plan(event), loud, unread, catalog.settings.debug) == (Plan(), [], [], False)
+
+
+# Hosts
+
+FAST = tuple(name for name in KEYS if name != "native")
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_door_looks_where_the_table_of_a_host_says(name):
+    host = load(name)
+    assert KEYS[name] == (host.event_at, host.session_at, host.folder_at[0])
+    assert (len(host.folder_at), host.empty) == (1, "")
+    places = [place for row in host.events for theirs, ours in row.renames for place in [theirs] if ours in TRANSLATED]
+    assert not [place for place in places if "." in place]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_door_is_told_of_a_host_survives_its_file(name):
+    assert marshal.loads(marshal.dumps(lean(load(name)))) == lean(load(name))
+
+
+TRANSLATED = ("tool_name", "tool_input")
+host_keys = st.sampled_from(["command", "cmd", "path", "file_path", "old_str", "notebook_path", "dir_path", "commands"])
+host_inputs = st.dictionaries(host_keys, st.sampled_from(["ls", "rm -rf /", "git push", "mkfs", ""]), max_size=3)
+
+
+@st.composite
+def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
+    """Draw a host, the event that its command names, and a payload, mostly one that it could send."""
+    host = load(draw(st.sampled_from(FAST)))
+    row = draw(st.sampled_from([one for one in host.events if one.kind.has_tool] * 3 + list(host.events)))
+    tool = draw(st.sampled_from([*host.tools, *TOOLS, "mcp__x__y", ""]) | json_values)
+    given = draw(host_inputs | host_inputs | host_inputs.map(json.dumps) | json_values)
+    names = draw(st.sampled_from([("tool_name", "tool_input"), ("toolName", "toolArgs"), ("toolName", "toolInput")]))
+    other = draw(st.sampled_from([row.name, row.name, row.name, row.kind_name, "Stop", "unknown", 5]))
+    event = {names[0]: tool, names[1]: given, host.event_at[0]: other, "prompt": draw(st.sampled_from(["", "x"]))}
+    kept = draw(st.sets(st.sampled_from(sorted(event)), min_size=2))
+    return host.name, draw(st.sampled_from([row.name] * 4 + [None])), {key: event[key] for key in kept}
+
+
+@given(catalogs, st.lists(host_calls(), min_size=1, max_size=6))
+@settings(max_examples=250)
+@example(Catalog((a_hook(tool="^Bash$"),)), [("codex", "PreToolUse", {"tool_name": "Shell"})])
+@example(Catalog((a_hook(tool="^Shell$"),)), [("claude", "PreToolUse", {"tool_name": "Bash"})])
+@example(Catalog((a_hook(tool="^Edit$"),)), [("copilot", "preToolUse", {"toolName": "edit"})])
+@example(Catalog((a_hook(kind=SPELLINGS["post-agent-turn"]),)), [("codex", "Stop", {})])
+@example(Catalog((a_hook(kind=SPELLINGS["post-tool-call-failure"]),)), [("gemini", "AfterTool", {"tool_name": "glob"})])
+def test_for_a_host_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(here, catalog, asked):
+    catalog = keep_as(here, catalog)
+    for host, name, event in asked:
+        data = json.dumps({**event, KEYS[host][2]: str(here.project)}, separators=(",", ":")).encode()
+        if _nothing_to_do({"--host": host, **({"--event": name} if name else {})}, data):
+            assert host_is_silent(catalog, host, data, name)
+
+
+def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -> bool:
+    """Say whether the engine would do nothing for a host's event, and for those made of it."""
+    tongue = dialect(host)
+    event = tongue.read_event(data, name)
+    assert event.kind is not UNMAPPED
+    later = tongue.derive(Verdict(event, event, Outcome()))
+    return all(is_silent(catalog, one) for one in (event, *later))
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "event", "quiet"),
+    [
+        ("claude", "PreToolUse", {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}, True),
+        ("claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}, False),
+        ("codex", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}, False),
+        ("codex", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}}, True),
+        ("copilot", "preToolUse", {"toolName": "bash", "toolArgs": {"command": "ls"}}, True),
+        ("copilot", "preToolUse", {"toolName": "create", "toolArgs": {"path": "x"}}, False),
+        ("copilot", "preToolUse", {"toolName": "bash", "toolArgs": '{"command": "ls"}'}, False),
+        ("gemini", "BeforeTool", {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}, True),
+        ("gemini", "BeforeTool", {"tool_name": "write_file", "tool_input": {}}, False),
+        ("gemini", "AfterAgent", {"prompt_response": "x"}, True),
+        ("kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}}, True),
+        ("kimi-code", "UserPromptSubmit", {"hook_event_name": "UserPromptSubmit", "prompt": [{"text": "x"}]}, True),
+        ("kimi-code", "Stop", {"hook_event_name": "PreToolUse"}, False),
+        ("opencode", "pre-tool-call", {"event_type": "pre-tool-call", "tool_name": "bash", "tool_input": {}}, True),
+    ],
+)  # fmt: skip
+def test_most_events_of_a_host_are_answered_at_the_door(here, host, name, event, quiet):
+    keep_as(here, GUARDS)
+    assert ask(event, host=host, event=name) is quiet
 
 
 CALL = {"event_type": "PreToolUse", "tool_name": "Shell", "tool_input": {"command": "ls -la"}}

@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import pytest
 from stage import ROOT, Stage
+from tests import forked
 
 import boathook
 
@@ -141,12 +142,11 @@ class Play:
 
     def _run(self, event: dict[str, Any], *arguments: str) -> tuple[int, str, str]:
         command = [sys.executable, "-m", "boathook", "run", "--trust-all", *arguments]
-        done = subprocess.run(
+        done = forked.run(
             command,
             input=json.dumps(event),
             cwd=self.stage.root,
             env=self.stage.environment,
-            capture_output=True,
             text=True,
             timeout=60,
         )
@@ -499,7 +499,7 @@ def test_all_together_write_down_and_refuse_and_say_so_once(play: Play) -> None:
     command = "grep -r TODO . && git push"
     reason = "- use rg instead of grep: it is faster and skips what git ignores"
     told = play.send("PreToolUse", tool_input={"command": command})
-    rewritten = {"command": "grep -r TODO . && git push --dry-run"}
+    rewritten = {"command": "grep -r TODO . && git push --dry-run"} if play.way != CLAUDE else None  # it is refused there
     assert told == play.seen(Told("block", reason, rewritten=rewritten))
     assert play.stage.read(".claude/commands.log") == f"{command} # no description\n"
 

@@ -62,6 +62,8 @@ def _dispatch(record: Record, ends: list[Record]) -> Iterator[str]:
     about = [f"{record['event']} of {record['tool']}" if record["tool"] else record["event"]]
     about += [f"{key} {record[key]}" for key in ("session", "host", "project") if record.get(key)]
     yield ", ".join(about)
+    if record.get("derived"):
+        yield f"  made of {record['derived']}: the host has no such event"
     if record.get("input") is not None:
         yield f"  input   {_value(record['input'])}"
         yield f"  sha256  {record['input_sha256']}"
@@ -72,6 +74,9 @@ def _dispatch(record: Record, ends: list[Record]) -> Iterator[str]:
         yield from _run(at, run)
     yield from _others(record, ends)
     yield from _changes(record["changed"])
+    if record.get("degraded"):
+        yield "the host could not be told all of it:"
+        yield from (f"  {text}" for text in record["degraded"])
     if record.get("cut"):
         yield "this record was cut: it would have been too long"
 

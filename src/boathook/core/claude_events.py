@@ -18,7 +18,7 @@ class Row(Value):
 
     `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
     only told; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be asked;
-    `goes_on`: context there sends the agent back to work; `host_blocks`: Claude Code itself hears a block; `renames`: their
+    `goes_on`: context there sends the agent back to work; `renames`: their
     name and ours; `filled`: what hooks may count on.
     """
 
@@ -30,7 +30,6 @@ class Row(Value):
     plain: bool = False
     prompts: bool = False
     goes_on: bool = False
-    host_blocks: bool = False
     renames: tuple[tuple[str, str], ...] = ()
     filled: tuple[tuple[str, Any], ...] = ()
 
@@ -53,7 +52,6 @@ ROWS: tuple[Row, ...] = (
         context=True,
         plain=True,
         prompts=True,
-        host_blocks=True,
         filled=(("prompt", ""),),
     ),
     Row(
@@ -63,7 +61,6 @@ ROWS: tuple[Row, ...] = (
         refuses=True,
         context=True,
         prompts=True,
-        host_blocks=True,
         filled=_TOOL,
     ),
     Row(
@@ -72,7 +69,6 @@ ROWS: tuple[Row, ...] = (
         TOOL_NAME,
         refuses=True,
         prompts=True,
-        host_blocks=True,
         filled=_TOOL[:2],
     ),
     Row(
@@ -81,7 +77,6 @@ ROWS: tuple[Row, ...] = (
         TOOL_NAME,
         refuses=True,
         context=True,
-        host_blocks=True,
         renames=(("tool_response", "tool_output"),),
         filled=(*_TOOL, ("tool_response", None)),
     ),
@@ -100,7 +95,6 @@ ROWS: tuple[Row, ...] = (
         context=True,
         prompts=True,
         goes_on=True,
-        host_blocks=True,
         renames=((_LAST, "final_message"),),
         filled=(("stop_hook_active", False), (_LAST, "")),
     ),
@@ -120,7 +114,6 @@ ROWS: tuple[Row, ...] = (
         context=True,
         prompts=True,
         goes_on=True,
-        host_blocks=True,
         renames=(_TYPE, (_LAST, "result")),
         filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, "")),
     ),
@@ -129,7 +122,6 @@ ROWS: tuple[Row, ...] = (
         "pre-context-compact",
         "trigger",
         refuses=True,
-        host_blocks=True,
         filled=(("trigger", "auto"), ("custom_instructions", "")),
     ),
     Row("PostCompact", "post-context-compact", "trigger", filled=(("trigger", "auto"), ("compact_summary", ""))),

@@ -15,6 +15,9 @@ COMMON_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context")
 TOOL = ("tool_name", "tool_input", "tool_use_id")
 SUBAGENT = ("subagent_name", "subagent_type", "task_description")
 HOST_TOOL = "host_tool_name"  # what the host calls the tool, where `tool_name` is a translation
+HOST_KEYS = "host_tool_keys"  # the host's key of each of ours that was renamed in `tool_input`
+HOST_EVENT = "host_event_name"
+DERIVED = "derived_from"  # the host's event that this one was made of: the host has none of its own
 STOP = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
 
 
@@ -200,9 +203,9 @@ class Event(Value):
         theirs = self.data.get(HOST_TOOL)
         if not isinstance(theirs, str):
             return (self.tool_name,)
-        from boathook.core.tools import CLAUDE
+        from boathook.core.tools import claude_name
 
-        return tuple(dict.fromkeys((self.tool_name, theirs, CLAUDE.get(self.tool_name, theirs))))
+        return tuple(dict.fromkeys((self.tool_name, theirs, claude_name(self.tool_name, theirs))))
 
     @property
     def tool_input(self) -> Any:

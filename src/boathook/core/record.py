@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.clean import clean
+from boathook.core.event import DERIVED
 from boathook.core.jsontext import canonical, dump_line, dumps
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.outcome import ABSENT
@@ -34,9 +35,20 @@ SEARCHED = 1 << 16  # characters of a value that are looked at: what is kept of 
 TEXT_SEARCHED = 4 * TEXT_LIMIT
 
 
-def record_of(verdict: Verdict, around: dict[str, str], *, time: str, seconds: float, whole: bool = False) -> Fields:
-    """Give the record of a dispatch; `around` are host and project, `whole` keeps all fields of the event."""
-    return _Maker(verdict).record(around, time, seconds, whole=whole)
+def record_of(
+    verdict: Verdict,
+    around: dict[str, str],
+    *,
+    time: str,
+    seconds: float,
+    whole: bool = False,
+    degraded: Sequence[str] = (),
+) -> Fields:
+    """Give the record of a dispatch.
+
+    `around` are host and project, `whole` keeps all fields of the event, `degraded` is what the host could not be told.
+    """
+    return _Maker(verdict, degraded).record(around, time, seconds, whole=whole)
 
 
 def end_record(about: Fields, end: Exit, *, id: str, time: str) -> Fields:  # noqa: A002
@@ -63,8 +75,8 @@ def must_last(record: Fields) -> bool:
 class _Maker:
     """Makes one record: first everything free of secrets, then cut to its share."""
 
-    def __init__(self, verdict: Verdict) -> None:
-        self.verdict = verdict
+    def __init__(self, verdict: Verdict, degraded: Sequence[str]) -> None:
+        self.verdict, self.degraded = verdict, degraded[:LIST_LIMIT]
         self.was_cut = False
 
     def record(self, around: dict[str, str], time: str, seconds: float, *, whole: bool) -> Fields:
@@ -97,6 +109,10 @@ class _Maker:
             ],
             "background": [{"hook": _name(one.hook), "pid": one.pid} for one in verdict.background],
         }
+        if self.degraded:
+            made["degraded"] = [self._text(text) for text in free["degraded"]]
+        if derived := original.data.get(DERIVED):
+            made["derived"] = _free_name(str(derived))
         if whole:
             made["whole"] = self._share(free["whole"], WHOLE_LIMIT)
         if self.was_cut:
@@ -116,6 +132,7 @@ class _Maker:
             "reasons": self._texts(verdict.reasons, [SEARCHED]),
             "runs": self._told(),
             "skips": self._texts([skip.why for skip in verdict.skipped], [SEARCHED]),
+            "degraded": self._texts(self.degraded, [SEARCHED]),
         }
 
     def _told(self) -> list[list[str]]:
@@ -134,7 +151,7 @@ class _Maker:
 
     def _unsearched(self, told: str) -> Fields:
         """Stand in for what could not be searched."""
-        many = {"reasons": self.verdict.reasons, "skips": self.verdict.skipped}
+        many = {"reasons": self.verdict.reasons, "skips": self.verdict.skipped, "degraded": self.degraded}
         lists: Fields = {key: [told for _ in found] for key, found in many.items()}
         return {"input": told, "rewritten": told, "whole": told, **lists, "runs": [[told] for _ in self.verdict.runs]}
 
@@ -274,7 +291,8 @@ def _without_words(record: Fields) -> Fields:
     none: Fields = {"notes": [], "matched": {}}
     hooks = [{**one, **none, "reason": _cut(one["reason"] or "", 80)} for one in record["hooks"]]
     skipped = [{**one, "why": _cut(one["why"], 80)} for one in record["skipped"]]
-    return {**record, "hooks": hooks, "skipped": skipped, "reasons": record["reasons"][:10]}
+    fewer = {name: [_cut(text, 80) for text in record[name][:10]] for name in ("degraded",) if name in record}
+    return {**record, **fewer, "hooks": hooks, "skipped": skipped, "reasons": record["reasons"][:10]}
 
 
 def _with_few_hooks(record: Fields) -> Fields:

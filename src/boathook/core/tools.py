@@ -108,3 +108,17 @@ CLAUDE: dict[str, str] = {
     "Todo": "TodoWrite",
     "AskUser": "AskUserQuestion",
 }  # what hooks of settings.json call them, where that is another name
+
+CLAUDES = frozenset(
+    ("Bash", "PowerShell", "Read", "Write", "Edit", "NotebookEdit", "TodoWrite", "AskUserQuestion", "Task")
+)
+
+
+def is_claudes(name: str) -> bool:
+    """Say whether Claude Code has a tool of that name, other than ours."""
+    return name in CLAUDES
+
+
+def claude_name(ours: str, theirs: str) -> str:
+    """Give what Claude Code calls a tool that is named so here and so by its host."""
+    return theirs if theirs in CLAUDES else CLAUDE.get(ours, ours)

@@ -1,6 +1,6 @@
-"""The tongue of Claude Code, at both borders: as a host's (`boathook run --host claude`) and as that of hooks in settings.json.
+"""The tongue of hooks in settings.json: what they are told and what they answer, whichever host calls.
 
-What each event can hear and say stands in `core.claude_events`.
+What each event can hear and say stands in `core.claude_events`. Claude Code as a host is a table like the others: `core.hosts`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from boathook.core.answers import (
     refuse_buried,
     texts,
 )
-from boathook.core.claude_events import BY_KIND, BY_NAME, ELSEWHERE, Row
+from boathook.core.claude_events import BY_KIND, Row
 from boathook.core.clean import REASON_LIMIT, clean
-from boathook.core.event import HOST_TOOL, SPELLINGS, UNMAPPED, Event, EventKind, host_object
+from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, Event
 from boathook.core.hook import Http, Prompt
 from boathook.core.jsontext import JsonFault, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import Faulty
-from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
-from boathook.core.tools import CLAUDE
-from boathook.errors import DialectError
+from boathook.core.run import FAILED, UNREADABLE, Call, Exit
+from boathook.core.tools import claude_name, is_claudes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     Said = tuple[tuple[Decision, str], ...]
 
 NAME = "claude"
-COMMON = ("session_id", "cwd", "hook_event_name")
 FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
 
 DECISIONS = {
@@ -72,44 +70,9 @@ JUDGEMENT_TYPES: dict[str, tuple[type, str]] = {"ok": (bool, "true or false"), "
 DECISIVE = ("decision", "continue", NESTED, "permissionDecision", "systemMessage")
 
 
-def read_event(data: bytes, name: str | None = None) -> Event:
-    """Read an event from Claude Code. One that has no counterpart here is read too, as an event nobody can hook."""
-    fields = host_object(data)
-    said = fields.get("hook_event_name", name)
-    if not isinstance(said, str):
-        raise DialectError("which event? Name it with --event, or as 'hook_event_name' in the JSON")
-    if name is not None and said != name and SPELLINGS.get(name) is not SPELLINGS.get(said, UNMAPPED):
-        raise DialectError(f"--event says '{name}', but 'hook_event_name' in the JSON says '{said}'")
-    return _event(fields, said)
-
-
-def _event(fields: dict[str, Any], said: str) -> Event:
-    row = BY_NAME.get(said)
-    kind: EventKind | None = row.kind if row else UNMAPPED if said in ELSEWHERE else SPELLINGS.get(said)
-    if kind is None:
-        raise DialectError(f"unknown event '{said}'")
-    names = dict((row or Row("", "")).renames)
-    data = {names.get(key, key): _inward(names.get(key), value) for key, value in fields.items() if key not in COMMON}
-    if kind is UNMAPPED:
-        data["hook_event_name"] = said
-    texts = [fields.get(key, "") for key in ("session_id", "cwd", "tool_name")]
-    if not all(isinstance(text, str) for text in texts):
-        raise DialectError("'session_id', 'cwd' and 'tool_name' must be texts")
-    return Event(kind, "", texts[0], texts[1], {}, data)
-
-
-def _inward(name: str | None, value: Any) -> Any:
-    return {"role": "assistant", "content": value} if name == "final_message" and isinstance(value, str) else value
-
-
 def _outward(name: str, value: Any) -> Any:
     plain = name == "final_message" and isinstance(value, dict) and isinstance(value.get("content"), str)
     return value["content"] if plain else value
-
-
-def write_event(event: Event) -> bytes:
-    """Write an event as Claude Code does: the reverse of `read_event`."""
-    return dump_line(_fields(event, BY_KIND.get(event.kind.name)))
 
 
 def _fields(event: Event, row: Row | None) -> dict[str, Any]:
@@ -120,88 +83,27 @@ def _fields(event: Event, row: Row | None) -> dict[str, Any]:
     return {**first, **data, **first}  # a host may have other things of these names
 
 
-def write_answer(verdict: Verdict) -> Exit:
-    """Write a verdict for Claude Code, in JSON at exit 0: at exit 2 it would show the whole command line to the model."""
-    row = BY_KIND.get(verdict.event.kind.name)
-    if row is None:
-        return Exit(0)
-    answer: dict[str, Any] = {}
-    nested: dict[str, Any] = {}
-    messages = [*verdict.system_message, *verdict.warnings()]  # at exit 0 nobody sees stderr there
-    reasons = "\n".join(verdict.reasons)
-    if verdict.decision == Decision.STOP:
-        reasons = reasons or "stopped by a hook"
-        answer |= {"continue": False, "stopReason": reasons}
-        _say_stop(row, reasons, answer, nested)
-    elif verdict.decision != Decision.NONE:
-        _say_decision(verdict, row, reasons, answer, nested, messages)
-    _say_effects(verdict, row, nested, messages)
-    if messages:
-        answer["systemMessage"] = "\n".join(messages)
-    if nested:
-        answer["hookSpecificOutput"] = {"hookEventName": row.name, **nested}
-    return Exit(0, stdout=dump_line(answer) if answer else b"")
-
-
-def _say_stop(row: Row, reasons: str, answer: dict[str, Any], nested: dict[str, Any]) -> None:
-    """Refuse what is about to happen as well: "continue" alone lets a tool call that is under way go through."""
-    if row.name == "PreToolUse":
-        nested |= {"permissionDecision": "deny", "permissionDecisionReason": reasons}
-    elif row.name == "PermissionRequest":
-        nested["decision"] = {"behavior": "deny", "message": reasons, "interrupt": True}
-    elif row.host_blocks and row.kind.is_pre and not row.goes_on:
-        answer |= {"decision": "block", "reason": reasons}
-
-
-def _say_decision(
-    verdict: Verdict, row: Row, reasons: str, answer: dict[str, Any], nested: dict[str, Any], messages: list[str]
-) -> None:
-    """Say a decision where this event can hear it; elsewhere tell the person what could not be done."""
-    blocked = verdict.decision == Decision.BLOCK
-    if row.name == "PreToolUse":
-        nested["permissionDecision"] = "deny" if blocked else verdict.decision.word
-        if reasons:
-            nested["permissionDecisionReason"] = reasons
-    elif row.name == "PermissionRequest" and verdict.decision != Decision.ASK:
-        nested["decision"] = {"behavior": "deny" if blocked else "allow"}
-        if reasons and blocked:
-            nested["decision"]["message"] = reasons
-    elif blocked and row.host_blocks:
-        answer |= {"decision": "block", "reason": reasons or "blocked by a hook"}
-    elif blocked and row.name == "PostToolUseFailure":
-        nested["additionalContext"] = reasons
-    elif blocked:
-        messages.append(f"a hook wanted to block, which {row.name} cannot: {reasons}")
-
-
-def _say_effects(verdict: Verdict, row: Row, nested: dict[str, Any], messages: list[str]) -> None:
-    if verdict.modified_input is not None and row.name == "PermissionRequest":
-        if verdict.decision == Decision.ALLOW:
-            nested["decision"]["updatedInput"] = verdict.modified_input
-        elif not verdict.blocked:  # there an input goes with an allow alone, and nobody said that
-            messages.append("a hook changed the input without an allow, which PermissionRequest cannot hear")
-    elif verdict.modified_input is not None:
-        nested["updatedInput"] = verdict.modified_input
-    if verdict.outcome.output is not ABSENT:
-        nested["updatedToolOutput"] = verdict.outcome.output
-    contexts = "\n".join(verdict.additional_context)
-    if contexts and row.context and not row.goes_on:
-        nested["additionalContext"] = "\n".join(filter(None, [nested.get("additionalContext", ""), contexts]))
-    elif contexts:
-        messages.append(contexts)
-
-
 def write_hook_event(event: Event) -> bytes:
     """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
     row = BY_KIND.get(event.kind.name)
     fields = _fields(event, row)
-    if HOST_TOOL in event.data:  # another host's call under our names; our keys are Claude Code's
-        fields["tool_name"] = CLAUDE.get(event.tool_name, event.tool_name)
+    _name_tool(event, fields)
     if event.context:
         fields.setdefault("context", event.context)
     for key, value in (*FILLED, *(row.filled if row else ())):
         fields.setdefault(key, value)
     return dump_line(fields)
+
+
+def _name_tool(event: Event, fields: dict[str, Any]) -> None:
+    """Name a translated tool call as Claude Code does: by its own names and keys if they came from there, else by ours of it."""
+    theirs = fields.pop(HOST_TOOL, None)
+    keys = fields.pop(HOST_KEYS, None)
+    fields.pop(HOST_EVENT, None)
+    if isinstance(theirs, str):
+        fields["tool_name"] = claude_name(event.tool_name, theirs)
+    if isinstance(theirs, str) and is_claudes(theirs) and isinstance(keys, dict) and isinstance(event.tool_input, dict):
+        fields["tool_input"] = {keys.get(key, key): value for key, value in event.tool_input.items()}
 
 
 def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:

@@ -5,8 +5,18 @@ What a host cannot be told is never dropped in silence: it is among the texts th
 
 from __future__ import annotations
 
-from boathook.core.event import COMMON_FIELDS, HOST_TOOL, SPELLINGS, UNMAPPED, Event, host_object
-from boathook.core.hosts import NESTED, Host, Row, load
+from boathook.core.event import (
+    COMMON_FIELDS,
+    DERIVED,
+    HOST_EVENT,
+    HOST_KEYS,
+    HOST_TOOL,
+    SPELLINGS,
+    UNMAPPED,
+    Event,
+    host_object,
+)
+from boathook.core.hosts import NESTED, Host, Row, derived, load
 from boathook.core.hosts.calls import inward, outward
 from boathook.core.jsontext import JsonFault, dump_line, dumps, loads, word_of
 from boathook.core.outcome import ABSENT, Decision
@@ -19,8 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.hosts import Saying
-
-EVENT, KEYS = "host_event_name", "host_tool_keys"
 
 
 class Dialect:
@@ -35,7 +43,7 @@ class Dialect:
         fields = host_object(data)
         row, said = self._row(fields, name)
         if row is None or (row.needs and not fields.get(row.needs)):
-            return Event(UNMAPPED, data={**fields, EVENT: said})
+            return Event(UNMAPPED, data={**fields, HOST_EVENT: said})
         return self._event(fields, row)
 
     def _row(self, fields: dict[str, Any], beside: str | None) -> tuple[Row | None, str]:
@@ -67,9 +75,9 @@ class Dialect:
         kind = row.kind
         if row.failed and kind.has_tool and _failed(fields, row.failed):
             kind = SPELLINGS["post-tool-call-failure"]
-            data.setdefault("error", _at(fields, row.failed) or "the tool failed")
+            data.setdefault("error", _at(fields, row.failed.partition("=")[0]) or "the tool failed")
         data = {f"host_{key}" if key in COMMON_FIELDS else key: value for key, value in data.items()}
-        data[EVENT] = row.name
+        data[HOST_EVENT] = row.name
         if kind.has_tool:
             self._translate(data)
         return Event(kind, stamp if isinstance(stamp, str) else "", session[1], folder[1], {}, data)
@@ -98,31 +106,61 @@ class Dialect:
             else (self.host.tools.get(name, (name,))[0], given, {})
         )
         if renamed:
-            data[KEYS] = renamed
+            data[HOST_KEYS] = renamed
         if given is None:
             del data["tool_input"]
 
-    def write_answer(self, verdict: Verdict) -> Exit:
-        """Write a verdict as the host wants it said."""
+    def derive(self, verdict: Verdict) -> tuple[Event, ...]:
+        """Give the events that the host has not, made of one that has passed."""
+        row = self._row_of(verdict.event)
+        if row is None or verdict.decision == Decision.BLOCK:
+            return ()
+        event = verdict.original
+        return tuple(
+            event.replace(kind=SPELLINGS[name], data={**event.data, DERIVED: row.name})
+            for name in derived(self.host, row)
+        )
+
+    def refuse(self, name: str | None, reason: str) -> Exit | None:
+        """Say no to an event that could not be read, where that can be said; None if it cannot."""
+        row = self.host.row(name) if name else None
+        if row is None or not row.block or not row.kind.is_pre or row.goes_on:
+            return None
+        answer = _Answer(row)
+        answer.say(row.block, reason)
+        return answer.end(self.host.empty)
+
+    def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = ()) -> Exit:
+        """Write a verdict as the host wants it said; `later` are those of derived events, which only the person hears of."""
         row = self._row_of(verdict.event)
         if row is None:
             return Exit(0)
         answer = _Answer(row)
         notes = self._say(verdict, row, answer)
         messages = [*verdict.system_message, *notes]
+        messages += [text for one in later for text in (*one.system_message, *self.degraded(one))]
         if self.host.message:
-            messages += verdict.warnings()  # nobody sees stderr there
+            messages += [text for one in (verdict, *later) for text in one.warnings()]  # nobody sees stderr there
         for message in ["\n".join(messages)] if messages else []:
             answer.say(self.host.message or (("stderr", "$"),), message)
         return answer.end(self.host.empty)
 
     def degraded(self, verdict: Verdict) -> tuple[str, ...]:
         """Give a text for everything that the hooks want and the host cannot be told, or does otherwise."""
+        if DERIVED in verdict.event.data:
+            return self._unheard(verdict)
         row = self._row_of(verdict.event)
         return tuple(self._say(verdict, row, _Answer(row))) if row is not None else ()
 
+    def _unheard(self, verdict: Verdict) -> tuple[str, ...]:
+        """Give what hooks of a derived event want: the host has no ear for any of it."""
+        wants = [f"{verdict.decision.word}: {reason}" for reason in verdict.reasons]
+        wants += [f"context for the model: {text}" for text in verdict.additional_context]
+        name = verdict.event.kind.name
+        return tuple(f"a hook of {name}, which {self.host.title} does not have, wanted {want}" for want in wants)
+
     def _row_of(self, event: Event) -> Row | None:
-        name = event.data.get(EVENT)
+        name = event.data.get(HOST_EVENT)
         return self.host.row(name if isinstance(name, str) else event.kind.name)
 
     def _say(self, verdict: Verdict, row: Row, answer: _Answer) -> list[str]:
@@ -166,8 +204,9 @@ class Dialect:
         if refused and row.kind_name == "pre-tool-call" and self.host.beyond and verdict.decision != Decision.STOP:
             notes.append(self.host.beyond)
         if verdict.modified_input is not None and not refused:
-            answer.say(row.input, self._back(verdict))
-            if not row.input:
+            heard = row.input and (verdict.decision == Decision.ALLOW or row.kind_name != "permission-request")
+            answer.say(row.input if heard else (), self._back(verdict))
+            if not heard:
                 notes.append(f"a hook changed the input, which {title} cannot take at {name}")
         if verdict.outcome.output is not ABSENT:
             answer.say(row.output, verdict.outcome.output)
@@ -183,7 +222,7 @@ class Dialect:
     def _back(self, verdict: Verdict) -> Any:
         """Give the changed input under the host's keys."""
         data, before, now = verdict.event.data, verdict.original.tool_input, verdict.modified_input
-        name, renamed = data.get(HOST_TOOL), data.get(KEYS) or {}
+        name, renamed = data.get(HOST_TOOL), data.get(HOST_KEYS) or {}
         if not (isinstance(name, str) and isinstance(now, dict) and isinstance(before, dict)):
             return now
         return outward(self.host.tools, name, renamed if isinstance(renamed, dict) else {}, before, now)
@@ -242,6 +281,9 @@ def _at(fields: Any, place: str) -> Any:
 
 
 def _failed(fields: dict[str, Any], place: str) -> bool:
+    place, equals, start = place.partition("=")
+    if equals:
+        return str(_at(fields, place)).startswith(start)
     return _at(fields, place[1:]) is False if place.startswith("!") else bool(_at(fields, place))
 
 
@@ -250,7 +292,7 @@ def _renamed(fields: dict[str, Any], row: Row) -> dict[str, Any]:
     data = dict(fields)
     for theirs, ours in row.renames:
         value = _at(fields, theirs)
-        if value is None or ours in data:
+        if (value is None and theirs not in fields) or ours in data:
             continue
         data.pop(theirs, None)
         data[ours] = {"role": "assistant", "content": value} if _is_plain_message(ours, value) else value

@@ -9,6 +9,9 @@ from boathook import compiled
 from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, is_loud, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
+from boathook.core.hosts import NAMES as HOSTS
+from boathook.core.hosts import load
+from boathook.core.hosts.lean import lean
 from boathook.core.words import EQUALS, GRAM, Words, index_words
 from boathook.files import write_private
 
@@ -48,6 +51,8 @@ def keep(
         hooks = catalog.concerned(kind)
         sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
+    for name in HOSTS:
+        sections[f"host {name}"] = lean(load(name))
     try:
         write_private(path, compiled.pack(head, sections))
     except (OSError, ValueError):

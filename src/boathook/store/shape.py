@@ -50,6 +50,8 @@ SHAPES: dict[str, Record] = {
         "hooks": [RUN],
         "skipped": [{"hook": TEXT, "why": TEXT, "state?": TEXT}],
         "background": [{"hook": TEXT, "pid": CODE}],
+        "degraded?": [TEXT],
+        "derived?": TEXT,
         "whole?": ANY,
     },
     END: {**ABOUT, "hook": TEXT, "dispatch": TEXT, "status": TEXT, "exit": CODE, "ms": NUMBER, "detail?": TEXT},

@@ -61,8 +61,8 @@ class Row(Value):
     """One event of a host: what it is here, and how each thing that hooks want is said there.
 
     `also`: other names that payloads have for it; `renames`: their place and our field; `needs`: a field without which it is no
-    event; `failed`: the place that says that the tool failed (with `!` in front, that it did not); `documented`: what was only
-    read about, though the host was run.
+    event; `failed`: the place that says that the tool failed (with `!` in front, that it did not; with `=` behind, by this
+    beginning); `documented`: what was only read about, though the host was run.
     """
 
     name: str
@@ -105,7 +105,8 @@ class Host(Value):
     """One agent: where its payloads say what, its events, its tools, and where a person reads messages.
 
     `version` is the one that was run, empty if all is from documents; `elsewhere`: events without counterpart; `empty`: the
-    answer that says nothing; `beyond`: what a block does there that nobody asked for.
+    answer that says nothing; `beyond`: what a block does there that nobody asked for; `fails_closed`: it makes a refusal of any
+    failure before a tool call and keeps the words to itself.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Host(Value):
     message: Saying = ()
     empty: str = ""
     beyond: str = ""
+    fails_closed: bool = False
 
     @property
     def evidence(self) -> str:
@@ -134,6 +136,17 @@ class Host(Value):
                 return row
         kind = SPELLINGS.get(name, UNMAPPED) if name not in self.elsewhere else UNMAPPED
         return next((row for row in self.events if row.kind_name == kind.name), None)
+
+
+DERIVED_KINDS = ("post-agent-turn", "post-agent-turn-stop")  # made of a stop that nobody objected to
+
+
+def derived(host: Host, row: Row) -> tuple[str, ...]:
+    """Give the kinds that are made of an event where the host has none of its own."""
+    if row.kind_name != "pre-agent-turn-stop":
+        return ()
+    known = {name for one in host.events for name in one.kind_names}
+    return tuple(name for name in DERIVED_KINDS if name not in known)
 
 
 def load(name: str) -> Host:

@@ -1,4 +1,4 @@
-"""Claude Code. Its dialect is `dialects.claude`, which also serves hooks of settings.json; this is the table that is shown."""
+"""Claude Code. A refusal is JSON at exit 0: at exit 2 it would show the whole command line to the model."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ HOST = Host(
             "permission-request",
             block=REFUSE,
             allow=GRANT,
-            stop=(*REFUSE, (f"{NESTED}.decision.interrupt", True)),
-            documented=("block", "allow", "stop"),
+            stop=(*END, *REFUSE, (f"{NESTED}.decision.interrupt", True)),
+            input=((f"{NESTED}.decision.updatedInput", "$"),),
+            documented=("block", "allow", "stop", "input"),
         ),
         Row(
             "PostToolUse",
@@ -73,7 +74,14 @@ HOST = Host(
             documented=("block", "context", "stop"),
         ),
         Row("Stop", "pre-agent-turn-stop", renames=(LAST,), block=BLOCK, stop=END, documented=("stop",)),
-        Row("SubagentStart", "pre-subagent", renames=(AGENT_TYPE,), context=CONTEXT, documented=("context",)),
+        Row(
+            "SubagentStart",
+            "pre-subagent",
+            renames=(AGENT_TYPE,),
+            stop=END,
+            context=CONTEXT,
+            documented=("stop", "context"),
+        ),
         Row(
             "SubagentStop",
             "post-subagent",
@@ -83,10 +91,10 @@ HOST = Host(
             documented=("block", "stop"),
         ),
         Row("PreCompact", "pre-context-compact", block=BLOCK, stop=END, documented=("block", "stop")),
-        Row("PostCompact", "post-context-compact"),
-        Row("SessionEnd", "post-session", renames=(REASON,)),
-        Row("StopFailure", "turn-failure"),
-        Row("Notification", "notification"),
+        Row("PostCompact", "post-context-compact", stop=END, documented=("stop",)),
+        Row("SessionEnd", "post-session", renames=(REASON,), stop=END, documented=("stop",)),
+        Row("StopFailure", "turn-failure", stop=END, documented=("stop",)),
+        Row("Notification", "notification", stop=END, documented=("stop",)),
     ),
     {
         "Bash": ("Shell", ()),

@@ -15,6 +15,7 @@ _OUTPUT = (("modifiedResult.resultType", "success"), ("modifiedResult.textResult
 _REFUSE = (("behavior", "deny"), ("message", "$"))
 _TOOL = (("toolName", "tool_name"), ("toolArgs", "tool_input"), ("toolInput", "tool_input"))
 _STOP = (("stopReason", "stop_reason"),)
+_END = (("stopReason", "host_stop_reason"), ("stop_reason", "host_stop_reason"))  # its `end_turn` is no reason of ours
 _AGENT = (("agentType", "subagent_type"), ("agentName", "subagent_name"))
 
 HOST = Host(
@@ -62,7 +63,7 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block", "context"),
         ),
-        Row("agentStop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK),
+        Row("agentStop", "pre-agent-turn-stop", renames=_END, block=BLOCK),
         Row("subagentStart", "pre-subagent", renames=_AGENT, context=_CONTEXT, documented=("context",)),
         Row(
             "subagentStop",
@@ -97,7 +98,7 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block",),
         ),
-        Row("Stop", "pre-agent-turn-stop", block=BLOCK),
+        Row("Stop", "pre-agent-turn-stop", renames=_END, block=BLOCK),
         Row("SessionEnd", "post-session", renames=(REASON,)),
     ),
     {
@@ -119,4 +120,5 @@ HOST = Host(
     ("userPromptTransformed",),
     event_at=("hook_event_name", "hookName"),
     session_at=("session_id", "sessionId"),
+    fails_closed=True,
 )

@@ -13,7 +13,7 @@ HOST = Host(
         Row("SessionStart", "pre-session"),
         Row("UserPromptSubmit", "pre-agent-turn", block=EXIT),
         Row("PreToolUse", "pre-tool-call", renames=(CALL_ID,), block=DENY),
-        Row("PostToolUse", "post-tool-call", renames=(CALL_ID,)),
+        Row("PostToolUse", "post-tool-call", renames=(CALL_ID,), failed="tool_output=is_error=True"),
         Row("PostToolUseFailure", "post-tool-call-failure", renames=(CALL_ID,)),
         Row("Stop", "pre-agent-turn-stop", block=EXIT),
         Row("SubagentStart", "pre-subagent", renames=(AGENT_NAME, ("prompt", "task_description"))),

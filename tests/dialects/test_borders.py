@@ -1,0 +1,223 @@
+"""At the border to a host: events that it has not, what it cannot be told, and what goes wrong, through the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from boathook.core.event import SPELLINGS
+from boathook.core.hosts import NAMES, derived, load
+from boathook.core.hosts.fit import misfits, wants
+from core.making import a_hook
+
+End = tuple[int, object, str]
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Callable[..., None]:
+    def make(name: str, trigger: str, script: str, more: str = "") -> None:
+        scripts = tmp_path / f"project/.agents/hooks/{name}/scripts"
+        scripts.mkdir(parents=True)
+        (scripts.parent / "HOOK.md").write_text(f"---\nname: {name}\ndescription: d\ntrigger: {trigger}\n{more}---\n")
+        (scripts / "run.sh").write_text(f"#!/bin/sh\n{script}\n")
+        (scripts / "run.sh").chmod(0o755)
+
+    return make
+
+
+def command(tmp_path: Path, *args: str, data: str = "") -> tuple[int, str, str]:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+    argv = [sys.executable, "-m", "boathook", *args]
+    done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path)
+    return done.returncode, done.stdout, done.stderr
+
+
+def run(tmp_path: Path, host: str, name: str, event: dict[str, object] | str) -> End:
+    data = event if isinstance(event, str) else json.dumps({"cwd": str(tmp_path / "project"), **event})
+    code, out, err = command(tmp_path, "run", "--trust-all", "--host", host, "--event", name, data=data)
+    return code, json.loads(out) if out else None, err
+
+
+def records(tmp_path: Path) -> list[dict[str, object]]:
+    _, out, _ = command(tmp_path, "log", "--json")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# Events that a host has not
+
+
+def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(tmp_path, hook):
+    hook("after", "post-agent-turn", f"cat >> {tmp_path}/seen; echo >> {tmp_path}/seen")
+    hook("stopped", "post-agent-turn-stop", f"cat >> {tmp_path}/seen")
+    event = {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": False, "last_assistant_message": "done"}
+    assert run(tmp_path, "codex", "Stop", event) == (0, None, "")
+    seen = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines() if line]
+    told = ("event_type", "session_id", "derived_from", "final_message")
+    message = {"role": "assistant", "content": "done"}
+    assert [[one[key] for key in told] for one in seen] == [
+        ["post-agent-turn", "s", "Stop", message],
+        ["post-agent-turn-stop", "s", "Stop", message],
+    ]
+    assert [(one["event"], one["derived"]) for one in records(tmp_path)] == [
+        ("post-agent-turn", "Stop"),
+        ("post-agent-turn-stop", "Stop"),
+    ]
+
+
+def test_a_stop_that_is_refused_ends_no_turn(tmp_path, hook):
+    hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
+    hook("after", "post-agent-turn", f"touch {tmp_path}/seen")
+    assert run(tmp_path, "codex", "Stop", {}) == (0, {"decision": "block", "reason": "test first"}, "")
+    assert not (tmp_path / "seen").exists()
+
+
+def test_what_a_hook_of_an_event_that_was_made_wants_is_told_to_the_person(tmp_path, hook):
+    hook("after", "post-agent-turn", "echo 'not good' >&2; exit 2")
+    told = "a hook of post-agent-turn, which Claude Code does not have, wanted block: not good"
+    assert run(tmp_path, "claude", "Stop", {}) == (0, {"systemMessage": told}, "")
+    (record,) = records(tmp_path)
+    assert record["degraded"] == [told]
+    assert f"  {told}" in command(tmp_path, "why", str(record["id"]))[1].splitlines()
+
+
+@pytest.mark.parametrize("host", NAMES)
+def test_every_host_that_asks_before_a_stop_has_all_events_of_a_turn(host):
+    table = load(host)
+    stops = [row for row in table.events if row.kind_name == "pre-agent-turn-stop"]
+    known = {name for row in table.events for name in (*row.kind_names, *derived(table, row))}
+    assert not stops or {"post-agent-turn", "post-agent-turn-stop"} <= known
+
+
+def test_a_call_that_failed_is_a_failure_where_the_host_has_no_event_for_it(tmp_path, hook):
+    hook("failure", "post-tool-call-failure", f"cat > {tmp_path}/seen")
+    event = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "tool_response": {"error": "boom"}}
+    assert run(tmp_path, "gemini", "AfterTool", event) == (0, None, "")
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["event_type"], seen["tool_name"], seen["error"]) == ("post-tool-call-failure", "Shell", "boom")
+
+
+# What a host cannot be told
+
+
+def test_what_a_host_cannot_be_told_stands_in_the_ledger_without_secrets(tmp_path, hook):
+    hook(
+        "note", "pre-tool-call", """echo '{"additional_context": "the key is sk-ant-api03-abcdefghijklmnopqrstuvwx"}'"""
+    )
+    code, out, err = run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    assert (code, out) == (0, None)
+    assert "context for the model, which Kimi Code cannot take at PreToolUse" in err
+    (record,) = records(tmp_path)
+    (told,) = record["degraded"]
+    assert told.startswith("a hook has context for the model, which Kimi Code cannot take at PreToolUse: the key is ")
+    assert "sk-ant-api03-abcdefghijklmnopqrstuvwx" not in json.dumps(record)
+
+
+def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2")
+    run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    (record,) = records(tmp_path)
+    assert (record["decision"], record.get("degraded")) == ("block", None)
+
+
+# What goes wrong
+
+DEEP = '{"tool_name": "Bash", "tool_input": ' + "[" * 5000 + "]" * 5000 + "}"
+NOT_JSON = "boathook: the event on standard input is not JSON:"
+BEYOND = "boathook: the event on standard input is beyond limits, so no hook could look at it:"
+
+
+@pytest.mark.parametrize("host", NAMES)
+def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_tongue(tmp_path, host):
+    row = next(row for row in load(host).events if row.kind_name == "pre-tool-call")
+    code, out, err = run(tmp_path, host, row.name, DEEP)
+    said = json.dumps([out, err])
+    assert BEYOND in said
+    places = dict(row.block)
+    assert code == places.get("exit", 0)
+    words = [value for value in places.values() if isinstance(value, str) and value != "$"]
+    assert all(f'"{word}"' in said for word in words)
+
+
+@pytest.mark.parametrize("host", [name for name in NAMES if name != "copilot"])
+def test_what_is_no_json_is_a_failure_that_refuses_nothing(tmp_path, host):
+    row = next(row for row in load(host).events if row.kind_name == "pre-tool-call")
+    code, out, err = run(tmp_path, host, row.name, "{")
+    assert (code, out) == (1, None)
+    assert err.startswith(NOT_JSON)
+
+
+def test_copilot_which_refuses_on_every_failure_is_told_why(tmp_path):
+    code, out, _ = run(tmp_path, "copilot", "preToolUse", "{")
+    assert (code, out["permissionDecision"]) == (0, "deny")
+    assert out["permissionDecisionReason"].startswith(NOT_JSON)
+    code, out, err = run(tmp_path, "copilot", "agentStop", "{")
+    assert (code, out) == (1, None)
+    assert err.startswith(NOT_JSON)
+
+
+# What does not fit
+
+
+def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
+    said = {"effects": ["context", "rewrite", "fly"]}
+    assert wants(a_hook(metadata=said)) == ("rewrite", "context")
+    assert wants(a_hook(metadata={"effects": "ask, block"})) == ("block", "ask")
+    assert wants(a_hook()) == ("block",)
+    assert wants(a_hook(background=True, metadata=said)) == ()
+    assert wants(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
+
+
+def test_a_hook_is_told_what_it_cannot_do_in_a_host():
+    everything = a_hook(metadata={"effects": ["block", "ask", "stop", "rewrite", "context"]})
+    where = "in Kimi Code at PreToolUse"
+    assert misfits(everything, load("kimi-code")) == (
+        f"it cannot ask {where}: what it asks about is denied instead",
+        f"it cannot end the run {where}: the call is blocked instead",
+        f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
+        f"it has no ear of the model {where}: the person is told instead",
+    )
+    assert misfits(everything, load("claude")) == ()
+    assert misfits(a_hook(), load("cline")) == (load("cline").beyond,)
+    assert misfits(a_hook(kind=SPELLINGS["pre-session"]), load("codex")) == (
+        "it cannot block in Codex CLI at SessionStart: the person is told instead",
+    )
+    assert misfits(a_hook(kind=SPELLINGS["post-session"]), load("vscode")) == (
+        "it never runs: VS Code has no event like post-session",
+    )
+    after = a_hook(kind=SPELLINGS["post-agent-turn"])
+    assert misfits(after, load("codex")) == ()
+    assert misfits(after.replace(metadata={"effects": ["context"]}), load("codex")) == (
+        "it runs after Stop, but Codex CLI does not hear what it answers; the person does",
+    )
+    assert misfits(after, load("opencode")) == ()
+
+
+def test_a_hook_for_a_tool_that_a_host_has_not_is_told_so():
+    told = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
+    assert misfits(a_hook(tool="^NotebookEdit$"), load("codex")) == (told,)
+    assert misfits(a_hook(tool="^NotebookEdit$"), load("claude")) == ()
+    assert misfits(a_hook(tool="^mcp__db__.*$"), load("codex")) == ()
+    assert misfits(a_hook(tool="^Shell$"), load("codex")) == ()
+
+
+def test_check_tells_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
+    hook("guard", "pre-session", "exit 2")
+    project = str(tmp_path / "project")
+    code, out, _ = command(tmp_path, "check", "--host", "codex", "--host", "claude", "--json", "--project", project)
+    told = [(one["key"], one["level"], one["message"]) for one in json.loads(out)]
+    words = "hook 'guard': it cannot block in {} at SessionStart: the person is told instead"
+    assert (code, told) == (
+        0,
+        [
+            ("host codex", "warning", words.format("Codex CLI")),
+            ("host claude", "warning", words.format("Claude Code")),
+        ],
+    )
+    assert command(tmp_path, "check", "--strict", "--host", "codex", "--project", project)[0] == 1
+    assert command(tmp_path, "check", "--strict", "--project", project)[0] == 0
