@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.event import UNMAPPED
+from boathook.core.event import UNMAPPED, host_object
 from boathook.core.hosts import NAMES
-from boathook.core.jsontext import dump_line
+from boathook.core.hosts.callers import another, has_own, may_be_another
+from boathook.core.jsontext import JsonFault, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects import native
 from boathook.errors import BeyondLimits, BoathookError, DialectError
-from boathook.places import absolute, environment, here, host_project
+from boathook.places import absolute, environment, here, host_project, state_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,8 +99,11 @@ def main(args: list[str], data: bytes | None = None) -> int:
     try:
         _catch_signals()
         options = parse(args)
+        data = read_all(0) if data is None else data
+        if may_be_another(options.host, data) and _is_anothers(options, data):
+            return 0
         dialect = dialect_of(options.host)
-        event = dialect.read_event(read_all(0) if data is None else data, options.event)
+        event = dialect.read_event(data, options.event)
         if event.kind is UNMAPPED:
             return 0
         verdict = _dispatch(event, options, dialect)
@@ -135,6 +139,27 @@ def _refuse(text: str, options: Options, code: int) -> int:
         return 1  # there is nothing to refuse, and what makes an agent go on must not come of a fault
     write_all(2, end.stderr)
     return (end.code or 0) if write_all(1, end.stdout) else 2
+
+
+def _is_anothers(options: Options, data: bytes) -> bool:
+    """Find out who really calls, and speak that host's tongue; say whether it calls on a road of its own as well."""
+    fields, env = host_object(data), environment()
+    host = another(fields, env)
+    if not host:
+        return False
+    options.host = host
+    state = absolute(options.state) if options.state else state_dir(env)
+    folder = fields.get("cwd") or here()
+    return has_own(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
+
+
+def _installations(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = loads(file.read())
+    except (OSError, ValueError, JsonFault):
+        return None
+    return found.get("installations") if isinstance(found, dict) else None
 
 
 def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple[Verdict, ...]:

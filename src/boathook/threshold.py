@@ -214,6 +214,10 @@ def _well_formed(event: Any, host: str) -> bool:
     """Leave every event with something odd about it to the engine, which can say what."""
     if not isinstance(event, dict) or "host_tool_name" in event:  # a tool with several names
         return False
+    if host == "claude" and (
+        "timestamp" in event or "cursor_version" in event
+    ):  # another agent calls, see core.hosts.callers
+        return False
     event_keys, session_keys, folder_key = KEYS[host]
     texts = [event.get(key, "") for key in (*event_keys, *session_keys, folder_key)]
     texts += [event.get(key, "") for key in ("timestamp", "tool_name")] if host == NATIVE else []

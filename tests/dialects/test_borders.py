@@ -13,10 +13,12 @@ import pytest
 
 from boathook.core.event import SPELLINGS
 from boathook.core.hosts import NAMES, derived, load
+from boathook.core.hosts.callers import another
 from boathook.core.hosts.fit import misfits, wants
 from core.making import a_hook
 
 End = tuple[int, object, str]
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.fixture
@@ -123,6 +125,63 @@ def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
     run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
     (record,) = records(tmp_path)
     assert (record["decision"], record.get("degraded")) == ("block", None)
+
+
+# One call on two roads
+
+COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "Bash"}
+
+
+def install(tmp_path: Path, host: str, project: str = "") -> None:
+    state = tmp_path / "home/.local/state/boathook"
+    state.mkdir(parents=True)
+    found = {"host": host, "scope": "user", "project": project}
+    (state / "installed.json").write_text(json.dumps({"version": 1, "installations": [found]}))
+
+
+def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_tongue(tmp_path, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2", "matcher: {tool: ^Shell$}\n")
+    call = {"tool_name": "run_in_terminal", "tool_input": {"command": "ls"}, "timestamp": "2026-11-16T05:00:00Z"}
+    _, answer, _ = run(tmp_path, "claude", "PreToolUse", {"hook_event_name": "PreToolUse", **call})
+    assert answer == {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": "no",
+        }
+    }
+    assert [one["host"] for one in records(tmp_path)] == ["vscode"]
+
+
+@pytest.mark.parametrize(
+    ("project", "runs"), [("", 0), ("PROJECT", 0), ("/elsewhere", 1)], ids=["everywhere", "here", "elsewhere"]
+)
+def test_a_call_that_comes_on_two_roads_runs_hooks_once(tmp_path, hook, project, runs):
+    hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
+    install(tmp_path, "vscode", project.replace("PROJECT", str(tmp_path / "project")))
+    assert run(tmp_path, "claude", "PreToolUse", COPILOTS) == (0, None, "")
+    assert len(records(tmp_path)) == runs
+    assert run(tmp_path, "vscode", "PreToolUse", COPILOTS) == (0, None, "")
+    assert len((tmp_path / "seen").read_text()) == runs + 1
+
+
+def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2")
+    install(tmp_path, "vscode")
+    event = {key: value for key, value in COPILOTS.items() if key != "timestamp"}
+    assert run(tmp_path, "claude", "PreToolUse", event)[1] is not None
+
+
+def test_a_sender_is_known_by_what_it_sends():
+    assert another({"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
+    assert another({"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
+    assert another({"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
+    assert another({"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "claude-code").glob("*.json")), ids=lambda path: path.stem)
+def test_no_payload_of_claude_code_is_taken_for_anothers(path):
+    assert another(json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""
 
 
 # What goes wrong
