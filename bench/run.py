@@ -50,7 +50,7 @@ class Row:
         return p10(self.ours) / p10(self.theirs)
 
     def cells(self) -> list[str]:
-        met = "yes" if self.ratio() <= self.goal else "no"
+        met = ("yes" if self.ratio() <= self.goal else "no") if self.goal else "–"
         medians = [shown(statistics.median(side) * 1000) for side in (self.ours, self.theirs)]
         return [
             self.what,
@@ -58,7 +58,7 @@ class Row:
             *medians,
             f"{self.ratio():.2f}x",
             f"{self.ratio_p10():.2f}x",
-            f"≤ {self.goal}x",
+            f"≤ {self.goal}x" if self.goal else "–",
             met,
         ]
 
@@ -299,6 +299,60 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int, entrance: Path) ->
     return [row for row, _, _ in pairs]
 
 
+HOSTS = {
+    "claude": ("PreToolUse", "tool_input"),
+    "codex": ("PreToolUse", "tool_input"),
+    "copilot": ("preToolUse", "toolArgs"),
+    "gemini": ("BeforeTool", "tool_input"),
+    "kimi-code": ("PreToolUse", "tool_input"),
+}
+
+
+def host_event(folder: Path, host: str, project: Path) -> Path:
+    """Write what a host really sent before a tool call, with another folder and command."""
+    event, place = HOSTS[host]
+    found = ROOT / "tests/fixtures" / ("claude-code" if host == "claude" else f"hosts/{host}") / f"{event}.json"
+    fields = json.loads(found.read_text())
+    fields |= {"cwd": str(project), place: {**fields[place], "command": f"make deploy {'x' * 900}"}}
+    path = folder / f"{project.name}-{host}.json"
+    path.write_text(json.dumps(fields))
+    return path
+
+
+def bench_hosts(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -> list[Row]:
+    """Say what a host waits for: the command as it is installed, started by a shell, among 20 hooks."""
+    python = sys.executable
+    bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
+    quiet, busy = folder / "hosts-none", folder / "hosts-one"
+    for project, count in ((quiet, 20), (busy, 19)):
+        many_hooks(project, count)
+    script = write_hook(busy, "words", "Shell", "make deploy")
+    trusted(quiet)
+    trusted(busy)
+    home, pairs = Path(os.environ["HOME"]), []
+
+    def door(host: str, project: Path) -> Measure:
+        state = Path(os.environ["XDG_STATE_HOME"]) / "boathook"
+        config = Path(os.environ["XDG_CONFIG_HOME"]) / "agents"
+        fixed = f"--config {config} --claude {home}/.claude --state {state}"
+        words = (
+            f"--host {host} --event {HOSTS[host][0]} {fixed}{' --without settings' * (host in ('claude', 'copilot'))}"
+        )
+        line = f"{python} -I -S {entrance} {words}"
+        return launcher.measure(host_event(folder, host, project), "/bin/sh", "-c", line)
+
+    for host in HOSTS:
+        event = HOSTS[host][0]
+        direct = launcher.measure(host_event(folder, host, busy), "/bin/sh", "-c", str(script))
+        none = Row(f"{host} waits at `{event}`: 20 hooks, none matches", "`python -I -S -c pass`", 1.5)
+        one = Row(f"{host} waits at `{event}`: 20 hooks, one `sh` hook runs", "the same", 4.5)
+        same = Row("the same", "the script called by the host itself", 0)
+        pairs += [(none, door(host, quiet), bare), (one, door(host, busy), bare), (same, door(host, busy), direct)]
+    time.sleep(2.5)
+    interleave(rounds, pairs, warm=4)
+    return [row for row, _, _ in pairs]
+
+
 def bench_selection(rounds: int) -> list[Row]:
     from boathook.core.catalog import Catalog
     from boathook.core.event import PRE_TOOL, Event
@@ -431,6 +485,9 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- A host starts `door.py` for every event. Most events match nothing; then only a few hundred lines are loaded.\n"
         "- A matcher *of words* (`Shell`, `rm -rf /|mkfs`) needs no regular expression; others load RE2.\n"
         "- Hooks of settings.json run together; how near eight come to one depends on the cores there are.\n"
+        "- A host waits for the whole command that `boathook install` gives it: a shell, the interpreter, the door, and the hook.\n"
+        "  Called by the host itself the same `sh` hook would cost the time of a shell and nothing else; it would also see every\n"
+        "  call, for hosts match less well, and leave no record.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
     )
 
@@ -453,6 +510,7 @@ def main() -> None:
         rows += bench_door(folder, launcher, options.rounds, entrance)
         more, told = bench_trust(folder, launcher, options.rounds, entrance)
         rows += more
+        rows += bench_hosts(folder, launcher, options.rounds, entrance)
         rows += bench_selection(options.rounds)
         rows += bench_stack(options.rounds)
         memory = "\n\n".join((told, bench_memory(folder), bench_empty(options.rounds)))

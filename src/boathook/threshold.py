@@ -185,7 +185,7 @@ def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tup
         return None
     ways, renames = tools.get(name) or ((name,), ())
     if renames and given:
-        from boathook.core.hosts.calls import inward
+        from boathook.core.calls import inward
 
         _, given, _ = inward({name: (name, renames)}, name, given)
     return kinds, ways, given

@@ -5,6 +5,7 @@ What a host cannot be told is never dropped in silence: it is among the texts th
 
 from __future__ import annotations
 
+from boathook.core.calls import inward, outward
 from boathook.core.event import (
     COMMON_FIELDS,
     DERIVED,
@@ -17,7 +18,6 @@ from boathook.core.event import (
     host_object,
 )
 from boathook.core.hosts import NESTED, Host, Row, derived, load
-from boathook.core.hosts.calls import inward, outward
 from boathook.core.jsontext import JsonFault, dump_line, dumps, loads, word_of
 from boathook.core.outcome import ABSENT, Decision
 from boathook.core.run import Exit, Verdict
