@@ -34,6 +34,7 @@ from boathook.testing.vectors import VECTORS, Box, Fields, Vector, box, load_vec
 OWN_COMMAND = (sys.executable, "-m", "boathook")
 SECONDS = 60.0
 SETTLED_SECONDS = 2.2
+Start = Callable[..., "subprocess.CompletedProcess[bytes]"]
 UNRELATED = ("post-step", "notification")
 EXPLAINED = ("event_type", "timestamp", "session_id", "work_dir", "context", "tool_name", "tool_input")
 
@@ -60,11 +61,12 @@ class Terminal:
 
     command: Sequence[str]
     inside: Box
+    start: Start = subprocess.run
 
     def call(self, *arguments: str, stdin: str = "") -> Ended:
         """Run the command to its end."""
         try:
-            done = subprocess.run(
+            done = self.start(
                 [*self.command, *arguments],
                 input=stdin.encode("utf-8", "surrogatepass"),
                 capture_output=True,
@@ -157,17 +159,20 @@ COMMANDS: dict[str, Callable[[Terminal, Any], list[str]]] = {
 }
 
 
-def check_command(vector: Vector, command: Sequence[str] = OWN_COMMAND, *, warm: bool = False) -> list[str]:
+def check_command(
+    vector: Vector, command: Sequence[str] = OWN_COMMAND, *, warm: bool = False, start: Start = subprocess.run
+) -> list[str]:
     """Run a vector through a command line, every expectation in a fresh box; give what did not come out.
 
-    With `warm` the command has met the same files before, some seconds after they were written.
+    With `warm` the command has met the same files before, some seconds after they were written. `start` runs a command to its
+    end as `subprocess.run` does, in another way perhaps.
     """
     faults: list[str] = []
     files = "files" in vector.expect
     for part, checked in COMMANDS.items():
         if part in vector.expect:
             with box(vector) as inside:
-                terminal = Terminal(command, inside)
+                terminal = Terminal(command, inside, start)
                 if warm:
                     terminal.warm_up()
                 faults += checked(terminal, inside.fill(vector.expect[part]))
@@ -225,21 +230,39 @@ class Library:
 
     def read(self, event: Any) -> Any:
         """Give an event of the vector as the engine takes it."""
-        filled = self.inside.fill(event)
-        return self.dialect.read_event(json.dumps(filled).encode()) if "host" in self.inside.vector.run else filled
+        filled, run = self.inside.fill(event), self.inside.vector.run
+        return self.dialect.read_event(json.dumps(filled).encode(), run.get("event")) if "host" in run else filled
 
     def verdict(self) -> Any:
         """Dispatch the vector's event, and before it those that come before."""
         if self._verdict is None:
             data, run = self.inside.vector.data, self.inside.vector.run
             event = self.read(data["event"])
-            if "event" in run:
+            if "event" in run and "host" not in run:
                 event["event_type"] = run["event"]
             with self.engine() as engine:
                 for early in data.get("before", ()):
                     engine.dispatch(self.read(early))
                 self._verdict = engine.dispatch(event)
+                for derived in self.dialect.derive(self._verdict) if "host" in run else ():
+                    engine.dispatch(derived)
         return self._verdict
+
+    def unreadable(self) -> Any:
+        """Give the answer to an input that cannot be read; None if it can."""
+        from boathook.core.run import Exit
+        from boathook.errors import BeyondLimits, BoathookError
+
+        data, run = self.inside.vector.data, self.inside.vector.run
+        text = data["stdin"] if "stdin" in data else json.dumps(self.inside.fill(data["event"]))
+        try:
+            self.dialect.read_event(text.encode("utf-8", "surrogatepass"), run.get("event"))
+        except BeyondLimits as fault:
+            refusal = self.dialect.refuse(run.get("event"), str(fault)) if "host" in run else None
+            return refusal or Exit(2, stderr=str(fault).encode())
+        except BoathookError as fault:
+            return Exit(1, stderr=str(fault).encode())
+        return None
 
 
 def _library_verdict(library: Library, want: Any) -> list[str]:
@@ -248,15 +271,10 @@ def _library_verdict(library: Library, want: Any) -> list[str]:
 
 
 def _library_answer(library: Library, want: Fields) -> list[str]:
-    from boathook.dialects import native
-    from boathook.errors import BoathookError
-
-    data = library.inside.vector.data
-    if "stdin" in data:
-        try:
-            native.read_event(data["stdin"].encode())
-        except BoathookError as fault:
-            return compare_answer(want, 1, "", str(fault))
+    end = library.unreadable()
+    if end is not None:
+        return compare_answer(want, end.code or 0, end.stdout.decode(), end.stderr.decode())
+    if "stdin" in library.inside.vector.data:
         return ["the input was read, although it cannot be"]
     verdict = library.verdict()
     end = library.dialect.write_answer(verdict)

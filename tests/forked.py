@@ -1,0 +1,355 @@
+"""The command line without the start of an interpreter: a warm process that imported everything once forks for every call.
+
+Two thirds of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and gives
+what it gives; the call goes to a server process (below, `serve`) which forks, and the child is the command: the descriptors of the
+caller are its 0, 1 and 2, its environment, folder, session and arguments are those asked for, `boathook.__main__` is run as
+`-m` runs it, and the interpreter ends as it always does. What it cannot show: imports that are missing or too many, the start of
+the interpreter itself, and what a fresh hash seed would; hence one test in `APART` goes the long way, chosen by its name so that
+it is always the same, and so does every call whose variables mean something to the interpreter, or that asks for it.
+`BOATHOOK_TESTS_APART=1` sends all the long way.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import inspect
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from zlib import crc32
+
+APART = 10
+COMMAND = (sys.executable, "-m", "boathook")
+OF_THE_INTERPRETER = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC_", "GLIBC_", "VIRTUAL_ENV", "__PYVENV")
+SERVERS = 6  # for so many kinds of interpreters; any more go the long way
+PART = 1 << 16
+ALL_APART = bool(os.environ.get("BOATHOOK_TESTS_APART"))
+CAN_FORK = hasattr(os, "pidfd_open") and hasattr(socket, "send_fds")
+
+PRELOADED = """
+import asyncio, select, selectors, signal, tempfile, uuid, json, re, fcntl, hashlib, tomllib, textwrap, difflib, shutil, shlex
+import yaml, click, click.shell_completion, encodings.idna
+import boathook, boathook.threshold, boathook.oneshot, boathook.assembly, boathook.cli.commands
+import importlib, pkgutil
+for part in ("core", "core.hosts", "dialects", "runners", "sources", "store", "cli", "hosts"):
+    try:
+        package = importlib.import_module("boathook." + part)
+    except ImportError:
+        continue
+    for found in pkgutil.iter_modules(package.__path__):
+        if found.name not in ("landlock", "__main__"):
+            importlib.import_module(package.__name__ + "." + found.name)
+"""
+
+
+# as the asker does it: quiet, then the libraries
+LIBRARIES_OF_ASKERS = """
+from boathook.runners import asker
+os.environ.update(asker.QUIET)
+import asyncio, encodings.idna, boathook.threshold
+import httpx, pydantic_ai, pydantic_ai.models.openai, pydantic_ai.models.anthropic
+"""
+ASK = "import sys; from boathook.runners.asker import ask; sys.exit(ask())"
+
+
+class Server:
+    """A warm process, started when it is first needed; it ends with this one."""
+
+    def __init__(self, flags: Sequence[str], preloaded: str, variables: Mapping[str, str]) -> None:
+        """Start it and wait until it listens."""
+        self.folder = tempfile.TemporaryDirectory(prefix="forked-", ignore_cleanup_errors=True)
+        self.address = os.path.join(self.folder.name, "door")
+        with open(__file__, encoding="utf-8") as file:
+            code = file.read()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.address)
+        listener.listen(128)
+        # -c, so that the child's __main__ is its own; the code runs on where `serve` comes back, as the command
+        tail = f"\n{preloaded}\nlive(serve({listener.fileno()}))"
+        base = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
+        self.process = subprocess.Popen(
+            [sys.executable, *flags, "-c", code + tail],
+            stdin=subprocess.PIPE,  # it ends when this is closed, that is, with us
+            stdout=subprocess.PIPE,  # never written: sys.stdout of the children was made for a pipe, and is on one
+            stderr=subprocess.STDOUT,
+            env={**base, **variables},
+            pass_fds=[listener.fileno()],
+        )
+        listener.close()
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """End the server."""
+        with suppress(OSError):
+            self.process.stdin.close()  # type: ignore[union-attr]
+        self.process.wait()
+        self.process.stdout.close()  # type: ignore[union-attr]
+        self.folder.cleanup()
+
+    def start(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> socket.socket:
+        """Have a command started; its exit status comes out of the socket, and closing the socket kills it."""
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(self.address)
+        send(line, order, descriptors)
+        return line
+
+    def stand_in(self, folder: str | os.PathLike[str], code: str) -> str:
+        """Make a script whose process hands its descriptors, environment and folder to a child of the server that runs code.
+
+        It is for what the engine starts itself: it ends as the child ends, and the child ends when it is ended.
+        """
+        path = os.path.join(folder, "stand_in.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(STAND_IN.format(send=inspect.getsource(send), address=self.address, code=code))
+        return path
+
+
+def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+    """Send an order with its descriptors."""
+    data = json.dumps(order).encode()
+    socket.send_fds(line, [len(data).to_bytes(8, "big")], list(descriptors))
+    line.sendall(data)
+
+
+STAND_IN = """from __future__ import annotations
+import json, os, socket
+{send}
+line = socket.socket(socket.AF_UNIX)
+line.connect({address!r})
+send(line, dict(argv=["-c", {code!r}], env=dict(os.environ), cwd=os.getcwd(), session=False), (0, 1, 2))
+os._exit(int(line.recv(16)) & 0xFF)
+"""
+_TURN = threading.Lock()
+
+
+@functools.cache
+def _server(flags: tuple[str, ...], preloaded: str, variables: tuple[tuple[str, str], ...]) -> Server | None:
+    return Server(flags, preloaded, dict(variables)) if _server.cache_info().currsize < SERVERS else None
+
+
+def server_for(env: Mapping[str, str], flags: tuple[str, ...] = (), preloaded: str = PRELOADED) -> Server | None:
+    """Give the warm process whose interpreter was started with the same variables; nothing if there are too many kinds."""
+    variables = tuple(sorted((name, value) for name, value in env.items() if name.startswith(OF_THE_INTERPRETER)))
+    if any(name.startswith("PYTHON") and os.environ.get(name) != value for name, value in variables):
+        return None  # a test wants something of the interpreter
+    with _TURN:
+        return _server(flags, preloaded, variables)
+
+
+def goes_apart(name: str = "") -> bool:
+    """Say whether a test, by default the current one, is of those that start real processes."""
+    name = name or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    return not CAN_FORK or ALL_APART or crc32(name.encode()) % APART == 0
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    input: str | bytes | None = None,  # noqa: A002  (as subprocess calls it)
+    text: bool = False,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    capture_output: bool = True,
+    check: bool = False,
+    start_new_session: bool = False,
+    apart: bool | None = None,
+    preloaded: str = PRELOADED,
+) -> subprocess.CompletedProcess[Any]:
+    """Run `python -m boathook …` or `python -c …` to its end, like `subprocess.run`; in a real process if `apart`."""
+    assert capture_output
+    argv, env, cwd = list(argv), dict(os.environ if env is None else env), os.fspath(cwd or os.getcwd())
+    known = argv[0] == sys.executable and (argv[1] == "-c" or argv[1:3] == ["-m", "boathook"])
+    server = None
+    if known and not (goes_apart() if apart is None else apart) and os.access(cwd, os.X_OK):
+        server = server_for(env, preloaded=preloaded)
+    if server is None:
+        return subprocess.run(
+            argv,
+            input=input,
+            text=text,
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+            capture_output=True,
+            check=check,
+            start_new_session=start_new_session,
+        )
+    data = input.encode() if isinstance(input, str) else input
+    order = {"argv": argv[1:], "env": env, "cwd": cwd, "session": start_new_session}
+    code, out, err = _communicate(server, order, data, timeout, argv)
+    done: subprocess.CompletedProcess[Any]
+    if text:
+        done = subprocess.CompletedProcess(argv, code, _text(out), _text(err))
+    else:
+        done = subprocess.CompletedProcess(argv, code, out, err)
+    if check:
+        done.check_returncode()
+    return done
+
+
+def _text(data: bytes) -> str:
+    return data.decode().replace("\r\n", "\n").replace("\r", "\n")  # as subprocess does
+
+
+def _communicate(
+    server: Server, order: Mapping[str, Any], data: bytes | None, timeout: float | None, argv: list[str]
+) -> tuple[int, bytes, bytes]:
+    """Start a command with three pipes, feed it, and read until all ends of them are closed and its status is known."""
+    (stdin, feed), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
+    if data is None:  # nothing was said: it has ours, as with subprocess
+        os.close(stdin)
+        stdin = os.dup(0)
+    line = server.start(order, (stdin, stdout, stderr))
+    for end in (stdin, stdout, stderr):
+        os.close(end)
+    told: dict[int, bytearray] = {out: bytearray(), err: bytearray(), line.fileno(): bytearray()}
+    rest, deadline = memoryview(data or b""), None if timeout is None else time.monotonic() + timeout
+    os.set_blocking(feed, False)
+    waiting = select.poll()
+    for end in told:
+        waiting.register(end, select.POLLIN)
+    waiting.register(feed, select.POLLOUT)
+    open_ends = {*told, feed}
+    with line:
+        try:
+            while open_ends:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise subprocess.TimeoutExpired(argv, timeout or 0, bytes(told[out]), bytes(told[err]))
+                for end, _ in waiting.poll(None if left is None else left * 1000):
+                    if end == feed:
+                        with suppress(BlockingIOError):
+                            try:
+                                rest = rest[os.write(feed, rest[:PART]) :] if rest else rest
+                            except BrokenPipeError:
+                                rest = rest[:0]
+                        ended = not rest
+                    else:
+                        part = os.read(end, PART)
+                        told[end] += part
+                        ended = not part
+                    if ended:
+                        waiting.unregister(end)
+                        open_ends.discard(end)
+                        if end == feed:
+                            os.close(feed)
+                            feed = -1
+        finally:
+            for end in (out, err, feed):
+                if end >= 0:
+                    os.close(end)
+        said = bytes(told[line.fileno()])
+    if not said:
+        raise RuntimeError("the warm process is gone")
+    return int(said), bytes(told[out]), bytes(told[err])
+
+
+# In the warm process
+
+
+def serve(listening: int) -> Any:
+    """Fork for every order; come back only in the children, with the code that the child is to run."""
+    import gc
+
+    listener = socket.socket(fileno=listening)
+    lines: dict[int, tuple[int, socket.socket]] = {}  # by pidfd
+    pids: dict[int, int] = {}  # by line
+    waiting = select.poll()
+    waiting.register(0, select.POLLIN)
+    waiting.register(listener, select.POLLIN)
+    gc.collect()
+    gc.freeze()  # what is there stays there: no child should copy pages to count it
+    while True:
+        for ready, _ in waiting.poll():
+            if ready == 0:
+                os._exit(0)
+            if ready in lines:
+                pid, line = lines.pop(ready)
+                if pids.pop(line.fileno(), None):
+                    waiting.unregister(line)
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                waiting.unregister(ready)
+                os.close(ready)
+                with line, suppress(OSError):
+                    line.sendall(b"%d\n" % code)
+                continue
+            if ready != listening:  # who asked has gone
+                if pid := pids.pop(ready, 0):
+                    waiting.unregister(ready)
+                    os.kill(pid, signal.SIGKILL)
+                continue
+            line, _ = listener.accept()
+            head, descriptors, _, _ = socket.recv_fds(line, 8, 3)
+            order = b""
+            while len(order) < int.from_bytes(head, "big"):
+                order += line.recv(PART)
+            pid = os.fork()
+            if pid == 0:
+                listener.close()
+                line.close()
+                for pidfd, (_, other) in lines.items():
+                    os.close(pidfd)
+                    other.close()
+                return become(json.loads(order), descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            lines[pidfd := os.pidfd_open(pid)] = (pid, line)
+            pids[line.fileno()] = pid
+            waiting.register(pidfd, select.POLLIN)
+            waiting.register(line, select.POLLIN)
+
+
+def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
+    """Be the process that was asked for, up to its first line of code, which is given back."""
+    if order["session"]:
+        os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    os.chdir(order["cwd"])
+    os.environ.clear()  # `posix.environ`, where `boathook.places` looks, is the same underneath
+    os.environ.update(order["env"])
+    flag, what, *rest = order["argv"]
+    if flag == "-c":
+        sys.argv[:] = ["-c", *rest]
+        return compile(what, "<string>", "exec")
+    sys.argv[:] = ["-m", *rest]
+    sys.path[0] = order["cwd"]  # as -m does
+    return compile(f"import runpy; runpy.run_module({what!r}, run_name='__main__', alter_sys=True)", "<forked>", "exec")
+
+
+def live(code: Any) -> None:
+    """Run the code of a child and end as an interpreter ends, but for the taking apart of every module, which nobody sees."""
+    import threading
+
+    end: SystemExit | None = None
+    try:
+        exec(code, {"__name__": "__main__"})
+    except SystemExit as found:
+        end = found
+    status = 0 if end is None or end.code is None else end.code
+    if isinstance(status, int):
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except OSError:
+            pass  # the interpreter meets it again, and knows what to say
+        else:
+            os._exit(status & 0xFF)
+    if end is not None:
+        raise end
