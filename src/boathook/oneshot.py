@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HOSTS = (native.NAME, *NAMES)
 FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
 SETTINGS = "settings"
+LOOKED_AT = 1 << 18  # bytes at the end of a transcript
 
 
 class Options:
@@ -106,6 +107,8 @@ def main(args: list[str], data: bytes | None = None) -> int:
         event = dialect.read_event(data, options.event)
         if event.kind is UNMAPPED:
             return 0
+        if options.host != native.NAME and (path := dialect.look_up(event)):
+            event = dialect.looked_up(event, _end_of(path))
         verdict = _dispatch(event, options, dialect)
         later = _dispatch_derived(verdict, options, dialect)
         if _caught:
@@ -160,6 +163,21 @@ def _installations(path: str) -> Any:
     except (OSError, ValueError, JsonFault):
         return None
     return found.get("installations") if isinstance(found, dict) else None
+
+
+def _end_of(path: str) -> str:
+    """Give the end of a regular file as text; nothing if it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return ""
+    try:
+        size = os.fstat(handle).st_size
+        return os.pread(handle, LOOKED_AT, max(0, size - LOOKED_AT)).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
 
 
 def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple[Verdict, ...]:

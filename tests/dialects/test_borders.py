@@ -104,6 +104,25 @@ def test_a_call_that_failed_is_a_failure_where_the_host_has_no_event_for_it(tmp_
     assert (seen["event_type"], seen["tool_name"], seen["error"]) == ("post-tool-call-failure", "Shell", "boom")
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"), [("failed", "post-tool-call-failure"), ("completed", "post-tool-call"), ("", "post-tool-call")]
+)
+def test_a_call_that_failed_in_codex_is_known_by_its_transcript(tmp_path, hook, status, kind):
+    for name in ("post-tool-call", "post-tool-call-failure"):
+        hook(name, name, f"cat > {tmp_path}/seen")
+    item = {"type": "CommandExecution", "id": "call_1", "status": status, "exit_code": 3}
+    lines = [{"payload": {"item": {**item, "id": "call_0", "status": "failed"}}}, {"payload": {"call_id": "call_1"}}]
+    lines += [{"payload": {"type": "item_completed", "item": item}}] if status else []
+    transcript = tmp_path / "rollout.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    event = {"tool_name": "Bash", "tool_input": {"command": "exit 3"}, "tool_use_id": "call_1", "tool_response": ""}
+    assert run(tmp_path, "codex", "PostToolUse", {**event, "transcript_path": str(transcript)}) == (0, None, "")
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["event_type"], seen.get("error")) == (kind, "exit code 3" if status == "failed" else None)
+    assert run(tmp_path, "codex", "PostToolUse", {**event, "transcript_path": str(tmp_path)}) == (0, None, "")
+    assert json.loads((tmp_path / "seen").read_text())["event_type"] == "post-tool-call"
+
+
 # What a host cannot be told
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boathook.core.calls import LINES, inward, outward
 from boathook.core.catalog import Selector
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.hosts import CAPABILITIES, NAMES, load
-from boathook.core.calls import LINES, inward, outward
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.run import Verdict

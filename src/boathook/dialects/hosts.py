@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from boathook.core.hosts import Saying
 
 
+FILE = "@"  # in front of the place of a failure: the file named there knows
+
+
 class Dialect:
     """The tongue of one host."""
 
@@ -76,6 +79,7 @@ class Dialect:
         if row.failed and kind.has_tool and _failed(fields, row.failed):
             kind = SPELLINGS["post-tool-call-failure"]
             data.setdefault("error", _at(fields, row.failed.partition("=")[0]) or "the tool failed")
+            data[DERIVED] = row.name
         data = {f"host_{key}" if key in COMMON_FIELDS else key: value for key, value in data.items()}
         data[HOST_EVENT] = row.name
         if kind.has_tool:
@@ -109,6 +113,35 @@ class Dialect:
             data[HOST_KEYS] = renamed
         if given is None:
             del data["tool_input"]
+
+    def look_up(self, event: Event) -> str:
+        """Give the file that says whether a tool call failed, where the payload does not; nothing if there is none."""
+        row = self._row_of(event)
+        if row is None or not row.failed.startswith(FILE) or event.kind is not row.kind:
+            return ""
+        path = event.data.get(row.failed[1:])
+        return path if isinstance(path, str) and isinstance(event.data.get("tool_use_id"), str) else ""
+
+    def looked_up(self, event: Event, text: str) -> Event:
+        """Give an event as the end of that file has it: a failure if the item of this call says so."""
+        call = event.data["tool_use_id"]
+        for line in reversed(text.splitlines()):
+            item = _item(line, call) if call in line else None
+            if item is not None:
+                failed = item.get("status") == "failed"
+                return (
+                    event.replace(
+                        kind=SPELLINGS["post-tool-call-failure"],
+                        data={
+                            **event.data,
+                            "error": f"exit code {item.get('exit_code')}",
+                            DERIVED: event.data[HOST_EVENT],
+                        },
+                    )
+                    if failed
+                    else event
+                )
+        return event
 
     def derive(self, verdict: Verdict) -> tuple[Event, ...]:
         """Give the events that the host has not, made of one that has passed."""
@@ -147,7 +180,7 @@ class Dialect:
 
     def degraded(self, verdict: Verdict) -> tuple[str, ...]:
         """Give a text for everything that the hooks want and the host cannot be told, or does otherwise."""
-        if DERIVED in verdict.event.data:
+        if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             return self._unheard(verdict)
         row = self._row_of(verdict.event)
         return tuple(self._say(verdict, row, _Answer(row))) if row is not None else ()
@@ -280,7 +313,18 @@ def _at(fields: Any, place: str) -> Any:
     return fields
 
 
+def _item(line: str, call: str) -> dict[str, Any] | None:
+    """Give the item of a call that a line of a transcript says is done."""
+    try:
+        found = _at(loads(line), "payload.item")
+    except JsonFault:
+        return None
+    return found if isinstance(found, dict) and found.get("id") == call and "status" in found else None
+
+
 def _failed(fields: dict[str, Any], place: str) -> bool:
+    if place.startswith(FILE):
+        return False
     place, equals, start = place.partition("=")
     if equals:
         return str(_at(fields, place)).startswith(start)

@@ -61,8 +61,8 @@ class Row(Value):
     """One event of a host: what it is here, and how each thing that hooks want is said there.
 
     `also`: other names that payloads have for it; `renames`: their place and our field; `needs`: a field without which it is no
-    event; `failed`: the place that says that the tool failed (with `!` in front, that it did not; with `=` behind, by this
-    beginning); `documented`: what was only read about, though the host was run.
+    event; `documented`: what was only read about, though the host was run. `failed`: the place that says that the tool failed (with
+    `!` in front, that it did not; with `=` behind, by this beginning; with `@` in front, the file that knows).
     """
 
     name: str

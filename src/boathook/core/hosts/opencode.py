@@ -1,4 +1,4 @@
-"""OpenCode, whose hooks are JavaScript: the events are those that a shim of ours is to send, in native JSON."""
+"""OpenCode, whose hooks are JavaScript: the events are those that our plugin (`hosts/opencode.js`) sends, in native JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _CONTEXT = (("additional_context", "$"),)
 HOST = Host(
     "opencode",
     "OpenCode",
-    "",
-    "source of August 2026, plugin run in 1.18.33; the shim is to come",
+    "1.18.33",
+    "source of August 2026",
     (
         Row("pre-session", "pre-session"),
         Row("pre-agent-turn", "pre-agent-turn", context=_CONTEXT),
@@ -24,7 +24,7 @@ HOST = Host(
         ),
         Row("post-tool-call-failure", "post-tool-call-failure"),
         Row("pre-agent-turn-stop", "pre-agent-turn-stop"),
-        Row("pre-context-compact", "pre-context-compact", context=_CONTEXT),
+        Row("pre-context-compact", "pre-context-compact", context=_CONTEXT, documented=("context",)),
         Row("post-context-compact", "post-context-compact"),
         Row("turn-failure", "turn-failure"),
         Row("post-session", "post-session"),
