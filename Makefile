@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 help: ## show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "boathook needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0] or 0)'
@@ -51,6 +51,12 @@ fuzz: $(READY) ## fuzz everything that strangers write, each target for SECONDS 
 	-@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	$(BIN)/python fuzz/run.py --seconds $(or $(SECONDS),60) $(TARGET)
 
+e2e: $(READY) ## the same hooks in five real agents, offline; HOST= for one (writes docs/reference/matrix.md with WRITE=1)
+	$(BIN)/python -m e2e.run $(addprefix --host ,$(HOST)) $(if $(WRITE),--write)
+
+e2e-all: $(READY) ## the same in all nine agents that can be run
+	$(BIN)/python -m e2e.run --all $(if $(WRITE),--write)
+
 docs: $(READY) ## make the generated parts of the documentation again
 	$(BIN)/python scripts/generate_docs.py
 
@@ -62,4 +68,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check conformance bench soak killtest fuzz docs format clean
+.PHONY: help demo test check conformance bench soak killtest fuzz e2e e2e-all docs format clean

@@ -72,6 +72,25 @@ def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(tmp_path,
     ]
 
 
+@pytest.mark.parametrize(
+    ("host", "name", "event", "refused"),
+    [
+        ("copilot", "agentStop", {"stopReason": "end_turn"}, True),
+        ("copilot", "Stop", {"stop_reason": "end_turn"}, True),
+        ("cursor", "stop", {"status": "completed", "loop_count": 0}, True),
+        ("cursor", "stop", {"status": "aborted", "loop_count": 0}, False),
+        ("codex", "Stop", {}, True),
+    ],
+)
+def test_an_agent_that_has_no_more_to_do_can_be_sent_back_whatever_its_word_for_that(
+    tmp_path, hook, host, name, event, refused
+):
+    hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
+    folder = {"workspace_roots": [str(tmp_path / "project")]}
+    _, out, _ = run(tmp_path, host, name, {**folder, **event})
+    assert ("test first" in json.dumps(out)) is refused
+
+
 def test_a_stop_that_is_refused_ends_no_turn(tmp_path, hook):
     hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
     hook("after", "post-agent-turn", f"touch {tmp_path}/seen")

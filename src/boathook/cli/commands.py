@@ -10,6 +10,7 @@ import click
 
 from boathook import __version__
 from boathook.core.event import KINDS, SPELLINGS
+from boathook.core.hosts import NAMES
 from boathook.core.outcome import Decision
 from boathook.errors import BoathookError
 
@@ -55,6 +56,34 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 since_option = click.option(
     "--since", metavar="TIME", help="From then on: 10m, 2h, 3d ago, or a date or time like 2026-01-31T12:00 (UTC)."
 )
+
+
+host_argument = click.argument("host", type=click.Choice(NAMES), metavar="HOST")
+
+
+def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `install` and `uninstall` that say where, and how much is asked."""
+    for option in (
+        click.option("--yes", is_flag=True, help="Do not ask."),
+        click.option("--dry-run", is_flag=True, help="Show what would be written, write nothing."),
+        click.option(
+            "--project",
+            metavar="[DIR]",
+            is_flag=False,
+            flag_value="",
+            type=click.Path(),
+            help="Only in one project: DIR, or the one around the current folder.",
+        ),
+        click.option("--user", is_flag=True, help="In all your projects (the default)."),
+    ):
+        command = option(command)
+    return command
+
+
+def _in_project(project: str | None, *, user: bool) -> bool:
+    if user and project is not None:
+        raise click.UsageError("either --user or --project")
+    return project is not None
 
 
 class Group(click.Group):
@@ -161,9 +190,12 @@ def list_command(
 @cli.command(context_settings=CONTEXT)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option(
+    "--host", "hosts", multiple=True, type=click.Choice(NAMES), help="Tell what hooks cannot do in this agent."
+)
 @json_option
 @project_option
-def check(paths: tuple[str, ...], strict: bool, as_json: bool, project: str | None) -> None:
+def check(paths: tuple[str, ...], strict: bool, hosts: tuple[str, ...], as_json: bool, project: str | None) -> None:
     """Find what is wrong with hooks: file, line, key, and how to mend it.
 
     \b
@@ -174,10 +206,11 @@ def check(paths: tuple[str, ...], strict: bool, as_json: bool, project: str | No
     Examples:
       boathook check
       boathook check --strict .agents/hooks/my-hook
+      boathook check --host codex --host kimi-code
     """
     from boathook.cli.check import check as run_check
 
-    sys.exit(run_check(paths, project, strict=strict, as_json=as_json))
+    sys.exit(run_check(paths, project, strict=strict, as_json=as_json, hosts=hosts))
 
 
 @cli.command(context_settings=CONTEXT)
@@ -358,6 +391,65 @@ def replay(
     from boathook.cli.replay import replay as run_replay
 
     sys.exit(run_replay(path, since, project, state, unconfined=unconfined, as_json=as_json))
+
+
+@cli.command(context_settings=CONTEXT)
+@host_argument
+@scope_options
+@click.option("--strict", is_flag=True, help="Do nothing if one of your hooks cannot do all it wants there.")
+@click.option(
+    "--trust-folder",
+    is_flag=True,
+    help="With --project: tell the host that it can trust the folder. Whatever else lies there can run then, too.",
+)
+@state_option
+@json_option
+def install(host: str, user: bool, project: str | None, **options: Any) -> None:
+    """Make a host agent call boathook: its own configuration is changed, what else stands there stays.
+
+    \b
+    HOST is one of `boathook hosts`. A diff is shown and, at a terminal, you are asked. A copy of each file
+    is kept: `uninstall` gives back what was there, byte for byte. Doing it again changes nothing.
+    Exit codes: 0 it is installed, 1 it is not.
+
+    \b
+    Examples:
+      boathook install claude
+      boathook install codex --project
+      boathook install gemini --dry-run
+    """
+    from boathook.cli.install import install as run_install
+
+    sys.exit(run_install(host, project or None, in_project=_in_project(project, user=user), **options))
+
+
+@cli.command(context_settings=CONTEXT)
+@host_argument
+@scope_options
+@state_option
+@json_option
+def uninstall(host: str, user: bool, project: str | None, **options: Any) -> None:
+    """Take out of a host agent's configuration what `install` put there, and nothing else."""
+    from boathook.cli.install import uninstall as run_uninstall
+
+    sys.exit(run_uninstall(host, project or None, in_project=_in_project(project, user=user), **options))
+
+
+@cli.command(context_settings=CONTEXT)
+@json_option
+@project_option
+@state_option
+def status(as_json: bool, project: str | None, state: str | None) -> None:
+    """Show which host agents call boathook, and whether what they call is there and not turned off.
+
+    \b
+    States: installed; altered (our entries were changed or removed); stale (they call what is gone, or another
+    installation, or are those of another version); shadowed (the host does not run them); not installed.
+    Exit codes: 0 all that is installed is well, 1 something is not.
+    """
+    from boathook.cli.install import status as run_status
+
+    sys.exit(run_status(project, state, as_json=as_json))
 
 
 @cli.command(context_settings=CONTEXT)

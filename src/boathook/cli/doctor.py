@@ -27,6 +27,7 @@ from boathook.core.hook import (
     Prompt,
     Script,
 )
+from boathook.core.hosts import Row, load
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.record import VERSION
 from boathook.core.run import OK, TIMEOUT, Run
@@ -34,6 +35,13 @@ from boathook.core.tools import FOREIGN
 from boathook.core.value import Value
 from boathook.engine import now
 from boathook.entry import find_entry, first_bytes, interpreter_fault, which
+from boathook.errors import ConfigError
+from boathook.hosts.book import Book, Installation
+from boathook.hosts.firing import Shot, command_for, fire, payload, rows_of
+from boathook.hosts.parts import here as place_here
+from boathook.hosts.setups import BY_NAME, Setup
+from boathook.hosts.status import STALE, standing
+from boathook.oneshot import dialect_of
 from boathook.runners.sandbox import offers
 from boathook.runners.supervisor import DOOR
 from boathook.sources.ours import calls_us
@@ -42,6 +50,7 @@ from boathook.store.ledger import Ledger, new_id
 from boathook.store.reading import Reader
 from boathook.tree import FILE, TreeFault, read_tree, write_tree
 
+MANY = 4
 GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
 STYLES = {GOOD: "green", NOTE: "dim", WARNING: STATE_STYLES["warning"], ERROR: STATE_STYLES["error"]}
 SLOW_MS = {"sync": 500.0, "async": 60_000.0}
@@ -92,6 +101,7 @@ def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
     loaded, book = look_up(project, state=state)
     catalog, folder = loaded.catalog, state_of(state)
     house = [*_machine(), *_state(folder, book.problem), *_files(catalog, book.path), *_hosts(catalog)]
+    house += _installed(catalog, folder)
     seen = tally(Reader(folder), "")
     visits = _visits(catalog, seen)
     bad = any(f.level == ERROR for f in (*house, *(f for v in visits for f in v.findings)))
@@ -139,25 +149,89 @@ def _files(catalog: Catalog, book: str) -> list[Finding]:
 
 def _hosts(catalog: Catalog) -> list[Finding]:
     """Say which settings call this engine, and whether what they call is there."""
-    calls = [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_us(hook.handler)]
+    calls = _calls(catalog)
     if not calls:
         told = "no settings.json here calls boathook: Claude Code does not ask these hooks"
-        return [Finding(NOTE, "host claude", told, "docs/how-to/use-with-claude-code.md")]
-    return [finding for hook in calls for finding in _call(hook)]
+        return [Finding(NOTE, "host claude", told, "boathook install claude")]
+    by_target: dict[tuple[str, str], list[str]] = {}
+    for hook in calls:
+        by_target.setdefault((hook.path, _target(hook)), []).append(hook.trigger)
+    return [_call(where, path, triggers) for (where, path), triggers in by_target.items()]
 
 
-def _call(hook: Hook) -> list[Finding]:
+def _calls(catalog: Catalog) -> list[Hook]:
+    """Give the entries of settings files that call us: they are no hooks, but the way of a host to them."""
+    return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_us(hook.handler)]
+
+
+def _target(hook: Hook) -> str:
+    """Give the path that a settings hook calls us by."""
     line = hook.handler.line if isinstance(hook.handler, Command) else ""
     found = OUR_DOOR.search(line) or OUR_NAME.search(line)
-    path = found.group() if found else which("boathook") or ""
-    where = f"{hook.path} ({hook.trigger})"
+    return found.group() if found else which("boathook") or ""
+
+
+def _call(settings: str, path: str, triggers: list[str]) -> Finding:
+    where = f"{settings} ({', '.join(triggers) if len(triggers) < MANY else f'{len(triggers)} events'})"
     if not path or ("$" not in path and not os.path.exists(path)):
-        return [
-            Finding(ERROR, "host claude", f"{where} calls {path or 'boathook'}, which is not there", "install it again")
-        ]
+        told = f"{where} calls {path or 'boathook'}, which is not there"
+        return Finding(ERROR, "host claude", told, "boathook install claude")
     if path.endswith("door.py") and os.path.realpath(path) != os.path.realpath(DOOR):
-        return [Finding(WARNING, "host claude", f"{where} calls another boathook: {path}", f"this one is {DOOR}")]
-    return [Finding(GOOD, "host claude", f"{where} calls {path}")]
+        return Finding(WARNING, "host claude", f"{where} calls another boathook: {path}", f"this one is {DOOR}")
+    return Finding(GOOD, "host claude", f"{where} calls {path}")
+
+
+def _installed(catalog: Catalog, state: str) -> list[Finding]:
+    """Fire what is installed in each host, as the host does, and say whether it answers."""
+    book = Book(state)
+    try:
+        installations = book.read()
+    except ConfigError as fault:
+        return [Finding(ERROR, "installations", str(fault), fault.fix)]
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="boathook-doctor-"))
+    try:
+        return [finding for one in installations for finding in _fired(one, catalog, book, scratch)]
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _fired(one: Installation, catalog: Catalog, book: Book, scratch: str) -> list[Finding]:
+    subject = f"installed in {one.host}" + (f" for {one.project}" if one.project else "")
+    mend = f"boathook install {one.host}" + (f" --project {one.project}" if one.project else "")
+    if one.project and not os.path.isdir(one.project):
+        return [Finding(NOTE, subject, "the project is gone")]
+    setup, place = BY_NAME[one.host], place_here(one.scope, one.project or None, book.state)
+    stands = standing(setup, place, book)
+    found = [Finding(ERROR if stands.state != STALE else WARNING, subject, f"{stands.state}: {why}", mend)
+             for why in stands.why]  # fmt: skip
+    row = _quiet_row(setup, catalog, scratch)
+    command = command_for(setup, place, row.name)
+    if not command:
+        return found or [Finding(ERROR, subject, f"there is no command for {row.name}", mend)]
+    shot = fire(command, payload(load(one.host), row, scratch), scratch)
+    return [*found, _answered(shot, subject, mend)]
+
+
+def _quiet_row(setup: Setup, catalog: Catalog, scratch: str) -> Row:
+    """Give an event that no hook is asked about, so that nothing runs and nothing is recorded; else that of a tool call."""
+    host = load(setup.name)
+    rows = rows_of(host, setup)
+    for row in rows:
+        plan = catalog.plan(dialect_of(setup.name).read_event(payload(host, row, scratch), row.name))
+        if not plan.stages and not plan.background:
+            return row
+    return rows[0]
+
+
+def _answered(shot: Shot, subject: str, mend: str) -> Finding:
+    """Say whether a command that was fired is alive."""
+    said = shot.err.strip().splitlines()[-1:] or [""]
+    if shot.code == 0:
+        return Finding(GOOD, subject, f"alive: its command answers, {shot.ms:.0f} ms")
+    if shot.code is None:
+        return Finding(ERROR, subject, f"its command did not end within {shot.ms / 1000:.0f} s", mend)
+    word = "cannot run" if shot.code in (NOT_FOUND, NOT_EXECUTABLE) or MISSING.search(shot.err) else "fails"
+    return Finding(ERROR, subject, f"{word}: exit code {shot.code}: {said[0]}", mend)
 
 
 # The hooks
@@ -169,7 +243,9 @@ def _visits(catalog: Catalog, seen: dict[str, Tally]) -> list[Visit]:
     try:
         _furnish(catalog, scratch)
         with probe(catalog, scratch) as engine:
-            return [_visit(hook, engine, scratch, seen.get(hook.name)) for hook in catalog.hooks]
+            calls = _calls(catalog)
+            hooks = [hook for hook in catalog.hooks if hook not in calls]
+            return [_visit(hook, engine, scratch, seen.get(hook.name)) for hook in hooks]
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from boathook.core.hosts import Saying
 
 
+ENDED = (
+    "end_turn",
+    "completed",
+    "stop",
+)  # hosts' words for an agent that has no more to do: any other cannot be refused
 FILE = "@"  # in front of the place of a failure: the file named there knows
 
 
@@ -80,6 +85,8 @@ class Dialect:
             kind = SPELLINGS["post-tool-call-failure"]
             data.setdefault("error", _at(fields, row.failed.partition("=")[0]) or "the tool failed")
             data[DERIVED] = row.name
+        if row.goes_on and data.get("stop_reason") in ENDED:
+            data["host_stop_reason"] = data.pop("stop_reason")
         data = {f"host_{key}" if key in COMMON_FIELDS else key: value for key, value in data.items()}
         data[HOST_EVENT] = row.name
         if kind.has_tool:

@@ -15,7 +15,6 @@ _OUTPUT = (("modifiedResult.resultType", "success"), ("modifiedResult.textResult
 _REFUSE = (("behavior", "deny"), ("message", "$"))
 _TOOL = (("toolName", "tool_name"), ("toolArgs", "tool_input"), ("toolInput", "tool_input"))
 _STOP = (("stopReason", "stop_reason"),)
-_END = (("stopReason", "host_stop_reason"), ("stop_reason", "host_stop_reason"))  # its `end_turn` is no reason of ours
 _AGENT = (("agentType", "subagent_type"), ("agentName", "subagent_name"))
 
 HOST = Host(
@@ -63,7 +62,7 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block", "context"),
         ),
-        Row("agentStop", "pre-agent-turn-stop", renames=_END, block=BLOCK),
+        Row("agentStop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK),
         Row("subagentStart", "pre-subagent", renames=_AGENT, context=_CONTEXT, documented=("context",)),
         Row(
             "subagentStop",
@@ -98,7 +97,7 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block",),
         ),
-        Row("Stop", "pre-agent-turn-stop", renames=_END, block=BLOCK),
+        Row("Stop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK),
         Row("SessionEnd", "post-session", renames=(REASON,)),
     ),
     {

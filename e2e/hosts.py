@@ -1,0 +1,400 @@
+"""How each agent is started, headless, against a model on loopback: one row each.
+
+What its hooks look like is not said here: `boathook install` knows that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from e2e.install import Cache
+from e2e.wires import Json
+
+PROMPT = "Please do the three steps of the boathook proof one by one."
+KEY = "no-key"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run takes place."""
+
+    cache: Cache
+    home: Path
+    project: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Give the address of the scripted model."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file below the home folder."""
+        target = self.home / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+def _command(command: str) -> Json:
+    return {"command": command}
+
+
+def _described(command: str) -> Json:
+    return {"command": command, "description": "a step"}
+
+
+def _nothing(_: Place) -> None:
+    return
+
+
+def _no_variables(_: Place) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent: its package, its shell tool, its program and options, and what must be there before it starts."""
+
+    name: str
+    package: str
+    tool: str
+    program: Callable[[Cache], list[str]]
+    options: Callable[[Place], list[str]]
+    arguments: Callable[[str], Json] = _command
+    variables: Callable[[Place], dict[str, str]] = _no_variables
+    prepare: Callable[[Place], None] = _nothing
+    before: Callable[[Place], list[str]] | None = None
+    needs: tuple[str, ...] = ()
+    in_first_set: bool = True
+    seconds: int = 90
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Give all packages that must be installed."""
+        return (*self.needs, self.package)
+
+
+NODE = "node-linux-{cpu}"
+
+
+def _with_node(package: str, path: str) -> Callable[[Cache], list[str]]:
+    def program(cache: Cache) -> list[str]:
+        node = cache.folder(NODE) / "node_modules" / cache.spelled(NODE) / "bin/node"
+        return [str(node), str(cache.folder(package) / "node_modules" / package / path)]
+
+    return program
+
+
+def _binary(package: str, path: str) -> Callable[[Cache], list[str]]:
+    def program(cache: Cache) -> list[str]:
+        found = sorted((cache.folder(package) / "node_modules").glob(path.format(cpu=cache.cpu)))
+        return [str(found[0] if found else cache.folder(package) / path)]
+
+    return program
+
+
+# Claude Code
+
+
+def _claude_options(_: Place) -> list[str]:
+    return ["-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"]
+
+
+def _claude_variables(place: Place) -> dict[str, str]:
+    off = (
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    )
+    return {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": KEY} | dict.fromkeys(off, "1")
+
+
+# Codex
+
+
+def _codex_prepare(place: Place) -> None:
+    place.write(
+        ".codex/config.toml",
+        f"""model = "scripted"
+model_provider = "e2e"
+check_for_update_on_startup = false
+
+[model_providers.e2e]
+name = "e2e"
+base_url = "{place.url}/v1"
+wire_api = "responses"
+env_key = "E2E_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+
+[analytics]
+enabled = false
+
+[projects."{place.project}"]
+trust_level = "trusted"
+""",
+    )
+
+
+def _codex_options(_: Place) -> list[str]:
+    return ["exec", "-s", "danger-full-access", "--json", PROMPT]
+
+
+def _codex_variables(_: Place) -> dict[str, str]:
+    return {"E2E_KEY": KEY}
+
+
+# Copilot CLI
+
+
+def _copilot_options(_: Place) -> list[str]:
+    return ["-p", PROMPT, "--allow-all-tools", "--no-auto-update"]
+
+
+def _copilot_variables(place: Place) -> dict[str, str]:
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{place.url}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": KEY,
+        "COPILOT_MODEL": "scripted",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+
+
+# Gemini CLI
+
+
+def _gemini_prepare(place: Place) -> None:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    }
+    place.write(".gemini/settings.json", json.dumps(settings, indent=2))
+
+
+def _gemini_options(_: Place) -> list[str]:
+    return ["-p", PROMPT, "--approval-mode", "yolo", "-m", "gemini-2.5-flash", "--output-format", "json"]
+
+
+def _gemini_variables(place: Place) -> dict[str, str]:
+    return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": place.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+
+# Kimi Code and kimi-cli
+
+
+def _kimi_config(place: Place, kind: str) -> str:
+    return f"""default_model = "scripted"
+telemetry = false
+
+[models.scripted]
+provider = "e2e"
+model = "scripted"
+max_context_size = 200000
+
+[providers.e2e]
+type = "{kind}"
+base_url = "{place.url}/v1"
+api_key = "{KEY}"
+"""
+
+
+def _kimi_code_prepare(place: Place) -> None:
+    place.write(".kimi-code/config.toml", _kimi_config(place, "openai"))
+
+
+def _kimi_code_options(_: Place) -> list[str]:
+    return ["-p", PROMPT]
+
+
+def _kimi_code_variables(_: Place) -> dict[str, str]:
+    return {"KIMI_CODE_NO_AUTO_UPDATE": "1"}
+
+
+def _kimi_cli_prepare(place: Place) -> None:
+    place.write(".kimi/config.toml", _kimi_config(place, "openai_legacy"))
+
+
+def _kimi_cli_program(cache: Cache) -> list[str]:
+    return [str(cache.folder("kimi-cli") / "bin/kimi")]
+
+
+def _kimi_cli_options(_: Place) -> list[str]:
+    return ["--print", "-c", PROMPT]
+
+
+def _kimi_cli_variables(_: Place) -> dict[str, str]:
+    return {"KIMI_CLI_NO_AUTO_UPDATE": "1"}
+
+
+# Qwen Code
+
+
+def _qwen_prepare(place: Place) -> None:
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False},
+    }
+    place.write(".qwen/settings.json", json.dumps(settings, indent=2))
+
+
+def _qwen_options(_: Place) -> list[str]:
+    return ["-p", PROMPT, "--auth-type", "openai", "-m", "scripted", "--approval-mode", "yolo"]
+
+
+def _qwen_variables(place: Place) -> dict[str, str]:
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{place.url}/v1", "OPENAI_MODEL": "scripted"}
+
+
+def _in_foreground(command: str) -> Json:
+    return {"command": command, "is_background": False}
+
+
+# Cline
+
+
+def _cline_before(place: Place) -> list[str]:
+    return ["auth", "-p", "openai", "-k", KEY, "-m", "scripted", "-b", f"{place.url}/v1"]
+
+
+def _cline_options(_: Place) -> list[str]:
+    return ["--json", "-P", "openai", "-m", "scripted", "-k", KEY, PROMPT]
+
+
+def _commands(command: str) -> Json:
+    return {"commands": [command]}
+
+
+# OpenCode
+
+
+def _opencode_prepare(place: Place) -> None:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{place.url}/v1", "apiKey": KEY},
+        "models": {"scripted": {"name": "scripted"}},
+    }
+    config = {"model": "e2e/scripted", "autoupdate": False, "share": "disabled", "provider": {"e2e": provider}}
+    place.write(".config/opencode/opencode.json", json.dumps(config, indent=2))
+
+
+def _opencode_options(_: Place) -> list[str]:
+    return ["run", "-m", "e2e/scripted", PROMPT]
+
+
+def _opencode_variables(place: Place) -> dict[str, str]:
+    # it installs a package at every start, and waits: a quick no spares a minute
+    return {"npm_config_registry": place.url, "npm_config_fetch_retries": "0"}
+
+
+AGENTS = (
+    Agent(
+        "claude",
+        "@anthropic-ai/claude-code",
+        "Bash",
+        _binary("@anthropic-ai/claude-code", "@anthropic-ai/claude-code-linux-{cpu}/claude"),
+        _claude_options,
+        _described,
+        _claude_variables,
+    ),
+    Agent(
+        "codex",
+        "@openai/codex",
+        "exec_command",
+        _binary("@openai/codex", "@openai/codex-linux-{cpu}/vendor/*/bin/codex"),
+        _codex_options,
+        lambda command: {"cmd": command},
+        _codex_variables,
+        _codex_prepare,
+    ),
+    Agent(
+        "copilot",
+        "@github/copilot",
+        "bash",
+        _binary("@github/copilot", "@github/copilot-linux-{cpu}/copilot"),
+        _copilot_options,
+        _described,
+        _copilot_variables,
+    ),
+    Agent(
+        "gemini",
+        "@google/gemini-cli",
+        "run_shell_command",
+        _with_node("@google/gemini-cli", "bundle/gemini.js"),
+        _gemini_options,
+        _described,
+        _gemini_variables,
+        _gemini_prepare,
+        needs=(NODE,),
+    ),
+    Agent(
+        "kimi-code",
+        "@moonshot-ai/kimi-code",
+        "Bash",
+        _with_node("@moonshot-ai/kimi-code", "dist/main.mjs"),
+        _kimi_code_options,
+        _described,
+        _kimi_code_variables,
+        _kimi_code_prepare,
+        needs=(NODE,),
+    ),
+    Agent(
+        "kimi-cli",
+        "kimi-cli",
+        "Shell",
+        _kimi_cli_program,
+        _kimi_cli_options,
+        _command,
+        _kimi_cli_variables,
+        _kimi_cli_prepare,
+        in_first_set=False,
+    ),
+    Agent(
+        "qwen",
+        "@qwen-code/qwen-code",
+        "run_shell_command",
+        _with_node("@qwen-code/qwen-code", "cli-entry.js"),
+        _qwen_options,
+        _in_foreground,
+        _qwen_variables,
+        _qwen_prepare,
+        needs=(NODE,),
+        in_first_set=False,
+        seconds=150,
+    ),
+    Agent(
+        "cline",
+        "cline",
+        "run_commands",
+        _binary("cline", "@cline/cli-linux-{cpu}/bin/cline"),
+        _cline_options,
+        _commands,
+        before=_cline_before,
+        in_first_set=False,
+        seconds=150,
+    ),
+    Agent(
+        "opencode",
+        "opencode-ai",
+        "bash",
+        _binary("opencode-ai", "opencode-linux-{cpu}/bin/opencode"),
+        _opencode_options,
+        _described,
+        _opencode_variables,
+        _opencode_prepare,
+        in_first_set=False,
+        seconds=200,
+    ),
+)
+
+
+def agent(name: str) -> Agent:
+    """Give the row of an agent."""
+    return next(one for one in AGENTS if one.name == name)

@@ -1,0 +1,184 @@
+"""Says of five behaviours whether they were seen, by comparing a run with hooks and one without. Effects count, not calls.
+
+What an agent cannot do is known from its table in `boathook.core.hosts`; then it must not be seen, and boathook must have told it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from boathook.core.hosts import Host, Row
+from e2e.stage import BACKGROUND, STEPS, Observation
+
+SEEN, IMPOSSIBLE, FAILED = "seen", "not possible", "FAILED"
+BLOCKED, STOPPED = "marker-block-c41f", "marker-stop-60be"
+CONTEXTS = {
+    "pre-session": "marker-pre-session-81d2",
+    "pre-agent-turn": "marker-pre-agent-turn-5b07",
+    "pre-tool-call": "marker-pre-tool-call-e9a3",
+    "post-tool-call": "marker-post-tool-call-27f6",
+}
+WANTED = {"input": "a hook changed the input", "context": "a hook has context", "block": "a hook wanted to block"}
+BEFORE, AFTER, FORBIDDEN = "before-word", "after-word", "forbidden-word"
+NAMES = [step.name for step in STEPS]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one behaviour, and what there is to say about it."""
+
+    state: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run with hooks, the same without, and what is known of the agent."""
+
+    hooked: Observation
+    control: Observation
+    table: Host
+
+    def row(self, kind: str) -> Row | None:
+        """Give the agent's event of a kind."""
+        return next((row for row in self.table.events if row.kind_name == kind), None)
+
+    def can(self, kind: str, what: str) -> bool:
+        """Say whether the agent was seen to take something at an event."""
+        row = self.row(kind)
+        return row is not None and bool(row.can(what)) and what not in row.documented
+
+    def cannot(self, kind: str, what: str, words: str) -> tuple[str, list[str]]:
+        """Give why something is not possible, and what is wrong with how that was told."""
+        row = self.row(kind)
+        if row is None:
+            return f"{self.table.title} has no event {kind}", []
+        why = f"{self.table.title} cannot {words} at {row.name}"
+        return why, [] if self._told(row, what) else [f"that {why} was not told"]
+
+    def _told(self, row: Row, what: str) -> bool:
+        notes = [note for record in self.hooked.ledger for note in record.get("degraded", ())]
+        ends = (f"which {self.table.title} cannot at {row.name}", f"which {self.table.title} cannot take at {row.name}")
+        return any(note.startswith(WANTED[what]) and any(end in note for end in ends) for note in notes)
+
+
+def judge(hooked: Observation, control: Observation, table: Host) -> dict[str, Result]:
+    """Give the result for every behaviour."""
+    case = Case(hooked, control, table)
+    broken = [f"the run {one.variant}: {fault}" for one in (hooked, control) for fault in _faults(one, table)]
+    if broken:
+        return {name: Result(FAILED, "; ".join(broken)) for name in BEHAVIOURS}
+    return {name: behaviour(case) for name, behaviour in BEHAVIOURS.items()}
+
+
+def _faults(seen: Observation, table: Host) -> Iterable[str]:
+    if seen.fault:
+        yield seen.fault
+    elif not seen.own:
+        yield f"the agent asked the model nothing; it said: {seen.said[-500:]}"
+    elif seen.code != 0 and not (table.beyond and seen.variant != "control"):
+        yield f"exit code {seen.code}; it said: {seen.said[-500:]}"
+
+
+def _result(complaints: Iterable[tuple[bool, str]], note: str = "", state: str = SEEN) -> Result:
+    """Give a result: all complaints whose condition does not hold make it a failure."""
+    wrong = [text for holds, text in complaints if not holds]
+    return Result(FAILED, "; ".join(wrong)) if wrong else Result(state, note)
+
+
+def _holds(seen: Observation, marker: str) -> bool:
+    return any(marker in request.body for request in seen.requests)
+
+
+def _after(seen: Observation, step: str) -> tuple[float, str] | None:
+    """Give time and body of the agent's own request that followed a step."""
+    for this, following in zip(seen.own, seen.own[1:], strict=False):
+        if this.step == step:
+            return following.at, following.body
+    return None
+
+
+def _block(case: Case) -> Result:
+    hooked, control = case.hooked, case.control
+    following = _after(hooked, "block")
+    heard = following is not None and BLOCKED in following[1]
+    return _result(
+        [
+            (FORBIDDEN in control.files, "without hooks the command did not run"),
+            (not _holds(control, BLOCKED), "the reason was there without hooks"),
+            ("block" in [one.step for one in hooked.own], "the command was never called for"),
+            (FORBIDDEN not in hooked.files, "the command ran"),
+            (heard or bool(case.table.beyond), "the reason is not in the next request"),
+        ],
+        "" if heard else case.table.beyond,
+    )
+
+
+def _rewrite(case: Case) -> Result:
+    hooked, control = case.hooked.files, case.control.files
+    complaints = [(BEFORE in control and AFTER not in control, "without hooks the command as it was did not run")]
+    if case.can("pre-tool-call", "input"):
+        complaints += [(AFTER in hooked, "the new command did not run"), (BEFORE not in hooked, "the old command ran")]
+        return _result(complaints)
+    why, untold = case.cannot("pre-tool-call", "input", "take another input")
+    complaints += [(BEFORE in hooked and AFTER not in hooked, "the new command ran, though it cannot")]
+    return _result([*complaints, *((False, text) for text in untold)], why, IMPOSSIBLE)
+
+
+def _context(case: Case) -> Result:
+    expected = [kind for kind in CONTEXTS if case.can(kind, "context")]
+    allowed = [kind for kind in CONTEXTS if (row := case.row(kind)) is not None and row.context]
+    arrived = [kind for kind, marker in CONTEXTS.items() if any(marker in one.body for one in case.hooked.own)]
+    early = [kind for kind, marker in CONTEXTS.items() if _holds(case.control, marker)]
+    complaints = [(not early, f"there without hooks: {', '.join(early)}")]
+    complaints += [(kind in arrived, f"that of {kind} did not arrive") for kind in expected]
+    complaints += [(kind in allowed, f"that of {kind} arrived, though it cannot") for kind in arrived]
+    if arrived or expected:
+        return _result(complaints, ", ".join(arrived))
+    why, untold = case.cannot("pre-agent-turn", "context", "take context")
+    return _result([*complaints, *((False, text) for text in untold)], why, IMPOSSIBLE)
+
+
+def _stop(case: Case) -> Result:
+    hooked, control = ([one.step for one in seen.own] for seen in (case.hooked, case.control))
+    complaints = [(control == NAMES[:-1], f"without hooks the agent made the requests {', '.join(control)}")]
+    if case.can("pre-agent-turn-stop", "block"):
+        following = _after(case.hooked, "stop")
+        complaints += [
+            (not _holds(case.control, STOPPED), "the reason was there without hooks"),
+            (hooked == NAMES, f"the agent made the requests {', '.join(hooked)}"),
+            (following is not None and STOPPED in following[1], "the reason is not in the request after the stop"),
+        ]
+        return _result(complaints)
+    why, untold = case.cannot("pre-agent-turn-stop", "block", "be sent back to work")
+    complaints += [("again" not in hooked, "the agent went on, though it cannot")]
+    return _result([*complaints, *((False, text) for text in untold)], why, IMPOSSIBLE)
+
+
+def _background(case: Case) -> Result:
+    following, ended = _after(case.hooked, "plain"), case.hooked.files.get(BACKGROUND)
+    return _result(
+        [
+            (BACKGROUND not in case.control.files, "it was there without hooks"),
+            (ended is not None, "the hook did not come to its end"),
+            (following is not None, "there was no request after the tool call"),
+            (not (ended and following) or following[0] < ended, "the agent waited for it"),
+        ]
+    )
+
+
+BEHAVIOURS: dict[str, Callable[[Case], Result]] = {
+    "block": _block,
+    "rewrite": _rewrite,
+    "context": _context,
+    "stop": _stop,
+    "background": _background,
+}
+
+
+def to_json(results: dict[str, Result]) -> dict[str, dict[str, str]]:
+    """Give results for a file."""
+    found: dict[str, dict[str, str]] = json.loads(json.dumps({name: vars(one) for name, one in results.items()}))
+    return found

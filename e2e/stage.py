@@ -1,0 +1,238 @@
+"""One run of one agent: a scratch home and project, the scripted model, the agent, and what was to be seen afterwards.
+
+It is a program of its own since it runs in a network namespace of its own, in which there is nothing but loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from e2e.hosts import PROMPT, Agent, Place, agent
+from e2e.install import cache
+from e2e.server import Request, Script, Step, serve
+
+HERE = Path(__file__).resolve().parent
+HOOKS = HERE / "hooks"
+BACKGROUND = "background-finished"
+BACKGROUND_SECONDS = 20
+MARK = "BOATHOOK_E2E_RUN"
+BOATHOOK = (sys.executable, "-m", "boathook")
+TAIL = 3000
+STEPS = (
+    Step("rewrite", "touch before-word"),
+    Step("plain", "echo plain-word > plain"),
+    Step("block", "touch forbidden-word"),
+    Step("stop", text="All is done."),
+    Step("again", text="Now all is done."),
+)
+HOOKED, CONTROL, PROJECT = "hooks", "control", "project"
+
+
+@dataclass
+class Observation:
+    """What was to be seen of one run: the requests that the model got, the files that are there, and the records."""
+
+    host: str
+    variant: str
+    version: str = ""
+    code: int | None = None
+    seconds: float = 0.0
+    requests: list[Request] = field(default_factory=list)
+    files: dict[str, float] = field(default_factory=dict)
+    ledger: list[dict[str, Any]] = field(default_factory=list)
+    said: str = ""
+    fault: str = ""
+
+    @property
+    def own(self) -> list[Request]:
+        """Give the requests of the agent itself."""
+        return [request for request in self.requests if request.is_own]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it for a file."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Observation:
+        """Read it from a file."""
+        return cls(**{**data, "requests": [Request(**one) for one in data["requests"]]})
+
+
+class StageError(Exception):
+    """A run could not take place."""
+
+
+def play(who: Agent, variant: str) -> Observation:
+    """Run an agent once, and say what was to be seen."""
+    seen = Observation(who.name, variant)
+    scratch = Path(tempfile.mkdtemp(prefix=f"boathook-e2e-{who.name}-"))
+    mark = uuid.uuid4().hex
+    script = Script(STEPS, PROMPT, who.tool, who.arguments)
+    server = serve(script)
+    try:
+        place = Place(cache(), scratch / "home", scratch / "project", server.server_port)
+        env = _environment(who, place, scratch, mark)
+        _prepare(who, place, variant, env)
+        _start(who, place, env, seen)
+        _look(place, variant, env, seen)
+    except StageError as fault:
+        seen.fault = str(fault)
+    finally:
+        _end_all(mark)
+        server.shutdown()
+        server.server_close()
+        seen.requests = list(script.requests)
+        shutil.rmtree(scratch, ignore_errors=True)
+    return seen
+
+
+def _environment(who: Agent, place: Place, scratch: Path, mark: str) -> dict[str, str]:
+    for folder in (place.home, place.project, scratch / "tmp"):
+        folder.mkdir()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    env = {"PATH": path, "HOME": str(place.home), "TMPDIR": str(scratch / "tmp"), "LANG": "C.UTF-8", "TERM": "dumb"}
+    return {**env, MARK: mark, **who.variables(place)}
+
+
+def _prepare(who: Agent, place: Place, variant: str, env: dict[str, str]) -> None:
+    (place.project / "README.md").write_text("A project for a proof.\n")
+    _must(["git", "init", "-q"], place, env)
+    who.prepare(place)
+    if who.before is not None:
+        _must([*who.program(place.cache), *who.before(place)], place, env)
+    if variant == CONTROL:
+        return
+    top = place.project / ".agents" if variant == PROJECT else place.home / ".config/agents"
+    shutil.copytree(HOOKS, top / "hooks")
+    if variant == PROJECT:
+        _must([*BOATHOOK, "trust", "--all", "--yes"], place, env)
+    _must([*BOATHOOK, "install", who.name, "--yes"], place, env)
+
+
+def _must(command: list[str], place: Place, env: dict[str, str]) -> str:
+    """Run a command that has to succeed; give what it prints."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=place.project,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        raise StageError(str(fault)) from fault
+    if done.returncode:
+        words = " ".join(command[1:])
+        raise StageError(f"{words}: exit code {done.returncode}: {(done.stderr or done.stdout).strip()[-TAIL:]}")
+    return done.stdout
+
+
+def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> None:
+    program = who.program(place.cache)
+    seen.version = _must([*program, "--version"], place, env).strip()
+    wanted = place.cache.pins[who.package].version
+    if wanted not in seen.version:
+        raise StageError(f"version {wanted} is pinned, this is {seen.version[:100]!r}")
+    seen.version = wanted
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(
+            [*program, *who.options(place)],
+            cwd=place.project,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            seen.code = process.wait(who.seconds)
+        except subprocess.TimeoutExpired:
+            seen.fault = f"it did not end within {who.seconds} s"
+        seen.seconds = round(time.monotonic() - started, 2)
+        if seen.code is None:
+            _end_all(env[MARK])
+            process.wait()
+        out.seek(0)
+        seen.said = out.read().decode("utf-8", "replace")[-TAIL:]
+
+
+def _look(place: Place, variant: str, env: dict[str, str], seen: Observation) -> None:
+    """Look at what is there; what runs in the background has a while to come to its end."""
+    end = time.monotonic() + (BACKGROUND_SECONDS if (place.project / "background-started").exists() else 0)
+    while not (place.project / BACKGROUND).exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    seen.files = {path.name: path.stat().st_mtime for path in place.project.iterdir()}
+    if variant != CONTROL:
+        lines = _must([*BOATHOOK, "log", "--json"], place, env).splitlines()
+        seen.ledger = [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def _end_all(mark: str) -> None:
+    """End every process that bears the mark of this run: all of them were started by it, whatever became of their parents."""
+    for _ in range(20):
+        found = _marked(mark)
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+        time.sleep(0.05)
+
+
+def _marked(mark: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"{MARK}={mark}".encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def only_loopback() -> None:
+    """Bring loopback up, and make sure that there is nothing else."""
+    names = [name for _, name in socket.if_nameindex()]
+    if names != ["lo"]:
+        raise StageError(f"this is no empty network namespace: {', '.join(names)}")
+    up, get_flags, set_flags = 1, 0x8913, 0x8914
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(link, get_flags, request))[1]
+        fcntl.ioctl(link, set_flags, struct.pack("16sh14x", b"lo", flags | up))
+
+
+def main() -> None:
+    """Play one run, and write what was seen."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("host")
+    parser.add_argument("variant", choices=[HOOKED, CONTROL, PROJECT])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--open", action="store_true", help="the network is not empty, by wish")
+    given = parser.parse_args()
+    if not given.open:
+        only_loopback()
+    given.out.write_text(json.dumps(play(agent(given.host), given.variant).to_json()))
+
+
+if __name__ == "__main__":
+    main()

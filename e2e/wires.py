@@ -1,0 +1,271 @@
+"""The four wire formats that agents speak to their models, as far as a scripted model needs them: one row each.
+
+An answer is either a text or a tool call; each wire says it whole or as a stream of server-sent events.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+Events = list[tuple[str, Json]]
+
+MODEL = "scripted"
+USAGE = (12, 7)  # tokens in, tokens out: invented
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model says: a text, or a tool call if `tool` is given."""
+
+    number: int
+    text: str = ""
+    tool: str = ""
+    arguments: Json | None = None
+
+    @property
+    def call(self) -> str:
+        """Give the id of the tool call."""
+        return f"call_{self.number:04d}"
+
+    @property
+    def raw(self) -> str:
+        """Give the arguments as text."""
+        return json.dumps(self.arguments or {})
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One wire format: how its requests are known, which tools they offer, and how it is answered."""
+
+    name: str
+    ends: tuple[str, ...]
+    tools: Callable[[Json], Iterator[str]]
+    whole: Callable[[Answer], Json]
+    events: Callable[[Answer], Events]
+    is_streamed: Callable[[str, Json], bool]
+    named: bool = False
+    last: str = ""
+
+    def answer(self, path: str, body: Json, answer: Answer) -> tuple[str, bytes]:
+        """Give the content type and the bytes of an answer to a request."""
+        if not self.is_streamed(path, body):
+            return "application/json", json.dumps(self.whole(answer)).encode()
+        parts = [
+            f"event: {name}\n" * self.named + f"data: {json.dumps(data)}\n\n" for name, data in self.events(answer)
+        ]
+        return "text/event-stream", ("".join(parts) + self.last).encode()
+
+
+def wire_of(path: str) -> Wire | None:
+    """Give the wire that a request's path belongs to; None for any other request."""
+    plain = path.partition("?")[0]
+    return next((wire for wire in WIRES if plain.endswith(wire.ends)), None)
+
+
+def _listed(value: Any) -> list[Json]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _asks_for_stream(_: str, body: Json) -> bool:
+    return bool(body.get("stream"))
+
+
+# Anthropic Messages
+
+
+def _named_tools(body: Json) -> Iterator[str]:
+    return (str(tool.get("name", "")) for tool in _listed(body.get("tools")))
+
+
+def _message(answer: Answer) -> Json:
+    call = {
+        "type": "tool_use",
+        "id": f"toolu_{answer.number:04d}",
+        "name": answer.tool,
+        "input": answer.arguments or {},
+    }
+    return {
+        "id": f"msg_{answer.number:04d}",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": [call if answer.tool else {"type": "text", "text": answer.text}],
+        "stop_reason": "tool_use" if answer.tool else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": USAGE[0], "output_tokens": USAGE[1]},
+    }
+
+
+def _message_events(answer: Answer) -> Events:
+    message = _message(answer)
+    block = message["content"][0]
+    if answer.tool:
+        start, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": answer.raw}
+    else:
+        start, delta = {**block, "text": ""}, {"type": "text_delta", "text": answer.text}
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    found: list[Json] = [
+        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": end, "usage": {"output_tokens": USAGE[1]}},
+        {"type": "message_stop"},
+    ]
+    return [(event["type"], event) for event in found]
+
+
+# OpenAI Chat Completions
+
+
+def _function_tools(body: Json) -> Iterator[str]:
+    return (str((tool.get("function") or {}).get("name", "")) for tool in _listed(body.get("tools")))
+
+
+def _chat(answer: Answer, kind: str, key: str, said: Json, end: str | None) -> Json:
+    return {
+        "id": f"chatcmpl-{answer.number:04d}",
+        "object": kind,
+        "created": 1,
+        "model": MODEL,
+        "choices": [{"index": 0, key: said, "finish_reason": end}],
+    }
+
+
+def _chat_said(answer: Answer) -> Json:
+    if not answer.tool:
+        return {"role": "assistant", "content": answer.text}
+    call = {"id": answer.call, "type": "function", "function": {"name": answer.tool, "arguments": answer.raw}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _chat_usage() -> Json:
+    return {"prompt_tokens": USAGE[0], "completion_tokens": USAGE[1], "total_tokens": sum(USAGE)}
+
+
+def _chat_whole(answer: Answer) -> Json:
+    end = "tool_calls" if answer.tool else "stop"
+    return {**_chat(answer, "chat.completion", "message", _chat_said(answer), end), "usage": _chat_usage()}
+
+
+def _chat_events(answer: Answer) -> Events:
+    said = _chat_said(answer)
+    for index, call in enumerate(said.get("tool_calls", [])):
+        call["index"] = index
+    kind, end = "chat.completion.chunk", "tool_calls" if answer.tool else "stop"
+    usage = {**_chat(answer, kind, "delta", {}, None), "choices": [], "usage": _chat_usage()}
+    return [
+        ("", _chat(answer, kind, "delta", said, None)),
+        ("", _chat(answer, kind, "delta", {}, end)),
+        ("", usage),
+    ]
+
+
+# OpenAI Responses
+
+
+def _item(answer: Answer) -> Json:
+    common = {"id": f"item_{answer.number:04d}", "status": "completed"}
+    if answer.tool:
+        call = {"call_id": answer.call, "name": answer.tool, "arguments": answer.raw}
+        return {**common, "type": "function_call", **call}
+    text = {"type": "output_text", "text": answer.text, "annotations": []}
+    return {**common, "type": "message", "role": "assistant", "content": [text]}
+
+
+def _response(answer: Answer, status: str, output: list[Json]) -> Json:
+    return {
+        "id": f"resp_{answer.number:04d}",
+        "object": "response",
+        "created_at": 1,
+        "model": MODEL,
+        "status": status,
+        "output": output,
+        "usage": {
+            "input_tokens": USAGE[0],
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": USAGE[1],
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": sum(USAGE),
+        },
+    }
+
+
+def _response_whole(answer: Answer) -> Json:
+    return _response(answer, "completed", [_item(answer)])
+
+
+def _response_events(answer: Answer) -> Events:
+    item = _item(answer)
+    nothing: Json = {"arguments": ""} if answer.tool else {"content": []}
+    started = {**item, "status": "in_progress", **nothing}
+    found: list[Json] = [
+        {"type": "response.created", "response": _response(answer, "in_progress", [])},
+        {"type": "response.output_item.added", "output_index": 0, "item": started},
+    ]
+    if not answer.tool:
+        delta = {"item_id": item["id"], "output_index": 0, "content_index": 0, "delta": answer.text}
+        found.append({"type": "response.output_text.delta", **delta})
+    found += [
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": _response_whole(answer)},
+    ]
+    return [(event["type"], {**event, "sequence_number": number}) for number, event in enumerate(found)]
+
+
+# Gemini
+
+
+def _declared_tools(body: Json) -> Iterator[str]:
+    for tool in _listed(body.get("tools")):
+        yield from (str(one.get("name", "")) for one in _listed(tool.get("functionDeclarations")))
+
+
+def _content(answer: Answer) -> Json:
+    call = {"functionCall": {"id": answer.call, "name": answer.tool, "args": answer.arguments or {}}}
+    part = call if answer.tool else {"text": answer.text}
+    return {
+        "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": USAGE[0],
+            "candidatesTokenCount": USAGE[1],
+            "totalTokenCount": sum(USAGE),
+        },
+        "modelVersion": MODEL,
+        "responseId": f"resp_{answer.number:04d}",
+    }
+
+
+def _content_events(answer: Answer) -> Events:
+    return [("", _content(answer))]
+
+
+def _path_streams(path: str, _: Json) -> bool:
+    return ":streamGenerateContent" in path
+
+
+WIRES = (
+    Wire("anthropic", ("/messages",), _named_tools, _message, _message_events, _asks_for_stream, named=True),
+    Wire(
+        "chat",
+        ("/chat/completions",),
+        _function_tools,
+        _chat_whole,
+        _chat_events,
+        _asks_for_stream,
+        last="data: [DONE]\n\n",
+    ),
+    Wire("responses", ("/responses",), _named_tools, _response_whole, _response_events, _asks_for_stream, named=True),
+    Wire(
+        "gemini",
+        (":generateContent", ":streamGenerateContent"),
+        _declared_tools,
+        _content,
+        _content_events,
+        _path_streams,
+    ),
+)

@@ -1,0 +1,259 @@
+"""`boathook install`, `uninstall` and `status`: host agents are told to call this engine, in their own configuration."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from typing import Any
+
+import click
+
+from boathook.assembly import load_catalog, state_of
+from boathook.cli.show import print_json, print_table, say
+from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
+from boathook.core.hosts import load
+from boathook.errors import ConfigError
+from boathook.hosts.book import Book
+from boathook.hosts.installing import Change, Plan, apply, forget, plan_install, plan_removal, remember
+from boathook.hosts.parts import Place, folder_part, here
+from boathook.hosts.setups import BY_NAME, BY_US, Setup
+from boathook.hosts.shapes import TRUST
+from boathook.hosts.status import (
+    ABSENT,
+    INSTALLED,
+    WELL,
+    Standing,
+    doubles,
+    program_of,
+    standings,
+    strangers,
+    switched_off,
+    untrusted,
+)
+
+STYLES = {INSTALLED: "green", ABSENT: "dim"}
+LEFT_OUT = (DENIED, DISABLED, INVALID, SHADOWED)
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+PASSING = ("/archive-v0/", "/uv/cache/", "/.cache/uv/", "/tmp/")  # noqa: S108
+
+
+def install(
+    host: str,
+    project: str | None,
+    state: str | None,
+    *,
+    in_project: bool,
+    dry_run: bool,
+    yes: bool,
+    strict: bool,
+    trust_folder: bool,
+    as_json: bool,
+) -> int:
+    """Make a host call us; give the exit code: 1 if it was not done."""
+    setup, book = BY_NAME[host], Book(state_of(state))
+    place = _place(project, book, in_project=in_project, trusting=trust_folder)
+    plan = plan_install(setup, place, book)
+    misfits = misfits_in(setup, project, state)
+    refused = strict and bool(misfits)
+    if not as_json:
+        _show(plan)
+        _show_misfits(setup, misfits)
+    if refused:
+        say(f"Nothing was written: {len(misfits)} of your hooks cannot do all they want in {host} (--strict)", err=True)
+    done = not refused and not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=True)
+    if plan.is_empty and not dry_run:
+        remember(plan, book)
+    todo = still_to_do(plan)
+    if as_json:
+        print_json({**_json(plan, "install", done=done), "todo": todo, "misfits": misfits})
+    elif done or plan.is_empty:
+        _told(plan, "installed", f"{host} is installed already: nothing to do")
+        _show_todo(todo)
+    return int(not (done or dry_run or plan.is_empty) or refused)
+
+
+def uninstall(
+    host: str, project: str | None, state: str | None, *, in_project: bool, dry_run: bool, yes: bool, as_json: bool
+) -> int:
+    """Make a host not call us any more; give the exit code."""
+    setup, book = BY_NAME[host], Book(state_of(state))
+    plan = plan_removal(setup, _place(project, book, in_project=in_project), book)
+    if not as_json:
+        _show(plan)
+    done = not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=False)
+    gone = plan.is_empty and not dry_run and forget(plan, book)
+    if as_json:
+        print_json(_json(plan, "uninstall", done=done))
+    elif gone:
+        say(f"what was installed in {host} is not there any more: forgotten")
+    elif done or plan.is_empty:
+        _told(plan, "uninstalled", f"{host} is not installed: nothing to do")
+    return int(not (done or dry_run or plan.is_empty))
+
+
+def status(project: str | None, state: str | None, *, as_json: bool) -> int:
+    """Show how it stands with every host; give the exit code: 1 if something that is installed is not well."""
+    book = Book(state_of(state))
+    found = standings(here(USER, project, book.state), book)
+    notes = doubles(found)
+    if as_json:
+        hosts = [_host_json(setup, found) for setup in BY_NAME.values()]
+        print_json({"ok": _is_well(found), "hosts": hosts, "notes": notes})
+    else:
+        _print_status(found, notes)
+    return int(not _is_well(found))
+
+
+def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
+    """Say for each hook that would run what it cannot do in a host."""
+    from boathook.core.hosts.fit import misfits
+
+    catalog = load_catalog(project, state=state, settings=setup.settings == BY_US)
+    host = load(setup.name)
+    found = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in LEFT_OUT}
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def still_to_do(plan: Plan) -> list[str]:
+    """Say what the person has to do before hooks fire, and what they should know."""
+    setup, place = plan.setup, plan.place
+    found = list(setup.todo)
+    if place.scope == PROJECT:
+        found += [*setup.todo_project, *_about_trust(plan), *_about_git(plan)]
+    found += [f"turn hooks on: {why}" for why in switched_off(setup, place)]
+    found += [f"take out what calls boathook a second time: {text}" for text in strangers(setup, place)]
+    title = load(setup.name).title
+    if program_of(setup):
+        found.append(f"start {title} again, if it is open")
+    else:
+        found.append(f"install {title}: there is no `{setup.programs[0]}` on your PATH")
+    if any(part in sys.executable for part in PASSING):
+        found.append(f"install boathook for good: {sys.executable} may be cleared away, and then no hook runs")
+    return found
+
+
+def _about_trust(plan: Plan) -> list[str]:
+    """Say that the host has to trust the folder: that is for the person to decide, for it is about more than our entries."""
+    if folder_part(plan.setup, plan.place) is None or plan.place.trusting:
+        return []
+    trust = plan.setup.trust
+    if trust is not None and trust.needed and not untrusted(plan.setup, plan.place):
+        return []
+    title = load(plan.setup.name).title
+    by_flag = f"boathook install {plan.setup.name} --project --trust-folder"
+    return [f"trust the folder in {title}, or its hooks are skipped there: when it asks, or with `{by_flag}`"]
+
+
+def _about_git(plan: Plan) -> list[str]:
+    top = plan.place.project
+    files = [os.path.relpath(change.path, top) for change in plan.changes if change.path.startswith(f"{top}/")]
+    if plan.setup.name == "claude" or not files or not os.path.exists(f"{top}/.git"):
+        return []
+    where = files[0] if len(files) == 1 else os.path.dirname(files[0])
+    return [f"keep {where} out of version control: it holds paths of this machine (.git/info/exclude is a place)"]
+
+
+def _place(project: str | None, book: Book, *, in_project: bool, trusting: bool = False) -> Place:
+    place = here(PROJECT if in_project else USER, project, book.state, trusting=trusting)
+    if in_project and place.project == os.path.realpath(place.variables["HOME"]):
+        raise ConfigError("the project is your home folder: say --user, or name a folder with --project DIR")
+    return place
+
+
+def _apply(plan: Plan, book: Book, *, installed: bool) -> bool:
+    apply(plan, book, installed=installed)
+    return True
+
+
+def _go_on(plan: Plan, *, yes: bool) -> bool:
+    """Ask, if there is somebody to ask and something to ask about."""
+    if plan.is_empty:
+        return False
+    return yes or not sys.stdin.isatty() or click.confirm("Write this?", default=True, err=True)
+
+
+# What is shown
+
+
+def _show(plan: Plan) -> None:
+    for change in plan.changes:
+        if change.is_one:
+            for line in _diff(change):
+                say(line, DIFF_STYLES.get(line[:1], ""))
+
+
+def _diff(change: Change) -> list[str]:
+    def lines(data: bytes | None) -> list[str]:
+        return (data or b"").decode("utf-8", "backslashreplace").splitlines()
+
+    name = change.path
+    old, new = (name if data is not None else os.devnull for data in (change.now, change.then))
+    return list(difflib.unified_diff(lines(change.now), lines(change.then), old, new, lineterm=""))
+
+
+def _show_misfits(setup: Setup, misfits: dict[str, list[str]]) -> None:
+    for name, texts in misfits.items():
+        for text in texts:
+            say(f"in {setup.name}, {name}: {text}", "yellow")
+
+
+def _told(plan: Plan, word: str, otherwise: str) -> None:
+    if plan.is_empty:
+        say(otherwise)
+        return
+    files = [change.path for change in plan.changes if change.is_one]
+    shown = files[0] if len(files) == 1 else f"{len(files)} files"
+    say(f"{plan.setup.name} is {word}: {shown}", "green")
+    if any(change.part.shape == TRUST and change.is_one for change in plan.changes) and word == "installed":
+        say("Codex was told that these very entries are trusted")
+    if plan.place.trusting and word == "installed":
+        say(f"{plan.setup.name} was told that {plan.place.project} is trusted, with all that lies there")
+
+
+def _show_todo(todo: list[str]) -> None:
+    for text in todo:
+        say(f"you still have to {text}", "yellow")
+
+
+def _json(plan: Plan, command: str, *, done: bool) -> dict[str, Any]:
+    actions = {(True, False): "created", (False, True): "removed", (False, False): "changed", (True, True): "unchanged"}
+    files = [
+        {
+            "path": change.path,
+            "action": actions[change.now is None, change.then is None] if change.is_one else "unchanged",
+        }
+        for change in plan.changes
+    ]
+    host, scope, project = plan.key
+    about = {"command": command, "host": host, "scope": scope, "project": project or None}
+    return {**about, "changed": done, "files": files}
+
+
+def _is_well(found: list[Standing]) -> bool:
+    return all(one.state in WELL for one in found)
+
+
+def _host_json(setup: Setup, found: list[Standing]) -> dict[str, Any]:
+    rows = {one.scope: one.to_json() for one in found if one.host == setup.name}
+    road = {"settings": setup.settings, "evidence": setup.evidence}
+    return {"host": setup.name, "program": program_of(setup) or None, **road, "standings": list(rows.values())}
+
+
+def _print_status(found: list[Standing], notes: list[str]) -> None:
+    rows, styles = [], []
+    for setup in BY_NAME.values():
+        for one in (one for one in found if one.host == setup.name):
+            if one.scope == PROJECT and one.state == ABSENT:
+                continue
+            program = os.path.basename(program_of(setup)) or "not on PATH"
+            rows.append((one.host, one.scope, one.state, program, setup.settings, one.path))
+            styles.append(STYLES.get(one.state, "bold yellow"))
+    print_table(("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE"), rows, styles)
+    for one in found:
+        for why in one.why:
+            say(f"{one.host} ({one.scope}): {why}", "yellow")
+    for note in notes:
+        say(f"note: {note}", "dim")
+    for host in dict.fromkeys(one.host for one in found if one.state not in WELL):
+        say(f"mend: boathook install {host}", "dim")

@@ -1,0 +1,293 @@
+"""Installing in a host and taking that back: first a plan that can be shown, then all of it or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from boathook.core.hook import PROJECT
+from boathook.core.value import Value
+from boathook.errors import ConfigError
+from boathook.files import FileFault, may_be_there, read_regular
+from boathook.hosts.book import LIMIT, Book, Installation, Written, digest
+from boathook.hosts.jsonedit import TextFault
+from boathook.hosts.line import line
+from boathook.hosts.parts import Place, further, parts_of
+from boathook.hosts.setups import Setup
+from boathook.hosts.shapes import SHAPES, TRUST, VALUES, Part, Taken
+from boathook.version import __version__
+
+T = TypeVar("T")
+
+NOTHING = b""
+BY_PLACE = (TRUST, VALUES)  # what stands there may be the person's own
+
+
+class Change(Value):
+    """One file: as it is, as it shall be, and as it was before boathook; None is no file."""
+
+    part: Part
+    path: str
+    now: bytes | None
+    then: bytes | None
+    original: bytes | None
+
+    @property
+    def is_one(self) -> bool:
+        """Say whether anything changes."""
+        return self.now != self.then
+
+
+class Plan(Value):
+    """What is to be done in one host."""
+
+    setup: Setup
+    place: Place
+    changes: tuple[Change, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether nothing changes."""
+        return not any(change.is_one for change in self.changes)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Give what the book calls it."""
+        return (self.setup.name, self.place.scope, self.place.project if self.place.scope == PROJECT else "")
+
+
+# The plan
+
+
+def plan_install(setup: Setup, place: Place, book: Book) -> Plan:
+    """Say what has to change so that a host calls us; ConfigError if that cannot be done."""
+    plan = Plan(setup, place, ())
+    old = book.find(*plan.key)
+    changes = [_change(part, old, book) for part in parts_of(setup, place)]
+    texts = {change.part.path: change.then for change in changes}
+    changes += [
+        _change(part, old, book) for part in further(setup, place, lambda path: text_of(texts[path] or NOTHING, path))
+    ]
+    return plan.replace(changes=tuple(changes))
+
+
+def plan_removal(setup: Setup, place: Place, book: Book) -> Plan:
+    """Say what has to change so that a host does not call us any more."""
+    plan = Plan(setup, place, ())
+    old = book.find(*plan.key)
+    parts = parts_of(setup, place)
+    if old is None:
+        parts += further(setup, place, lambda path: text_of(read_file(os.path.realpath(path)) or NOTHING, path))
+    else:
+        known = {os.path.realpath(part.path) for part in parts}
+        parts += [_part_of(one, setup) for one in old.files if one.path not in known]
+    return plan.replace(changes=tuple(_restored(part, old, book) for part in parts))
+
+
+def _part_of(one: Written, setup: Setup) -> Part:
+    """Give a part that is known from the book alone."""
+    return Part(one.path, one.shape, setup, dict.fromkeys(one.names) or {"": ""})
+
+
+def _change(part: Part, old: Installation | None, book: Book) -> Change:
+    real = os.path.realpath(part.path)
+    now = read_file(real)
+    text = text_of(now or NOTHING, real)
+    then = _tried(part, lambda: SHAPES[part.shape].put(text, part))
+    return Change(part, real, now, then.encode(), _original(part, real, now, old, book))
+
+
+def _original(part: Part, real: str, now: bytes | None, old: Installation | None, book: Book) -> bytes | None:
+    """Give the file as it would be without us."""
+    if now is None:
+        return None
+    written = _written(real, old)
+    before = book.copy(written.before) if written and written.before else None
+    if written and digest(now) == written.after and (before is not None or written.before is None):
+        return before
+    text = text_of(now, real)
+    if not _tried(part, lambda: SHAPES[part.shape].found(text, part)) or (part.shape in BY_PLACE and not written):
+        return now
+    return _without(part, now, before, written)
+
+
+def _restored(part: Part, old: Installation | None, book: Book) -> Change:
+    """Give the change back: byte for byte if the file is as it was left, else ours alone goes."""
+    real = os.path.realpath(part.path)
+    now, written = read_file(real), _written(real, old)
+    if now is None:
+        return Change(part, real, None, None, None)
+    before = book.copy(written.before) if written and written.before else None
+    if written and digest(now) == written.after and (before is not None or written.before is None):
+        return Change(part, real, now, before, before)
+    then = _without(part, now, before, written)
+    return Change(part, real, now, then, then)
+
+
+def _without(part: Part, now: bytes, before: bytes | None, written: Written | None) -> bytes | None:
+    text = text_of(now, part.path)
+    was = None if written and written.before is None else text_of(before or NOTHING, part.path)
+    then = _tried(part, lambda: SHAPES[part.shape].take(text, part, was))
+    return None if then is None else then.encode()
+
+
+def _written(real: str, old: Installation | None) -> Written | None:
+    return next((one for one in old.files if one.path == real), None) if old else None
+
+
+def _tried(part: Part, work: Callable[[], T]) -> T:
+    """Do something with a text of a host; ConfigError names file, line, and what to do."""
+    try:
+        return work()
+    except TextFault as fault:
+        raise ConfigError(
+            f"{part.path}, line {fault.line}: {fault.why}. Nothing was written: mend the file, then do this again"
+        ) from None
+    except Taken as fault:
+        raise ConfigError(f"{part.path}: {fault}. Nothing was written: move it away, then do this again") from None
+
+
+def read_file(path: str) -> bytes | None:
+    """Read a host's file, None if there is none."""
+    if not may_be_there(path):
+        return None
+    try:
+        return read_regular(path, LIMIT)
+    except FileFault as fault:
+        raise ConfigError(f"{path} {fault}. Nothing was written") from None
+
+
+def text_of(data: bytes, path: str) -> str:
+    """Give bytes as text, a mark at the beginning kept."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as fault:
+        line_number = data.count(b"\n", 0, fault.start) + 1
+        raise ConfigError(f"{path}, line {line_number}: it is not UTF-8. Nothing was written") from None
+
+
+# What is done
+
+
+def apply(plan: Plan, book: Book, *, installed: bool) -> None:
+    """Do what a plan says, all of it or nothing, and remember it; ConfigError if a file is not any more as it was planned for."""
+    changes = [change for change in plan.changes if change.is_one]
+    with book.alone():
+        for change in changes:
+            if read_file(change.path) != change.now:
+                raise ConfigError(f"{change.path} was changed meanwhile: nothing was written, do this again")
+            _check_writable(change.path)
+            if change.now is not None:
+                book.keep(change.now)
+        old = book.find(*plan.key)
+        folders = tuple(dict.fromkeys((*(old.folders if old else ()), *_missing(changes))))
+        if installed:
+            book.write(plan.key, _remembered(plan, book, folders))
+        _write_all(changes)
+        if not installed:
+            _remove_folders(folders)
+            if old is not None:
+                book.write(plan.key, None)
+
+
+def remember(plan: Plan, book: Book) -> None:
+    """Take an installation that is there, and that nobody remembers, for ours."""
+    with book.alone():
+        if book.find(*plan.key) is None:
+            book.write(plan.key, _remembered(plan, book, ()))
+
+
+def forget(plan: Plan, book: Book) -> bool:
+    """Forget an installation that somebody took out by hand; say whether there was one."""
+    known = book.find(*plan.key) is not None
+    if known:
+        apply(plan, book, installed=False)
+    return known
+
+
+def _remembered(plan: Plan, book: Book, folders: tuple[str, ...]) -> Installation:
+    files = tuple(
+        Written(
+            change.path,
+            change.part.shape,
+            None if change.original is None else book.keep(change.original),
+            digest(change.then or NOTHING),
+            tuple(change.part.wanted) if change.part.shape in BY_PLACE else (),
+        )
+        for change in plan.changes
+    )
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    command = line(plan.setup, plan.setup.events[0], plan.place.folders)
+    return Installation(*plan.key, __version__, when, command, files, folders)
+
+
+def _missing(changes: list[Change]) -> list[str]:
+    """Give the folders that have to be made, the outermost first."""
+    found: list[str] = []
+    for change in changes:
+        at, made = os.path.dirname(change.path), []
+        while change.then is not None and not os.path.isdir(at):
+            made.append(at)
+            at = os.path.dirname(at)
+        found += [folder for folder in reversed(made) if folder not in found]
+    return found
+
+
+def _check_writable(path: str) -> None:
+    """Find out before anything is done whether a file can be replaced."""
+    at = os.path.dirname(path)
+    while not may_be_there(at):
+        at = os.path.dirname(at)
+    if not os.path.isdir(at):
+        raise ConfigError(f"{at} is not a folder: {path} cannot be written. Nothing was written")
+    blocked = path if os.path.exists(path) and not os.access(path, os.W_OK) else at
+    if not os.access(blocked, os.W_OK):
+        raise ConfigError(f"{blocked} is read-only: {path} cannot be written. Nothing was written")
+
+
+def _write_all(changes: list[Change]) -> None:
+    done: list[Change] = []
+    made = _missing(changes)
+    try:
+        for change in changes:
+            _write(change.path, change.then, change.part.mode)
+            done.append(change)
+    except OSError as fault:
+        for change in done:
+            _write(change.path, change.now, change.part.mode)
+        _remove_folders(tuple(made))
+        raise ConfigError(f"{fault.filename} cannot be written: {fault.strerror}. Nothing was changed") from None
+
+
+def _write(path: str, data: bytes | None, mode: int) -> None:
+    """Replace a file by another, or by none, in one step; it keeps its mode."""
+    if data is None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{os.getpid()}.boathook"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _remove_folders(folders: tuple[str, ...]) -> None:
+    """Remove folders that were made for us, if nothing else is in them."""
+    for folder in reversed(folders):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)

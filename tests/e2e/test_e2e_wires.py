@@ -1,0 +1,105 @@
+"""The scripted model speaks four wire formats, whole and as a stream."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from e2e.wires import WIRES, Answer, wire_of
+
+CALL = Answer(3, tool="Bash", arguments={"command": "ls"})
+TEXT = Answer(4, text="done")
+PATHS = {
+    "anthropic": "/v1/messages?beta=true",
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "gemini": "/v1beta/models/m:generateContent",
+}
+WIRE = {wire.name: wire for wire in WIRES}
+
+
+def said_whole(name: str, found: dict) -> tuple[str, str, dict]:
+    """Give text, tool and arguments of an answer, read as a client would."""
+    if name == "anthropic":
+        block = found["content"][0]
+        return block.get("text", ""), block.get("name", ""), block.get("input", {})
+    if name == "chat":
+        message = found["choices"][0]["message"]
+        call = (message.get("tool_calls") or [{}])[0].get("function", {})
+        return message["content"] or "", call.get("name", ""), json.loads(call.get("arguments", "{}"))
+    if name == "responses":
+        item = found["output"][0]
+        text = item["content"][0]["text"] if item["type"] == "message" else ""
+        return text, item.get("name", ""), json.loads(item.get("arguments", "{}"))
+    part = found["candidates"][0]["content"]["parts"][0]
+    call = part.get("functionCall", {})
+    return part.get("text", ""), call.get("name", ""), call.get("args", {})
+
+
+def events_in(data: bytes) -> list[dict]:
+    lines = [line.removeprefix("data: ") for line in data.decode().splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def said_streamed(name: str, events: list[dict]) -> tuple[str, str, dict]:
+    """Put a stream together as a client would."""
+    if name == "anthropic":
+        start = next(one for one in events if one["type"] == "content_block_start")["content_block"]
+        deltas = [one["delta"] for one in events if one["type"] == "content_block_delta"]
+        text = "".join(one.get("text", "") for one in deltas)
+        raw = "".join(one.get("partial_json", "") for one in deltas)
+        return text, start.get("name", ""), json.loads(raw or "{}")
+    if name == "chat":
+        deltas = [one["choices"][0]["delta"] for one in events if one["choices"]]
+        calls = [call["function"] for one in deltas for call in one.get("tool_calls", [])]
+        assert all(call["index"] == 0 for one in deltas for call in one.get("tool_calls", []))
+        raw = "".join(call["arguments"] for call in calls)
+        text = "".join(one.get("content") or "" for one in deltas)
+        return text, calls[0]["name"] if calls else "", json.loads(raw or "{}")
+    if name == "responses":
+        done = next(one for one in events if one["type"] == "response.output_item.done")
+        assert events[-1]["type"] == "response.completed"
+        return said_whole(name, {"output": [done["item"]]})
+    return said_whole(name, events[0])
+
+
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize(("answer", "said"), [(CALL, ("", "Bash", {"command": "ls"})), (TEXT, ("done", "", {}))])
+def test_an_answer_is_said_whole_and_as_a_stream(name, answer, said):
+    wire, path = WIRE[name], PATHS[name]
+    kind, data = wire.answer(path, {}, answer)
+    assert (kind, said_whole(name, json.loads(data))) == ("application/json", said)
+    kind, data = wire.answer(path.replace(":generate", ":streamGenerate"), {"stream": True}, answer)
+    assert (kind, said_streamed(name, events_in(data))) == ("text/event-stream", said)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_belongs_to_one_wire(name):
+    assert wire_of(PATHS[name]) is WIRE[name]
+
+
+def test_other_paths_belong_to_none():
+    for path in ("/v1/messages/count_tokens?beta=true", "/v1beta/models/m:countTokens", "/v1/models", "/"):
+        assert wire_of(path) is None
+
+
+TOOLS = {
+    "anthropic": [{"name": "Bash"}],
+    "chat": [{"type": "function", "function": {"name": "Bash"}}],
+    "responses": [{"type": "function", "name": "Bash"}, {"type": "web_search"}],
+    "gemini": [{"functionDeclarations": [{"name": "Bash"}]}],
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_tools_of_a_request_are_found(name):
+    assert "Bash" in list(WIRE[name].tools({"tools": TOOLS[name]}))
+    assert list(WIRE[name].tools({"tools": None})) == list(WIRE[name].tools({})) == []
+
+
+def test_streams_end_as_their_clients_want():
+    _, data = WIRE["chat"].answer(PATHS["chat"], {"stream": True}, TEXT)
+    assert data.endswith(b"data: [DONE]\n\n")
+    _, data = WIRE["anthropic"].answer(PATHS["anthropic"], {"stream": True}, TEXT)
+    assert data.startswith(b"event: message_start\n")
+    assert b"event: message_stop\n" in data

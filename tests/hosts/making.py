@@ -1,0 +1,61 @@
+"""Installing in a scratch world, in this process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from boathook.core.hook import PROJECT, USER
+from boathook.hosts.book import Book
+from boathook.hosts.installing import apply, plan_install, plan_removal
+from boathook.hosts.parts import here, parts_of
+from boathook.hosts.setups import BY_NAME, SETUPS
+from boathook.hosts.status import standing
+
+VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
+EVERYWHERE = [(setup.name, scope) for setup in SETUPS for scope in (USER, PROJECT) if scope == USER or setup.project]
+
+
+def book_of(world) -> Book:
+    return Book(str(world.state))
+
+
+def place_of(world, scope=USER, *, trusting=False):
+    return here(scope, str(world.project), str(world.state), trusting=trusting)
+
+
+def plan(world, host, scope=USER, *, trusting=False):
+    return plan_install(BY_NAME[host], place_of(world, scope, trusting=trusting), book_of(world))
+
+
+def install(world, host, scope=USER, *, trusting=False):
+    made = plan(world, host, scope, trusting=trusting)
+    apply(made, book_of(world), installed=True)
+    return made
+
+
+def uninstall(world, host, scope=USER):
+    made = plan_removal(BY_NAME[host], place_of(world, scope), book_of(world))
+    apply(made, book_of(world), installed=False)
+    return made
+
+
+def state(world, host, scope=USER):
+    found = standing(BY_NAME[host], place_of(world, scope), book_of(world))
+    return found.state, found.why
+
+
+def file_of(world, host, scope=USER) -> Path:
+    """Give the (first) file of a host."""
+    return Path(parts_of(BY_NAME[host], place_of(world, scope))[0].path)
+
+
+def everything(world) -> dict[str, bytes | None]:
+    """Give all files (with their bytes) and folders of a world but those of the state."""
+    found: dict[str, bytes | None] = {}
+    for top, folders, files in os.walk(world.root):
+        if Path(top) == world.root and "state" in folders:
+            folders.remove("state")
+        found.update({f"{top}/{name}": None for name in folders})
+        found.update({f"{top}/{name}": Path(top, name).read_bytes() for name in files})
+    return found

@@ -1,0 +1,572 @@
+"""Installing in every host, and taking that back: nothing else changes, and in the end nothing at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conftest import make_world
+from tests.hosts.making import (
+    EVERYWHERE,
+    book_of,
+    everything,
+    file_of,
+    install,
+    place_of,
+    plan,
+    state,
+    uninstall,
+)
+from tests.hosts.test_jsonedit import OBJECTS
+
+from boathook.core.hook import PROJECT, USER
+from boathook.errors import ConfigError
+from boathook.hosts import line as lines
+from boathook.hosts.codex import trust_of
+from boathook.hosts.jsonedit import read
+from boathook.hosts.parts import entry
+from boathook.hosts.setups import BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
+
+ROOT = Path(__file__).parents[2]
+THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
+JSON_HOSTS = [(host, scope) for host, scope in EVERYWHERE if BY_NAME[host].shape in (GROUPS, FLAT)]
+TOML_HOSTS = [(host, scope) for host, scope in EVERYWHERE if BY_NAME[host].shape == TABLES]
+
+
+def _others(host):
+    """Give a configuration with hooks of somebody else on the same events."""
+    setup = BY_NAME[host]
+    theirs = {"matcher": "Bash", "hooks": [THEIRS]} if setup.shape == GROUPS else THEIRS
+    return {"theme": "dark", "hooks": {setup.events[0]: [theirs, theirs], setup.events[-1]: []}, "z": [1, 2.50]}
+
+
+def _spread(host, indent, newline="\n"):
+    return json.dumps(_others(host), indent=indent).replace("\n", newline).encode()
+
+
+JSON_FILES = {
+    "no file": lambda host: None,
+    "an empty file": lambda host: b"",
+    "an empty object": lambda host: b"{}",
+    "an empty object with space": lambda host: b"{\n\n}\n",
+    "an object without hooks": lambda host: b'{\n  "theme": "dark"\n}\n',
+    "no hooks yet": lambda host: b'{\n  "hooks": {}\n}\n',
+    "other hooks": lambda host: _spread(host, 2) + b"\n",
+    "odd indentation": lambda host: _spread(host, 3) + b"\n\n",
+    "tabs": lambda host: _spread(host, "\t") + b"\n",
+    "Windows lines": lambda host: _spread(host, 4, "\r\n") + b"\r\n",
+    "no final newline": lambda host: _spread(host, 2),
+    "one line": lambda host: _spread(host, None),
+    "a mark at its start": lambda host: b"\xef\xbb\xbf" + _spread(host, 2),
+}
+TOML_FILES = {
+    "no file": None,
+    "an empty file": b"",
+    "comments": b'# mine\nmodel = "k2" # the best\n\n[models.k2]\n# about\nx = 1\n',
+    "other hooks": b'a = 1\n[[hooks]]\nevent = "Stop"\ncommand = "echo theirs"\n\n# later\n[b]\n',
+    "an empty list": b"hooks = []\n[b]\nc = 1\n",
+    "Windows lines": b"a = 1\r\n\r\n[b]\r\n# end\r\n",
+    "no final newline": b"a = 1",
+    "a mark at its start": b"\xef\xbb\xbfa = 1\n",
+}
+
+
+def _write(path: Path, data: bytes | None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if data is not None:
+        path.write_bytes(data)
+
+
+def _wanted(world, host):
+    setup = BY_NAME[host]
+    return {event: entry(setup, event, place_of(world).folders) for event in setup.events}
+
+
+@pytest.mark.parametrize(("host", "scope"), EVERYWHERE)
+def test_where_nothing_was_nothing_is_left(world, host, scope):
+    before = everything(world)
+    made = install(world, host, scope)
+    assert not made.is_empty
+    assert everything(world).items() >= {change.path: change.then for change in made.changes}.items()
+    assert state(world, host, scope)[0] == ("shadowed" if (host, scope) in NOT_TRUSTED else "installed")
+    after = everything(world)
+    assert plan(world, host, scope).is_empty
+    install(world, host, scope)
+    assert everything(world) == after
+    uninstall(world, host, scope)
+    assert everything(world) == before
+    assert state(world, host, scope) == ("not installed", ())
+    assert book_of(world).read() == []
+
+
+NOT_TRUSTED = (("codex", PROJECT), ("copilot", PROJECT))
+
+
+@pytest.mark.parametrize(
+    ("host", "scope", "name"),
+    [(*one, name) for one in JSON_HOSTS for name in JSON_FILES if one[1] == USER or name == "other hooks"],
+)
+def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, host, scope, name):
+    path, data = file_of(world, host, scope), JSON_FILES[name](host)
+    _write(path, data)
+    before = everything(world)
+    install(world, host, scope)
+    setup, old = BY_NAME[host], read((data or b"").decode()).value
+    expected = {**old, "hooks": dict(old.get("hooks", {}))}
+    for place, value in setup.extras.items():
+        expected = {**expected, place[0]: value if len(place) == 1 else {place[1]: value}}
+    for event, one in _wanted(world, host).items():
+        mine = {"hooks": [one]} if setup.shape == GROUPS else one
+        expected["hooks"][event] = [*expected["hooks"].get(event, []), mine]
+    assert read(path.read_bytes().decode()).value == expected
+    again = everything(world)
+    assert plan(world, host, scope).is_empty
+    assert everything(world) == again
+    uninstall(world, host, scope)
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("name", TOML_FILES)
+@pytest.mark.parametrize(("host", "scope"), TOML_HOSTS)
+def test_a_toml_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, host, scope, name):
+    path, data = file_of(world, host, scope), TOML_FILES[name]
+    _write(path, data)
+    before = everything(world)
+    install(world, host, scope)
+    old = tomllib.loads((data or b"").decode("utf-8-sig"))
+    mine = [*old.get("hooks", []), *_wanted(world, host).values()]
+    assert tomllib.loads(path.read_bytes().decode("utf-8-sig")) == {**old, "hooks": mine}
+    if name == "comments":
+        assert path.read_bytes().startswith(data)
+    assert plan(world, host, scope).is_empty
+    uninstall(world, host, scope)
+    assert everything(world) == before
+
+
+@given(value=OBJECTS, indent=st.sampled_from([None, 1, 2, 4, "\t"]), end=st.sampled_from(["", "\n", "\r\n"]))
+@settings(max_examples=40)
+def test_any_json_file_comes_back(tmp_path_factory, monkeypatch, value, indent, end):
+    value.pop("hooks", None)
+    world = make_world(tmp_path_factory.mktemp("world"))
+    for name, folder in world.variables.items():
+        monkeypatch.setenv(name, folder)
+    path = file_of(world, "claude")
+    _write(path, json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "replace") + end.encode())
+    before = everything(world)
+    install(world, "claude")
+    assert {key: one for key, one in json.loads(path.read_bytes()).items() if key != "hooks"} == json.loads(
+        before[str(path)]
+    )
+    assert plan(world, "claude").is_empty
+    uninstall(world, "claude")
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["gemini", "qwen"])
+def test_comments_stay_where_the_host_reads_them(world, host):
+    path = file_of(world, host)
+    text = '// mine\n{\n  "theme": "dark", // as I like it\n  /* none yet */ "hooks": {\n  }\n}\n'
+    _write(path, text.encode())
+    install(world, host)
+    for comment in ("// mine\n", "// as I like it\n", "/* none yet */"):
+        assert comment in path.read_text()
+    assert state(world, host) == ("installed", ())
+    uninstall(world, host)
+    assert path.read_text() == text
+
+
+# What the person changed meanwhile stays
+
+
+@pytest.mark.parametrize(("host", "scope"), JSON_HOSTS)
+def test_after_a_change_by_hand_only_ours_goes(world, host, scope):
+    path = file_of(world, host, scope)
+    _write(path, _spread(host, 2))
+    install(world, host, scope)
+    text = path.read_text().replace('"dark"', '"light"')
+    path.write_text(text)
+    uninstall(world, host, scope)
+    assert path.read_bytes() == _spread(host, 2).replace(b'"dark"', b'"light"')
+
+
+@pytest.mark.parametrize(("host", "scope"), JSON_HOSTS)
+def test_a_file_that_was_made_for_us_stays_if_something_was_added(world, host, scope):
+    path = file_of(world, host, scope)
+    install(world, host, scope)
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "theme": "dark"}))
+    uninstall(world, host, scope)
+    assert json.loads(path.read_text()) == {"theme": "dark"}
+
+
+@pytest.mark.parametrize(("host", "scope"), TOML_HOSTS)
+def test_after_a_change_by_hand_only_our_tables_go(world, host, scope):
+    path = file_of(world, host, scope)
+    _write(path, b"# mine\na = 1\n")
+    install(world, host, scope)
+    path.write_text(path.read_text().replace("a = 1", "a = 2") + '\n[[hooks]]\nevent = "Stop"\ncommand = "x"\n')
+    uninstall(world, host, scope)
+    assert path.read_text() == '# mine\na = 2\n\n[[hooks]]\nevent = "Stop"\ncommand = "x"\n'
+
+
+def test_a_handler_that_was_moved_into_another_group_is_found(world):
+    path = file_of(world, "claude")
+    install(world, "claude")
+    value = json.loads(path.read_text())
+    value["hooks"] = {"PreToolUse": [{"matcher": "Bash", "hooks": [THEIRS, *value["hooks"]["PreToolUse"][0]["hooks"]]}]}
+    path.write_text(json.dumps(value))
+    uninstall(world, "claude")
+    assert json.loads(path.read_text()) == {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [THEIRS]}]}}
+
+
+def test_installing_again_after_a_change_by_hand_keeps_it(world):
+    path = file_of(world, "claude")
+    install(world, "claude")
+    whole = path.read_text()
+    path.write_text(
+        whole.replace('"hooks": {', '"theme": "dark",\n  "hooks": {', 1).replace('"timeout": 600', '"timeout": 1', 1)
+    )
+    assert state(world, "claude")[0] == "altered"
+    install(world, "claude")
+    assert json.loads(path.read_text()) == {"theme": "dark", **json.loads(whole)}
+    uninstall(world, "claude")
+    assert json.loads(path.read_text()) == {"theme": "dark"}
+
+
+def test_without_the_record_ours_goes_all_the_same(world):
+    path = file_of(world, "codex")
+    _write(path, b'{"hooks": {"Stop": []}, "description": "x"}')
+    install(world, "codex")
+    Path(book_of(world).path).unlink()
+    uninstall(world, "codex")
+    assert json.loads(path.read_text())["description"] == "x"
+    assert "door.py" not in path.read_text()
+    assert "trusted_hash" not in (path.parent / "config.toml").read_text()
+
+
+def test_without_the_record_nothing_goes_that_may_be_the_persons_own(world):
+    path = file_of(world, "cursor")
+    theirs = {"version": 1, "hooks": {"stop": [{"command": "echo"}]}}
+    _write(path, json.dumps(theirs).encode())
+    install(world, "cursor")
+    Path(book_of(world).path).unlink()
+    uninstall(world, "cursor")
+    assert json.loads(path.read_text()) == theirs
+
+
+def test_tables_that_the_host_wrote_as_a_list_are_an_error_and_not_forgotten(world):
+    install(world, "kimi-cli")
+    path = file_of(world, "kimi-cli")
+    (first, *_) = tomllib.loads(path.read_text())["hooks"]
+    path.write_text(f"hooks = [{{event = {json.dumps(first['event'])}, command = {json.dumps(first['command'])}}}]\n")
+    assert state(world, "kimi-cli")[0] == "altered"
+    with pytest.raises(ConfigError, match="is a list in brackets, which cannot be taken from"):
+        uninstall(world, "kimi-cli")
+
+
+def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(world, monkeypatch):
+    before = everything(world)
+    monkeypatch.setenv("CODEX_HOME", str(world.root / "elsewhere"))
+    install(world, "codex")
+    monkeypatch.delenv("CODEX_HOME")
+    uninstall(world, "codex")
+    assert everything(world) == before
+
+
+# How files are written
+
+
+def test_a_link_is_followed_and_stays_a_link(world):
+    real = world.root / "dotfiles" / "claude.json"
+    _write(real, b'{"a": 1}\n')
+    path = file_of(world, "claude")
+    path.parent.mkdir(parents=True)
+    path.symlink_to(real)
+    install(world, "claude")
+    assert path.is_symlink()
+    assert "door.py" in real.read_text()
+    uninstall(world, "claude")
+    assert (path.is_symlink(), real.read_bytes()) == (True, b'{"a": 1}\n')
+
+
+def test_the_mode_of_a_file_is_kept(world):
+    path = file_of(world, "claude")
+    _write(path, b"{}")
+    path.chmod(0o640)
+    install(world, "claude")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    uninstall(world, "claude")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_copy_of_every_file_is_kept_before_it_is_changed(world):
+    path = file_of(world, "gemini")
+    _write(path, b'{"a": 1}')
+    install(world, "gemini")
+    (one,) = book_of(world).read()
+    (written,) = one.files
+    assert book_of(world).copy(written.before) == b'{"a": 1}'
+    assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
+    assert (written.path, one.command) == (
+        str(path),
+        lines.line(BY_NAME["gemini"], "SessionStart", place_of(world).folders),
+    )
+
+
+def test_a_file_that_changed_since_the_diff_is_not_overwritten(world):
+    from boathook.hosts.installing import apply
+
+    path = file_of(world, "claude")
+    _write(path, b"{}")
+    made = plan(world, "claude")
+    path.write_bytes(b'{"new": 1}')
+    with pytest.raises(ConfigError, match="was changed meanwhile"):
+        apply(made, book_of(world), installed=True)
+    assert path.read_bytes() == b'{"new": 1}'
+
+
+WRONG = {
+    "claude": (b'{\n  "a": 1,\n}', "line 3: a key in double quotes is expected"),
+    "codex": (b'{\n// mine\n"hooks": {}}', "line 2: comments are no JSON"),
+    "gemini": (b'{"hooks": []}', "line 1: 'hooks' is not an object"),
+    "copilot": (b'{"hooks": {"preToolUse": {}}}', "line 1: hooks.preToolUse is not a list"),
+    "cursor": (b"[]", "line 1: it is not an object"),
+    "qwen": (b'{"a": "\xff"}', "line 1: it is not UTF-8"),
+    "kimi-code": (b"a = 1\nb = = 1\n", "line 2: "),
+    "kimi-cli": (b'hooks = [{event = "Stop", command = "x"}]\n', "'hooks' is a list in brackets"),
+}
+
+
+@pytest.mark.parametrize("host", WRONG)
+def test_a_file_that_cannot_be_read_is_an_error_with_its_line_and_nothing_is_written(world, host):
+    path = file_of(world, host)
+    _write(path, WRONG[host][0])
+    before = everything(world)
+    with pytest.raises(ConfigError) as caught:
+        plan(world, host)
+    assert str(path) in str(caught.value)
+    assert WRONG[host][1] in str(caught.value)
+    assert "Nothing was written" in str(caught.value)
+    assert everything(world) == before
+
+
+def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(world):
+    path = file_of(world, "cline")
+    _write(path, b"#!/bin/sh\necho mine\n")
+    with pytest.raises(ConfigError, match="it is there already, and not made by boathook"):
+        plan(world, "cline")
+    assert path.read_bytes() == b"#!/bin/sh\necho mine\n"
+
+
+def test_where_a_folder_cannot_be_made_the_error_says_so(world):
+    _write(world.home / ".claude", b"a file")
+    with pytest.raises(ConfigError, match=r"\.claude is not a folder"):
+        install(world, "claude")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+def test_a_read_only_folder_is_an_error_and_nothing_is_written(world):
+    folder = file_of(world, "claude").parent
+    folder.mkdir(parents=True)
+    folder.chmod(0o500)
+    with pytest.raises(ConfigError, match="is read-only"):
+        install(world, "claude")
+    folder.chmod(0o700)
+    assert list(folder.iterdir()) == []
+
+
+def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(world, monkeypatch):
+    before = everything(world)
+    real = os.replace
+
+    def fail(source, target):
+        if str(target).endswith("config.toml"):
+            raise OSError(30, "Read-only file system", target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ConfigError, match=r"config\.toml cannot be written: Read-only file system"):
+        install(world, "codex")
+    assert everything(world) == before
+
+
+def test_many_installs_at_once_leave_one_of_each(world):
+    hosts = [host for host, scope in EVERYWHERE if scope == USER]
+    code = (
+        "import sys; from tests.hosts.making import *; from tests.conftest import World;"
+        "from pathlib import Path\n"
+        "for host in sys.argv[2:]:\n"
+        "    while True:\n"
+        "        try: install(World(Path(sys.argv[1])), host)\n"
+        "        except Exception as fault:\n"
+        "            if 'meanwhile' in str(fault): continue\n"
+        "            raise\n"
+        "        break\n"
+    )
+
+    def run(chosen):
+        argv = [sys.executable, "-c", code, str(world.root), *chosen]
+        return subprocess.run(argv, env=world.environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(run, [hosts, hosts[::-1], hosts, hosts[5:] + hosts[:5]]))
+    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 4
+    assert {host: state(world, host)[0] for host in hosts} == dict.fromkeys(hosts, "installed")
+    assert sorted(one.host for one in book_of(world).read()) == sorted(hosts)
+
+
+# What is written
+
+
+def test_the_command_names_everything_absolutely(world):
+    folders = place_of(world).folders
+    assert lines.line(BY_NAME["claude"], "Stop", folders) == (
+        f"{sys.executable} -I -S {lines.door()} --host claude --event Stop --config {world.agents} "
+        f"--claude {world.claude} --state {world.state} --without settings"
+    )
+    assert lines.line(BY_NAME["codex"], "Stop", folders).endswith(f"--state {world.state}")
+
+
+def test_paths_with_spaces_and_quotes_are_quoted(world):
+    odd = place_of(world).folders.replace(config="/a b/it's")
+    text = lines.line(BY_NAME["gemini"], "BeforeTool", odd)
+    assert "--config '/a b/it'\"'\"'s'" in text
+    assert lines.understand(text) == lines.Found(sys.executable, lines.door(), "gemini", "BeforeTool")
+
+
+def test_who_runs_hooks_of_settings_files_itself_is_told_to_leave_them_out():
+    assert {name for name, setup in BY_NAME.items() if setup.settings == "by the host itself"} == {
+        *("claude", "copilot", "cursor", "vscode")
+    }
+    assert all(setup.evidence for setup in BY_NAME.values())
+
+
+def test_timeouts_are_in_the_unit_of_the_host_and_within_its_limits():
+    assert {(name, setup.timeout("SessionEnd")) for name, setup in BY_NAME.items()} == {
+        *(("claude", 60), ("codex", 3), ("copilot", 600), ("gemini", 600_000), ("kimi-code", 600), ("kimi-cli", 600)),
+        *(("qwen", 600_000), ("cline", 600), ("opencode", 600), ("cursor", 600), ("vscode", 600)),
+    }
+
+
+def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling():
+    assert BY_NAME["cursor"].events == (
+        *("sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure"),
+        *("subagentStart", "subagentStop", "stop", "preCompact", "sessionEnd"),
+    )
+    assert [event for event in BY_NAME["copilot"].events if event[0].isupper()] == []
+
+
+def test_codex_is_told_the_hash_of_each_entry(world):
+    # Both were tried with codex 0.166.0: matchers, quotes, umlauts and all.
+    assert trust_of("Stop", {"type": "command", "command": "echo", "timeout": 600}, "ignored") == trust_of(
+        "Stop", {"timeout": 600, "command": "echo", "type": "command", "async": False}
+    )
+    assert trust_of("PreToolUse", {"type": "command", "command": "a 'b' ü <&>", "timeout": 600}) == (
+        "sha256:8f0f1ccf6afa92e1c252fd7f9c0dee3553d4130f1b5c98d9d73c629813f66835"
+    )
+    path = file_of(world, "codex")
+    _write(path, json.dumps(_others("codex")).encode())
+    install(world, "codex")
+    config = tomllib.loads((path.parent / "config.toml").read_text())
+    hooks = json.loads(path.read_text())["hooks"]
+    assert config["hooks"]["state"] == {
+        f"{path}:{key}:{2 if event == 'SessionStart' else 0}:0": {
+            "trusted_hash": trust_of(event, hooks[event][-1]["hooks"][0])
+        }
+        for event, key in zip(BY_NAME["codex"].events, CODEX_LABELS, strict=True)
+    }
+
+
+CODEX_LABELS = (
+    *("session_start", "user_prompt_submit", "pre_tool_use", "permission_request", "post_tool_use", "pre_compact"),
+    *("post_compact", "subagent_start", "subagent_stop", "stop", "session_end"),
+)
+
+
+def test_a_codex_home_that_is_a_link_is_trusted_by_both_its_names(world, monkeypatch):
+    real, link = world.root / "real", world.root / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    monkeypatch.setenv("CODEX_HOME", str(link))
+    install(world, "codex")
+    keys = tomllib.loads((real / "config.toml").read_text())["hooks"]["state"]
+    assert {key.partition(":")[0] for key in keys} == {f"{link}/hooks.json", f"{real}/hooks.json"}
+
+
+def test_two_scopes_in_one_file_can_be_taken_out_in_any_order(world):
+    config = world.home / ".codex" / "config.toml"
+    _write(config, b'# mine\nmodel = "x"\n')
+    before = everything(world)
+    for first, second in ((USER, PROJECT), (PROJECT, USER)):
+        install(world, "codex", USER)
+        install(world, "codex", PROJECT)
+        uninstall(world, "codex", first)
+        uninstall(world, "codex", second)
+        assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "gemini", "qwen"])
+def test_a_folder_is_trusted_only_if_that_is_asked_for(world, host):
+    before = everything(world)
+    install(world, host, PROJECT)
+    assert state(world, host, PROJECT)[0] == ("shadowed" if host in ("codex", "copilot") else "installed")
+    install(world, host, PROJECT, trusting=True)
+    assert state(world, host, PROJECT) == ("installed", ())
+    uninstall(world, host, PROJECT)
+    assert everything(world) == before
+
+
+def test_where_copilot_keeps_its_trust_other_folders_stay(world):
+    config = world.home / ".copilot" / "config.json"
+    text = '// User settings belong in settings.json.\n{\n  "trustedFolders": [\n    "/other"\n  ]\n}\n'
+    _write(config, text.encode())
+    install(world, "copilot", PROJECT, trusting=True)
+    assert f'"/other",\n    "{world.project}"\n' in config.read_text()
+    config.write_text(config.read_text().replace("User settings", "Your settings"))
+    uninstall(world, "copilot", PROJECT)
+    assert config.read_text() == text.replace("User settings", "Your settings")
+
+
+@pytest.mark.parametrize("host", ["kimi-code", "kimi-cli"])
+def test_a_host_without_projects_says_what_to_do(world, host):
+    with pytest.raises(ConfigError, match=f"say `boathook install {host} --user`"):
+        plan(world, host, PROJECT)
+
+
+HOMES = {
+    "claude": ("CLAUDE_CONFIG_DIR", "settings.json"),
+    "codex": ("CODEX_HOME", "hooks.json"),
+    "copilot": ("COPILOT_HOME", "hooks/boathook.json"),
+    "gemini": ("GEMINI_CLI_HOME", ".gemini/settings.json"),
+    "kimi-code": ("KIMI_CODE_HOME", "config.toml"),
+    "kimi-cli": ("KIMI_SHARE_DIR", "config.toml"),
+    "qwen": ("QWEN_HOME", "settings.json"),
+    "opencode": ("XDG_CONFIG_HOME", "opencode/plugin/boathook.js"),
+}
+
+
+@pytest.mark.parametrize("host", HOMES)
+def test_the_variable_that_moves_a_host_is_followed(world, monkeypatch, host):
+    variable, below = HOMES[host]
+    monkeypatch.setenv(variable, str(world.root / "moved"))
+    assert file_of(world, host) == world.root / "moved" / below
+
+
+def test_the_plugin_holds_the_command_without_its_event(world):
+    install(world, "opencode")
+    text = file_of(world, "opencode").read_text()
+    assert BY_NAME["opencode"].shape == PLUGIN
+    command = json.loads(text.partition("COMMAND = ")[2].partition(" //")[0])
+    assert command == [
+        *(sys.executable, "-I", "-S", lines.door(), "--host", "opencode", "--config", str(world.agents)),
+        *("--claude", str(world.claude), "--state", str(world.state)),
+    ]

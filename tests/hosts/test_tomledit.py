@@ -1,0 +1,88 @@
+"""Tables at the end of a TOML file: put there, taken out, and nothing else is touched."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.hosts.jsonedit import TextFault
+from boathook.hosts.tomledit import add, parse, remove, tables, without_empty
+
+ODD = '''# a comment
+title = "x" # [not a table]
+text = """
+[[hooks]]
+"""
+list = [
+  [1, 2],
+  ["]"],
+]
+
+[a."b.c"] # named
+x = { y = [1] }
+lit = \'\'\'
+[z]
+\'\'\'
+
+# about the next
+[[hooks]]
+event = "Stop"
+command = "theirs"
+'''
+
+
+def _ours(table):
+    return table.value.get("command") == "ours"
+
+
+def test_tables_are_found_with_their_names_and_values():
+    assert [(one.name, one.listed, dict(one.value)) for one in tables(ODD)] == [
+        (("a", "b.c"), False, {"x": {"y": [1]}, "lit": "[z]\n"}),
+        (("hooks",), True, {"event": "Stop", "command": "theirs"}),
+    ]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("text", ["", "a = 1\n", ODD, "# only a comment\n", "[a]\n\n\n"])
+def test_what_is_added_is_taken_out_without_a_trace(text, bom, newline):
+    before = bom + text.replace("\n", newline)
+    made = before
+    for number in range(3):
+        made = add(made, ("hooks",), {"event": str(number), "command": "ours"}, listed=True)
+    made = add(made, ("s", "a/b.c:0"), {"command": "ours"}, listed=False)
+    assert parse(made)["hooks"][-3:] == [{"event": str(n), "command": "ours"} for n in range(3)]
+    assert parse(made)["s"] == {"a/b.c:0": {"command": "ours"}}
+    assert remove(made, _ours) == before
+
+
+def test_tables_between_others_are_taken_out_alone():
+    made = add(ODD, ("hooks",), {"command": "ours"}, listed=True) + "\n# mine\n[later]\nx = 1\n"
+    assert remove(made, _ours) == ODD + "\n# mine\n[later]\nx = 1\n"
+
+
+@given(st.text(max_size=30), st.text(min_size=1, max_size=10))
+def test_any_text_can_be_a_value_and_a_name(value, name):
+    try:
+        (value + name).encode()
+    except UnicodeEncodeError:
+        return
+    assert tomllib.loads(add("", ("t", name), {"v": value}, listed=False)) == {"t": {name: {"v": value}}}
+
+
+def test_an_empty_list_gives_way_to_tables():
+    assert (
+        without_empty("a = 1\nhooks = [] # none\nb = 2\n[c]\nhooks = []\n", "hooks")
+        == "a = 1\nb = 2\n[c]\nhooks = []\n"
+    )
+    assert without_empty("hooks = [1]\n", "hooks") == "hooks = [1]\n"
+    assert without_empty("hooksy = []\n", "hooks") == "hooksy = []\n"
+
+
+def test_what_is_wrong_is_named_with_its_line():
+    with pytest.raises(TextFault) as caught:
+        parse("a = 1\n\nb = = 2\n")
+    assert caught.value.line == 3
