@@ -34,11 +34,15 @@ that the effect is there, and that it is absent in a second run without hooks:
 
 def matrix_page(results: dict[str, Any]) -> str:
     """Give the page."""
-    rows: list[Row] = results["rows"]
+    rows: list[Row] = [row for row in results["rows"] if set(row["results"]) == set(COLUMNS)]
+    scenes: list[Row] = [row for row in results["rows"] if row not in rows]
     lines = [HEAD, f"| agent | version | {' | '.join(COLUMNS.values())} |", "|---" * (len(COLUMNS) + 2) + "|"]
     lines += [
         f"| {_title(row)} | {row['version']} | {' | '.join(_cell(row, name) for name in COLUMNS)} |" for row in rows
     ]
+    for row in scenes:
+        lines += ["", "Also:", ""] if row is scenes[0] else []
+        lines += [f"- {row['title']} {row['version']}: {name}: {one['state']}." for name, one in row["results"].items()]
     notes = list(_notes(rows))
     if notes:
         lines += ["", "## Where it is otherwise", "", *notes]

@@ -23,8 +23,9 @@ from typing import Any
 from boathook.core.hosts import load
 from e2e.hosts import AGENTS, Agent
 from e2e.install import Cache, InstallError, NotPossible, cache
-from e2e.judge import BEHAVIOURS, FAILED, IMPOSSIBLE, judge, to_json
+from e2e.judge import BEHAVIOURS, FAILED, IMPOSSIBLE, SEEN, judge, to_json
 from e2e.matrix import Row, matrix_page, table
+from e2e.scenes import SCENES
 from e2e.stage import CONTROL, HOOKED, PROJECT, Observation
 
 HERE = Path(__file__).resolve().parent
@@ -49,7 +50,9 @@ def main() -> int:
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         found = [row for rows in pool.map(partial(_try, store=store, fence=fence), agents) for row in rows]
     rows = sorted(found, key=lambda row: [one.name for one in AGENTS].index(row["host"]))
-    print(f"\n{table(rows)}\n\n{time.monotonic() - started:.0f} s in all")
+    print(
+        f"\n{table(row for row in rows if row['variant'] not in SCENES)}\n\n{time.monotonic() - started:.0f} s in all"
+    )
     return _conclude(rows, write=given.write)
 
 
@@ -94,7 +97,9 @@ def _try(who: Agent, store: Cache, fence: list[str]) -> list[Row]:
         if new:
             _say(f"{who.name}: installed {', '.join(map(store.spelled, new))} in {time.monotonic() - began:.0f} s")
         control = _run(who, CONTROL, fence)
-        return [_row(who, variant, _run(who, variant, fence), control) for variant in variants]
+        rows = [_row(who, variant, _run(who, variant, fence), control) for variant in variants]
+        rows += [_scene(who, name, _run(who, name, fence)) for name, scene in SCENES.items() if scene.host == who.name]
+        return rows
     except NotPossible as fault:
         _loudly(f"{who.name}: {NOT_HERE}: {fault}")
         return [_empty(who, NOT_HERE, str(fault))]
@@ -129,6 +134,15 @@ def _row(who: Agent, variant: str, hooked: Observation, control: Observation) ->
     row |= {"seconds": hooked.seconds, "results": results}
     _say(f"{who.name} ({variant}): " + ", ".join(f"{name} {one['state']}" for name, one in results.items()))
     return row
+
+
+def _scene(who: Agent, name: str, seen: Observation) -> Row:
+    scene = SCENES[name]
+    wrong = [seen.fault] if seen.fault else list(scene.complaints(seen))
+    result = {"state": FAILED if wrong else SEEN, "note": "; ".join(wrong)}
+    _say(f"{who.name}: {scene.title}: {result['state']}")
+    row: Row = {"host": who.name, "title": load(who.name).title, "variant": name, "version": seen.version or "?"}
+    return {**row, "seconds": seen.seconds, "results": {scene.title: result}}
 
 
 def _empty(who: Agent, state: str, why: str) -> Row:

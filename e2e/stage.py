@@ -25,6 +25,7 @@ from typing import Any
 
 from e2e.hosts import PROMPT, Agent, Place, agent
 from e2e.install import cache
+from e2e.scenes import SCENES
 from e2e.server import Request, Script, Step, serve
 
 HERE = Path(__file__).resolve().parent
@@ -83,7 +84,8 @@ def play(who: Agent, variant: str) -> Observation:
     seen = Observation(who.name, variant)
     scratch = Path(tempfile.mkdtemp(prefix=f"boathook-e2e-{who.name}-"))
     mark = uuid.uuid4().hex
-    script = Script(STEPS, PROMPT, who.tool, who.arguments)
+    scene = SCENES.get(variant)
+    script = Script(scene.steps if scene else STEPS, PROMPT, who.tool, who.arguments)
     server = serve(script)
     try:
         place = Place(cache(), scratch / "home", scratch / "project", server.server_port)
@@ -117,6 +119,9 @@ def _prepare(who: Agent, place: Place, variant: str, env: dict[str, str]) -> Non
     if who.before is not None:
         _must([*who.program(place.cache), *who.before(place)], place, env)
     if variant == CONTROL:
+        return
+    if scene := SCENES.get(variant):
+        scene.prepare(place, env, lambda *words: _must([*BOATHOOK, *words], place, env))
         return
     top = place.project / ".agents" if variant == PROJECT else place.home / ".config/agents"
     shutil.copytree(HOOKS, top / "hooks")
@@ -225,7 +230,7 @@ def main() -> None:
     """Play one run, and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
-    parser.add_argument("variant", choices=[HOOKED, CONTROL, PROJECT])
+    parser.add_argument("variant", choices=[HOOKED, CONTROL, PROJECT, *SCENES])
     parser.add_argument("out", type=Path)
     parser.add_argument("--open", action="store_true", help="the network is not empty, by wish")
     given = parser.parse_args()

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
+NEAR = 0.5  # of what is allowed: what takes less is within it even if the machine has become half as fast since the loop was timed
+SURE = 0.8  # of what is allowed, with a loop timed just now: more runs would only find less
 LOOPS = 12.0  # what an input of 64 KiB may cost: 50 ms, where the loop takes 4.2
 TEXT = "the quick brown fox " * 3277  # 64 KiB
 
@@ -57,14 +59,16 @@ def loop_once() -> float:
     return min(seconds_of(plain_loop) for _ in range(3))
 
 
-def cost_of(what: Callable[[], object], passes: int = 1, runs: int = 5) -> Cost:
-    """Measure a pass of a call; what is anywhere near the limit is measured again, in turns with the loop."""
+def cost_of(what: Callable[[], object], passes: int = 1, runs: int = 5, *, allowed: float = LOOPS) -> Cost:
+    """Measure a pass of a call; what is anywhere near the limit, in loops, is measured again, in turns with the loop."""
     with only_its_garbage():
         best, loop = seconds_of(what) / passes, loop_once()
-        if best > loop * LOOPS / 3:
+        if best > loop * allowed * NEAR:
             loops = []
             for _ in range(runs):
                 loops.append(seconds_of(plain_loop))
+                if best <= min(loops) * allowed * SURE:
+                    break
                 best = min(best, seconds_of(what) / passes)
             loop = min(loops)
     return Cost(best, best / loop)

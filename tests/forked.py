@@ -1,11 +1,12 @@
 """The command line without the start of an interpreter: a warm process that imported everything once forks for every call.
 
-Two thirds of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and gives
+Most of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and gives
 what it gives; the call goes to a server process (below, `serve`) which forks, and the child is the command: the descriptors of the
 caller are its 0, 1 and 2, its environment, folder, session and arguments are those asked for, `boathook.__main__` is run as
-`-m` runs it, and the interpreter ends as it always does. What it cannot show: imports that are missing or too many, the start of
-the interpreter itself, and what a fresh hash seed would; hence one test in `APART` goes the long way, chosen by its name so that
-it is always the same, and so does every call whose variables mean something to the interpreter, or that asks for it.
+`-m` runs it, threads and exit functions have their turn, and the exit status is its own (tests/test_forked.py compares). What it
+cannot show: imports that are missing or too many, the start and the taking apart of an interpreter, what `/proc` tells others of
+its command line and environment, and what a fresh hash seed would. Hence one test in `APART` goes the long way, chosen by its
+name so that it is always the same, and so does every call whose variables mean something to the interpreter, or that asks for it.
 `BOATHOOK_TESTS_APART=1` sends all the long way.
 """
 
@@ -63,13 +64,16 @@ import httpx, pydantic_ai, pydantic_ai.models.openai, pydantic_ai.models.anthrop
 ASK = "import sys; from boathook.runners.asker import ask; sys.exit(ask())"
 
 
+class Gone(Exception):
+    """The warm process is not there: the command was not started, and goes the long way."""
+
+
 class Server:
     """A warm process, started when it is first needed; it ends with this one."""
 
     def __init__(self, flags: Sequence[str], preloaded: str, variables: Mapping[str, str]) -> None:
-        """Start it and wait until it listens."""
-        self.folder = tempfile.TemporaryDirectory(prefix="forked-", ignore_cleanup_errors=True)
-        self.address = os.path.join(self.folder.name, "door")
+        """Start it; whoever calls before it is ready waits in its queue."""
+        self.address = os.path.join(tempfile.mkdtemp(prefix="forked-"), "door")
         with open(__file__, encoding="utf-8") as file:
             code = file.read()
         listener = socket.socket(socket.AF_UNIX)
@@ -95,13 +99,21 @@ class Server:
             self.process.stdin.close()  # type: ignore[union-attr]
         self.process.wait()
         self.process.stdout.close()  # type: ignore[union-attr]
-        self.folder.cleanup()
+
+    def last_words(self) -> str:
+        """Give what it printed, which it does only to say why it ends."""
+        self.process.wait(10)
+        return self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
 
     def start(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> socket.socket:
         """Have a command started; its exit status comes out of the socket, and closing the socket kills it."""
         line = socket.socket(socket.AF_UNIX)
-        line.connect(self.address)
-        send(line, order, descriptors)
+        try:
+            line.connect(self.address)
+            send(line, order, descriptors)
+        except OSError as fault:
+            line.close()
+            raise Gone(str(fault)) from None
         return line
 
     def stand_in(self, folder: str | os.PathLike[str], code: str) -> str:
@@ -188,7 +200,20 @@ def run(
         )
     data = input.encode() if isinstance(input, str) else input
     order = {"argv": argv[1:], "env": env, "cwd": cwd, "session": start_new_session}
-    code, out, err = _communicate(server, order, data, timeout, argv)
+    try:
+        code, out, err = _communicate(server, order, data, timeout, argv)
+    except Gone:
+        return run(
+            argv,
+            input=input,
+            text=text,
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+            check=check,
+            start_new_session=start_new_session,
+            apart=True,
+        )
     done: subprocess.CompletedProcess[Any]
     if text:
         done = subprocess.CompletedProcess(argv, code, _text(out), _text(err))
@@ -211,9 +236,15 @@ def _communicate(
     if data is None:  # nothing was said: it has ours, as with subprocess
         os.close(stdin)
         stdin = os.dup(0)
-    line = server.start(order, (stdin, stdout, stderr))
-    for end in (stdin, stdout, stderr):
-        os.close(end)
+    try:
+        line = server.start(order, (stdin, stdout, stderr))
+    except Gone:
+        for end in (feed, out, err):
+            os.close(end)
+        raise
+    finally:
+        for end in (stdin, stdout, stderr):
+            os.close(end)
     told: dict[int, bytearray] = {out: bytearray(), err: bytearray(), line.fileno(): bytearray()}
     rest, deadline = memoryview(data or b""), None if timeout is None else time.monotonic() + timeout
     os.set_blocking(feed, False)
@@ -252,7 +283,7 @@ def _communicate(
                     os.close(end)
         said = bytes(told[line.fileno()])
     if not said:
-        raise RuntimeError("the warm process is gone")
+        raise RuntimeError(f"the warm process is gone: {server.last_words()}")
     return int(said), bytes(told[out]), bytes(told[err])
 
 
@@ -264,6 +295,7 @@ def serve(listening: int) -> Any:
     import gc
 
     listener = socket.socket(fileno=listening)
+    address = listener.getsockname()
     lines: dict[int, tuple[int, socket.socket]] = {}  # by pidfd
     pids: dict[int, int] = {}  # by line
     waiting = select.poll()
@@ -274,6 +306,8 @@ def serve(listening: int) -> Any:
     while True:
         for ready, _ in waiting.poll():
             if ready == 0:
+                os.unlink(address)
+                os.rmdir(os.path.dirname(address))
                 os._exit(0)
             if ready in lines:
                 pid, line = lines.pop(ready)
@@ -293,8 +327,13 @@ def serve(listening: int) -> Any:
             line, _ = listener.accept()
             head, descriptors, _, _ = socket.recv_fds(line, 8, 3)
             order = b""
-            while len(order) < int.from_bytes(head, "big"):
-                order += line.recv(PART)
+            while len(order) < int.from_bytes(head, "big") and (part := line.recv(PART)):
+                order += part
+            if len(head) < 8 or len(descriptors) < 3 or len(order) < int.from_bytes(head, "big"):  # who asked has gone
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                line.close()
+                continue
             pid = os.fork()
             if pid == 0:
                 listener.close()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 from tests.conftest import World, make_world, trusting
 
 from boathook.agent.scripted import ScriptedModel, read_script
@@ -57,10 +58,9 @@ class Place(World):
         return str(path)
 
     def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return forked.run(
             self.argv(*args),
             input=stdin,
-            capture_output=True,
             text=True,
             cwd=self.project,
             env={**self.env, **(env or {})},

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.conftest import trusting
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
@@ -39,7 +40,7 @@ class Project:
         scratch = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "STATE", "CACHE")}
         found = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **scratch, **(env or {})}
         argv = [sys.executable, "-m", "boathook", *(trusting(args) if trust_all else args)]
-        return subprocess.run(argv, input=stdin, capture_output=True, text=True, cwd=self.path, env=found, timeout=60)
+        return forked.run(argv, input=stdin, text=True, cwd=self.path, env=found, timeout=60)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 from tests.conftest import World, make_world, trusting, write_script
 
 from boathook.cli.convert import Ends, Plan, apply
@@ -37,7 +38,7 @@ class Place(World):
     def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         argv = [sys.executable, "-m", "boathook", *trusting(args)]
         env = {**self.environment, "LC_ALL": "C.UTF-8"}
-        return subprocess.run(argv, input=stdin, capture_output=True, text=True, cwd=self.project, env=env, timeout=60)
+        return forked.run(argv, input=stdin, text=True, cwd=self.project, env=env, timeout=60)
 
     def convert(self, direction: str, *args: str) -> tuple[int, dict[str, Any]]:
         done = self.run("convert", direction, "--json", *args)

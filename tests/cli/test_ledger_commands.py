@@ -11,6 +11,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from tests import forked
 
 import boathook
 from boathook.cli.log import since_of
@@ -26,9 +27,7 @@ PASSED = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "session_id": "
 def boat(world, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "boathook", *args]
     environment = {**world.environment, "LC_ALL": "C.UTF-8"}
-    return subprocess.run(
-        argv, input=stdin, capture_output=True, text=True, cwd=world.project, env=environment, timeout=60
-    )
+    return forked.run(argv, input=stdin, text=True, cwd=world.project, env=environment, timeout=60)
 
 
 def lines(world, *args: str) -> list[str]:

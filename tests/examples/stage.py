@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 BASIC = (
@@ -84,9 +85,7 @@ class Stage:
 
     def boathook(self, *arguments: str, stdin: str = "") -> str:
         command = [sys.executable, "-m", "boathook", *arguments]
-        done = subprocess.run(
-            command, input=stdin, cwd=self.project, env=self.environment, capture_output=True, text=True, timeout=60
-        )
+        done = forked.run(command, input=stdin, cwd=self.project, env=self.environment, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests import forked
 
 from boathook.version import __version__
 
@@ -92,12 +93,22 @@ def serving(reply, certificate=None):
         server.server.server_close()
 
 
-def run(question: bytes, env: dict[str, str] | None = None, missing: str = "") -> tuple[int, str, str]:
-    """Start an asker, with a module made impossible to import if one is named; give its exit code and what it printed."""
+def run(
+    question: bytes, env: dict[str, str] | None = None, missing: str = "", *, apart: bool | None = None
+) -> tuple[int, str, str]:
+    """Start an asker, with a module made impossible to import if one is named; give its exit code and what it printed.
+
+    Those without a module, those with variables for the interpreter (a model of each library is among them) and a tenth of the
+    others are started as the engine does it; the rest are forked from a process that has the libraries, which take seconds.
+    """
     code = f"import sys; {f'sys.modules[{missing!r}] = None; ' if missing else ''}{ASK}"
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    end = subprocess.run(
-        [sys.executable, "-c", code], input=question, capture_output=True, env={**kept, "NO_PROXY": "*", **(env or {})}
+    end = forked.run(
+        [sys.executable, "-c", code],
+        input=question,
+        env={**kept, "NO_PROXY": "*", **(env or {})},
+        apart=True if missing else apart,
+        preloaded=forked.LIBRARIES_OF_ASKERS,
     )
     return end.returncode, end.stdout.decode(), end.stderr.decode()
 
@@ -107,8 +118,9 @@ def ask_server(url: str, *, headers=None, event: Any = None, timeout: float = 60
     return run(json.dumps(question).encode(), **how)
 
 
-def ask_model(model: str, *, prompt: str = "May it?", timeout: float = 90, **how):
-    return run(json.dumps({"type": "prompt", "model": model, "prompt": prompt, "timeout": timeout}).encode(), **how)
+def ask_model(model: str, *, prompt: str = "May it?", timeout: float = 90, apart: bool = False, **how):
+    question = {"type": "prompt", "model": model, "prompt": prompt, "timeout": timeout}
+    return run(json.dumps(question).encode(), apart=apart or forked.ALL_APART, **how)
 
 
 def nested(levels: int) -> Any:
@@ -486,7 +498,7 @@ def test_a_provider_that_is_not_there_is_said():
 def test_a_slow_model_does_not_outlive_the_timeout():
     hint = "use a faster model or raise the hook's timeout"
     with serving(_say_nothing) as server:
-        end = ask_model(CHAT, timeout=0.1, env={"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "dummy"})
+        end = ask_model(CHAT, timeout=0.1, apart=True, env={"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "dummy"})
     assert end == (3, "", f"{CHAT} did not answer within 0.1 s; {hint}\n")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 
 import boathook
 
@@ -106,6 +107,18 @@ def waits_for_the_end(server: Server, handler: BaseHTTPRequestHandler) -> None:
 
 
 def in_process(world, event) -> dict:
+    """Dispatch in this process; who asks is a process that hands the question to a warm one, for the libraries take seconds.
+
+    By command everything is started as always.
+    """
+    if server := forked.server_for({}, preloaded=forked.LIBRARIES_OF_ASKERS) if not forked.goes_apart() else None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("boathook.runners.command.DOOR", server.stand_in(world.root, forked.ASK))
+            return dispatched(world, event)
+    return dispatched(world, event)
+
+
+def dispatched(world, event) -> dict:
     with boathook.load(world.project, trust_all=True) as engine:
         return engine.dispatch({"work_dir": str(world.project), **event}).to_json()
 
@@ -117,10 +130,9 @@ def by_command(world, event) -> dict:
 
 
 def run(world, event, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forked.run(
         [python, "-m", "boathook", "run", "--trust-all", *arguments],
         input=json.dumps({"work_dir": str(world.project), **event}),
-        capture_output=True,
         text=True,
         cwd=world.root,
         env=world.environment,

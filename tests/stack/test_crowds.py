@@ -169,13 +169,13 @@ def silent():
     log.disabled = False
 
 
-EVENTS = 20_000
+EVENTS = 8_000  # those before the traced ones only fill what may be kept: were they too few, the traced ones would still grow
 TRACED = 3_000
 SMALL = 32 * 1024
 
 
 @pytest.mark.timeout(600)
-def test_twenty_thousand_events_of_one_session_leave_nothing_behind(world, silent):
+def test_thousands_of_events_of_one_session_leave_nothing_behind(world, silent):
     world.hook("elsewhere", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "priority": 1})
     world.hook("later", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "async": "true"})
     hooks = all_forms(one_in=20)

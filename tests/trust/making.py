@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+from tests import forked
+
 import boathook
 
 CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}, "session_id": "s"}
@@ -16,10 +18,9 @@ DOOR = boathook.__file__.replace("__init__.py", "door.py")
 
 def command(world, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     """Run `boathook` in the project of a world."""
-    return subprocess.run(
+    return forked.run(
         [sys.executable, "-m", "boathook", *arguments],
         input=stdin,
-        capture_output=True,
         text=True,
         cwd=world.project,
         env={**world.environment, **env},
@@ -41,10 +42,9 @@ def verdict(world, way: str = "in process", event: dict[str, Any] = CALL, *flags
         with boathook.load(world.project, trust_all="--trust-all" in flags) as engine:
             return engine.dispatch({**event, "work_dir": str(world.project)}).to_json()
     argv = [sys.executable, "-m", "boathook", "run"] if way == "by command" else [sys.executable, "-I", "-S", DOOR]
-    done = subprocess.run(
+    done = forked.run(
         [*argv, "--json", *flags],
         input=json.dumps({**event, "work_dir": str(world.project)}),
-        capture_output=True,
         text=True,
         cwd=world.project,
         env=world.environment,
