@@ -23,13 +23,15 @@ from boathook.agent.builder import AgentBuilder
 from boathook.agent.scripted import ScriptedModel
 from boathook.agent.tools import tool_of
 from boathook.cli.commands import cli
-from boathook.core.claude_events import ELSEWHERE, ROWS, Row
+from boathook.core.claude_events import ELSEWHERE, ROWS
+from boathook.core.claude_events import Row as SettingsRow
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
-from boathook.core.hosts import CAPABILITIES, NAMES, Host, load
+from boathook.core.hosts import CAPABILITIES, NAMES, Host, Row, derived, load
 from boathook.core.hosts.table import LEGEND, SEEN, capabilities, spoken
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.tools import KEYS, TOOLS
 from boathook.dialects.claude import FILLED
+from boathook.hosts.setups import BY_NAME
 from boathook.stack import matching
 from boathook.stack.contexts import CHANGES, CLASSES, Context
 from boathook.stack.hooks import decorators
@@ -39,6 +41,7 @@ from boathook.stack.stack import Stack
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"
+PAGES = ROOT / "docs/how-to/hosts"
 TESTS = ROOT / "tests"
 MADE = "<!-- made by scripts/generate_docs.py: change the code, then run `make docs` -->\n\n"
 
@@ -104,7 +107,7 @@ def settings() -> str:
     return "\n".join(lines)
 
 
-def _settings_cells(row: Row) -> list[str]:
+def _settings_cells(row: SettingsRow) -> list[str]:
     rewrites = [name for name, can in (("input", row.kind.rewrites_input), ("output", row.kind.rewrites_output)) if can]
     context = ("yes, also plain text" if row.plain else "yes") if row.context else "–"
     context = "sends the agent back to work, as `block` does" if row.goes_on else context
@@ -137,8 +140,8 @@ def tools() -> str:
         "in them, are always possible).",
         "",
         "Under `run --host X` a tool has the name of the first column, and its input the keys of the second; the host's own",
-        "name is `host_tool_name`. A `tool` pattern may mean our name, the host's or Claude Code's. Two are not translated:",
-        "`native`, which says what it likes, and `claude`: to watch `Shell` there, write `^(Shell|Bash)$`.",
+        "name is `host_tool_name`. A `tool` pattern may mean our name, the host's or Claude Code's. Without `--host` nothing is",
+        "translated: a hook finds the names that the caller uses.",
         "",
         "| name | keys of its input | in other agents |",
         "|---|---|---|",
@@ -205,6 +208,118 @@ def _host(host: Host) -> list[str]:
         keys = [f"`{place}` → `{key}`" if place else f"no `{key}`" for place, key in renames if place != key]
         lines.append(f"| `{name}` | `{ours}` | {', '.join(keys) or '–'} |")
     return lines
+
+
+# Pages of hosts: written by hand, but for what stands between two marks
+
+PART = re.compile(
+    r"(<!-- generated: (?P<part>[a-z]+)(?: of (?P<host>[a-z-]+))?; `make docs` -->\n).*?(<!-- end -->)", re.DOTALL
+)
+WORDS = {
+    "block": "block",
+    "ask": "ask a person",
+    "allow": "allow without asking",
+    "stop": "end the run",
+    "input": "rewrite the input",
+    "output": "rewrite the output",
+    "context": "context for the model",
+}
+HAD = {kind for name in NAMES for row in load(name).events for kind in (*row.kind_names, *derived(load(name), row))}
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Give the pages of hosts with their generated parts made anew."""
+    for path in [PAGES / "README.md", *(PAGES / f"{name}.md" for name in NAMES)]:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if not PART.search(text):
+            raise SystemExit(f"{path} has no part to be generated: see another page of a host")
+        yield path, PART.sub(_part, text)
+
+
+def _part(found: re.Match[str]) -> str:
+    lines = PARTS[found["part"]](found["host"])
+    return found[1] + "".join(f"{line}\n" for line in lines) + found[4]
+
+
+def _files_of(name: str) -> Iterator[str]:
+    """Say where a host is told, and how all of it is known."""
+    setup, host = BY_NAME[name], load(name)
+    variable, below = setup.home
+    path = "/".join(part for part in ("~", below, setup.user) if part)
+    moved = f" (`{variable}` moves it)" if variable else ""
+    where = f"`{setup.project}`" if setup.project else "–: it has no hooks of a project"
+    yield from (
+        "| | |",
+        "|---|---|",
+        f"| for all your projects | `{path}`{moved} |",
+        f"| for one, `--project` | {where} |",
+    )
+    yield f"| hooks of settings.json run | {setup.settings}: {setup.evidence} |"
+    yield f"| how it is known | {host.evidence} |"
+
+
+def _capabilities_of(name: str) -> Iterator[str]:
+    """Say what hooks can do in a host, event by event."""
+    host, setup = load(name), BY_NAME[name]
+    deaf, made, missing = [], [], []
+    yield from ("| event | there | hooks can |", "|---|---|---|")
+    for kind in KINDS:
+        rows = [row for row in host.events if kind.name in row.kind_names and row.name in setup.events]
+        if rows and (said := _can(host, rows[0])):
+            yield f"| `{kind.name}` | {_there(kind, rows)} | {said} |"
+        elif rows:
+            deaf.append(kind.name)
+        elif any(kind.name in derived(host, row) for row in host.events):
+            made.append(kind.name)
+        elif kind.name in HAD:
+            missing.append(kind.name)
+    notes = [
+        "\\*: from its documents alone; all else was seen in a run."
+        if host.version
+        else "All of it is from its documents."
+    ]
+    if deaf:
+        notes.append(f"Hooks run, and only you hear them: {_codes(deaf)}.")
+    if made:
+        notes.append(f"Made of a stop that nobody refused, and heard by you alone: {_codes(made)}.")
+    if missing:
+        notes.append(f"It does not have, so that hooks for it never run: {_codes(missing)}.")
+    yield from ("", *notes)
+
+
+def _there(kind: EventKind, rows: list[Row]) -> str:
+    names = ", ".join(f"`{row.name}`" for row in rows)
+    return f"{names} of a tool that failed" if kind.name not in {row.kind_name for row in rows} else names
+
+
+def _can(host: Host, row: Row) -> str:
+    """Give what can be said at an event, in words."""
+    said = []
+    for what in CAPABILITIES:
+        word = WORDS[what]
+        if what == "block" and row.goes_on:
+            word = "send the agent back to work"
+        elif what == "block" and not row.kind.is_pre:
+            word = "object to the model"
+        if row.can(what):
+            said.append(word + ("\\*" if host.version and what in row.documented else ""))
+    return ", ".join(said)
+
+
+def _overview(_: str | None) -> Iterator[str]:
+    """Give all hosts, a line each."""
+    yield from (
+        "| agent | installed with | what is written for you | before a tool call hooks can |",
+        "|---|---|---|---|",
+    )
+    for name in NAMES:
+        host, setup = load(name), BY_NAME[name]
+        path = "/".join(part for part in ("~", setup.home[1], setup.user) if part)
+        row = next(row for row in host.events if row.kind_name == "pre-tool-call")
+        yield f"| [{host.title}]({name}.md) | `boathook install {name}` | `{path}` | {_can(host, row)} |"
+
+
+PARTS: Mapping[str, Any] = {"files": _files_of, "capabilities": _capabilities_of, "overview": _overview}
 
 
 # Hooks in process
@@ -565,17 +680,17 @@ def _tests_of_rows() -> dict[int, dict[str, int]]:
 def main() -> int:
     """Write or check the files; give the exit code."""
     made = {
-        "events.md": events(),
-        "settings.md": settings(),
-        "tools.md": tools(),
-        "hosts.md": hosts(),
-        "cli.md": command_line(),
-        "in-process.md": in_process(),
-        "faults.md": faults(),
+        REFERENCE / "events.md": events(),
+        REFERENCE / "settings.md": settings(),
+        REFERENCE / "tools.md": tools(),
+        REFERENCE / "hosts.md": hosts(),
+        REFERENCE / "cli.md": command_line(),
+        REFERENCE / "in-process.md": in_process(),
+        REFERENCE / "faults.md": faults(),
+        **dict(pages()),
     }
     stale = 0
-    for name, text in made.items():
-        path = REFERENCE / name
+    for path, text in made.items():
         old = path.read_text(encoding="utf-8") if path.exists() else ""
         if "--check" not in sys.argv:
             path.write_text(text, encoding="utf-8")
@@ -583,7 +698,7 @@ def main() -> int:
             stale = 1
             sys.stdout.writelines(
                 difflib.unified_diff(
-                    old.splitlines(keepends=True), text.splitlines(keepends=True), name, "as the code says"
+                    old.splitlines(keepends=True), text.splitlines(keepends=True), path.name, "as the code says"
                 )
             )
     if stale:

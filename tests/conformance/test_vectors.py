@@ -23,6 +23,7 @@ from boathook.testing.conformance import Vector, check_command, check_in_process
 VECTORS = load_vectors()
 IN_LIBRARY = [vector for vector in VECTORS if has_library_part(vector)]
 BY_ID = {vector.id: vector for vector in VECTORS}
+FIRST = set({vector.clause: vector.id for vector in reversed(VECTORS)}.values())  # of every clause
 OF_PROCESSES = ("S16", "S17")  # time, signals, what a hook is started with
 CLAUSES = {f"S{number}" for number in (*range(1, 26), *range(29, 33))}  # the others are about a library
 
@@ -32,8 +33,11 @@ def _id(vector: Vector) -> str:
 
 
 def _start(vector: Vector) -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Give how the commands of a vector are started: forked from a warm process, but for a tenth and what is about processes."""
-    apart = vector.clause in OF_PROCESSES or "env" in vector.run or forked.goes_apart(vector.id)
+    """Give how the commands of a vector are started: forked from a warm process, but for some.
+
+    A tenth, the first of every clause, what is about processes and what sets variables are processes of their own.
+    """
+    apart = vector.clause in OF_PROCESSES or "env" in vector.run or vector.id in FIRST or forked.goes_apart(vector.id)
     return functools.partial(forked.run, apart=apart)
 
 

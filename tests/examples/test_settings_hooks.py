@@ -499,7 +499,9 @@ def test_all_together_write_down_and_refuse_and_say_so_once(play: Play) -> None:
     command = "grep -r TODO . && git push"
     reason = "- use rg instead of grep: it is faster and skips what git ignores"
     told = play.send("PreToolUse", tool_input={"command": command})
-    rewritten = {"command": "grep -r TODO . && git push --dry-run"} if play.way != CLAUDE else None  # it is refused there
+    rewritten = (
+        {"command": "grep -r TODO . && git push --dry-run"} if play.way != CLAUDE else None
+    )  # it is refused there
     assert told == play.seen(Told("block", reason, rewritten=rewritten))
     assert play.stage.read(".claude/commands.log") == f"{command} # no description\n"
 

@@ -79,6 +79,23 @@ def test_what_was_taken_out_by_hand_is_forgotten(world, run):
     assert (run("status")[0], book_of(world).read()) == (0, [])
 
 
+def test_a_project_that_is_gone_can_be_forgotten(world, run):
+    gone = world.root / "gone"
+    gone.mkdir()
+    run("install", "gemini", "--project", str(gone))
+    shutil.rmtree(gone)
+    assert run("uninstall", "gemini", "--project", str(gone))[0] == 0
+    assert book_of(world).read() == []
+
+
+def test_folders_that_a_projects_variables_lead_to_are_not_written_down(world, run, monkeypatch):
+    (world.project / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(world.project / "config"))
+    code, _, err = run("install", "claude")
+    assert (code, f"{world.project}/config/agents lies in a project" in err) == (1, True)
+    assert not file_of(world, "claude").exists()
+
+
 def test_in_json_it_is_said_what_was_done(world, run):
     path = str(file_of(world, "claude", "project"))
     code, out, _ = run("install", "claude", "--project", str(world.project), "--json")
@@ -116,6 +133,8 @@ WRONG = {
     "both scopes": (("install", "claude", "--user", "--project"), "either --user or --project"),
     "no project hooks": (("install", "kimi-cli", "--project"), "say `boathook install kimi-cli --user`"),
     "no such folder": (("install", "claude", "--project", "/no/such"), "/no/such is not a folder"),
+    "a folder without a project": (("install", "codex", "--trust-folder"), "say --project, too"),
+    "trust that cannot be written": (("install", "cursor", "--project", "--trust-folder"), "trust the folder there"),
     "the home folder": (("install", "claude", "--project", "HOME"), "the project is your home folder"),
 }
 

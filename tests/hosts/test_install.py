@@ -384,6 +384,17 @@ def test_a_read_only_folder_is_an_error_and_nothing_is_written(world):
     assert list(folder.iterdir()) == []
 
 
+def test_what_may_not_be_written_is_found_before_anything_is(world, monkeypatch):
+    file_of(world, "codex").parent.mkdir(parents=True)
+    before = everything(world)
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(".codex"))
+    with pytest.raises(
+        ConfigError, match=r"\.codex is read-only: .*hooks\.json cannot be written\. Nothing was written"
+    ):
+        install(world, "codex")
+    assert (everything(world), book_of(world).read()) == (before, [])
+
+
 def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(world, monkeypatch):
     before = everything(world)
     real = os.replace
@@ -523,6 +534,37 @@ def test_a_folder_is_trusted_only_if_that_is_asked_for(world, host):
     assert state(world, host, PROJECT) == ("installed", ())
     uninstall(world, host, PROJECT)
     assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "gemini"])
+def test_trust_of_a_folder_outlives_another_install_and_goes_with_the_rest(world, host):
+    before = everything(world)
+    install(world, host, PROJECT, trusting=True)
+    file_of(world, host, PROJECT).unlink()
+    install(world, host, PROJECT)
+    assert state(world, host, PROJECT) == ("installed", ())
+    uninstall(world, host, PROJECT)
+    assert everything(world) == before
+
+
+def test_a_place_in_codex_that_somebody_else_has_by_now_stays_theirs(world):
+    path, config = file_of(world, "codex"), world.home / ".codex" / "config.toml"
+    install(world, "codex")
+    value = json.loads(path.read_text())
+    value["hooks"]["Stop"].insert(0, {"hooks": [THEIRS]})
+    path.write_text(json.dumps(value))
+    ours = trust_of("Stop", value["hooks"]["Stop"][1]["hooks"][0])
+    theirs = trust_of("Stop", THEIRS)
+    config.write_text(config.read_text().replace(ours, theirs))
+    install(world, "codex")
+    assert state(world, "codex") == ("installed", ())
+    trusted = tomllib.loads(config.read_text())["hooks"]["state"]
+    assert [trusted[f"{path}:stop:{at}:0"]["trusted_hash"] for at in (0, 1)] == [theirs, ours]
+    uninstall(world, "codex")
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [THEIRS]}]}}
+    assert tomllib.loads(config.read_text()) == {
+        "hooks": {"state": {f"{path}:stop:0:0": {"trusted_hash": theirs}}},
+    }
 
 
 def test_where_copilot_keeps_its_trust_other_folders_stay(world):

@@ -31,6 +31,7 @@ from boathook.hosts.status import (
     switched_off,
     untrusted,
 )
+from boathook.places import environment, find_claude_project, find_project, strays
 
 STYLES = {INSTALLED: "green", ABSENT: "dim"}
 LEFT_OUT = (DENIED, DISABLED, INVALID, SHADOWED)
@@ -52,7 +53,12 @@ def install(
 ) -> int:
     """Make a host call us; give the exit code: 1 if it was not done."""
     setup, book = BY_NAME[host], Book(state_of(state))
-    place = _place(project, book, in_project=in_project, trusting=trust_folder)
+    if trust_folder and not in_project:
+        raise ConfigError("--trust-folder is about the folder of a project: say --project, too")
+    if trust_folder and setup.trust is None:
+        raise ConfigError(f"where {host} keeps which folders it trusts is not known here: trust the folder there")
+    place = _place(host, project, book, in_project=in_project, trusting=trust_folder)
+    _refuse_strays(place, by_variable=state is None)
     plan = plan_install(setup, place, book)
     misfits = misfits_in(setup, project, state)
     refused = strict and bool(misfits)
@@ -78,7 +84,7 @@ def uninstall(
 ) -> int:
     """Make a host not call us any more; give the exit code."""
     setup, book = BY_NAME[host], Book(state_of(state))
-    plan = plan_removal(setup, _place(project, book, in_project=in_project), book)
+    plan = plan_removal(setup, _place(host, project, book, in_project=in_project), book)
     if not as_json:
         _show(plan)
     done = not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=False)
@@ -154,11 +160,25 @@ def _about_git(plan: Plan) -> list[str]:
     return [f"keep {where} out of version control: it holds paths of this machine (.git/info/exclude is a place)"]
 
 
-def _place(project: str | None, book: Book, *, in_project: bool, trusting: bool = False) -> Place:
+def _place(host: str, project: str | None, book: Book, *, in_project: bool, trusting: bool = False) -> Place:
     place = here(PROJECT if in_project else USER, project, book.state, trusting=trusting)
+    if in_project and not os.path.isdir(place.project) and book.find(host, PROJECT, place.project) is None:
+        raise ConfigError(f"{place.project} is not a folder")
     if in_project and place.project == os.path.realpath(place.variables["HOME"]):
         raise ConfigError("the project is your home folder: say --user, or name a folder with --project DIR")
     return place
+
+
+def _refuse_strays(place: Place, *, by_variable: bool) -> None:
+    """Refuse to write down folders for good that variables lead into a project: whoever wrote its `.env` could own them."""
+    env, start = environment(), place.project
+    folders = place.folders
+    ours = (folders.config, folders.claude, *((folders.state,) if by_variable else ()))
+    astray = strays(start, ours, (find_project(start), find_claude_project(start, env)), env)
+    if astray:
+        raise ConfigError(
+            f"{astray[0]} lies in a project: a variable of this shell (XDG_*, CLAUDE_*, HOME) leads there"
+        )
 
 
 def _apply(plan: Plan, book: Book, *, installed: bool) -> bool:

@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from boathook.core.value import Value
@@ -19,13 +19,16 @@ LIMIT = 16 << 20
 
 
 class Written(Value):
-    """One file that was written: as it was before (nothing: it was not there) and as it was left, by their hashes."""
+    """One file that was written: as it was before (nothing: it was not there) and as it was left, by their hashes.
+
+    `values` are those that are ours by their place alone, with their places.
+    """
 
     path: str
     shape: str
     before: str | None
     after: str
-    names: tuple[tuple[str, ...], ...] = ()
+    values: tuple[tuple[tuple[str, ...], Any], ...] = ()
 
 
 class Installation(Value):
@@ -100,7 +103,7 @@ class Book:
         return f"{self.state}/backups/{name}"
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Generator[None, None, None]:
         """Let only one process change things at a time."""
         os.makedirs(self.state, mode=0o700, exist_ok=True)
         handle = os.open(f"{self.state}/installed.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -117,5 +120,12 @@ def digest(data: bytes) -> str:
 
 
 def _installation(fields: dict[str, Any]) -> Installation:
-    files = tuple(Written(**{**one, "names": tuple(map(tuple, one["names"]))}) for one in fields["files"])
-    return Installation(**{**fields, "files": files, "folders": tuple(fields["folders"])})
+    made: dict[str, Any] = {**fields, "folders": tuple(fields["folders"])}
+    made["files"] = tuple(_written(one) for one in fields["files"])
+    return Installation(**made)
+
+
+def _written(fields: dict[str, Any]) -> Written:
+    values: list[tuple[list[str], Any]] = fields["values"]
+    made: dict[str, Any] = {**fields, "values": tuple((tuple(place), value) for place, value in values)}
+    return Written(**made)

@@ -40,7 +40,7 @@ def payload(host: Host, row: Row, folder: str) -> bytes:
     """Give what a host would send if a tool that nobody knows were called in an empty folder."""
     theirs = {ours: place for place, ours in reversed(row.renames)}
     fields: dict[str, Any] = {}
-    said = {
+    said: dict[str, Any] = {
         host.event_at[0]: row.name,
         host.session_at[0]: TOOL,
         host.folder_at[0]: folder,

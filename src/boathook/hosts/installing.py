@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 NOTHING = b""
 BY_PLACE = (TRUST, VALUES)  # what stands there may be the person's own
+STATE = ("hooks", "state")  # where Codex keeps the trust of entries
 
 
 class Change(Value):
@@ -90,15 +91,22 @@ def plan_removal(setup: Setup, place: Place, book: Book) -> Plan:
 
 def _part_of(one: Written, setup: Setup) -> Part:
     """Give a part that is known from the book alone."""
-    return Part(one.path, one.shape, setup, dict.fromkeys(one.names) or {"": ""})
+    return Part(one.path, one.shape, setup, dict(one.values) or {"": ""})
 
 
 def _change(part: Part, old: Installation | None, book: Book) -> Change:
     real = os.path.realpath(part.path)
-    now = read_file(real)
+    now, written = read_file(real), _written(real, old)
+    if part.shape == TRUST and written:
+        part = part.replace(former={name: one for name, one in written.values if _is_former(name, part)})
     text = text_of(now or NOTHING, real)
     then = _tried(part, lambda: SHAPES[part.shape].put(text, part))
     return Change(part, real, now, then.encode(), _original(part, real, now, old, book))
+
+
+def _is_former(name: tuple[str, ...], part: Part) -> bool:
+    """Say whether the trust of an entry is out of date; that of a folder is only taken back with all the rest."""
+    return name[: len(STATE)] == STATE and name not in part.wanted
 
 
 def _original(part: Part, real: str, now: bytes | None, old: Installation | None, book: Book) -> bytes | None:
@@ -210,26 +218,39 @@ def forget(plan: Plan, book: Book) -> bool:
 
 
 def _remembered(plan: Plan, book: Book, folders: tuple[str, ...]) -> Installation:
-    files = tuple(
+    old = book.find(*plan.key)
+    files = [
         Written(
             change.path,
             change.part.shape,
             None if change.original is None else book.keep(change.original),
             digest(change.then or NOTHING),
-            tuple(change.part.wanted) if change.part.shape in BY_PLACE else (),
+            _values(change, old),
         )
         for change in plan.changes
-    )
+    ]
+    paths = {one.path for one in files}
+    files += [one for one in (old.files if old else ()) if one.shape in BY_PLACE and one.path not in paths]
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     command = line(plan.setup, plan.setup.events[0], plan.place.folders)
-    return Installation(*plan.key, __version__, when, command, files, folders)
+    return Installation(*plan.key, __version__, when, command, tuple(files), folders)
+
+
+def _values(change: Change, old: Installation | None) -> tuple[tuple[tuple[str, ...], object], ...]:
+    """Give what is ours by its place, what an earlier installation wrote included."""
+    part, written = change.part, _written(change.path, old)
+    if part.shape not in BY_PLACE:
+        return ()
+    earlier = {name: one for name, one in written.values if name not in part.former} if written else {}
+    return tuple({**earlier, **part.wanted}.items())
 
 
 def _missing(changes: list[Change]) -> list[str]:
     """Give the folders that have to be made, the outermost first."""
     found: list[str] = []
     for change in changes:
-        at, made = os.path.dirname(change.path), []
+        at = os.path.dirname(change.path)
+        made: list[str] = []
         while change.then is not None and not os.path.isdir(at):
             made.append(at)
             at = os.path.dirname(at)

@@ -118,8 +118,6 @@ def here(scope: str, project: str | None, state: str, *, trusting: bool = False)
 def project_at(given: str | None) -> str:
     """Give the real path of a project's folder: the one that is named, else the nearest with `.git` or `.agents/hooks`."""
     if given is not None:
-        if not os.path.isdir(given):
-            raise ConfigError(f"{given} is not a folder")
         return os.path.realpath(given)
     start = at = os.path.realpath(current())
     while at != "/":

@@ -1,4 +1,5 @@
 """The shapes that entries have in a host's file: how ours are found there, put in and taken out. Text in, text out."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
@@ -18,13 +19,17 @@ MARK = "made by `boathook install"
 
 
 class Part(Value):
-    """One file of an installation and what of ours is to stand in it: by event, or by name of a table."""
+    """One file of an installation and what of ours is to stand in it: by event, or by name of a table.
+
+    `former` was ours, by its place, and is not wanted any more.
+    """
 
     path: str
     shape: str
     setup: Setup
     wanted: Mapping[Any, Any]
     mode: int = 0o666
+    former: Mapping[Any, Any] = {}
 
 
 class Taken(ValueError):
@@ -196,9 +201,9 @@ class _Named:
         return {name: [one] for name, one in at.items() if one is not None}
 
     def put(self, text: str, part: Part) -> str:
-        before = parse(text)
-        expected: dict[str, Any] = parse(text)
-        made = text
+        made = remove(text, lambda table: _holds(table.value, part.former.get(table.name)))
+        before = parse(made)
+        expected: dict[str, Any] = parse(made)
         for name, entry in part.wanted.items():
             there = _at(before, name)
             if isinstance(there, dict) and {**there, **entry} == there:
@@ -215,10 +220,11 @@ class _Named:
 
     def take(self, text: str, part: Part, before: str | None) -> str | None:
         was = parse(before) if before is not None else {}
-        made = remove(text, lambda table: table.name in part.wanted and _at(was, table.name) is None)
-        for name in part.wanted:
+        ours = {name: entry for name, entry in part.wanted.items() if _holds(_at(parse(text), name), entry)}
+        made = remove(text, lambda table: table.name in ours and _at(was, table.name) is None)
+        for name in ours:
             old = _at(was, name)
-            if old is not None and _at(parse(made), name) not in (None, old):
+            if old is not None and _at(parse(made), name) != old:
                 made = add(remove(made, lambda table, name=name: table.name == name), name, old, listed=False)  # type: ignore[misc]
         return None if before is None and not made.strip("\ufeff \t\r\n") else made
 
@@ -261,6 +267,11 @@ def _member(editor: Editor, name: tuple[str, ...]) -> Any:
     if isinstance(items, list):
         return True if name[-1] in items else None
     return editor.get(*name)
+
+
+def _holds(there: Any, entry: Any) -> bool:
+    """Say whether a table holds what we wrote there; if not, somebody else has it by now."""
+    return isinstance(there, Mapping) and isinstance(entry, Mapping) and {**there, **entry} == {**there}
 
 
 def _verify(text: str, expected: Mapping[str, Any], why: str) -> None:

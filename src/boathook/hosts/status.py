@@ -1,10 +1,12 @@
 """How it stands with each host: whether it calls us, and whether what it calls is there, whole, and not turned off."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import shutil
 from typing import Any
 
@@ -47,7 +49,7 @@ class Standing(Value):
 
 def standings(place: Place, book: Book) -> list[Standing]:
     """Say for every host how it stands, for the user and in the project."""
-    found = []
+    found: list[Standing] = []
     for setup in SETUPS:
         for scope in (USER, PROJECT) if setup.project else (USER,):
             found.append(standing(setup, place.replace(scope=scope), book))
@@ -136,7 +138,7 @@ def commands_in(entry: Any, part: Part) -> list[Found]:
     if part.shape == PLUGIN:
         found = COMMAND.search(str(entry))
         words: list[str] = json.loads(found.group(1)) if found else []
-        texts: list[Any] = [" ".join(f"'{word}'" for word in words)]
+        texts: list[Any] = [shlex.join(words)]
     elif part.shape == FILES:
         texts = [one for one in str(entry).splitlines() if one.startswith("exec ")]
     else:
@@ -197,7 +199,7 @@ def untrusted(setup: Setup, place: Place) -> list[str]:
 
 def switched_off(setup: Setup, place: Place) -> list[str]:
     """Say which settings of a host turn its hooks off."""
-    found = []
+    found: list[str] = []
     for switch in setup.switches:
         paths = [os.path.join(home_of(setup, place), name) for name in switch.user]
         if place.scope == PROJECT:
@@ -213,7 +215,7 @@ def _value_at(path: str, place: tuple[str, ...]) -> Any:
     """Give a setting of a host, None if there is none or it cannot be read."""
     try:
         text = _text(path) or ""
-        value = parse(text) if path.endswith(".toml") else Editor(text, comments=True).value
+        value: Any = parse(text) if path.endswith(".toml") else Editor(text, comments=True).value
     except (TextFault, ConfigError):
         return None
     for key in place:
@@ -229,7 +231,7 @@ def program_of(setup: Setup) -> str:
 def doubles(found: list[Standing]) -> list[str]:
     """Say where what was installed for one host is read by another as well."""
     there = {(one.host, one.scope): one.path for one in found if one.state != ABSENT}
-    notes = []
+    notes: list[str] = []
     for setup in SETUPS:
         for (other, scope), path in there.items():
             if other in setup.reads and (setup.name, other, scope) != ("copilot", "claude", USER):

@@ -1,4 +1,5 @@
 """Tables put at the end of a TOML file and taken out again; every other byte stays, and the result is read back to be sure."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def parse(text: str) -> dict[str, Any]:
 def tables(text: str) -> list[Table]:
     """Give the tables of a text that can be parsed, in order."""
     starts = _headers(text)
-    found = []
+    found: list[Table] = []
     for at, start in enumerate(starts):
         end = starts[at + 1] if at + 1 < len(starts) else len(text)
         end = _end_of_statements(text, start, end)
@@ -64,7 +65,8 @@ def tables(text: str) -> list[Table]:
 
 def _headers(text: str) -> list[int]:
     """Give where lines begin that are headers: a bracket at the start of a line that is in no list and no text."""
-    found, depth, line = [], 0, int(text.startswith("\ufeff"))
+    found: list[int] = []
+    depth, line = 0, int(text.startswith("\ufeff"))
     fresh = True
     for token in TOKEN.finditer(text):
         word = token.group()

@@ -1,0 +1,81 @@
+"""Each host has a page that says how to install, look and remove; its commands leave a person's configuration as it was."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.docs.test_docs import ROOT, RUN, blocks, environment
+
+from boathook.core.hosts import NAMES, load
+from boathook.hosts.setups import BY_NAME, FILES, PLUGIN, TABLES
+
+PAGES = ROOT / "docs/how-to/hosts"
+JSON = '{"mine":   [1,2],\n\t"other": {"a": "é"}}\n'
+TOML = '# mine\nmodel = "m"   # and so on\n\n[other]\na = 1\n'
+
+
+def page(name: str) -> str:
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+def commands(name: str) -> list[str]:
+    return [line for language, text in blocks(PAGES / f"{name}.md") if language == "sh" for line in text.splitlines()]
+
+
+def snapshot(home: Path) -> dict[str, bytes | None]:
+    """Give all that lies in a home, but for what is boathook's own."""
+    found = {str(path.relative_to(home)): path for path in home.rglob("*")}
+    return {
+        name: path.read_bytes() if path.is_file() else None
+        for name, path in found.items()
+        if not name.startswith((".local", ".cache"))
+    }
+
+
+def furnish(name: str, home: Path) -> None:
+    """Put something of a person's own where a host is told, or beside it."""
+    setup = BY_NAME[name]
+    path = home / setup.home[1] / setup.user
+    if setup.shape in (FILES, PLUGIN):
+        path = path / "Mine" if setup.shape == FILES else path.with_name("mine.js")
+    path.parent.mkdir(parents=True)
+    path.write_text(TOML if setup.shape == TABLES else JSON, encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_of_a_host_says_how_to_install_look_and_remove(name: str) -> None:
+    said = commands(name)
+    starts = ("boathook install", "boathook status", "boathook doctor", "echo", "boathook log", "boathook uninstall")
+    assert [start for start in starts if not any(line.startswith(start) for line in said)] == []
+    assert page(name).startswith(f"# {load(name).title}\n")
+    assert re.findall(r"<!-- generated: ([a-z]+) of ([a-z-]+); `make docs` -->", page(name)) == [
+        ("files", name),
+        ("capabilities", name),
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_commands_of_a_page_leave_the_configuration_as_it_was(name: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    furnish(name, home)
+    before = snapshot(home)
+
+    def play(word: str) -> None:
+        lines = [line for line in commands(name) if line.startswith(f"boathook {word} {name} ")]
+        assert len(lines) == 1
+        subprocess.run([*RUN["sh"], lines[0]], cwd=tmp_path, env=environment(tmp_path), check=True, timeout=60)
+
+    play("install")
+    assert snapshot(home) != before
+    play("uninstall")
+    assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_host_that_nobody_ran_says_so_on_its_page(name: str) -> None:
+    was_run = bool(load(name).version)
+    assert ("Nobody has run this here" in page(name)) is not was_run
+    assert (f"make e2e HOST={name}" in page(name)) is was_run
