@@ -192,6 +192,7 @@ def one_shot(
     fixed: dict[str, str] | None = None,
     trust_all: bool = False,
     settings: bool,
+    of_projects: bool = True,
     can_ask: bool,
     debug: bool,
     write: Callable[[str], None],
@@ -200,14 +201,15 @@ def one_shot(
     """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
     `home` is what the host calls its project, told to hooks where no project has any; `fixed` are folders of the user (state,
-    config, claude) that the command line names, so that no variable counts; `degraded` gives what the host cannot be told.
+    config, claude) that the command line names, so that no variable counts; without `of_projects` the settings.json of projects
+    are left out; `degraded` gives what the host cannot be told.
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
     """
     from boathook.runners.spawn import own_process
     from boathook.runners.supervisor import Supervisor
 
     fixed = fixed or {}
-    catalog = _catalog_for(kind, start, fixed, settings=settings, trust_all=trust_all)
+    catalog = _catalog_for(kind, start, fixed, settings=settings, of_projects=of_projects, trust_all=trust_all)
     spawn = own_process()
     state = fixed.get("state") or state_dir(environment())
     sessions = Sessions(f"{state}/sessions")
@@ -228,10 +230,13 @@ def one_shot(
     )
 
 
-def _catalog_for(kind: EventKind, start: str, fixed: dict[str, str], *, settings: bool, trust_all: bool) -> Catalog:
+def _catalog_for(
+    kind: EventKind, start: str, fixed: dict[str, str], *, settings: bool, of_projects: bool, trust_all: bool
+) -> Catalog:
     """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
     env = environment()
     claude, claude_project = _claude_places(start, settings=settings)
+    claude_project = claude_project if of_projects else ""
     by_variables = {"config": agents_dir(env), "claude": claude, "state": state_dir(env)}
     agents, claude, state = ({**by_variables, **fixed}[name] for name in ("config", "claude", "state"))
     claude, cache = claude if settings else "", cache_dir(env)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOSTS = (native.NAME, *NAMES)
 FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
-SETTINGS = "settings"
+SETTINGS, OF_PROJECTS = WITHOUT = ("settings", "project-settings")
 LOOKED_AT = 1 << 18  # bytes at the end of a transcript
 
 
@@ -78,8 +78,8 @@ def parse(args: list[str]) -> Options:
             raise Usage(f"unexpected argument '{word}' (see boathook run --help)")
         else:
             options.event = word
-    if options.without not in ("", SETTINGS):
-        raise Usage(f"unknown source '{options.without}' (known: {SETTINGS})")
+    if options.without not in ("", *WITHOUT):
+        raise Usage(f"unknown source '{options.without}' (known: {', '.join(WITHOUT)})")
     if options.host not in HOSTS:
         raise Usage(f"unknown host '{options.host}' (known: {', '.join(HOSTS)})")
     return options
@@ -201,6 +201,7 @@ def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
         fixed={name: absolute(path) for name in FIXED if (path := getattr(options, name))},
         trust_all=options.trust_all,
         settings=options.without != SETTINGS,
+        of_projects=options.without == "",
         can_ask=not options.no_ask,
         debug=options.debug,
         write=_debug_line,

@@ -33,7 +33,7 @@ COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-se
 PLAIN = ("--host", "--event", "--project", "--without", "--state", "--config", "--claude")
 FIXED = ("--config", "--claude", "--state")  # the user's folders, said on the command line
 TRUST_ALL = "--trust-all"
-SETTINGS = "settings"
+SETTINGS, OF_PROJECTS = WITHOUT = ("settings", "project-settings")
 NATIVE = "native"
 _CLAUDE_LIKE = (("hook_event_name",), ("session_id",), "cwd")
 KEYS = {
@@ -88,7 +88,7 @@ def _plain(args: list[str]) -> dict[str, str] | None:
             return None
         else:
             found["--event"] = word
-    known = found.get("--host", NATIVE) in KEYS and found.get("--without", SETTINGS) == SETTINGS
+    known = found.get("--host", NATIVE) in KEYS and found.get("--without", SETTINGS) in WITHOUT
     return found if known else None
 
 
@@ -137,14 +137,17 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
     if "--project" in wanted and not is_dir(wanted["--project"]):
         return False
     fixed = {name: wanted[name] for name in FIXED if wanted.get(name)}
-    claude = "" if "--without" in wanted else fixed.get("--claude") or claude_dir(env)
+    claude = "" if wanted.get("--without") == SETTINGS else fixed.get("--claude") or claude_dir(env)
     agents, state = fixed.get("--config") or agents_dir(env), fixed.get("--state") or state_dir(env)
     cache = cache_dir(env)
     said = zip(FIXED, (agents, claude, state), strict=True)
     by_variables = (*(path for name, path in said if name not in fixed), cache)
     if not all(path.startswith("/") for path in fixed.values()):
         return False
-    project, claude_project = find_project(start), find_claude_project(start, env) if claude else ""
+    project, claude_project = (
+        find_project(start),
+        find_claude_project(start, env) if claude and "--without" not in wanted else "",
+    )
     if strays(start, by_variables, (project, claude_project), env):
         return False
     where = (project, claude, claude_project, "" if TRUST_ALL in wanted else state)

@@ -364,7 +364,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         command("boathook run --host claude"),
         None,
-        "disabled: it calls boathook itself, as an installed host does; the engine never runs it",
+        "disabled: it is the call of boathook that was installed; the engine never runs it",
     ),
     "an entry without command": (
         "PreToolUse",

@@ -248,3 +248,34 @@ def test_the_package_can_be_moved_as_a_whole(tmp_path, worlds):
     world = worlds["words"]
     done = subprocess.run(command, input=call, capture_output=True, cwd=world.project, env=world.environment)
     assert (done.returncode, done.stderr) == (2, b"no\n")
+
+
+@pytest.mark.parametrize(
+    ("without", "ran"),
+    [((), ["user", "project"]), (("--without", "project-settings"), ["user"]), (("--without", "settings"), [])],
+)
+def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_world, without, ran):
+    world = new_world("left-out")
+    for scope in ("user", "project"):
+        entry = {"type": "command", "command": f"echo {scope} >> {world.root}/ran"}
+        world.settings(scope, {"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+    event = {"cwd": str(world.project), "toolName": "bash", "toolArgs": {"command": "ls"}}
+    argv = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(DOOR),
+        "--trust-all",
+        "--host",
+        "copilot",
+        "--event",
+        "preToolUse",
+        *without,
+    ]
+    for _ in range(2):
+        subprocess.run(
+            argv, input=json.dumps(event).encode(), env=world.variables, cwd=world.project, check=True, timeout=60
+        )
+    found = (world.root / "ran").read_text().split() if ran else []
+    assert sorted(found) == sorted(ran * 2)
+    assert (world.root / "ran").exists() is bool(ran)

@@ -659,6 +659,18 @@ def test_an_entry_that_calls_the_engine_is_never_run_by_it(world, fire, command)
     assert not (world.root / "ran").exists()
 
 
+def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(world, fire):
+    command = f"{sys.executable} -I -S {Path(boathook.__file__).parent}/door.py --host claude --event PreToolUse"
+    world.settings("project", settings(PreToolUse=[command]))
+    verdict = fire(TOOL)
+    assert (verdict["runs"], verdict["skipped"]) == ([], [])
+    (hook,) = boathook.load(world.project, trust_all=True).catalog.hooks
+    assert (hook.state, hook.why) == (
+        "disabled",
+        "it is the call of boathook that was installed; the engine never runs it",
+    )
+
+
 @pytest.mark.parametrize("host", ["claude", "native"])
 def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_told(world, fire, host):
     """Such a wrapper stands in Claude Code's own settings; the entry does not show what it calls."""

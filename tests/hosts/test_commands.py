@@ -68,8 +68,33 @@ def test_uninstall_takes_it_back(world, run):
     assert state(world, "codex") == ("installed", ())
     code, out, _ = run("uninstall", "codex")
     assert (code, everything(world)) == (0, before)
-    assert out.endswith("codex is uninstalled: 2 files\n")
+    files = ", ".join(str(world.home / ".codex" / name) for name in ("hooks.json", "config.toml"))
+    assert out.endswith(f"codex is uninstalled: {files}\n")
     assert run("uninstall", "codex")[1] == "codex is not installed: nothing to do\n"
+
+
+def test_no_host_is_made_to_call_twice_in_a_project(world, run):
+    run("install", "codex")
+    before = everything(world)
+    code, _, err = run("install", "codex", "--project", str(world.project))
+    assert (code, "codex is installed for all your projects, this one included: nothing was written" in err) == (
+        1,
+        True,
+    )
+    assert everything(world) == before
+    run("uninstall", "codex")
+    assert run("install", "codex", "--project", str(world.project))[0] == 0
+    code, _, err = run("install", "codex")
+    assert (code, f"First: boathook uninstall codex --project {world.project}" in err) == (1, True)
+
+
+def test_status_says_how_to_mend_what_a_person_can(world, run):
+    run("install", "claude")
+    path = file_of(world, "claude")
+    path.write_text(path.read_text().replace('"hooks"', '"disableAllHooks": true, "hooks"', 1))
+    out = run("status")[1]
+    assert "mend: what claude says against it, above, is yours to change" in out
+    assert "mend: boathook install claude" not in out
 
 
 def test_what_was_taken_out_by_hand_is_forgotten(world, run):
@@ -125,7 +150,7 @@ def test_a_project_is_found_from_within(world, run, monkeypatch):
     monkeypatch.chdir(below)
     code, out, _ = run("install", "qwen", "--project")
     assert (code, (world.project / ".qwen" / "settings.json").exists()) == (0, True)
-    assert "you still have to keep .qwen/settings.json out of version control" in out
+    assert "now keep .qwen/settings.json out of version control" in out
 
 
 WRONG = {

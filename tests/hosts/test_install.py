@@ -34,7 +34,7 @@ from boathook.hosts import line as lines
 from boathook.hosts.codex import trust_of
 from boathook.hosts.jsonedit import read
 from boathook.hosts.parts import entry
-from boathook.hosts.setups import BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
+from boathook.hosts.setups import BY_BOTH, BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
 
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
@@ -456,8 +456,9 @@ def test_paths_with_spaces_and_quotes_are_quoted(world):
 
 def test_who_runs_hooks_of_settings_files_itself_is_told_to_leave_them_out():
     assert {name for name, setup in BY_NAME.items() if setup.settings == "by the host itself"} == {
-        *("claude", "copilot", "cursor", "vscode")
+        *("claude", "cursor", "vscode")
     }
+    assert [name for name, setup in BY_NAME.items() if setup.settings == BY_BOTH] == ["copilot"]
     assert all(setup.evidence for setup in BY_NAME.values())
 
 

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from boathook.core.claude_events import BY_NAME, ELSEWHERE
 from boathook.core.hook import (
     ARMED,
+    CALLS_US,
     DISABLED,
     ERROR,
     INVALID,
+    IS_OURS,
     PLUGIN,
     SETTINGS,
     SHADOWED,
@@ -902,8 +904,14 @@ NOT_OURS = [
 @pytest.mark.parametrize("command", OURS)
 def test_an_entry_that_calls_us_is_never_run_by_us(one, command):
     hook = one({**COMMAND, "command": command})
-    why = "it calls boathook itself, as an installed host does; the engine never runs it"
-    assert (hook.state, hook.why, hook.problems) == (DISABLED, why, ())
+    alone = not set(command) & set(";&|<>()`$\n") and not command.startswith(("sh ", "bash ", "eval "))
+    assert (hook.state, hook.why, hook.problems) == (DISABLED, IS_OURS if alone else CALLS_US, ())
+
+
+def test_some_of_them_do_nothing_else_and_some_do(one):
+    whys = {one({**COMMAND, "command": command}).why for command in OURS}
+    assert whys == {IS_OURS, CALLS_US}
+    assert one({**COMMAND, "command": "touch x; boathook run"}).why == CALLS_US
 
 
 @pytest.mark.parametrize("command", NOT_OURS)
@@ -944,7 +952,7 @@ def test_no_text_makes_looking_for_a_call_of_us_fail(text):
 
 def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):
     hook = one({**COMMAND, "command": "boathook run", "if": "Edit"}, matcher="Bash")
-    assert (hook.state, hook.why.partition(",")[0]) == (DISABLED, "it calls boathook itself")
+    assert (hook.state, hook.why.partition(",")[0]) == (DISABLED, IS_OURS.partition(",")[0])
 
 
 # Three files

@@ -128,7 +128,9 @@ def cli() -> None:
 @click.option("--debug", is_flag=True, help="Tell on stderr what every hook does.")
 @click.option("--no-ask", is_flag=True, help="Nobody can be asked: a question blocks a tool call.")
 @click.option(
-    "--without", metavar="SOURCE", help="Leave out a source of hooks: settings, for hosts that run those themselves."
+    "--without",
+    metavar="SOURCE",
+    help="Leave out hooks of settings.json (settings), or those of projects (project-settings): hosts run some themselves.",
 )
 @state_option
 @click.option(

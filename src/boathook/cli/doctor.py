@@ -100,8 +100,9 @@ def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
     """Examine everything; give the exit code: 1 if a guard is not alive, or something is wrong with the house."""
     loaded, book = look_up(project, state=state)
     catalog, folder = loaded.catalog, state_of(state)
-    house = [*_machine(), *_state(folder, book.problem), *_files(catalog, book.path), *_hosts(catalog)]
-    house += _installed(catalog, folder)
+    installed = _installed(catalog, folder)
+    house = [*_machine(), *_state(folder, book.problem), *_files(catalog, book.path)]
+    house += [*_hosts(catalog, others=bool(installed)), *installed]
     seen = tally(Reader(folder), "")
     visits = _visits(catalog, seen)
     bad = any(f.level == ERROR for f in (*house, *(f for v in visits for f in v.findings)))
@@ -147,9 +148,11 @@ def _files(catalog: Catalog, book: str) -> list[Finding]:
     ]
 
 
-def _hosts(catalog: Catalog) -> list[Finding]:
+def _hosts(catalog: Catalog, *, others: bool) -> list[Finding]:
     """Say which settings call this engine, and whether what they call is there."""
     calls = _calls(catalog)
+    if not calls and others:
+        return []
     if not calls:
         told = "no settings.json here calls boathook: Claude Code does not ask these hooks"
         return [Finding(NOTE, "host claude", told, "boathook install claude")]

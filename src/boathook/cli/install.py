@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -11,17 +12,19 @@ import click
 
 from boathook.assembly import load_catalog, state_of
 from boathook.cli.show import print_json, print_table, say
-from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
+from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
+from boathook.core.hook import SHADOWED as REPLACED
 from boathook.core.hosts import load
 from boathook.errors import ConfigError
 from boathook.hosts.book import Book
 from boathook.hosts.installing import Change, Plan, apply, forget, plan_install, plan_removal, remember
 from boathook.hosts.parts import Place, folder_part, here
-from boathook.hosts.setups import BY_NAME, BY_US, Setup
+from boathook.hosts.setups import BY_HOST, BY_NAME, Setup
 from boathook.hosts.shapes import TRUST
 from boathook.hosts.status import (
     ABSENT,
     INSTALLED,
+    SHADOWED,
     WELL,
     Standing,
     doubles,
@@ -34,7 +37,8 @@ from boathook.hosts.status import (
 from boathook.places import environment, find_claude_project, find_project, strays
 
 STYLES = {INSTALLED: "green", ABSENT: "dim"}
-LEFT_OUT = (DENIED, DISABLED, INVALID, SHADOWED)
+FEW = 3
+LEFT_OUT = (DENIED, DISABLED, INVALID, REPLACED)
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 PASSING = ("/archive-v0/", "/uv/cache/", "/.cache/uv/", "/tmp/")  # noqa: S108
 
@@ -59,6 +63,7 @@ def install(
         raise ConfigError(f"where {host} keeps which folders it trusts is not known here: trust the folder there")
     place = _place(host, project, book, in_project=in_project, trusting=trust_folder)
     _refuse_strays(place, by_variable=state is None)
+    _refuse_second_road(setup, place, book)
     plan = plan_install(setup, place, book)
     misfits = misfits_in(setup, project, state)
     refused = strict and bool(misfits)
@@ -115,7 +120,7 @@ def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str
     """Say for each hook that would run what it cannot do in a host."""
     from boathook.core.hosts.fit import misfits
 
-    catalog = load_catalog(project, state=state, settings=setup.settings == BY_US)
+    catalog = load_catalog(project, state=state, settings=setup.settings != BY_HOST)
     host = load(setup.name)
     found = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in LEFT_OUT}
     return {name: texts for name, texts in found.items() if texts}
@@ -167,6 +172,17 @@ def _place(host: str, project: str | None, book: Book, *, in_project: bool, trus
     if in_project and place.project == os.path.realpath(place.variables["HOME"]):
         raise ConfigError("the project is your home folder: say --user, or name a folder with --project DIR")
     return place
+
+
+def _refuse_second_road(setup: Setup, place: Place, book: Book) -> None:
+    """Refuse to install for a project and for all of them: the host would call twice, and hooks would run twice."""
+    others = [one for one in book.read() if one.host == setup.name and one.scope != place.scope]
+    if others and place.scope == PROJECT:
+        raise ConfigError(f"{setup.name} is installed for all your projects, this one included: nothing was written")
+    if others:
+        first = others[0].project
+        told = f"{setup.name} is installed for the project {first}; there hooks would run twice"
+        raise ConfigError(f"{told}. First: boathook uninstall {setup.name} --project {shlex.quote(first)}")
 
 
 def _refuse_strays(place: Place, *, by_variable: bool) -> None:
@@ -223,7 +239,7 @@ def _told(plan: Plan, word: str, otherwise: str) -> None:
         say(otherwise)
         return
     files = [change.path for change in plan.changes if change.is_one]
-    shown = files[0] if len(files) == 1 else f"{len(files)} files"
+    shown = ", ".join(files) if len(files) <= FEW else f"{len(files)} files in {os.path.commonpath(files)}"
     say(f"{plan.setup.name} is {word}: {shown}", "green")
     if any(change.part.shape == TRUST and change.is_one for change in plan.changes) and word == "installed":
         say("Codex was told that these very entries are trusted")
@@ -233,7 +249,7 @@ def _told(plan: Plan, word: str, otherwise: str) -> None:
 
 def _show_todo(todo: list[str]) -> None:
     for text in todo:
-        say(f"you still have to {text}", "yellow")
+        say(f"now {text}", "yellow")
 
 
 def _json(plan: Plan, command: str, *, done: bool) -> dict[str, Any]:
@@ -275,5 +291,8 @@ def _print_status(found: list[Standing], notes: list[str]) -> None:
             say(f"{one.host} ({one.scope}): {why}", "yellow")
     for note in notes:
         say(f"note: {note}", "dim")
-    for host in dict.fromkeys(one.host for one in found if one.state not in WELL):
-        say(f"mend: boathook install {host}", "dim")
+    for one in found:
+        if one.state not in (*WELL, SHADOWED):
+            say(f"mend: boathook install {one.host}{' --project' * (one.scope == PROJECT)}", "dim")
+        elif one.state == SHADOWED:
+            say(f"mend: what {one.host} says against it, above, is yours to change", "dim")

@@ -150,3 +150,5 @@ def _told(record: Record) -> Iterator[str]:
         yield run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"
     yield from (f"{one['hook']} (async)" for one in record.get("background") or ())
     yield from (f"{one['hook']} (skipped)" for one in record.get("skipped") or ())
+    if record.get("degraded"):
+        yield f"[otherwise in {record['host']}: boathook why {record['id']}]"

@@ -6,6 +6,7 @@ from boathook.core.event import PRE_TOOL
 from boathook.core.hook import (
     ARMED,
     INVALID,
+    IS_OURS,
     MODIFIED,
     NO_ENTRY,
     SCOPES,
@@ -81,7 +82,9 @@ class Catalog(Value):
         return tuple(
             Skip(hook.name, hook.why, loud=is_loud(hook), state=hook.state)
             for hook in self.concerned(event.kind)
-            if not takes_part(hook) and (hook.state == INVALID or not hook.matcher.why_not(event))
+            if not takes_part(hook)
+            and hook.why != IS_OURS
+            and (hook.state == INVALID or not hook.matcher.why_not(event))
         ) + tuple(Skip(d.path, f"ignored: {d}", loud=True) for d in self.diagnostics if d.level == "error")
 
     def concerned(self, kind: EventKind) -> tuple[Hook, ...]:

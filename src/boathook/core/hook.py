@@ -26,6 +26,8 @@ BASIC, RESTRICTED, ISOLATED = LEVELS = ("basic", "restricted", "isolated")  # ea
 
 ERROR, WARNING = "error", "warning"
 TOLD_LIMIT = 2000
+CALLS_US = "it calls boathook itself, as an installed host does; the engine never runs it"
+IS_OURS = "it is the call of boathook that was installed; the engine never runs it"
 
 
 class Diagnostic(Value):

@@ -10,7 +10,7 @@ import sys
 
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.hosts.setups import BY_HOST, Setup
+from boathook.hosts.setups import BY_BOTH, BY_HOST, Setup
 from boathook.places import agents_dir, claude_dir, environment
 
 
@@ -44,7 +44,8 @@ def folders(state: str) -> Folders:
 
 def words(setup: Setup, event: str, places: Folders) -> list[str]:
     """Give the program and its arguments for an event."""
-    settings = ["--without", "settings"] if setup.settings == BY_HOST else []
+    left = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings)
+    settings = ["--without", left] if left else []
     found = [
         *(sys.executable, "-I", "-S", door(), "--host", setup.name, "--event", event),
         *("--config", places.config, "--claude", places.claude, "--state", places.state),

@@ -10,6 +10,7 @@ from boathook.core.value import Value
 
 GROUPS, FLAT, TABLES, FILES, PLUGIN = "groups", "flat", "tables", "files", "plugin"
 BY_HOST, BY_US = "by the host itself", "by boathook"
+BY_BOTH = "of a project by the host itself, yours by boathook"
 SECONDS = 600  # our own deadlines are shorter; the host's must not cut them
 NAME = "boathook"
 ON, OFF = True, False
@@ -127,8 +128,8 @@ SETUPS = (
                 (".github/hooks/boathook.json", ".github/copilot/settings.json", ".github/copilot/settings.local.json"),
             ),
         ),
-        settings=BY_HOST,
-        evidence="its documentation: a trusted project's .claude/settings.json and settings.local.json",
+        settings=BY_BOTH,
+        evidence="a trusted project's .claude/settings.json and settings.local.json, seen in 1.0.102; yours it does not read",
         trust=FolderTrust("config.json", ("trustedFolders",), ON, needed=True),
         reads=("claude",),
     ),

@@ -50,6 +50,13 @@ def calls_us(handler: Command) -> bool:
     return text_calls_us(handler.text)
 
 
+def does_nothing_else(handler: Command) -> bool:
+    """Say whether a command that calls us is that call alone, as it is installed: then nothing of it is missed."""
+    words = handler.text.split() if handler.words is None else [handler.text]
+    is_one = not words or _base(words[0]) not in (*SHELLS, "eval")
+    return is_one and not set(handler.text) & set(";&|<>()`$\n")
+
+
 def text_calls_us(text: str) -> bool:
     """Say whether a line or a script for the shell does."""
     return _in_text(text, 0)

@@ -18,9 +18,11 @@ from typing import Any
 from boathook.core.claude_events import BY_NAME, ELSEWHERE, Row
 from boathook.core.hook import (
     ARMED,
+    CALLS_US,
     DISABLED,
     ERROR,
     INVALID,
+    IS_OURS,
     PLUGIN,
     PROJECT,
     SETTINGS,
@@ -40,7 +42,7 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.files import FileFault, exposed, foreign, may_be_there, read_text
 from boathook.sources.hookdir import leaves_project
-from boathook.sources.ours import NAME, calls_us
+from boathook.sources.ours import NAME, calls_us, does_nothing_else
 from boathook.sources.rules import LONGEST, Rule, read_rule
 
 LOCAL = "local"
@@ -377,8 +379,7 @@ class Entry:
             place=self.place,
         )
         if isinstance(handler, Command) and reading.calls_us(handler):
-            why = "it calls boathook itself, as an installed host does; the engine never runs it"
-            hook = hook.replace(state=DISABLED, why=why)
+            hook = hook.replace(state=DISABLED, why=IS_OURS if does_nothing_else(handler) else CALLS_US)
         elif never:
             hook = hook.replace(state=DISABLED, why=never)
         return hook.replace(problems=tuple(self.problems))

@@ -30,7 +30,13 @@ def another(fields: Mapping[str, Any], env: Mapping[bytes, bytes]) -> str:
 
 def has_own(installations: Any, host: str, folder: str) -> bool:
     """Say whether a host has a command of its own, everywhere or for the project that a folder belongs to."""
-    listed: list[Any] = installations if isinstance(installations, list) else []
-    found = [one for one in listed if isinstance(one, dict) and one.get("host") == host]
-    places = [str(one.get("project") or "/").rstrip("/") for one in found]
-    return any(f"{folder}/".startswith(f"{place}/") for place in places)
+    for one in _objects(installations):
+        place = str(one.get("project") or "").rstrip("/")
+        if one.get("host") == host and f"{folder}/".startswith(f"{place}/"):
+            return True
+    return False
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    listed: list[Any] = value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return [one for one in listed if isinstance(one, dict)]

@@ -24,10 +24,12 @@ def wants(hook: Hook) -> tuple[str, ...]:
     """Give the effects that a hook is after."""
     if hook.background:
         return ()
-    found: Any = hook.metadata.get("effects") if isinstance(hook.metadata, dict) else None
+    metadata: Any = hook.metadata
+    found: Any = metadata.get("effects") if isinstance(hook.metadata, dict) else None
     if found is None:
         return ("block",) if hook.kind is not None and _can_be_blocked(hook.kind) else ()
-    words: list[Any] = found if isinstance(found, list) else str(found).replace(",", " ").split()
+    words: Any = found.replace(",", " ").split() if isinstance(found, str) else found
+    words = words if isinstance(words, list) else ()
     return tuple(word for word in EFFECTS if word in words)
 
 

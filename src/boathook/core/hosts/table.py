@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.event import KINDS
-from boathook.core.hosts import CAPABILITIES, NAMES, Host, Row, load
+from boathook.core.hosts import CAPABILITIES, DERIVED_KINDS, NAMES, Host, Row, derived, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LETTERS = dict(zip(CAPABILITIES, "BALXIOC", strict=True))
 GO_ON = "G"
+MADE = "~"
 SEEN = "capital: seen in a run of the host; small: from its documents alone"
 LEGEND = (
     ("B", "block"),
@@ -24,6 +25,7 @@ LEGEND = (
     ("O", "rewrite the output"),
     ("C", "context for the model"),
     ("·", "hooks run, nothing can be said"),
+    (MADE, "made of another event; only the person hears what hooks say"),
     ("–", "no such event"),
 )
 
@@ -46,9 +48,14 @@ def capabilities() -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for kind in KINDS:
         found = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
-        if any(found):
-            rows.append((kind.name, *(letters(host, row) for host, row in zip(hosts, found, strict=True))))
+        if any(found) or kind.name in DERIVED_KINDS:
+            rows.append((kind.name, *(_cell(kind.name, host, row) for host, row in zip(hosts, found, strict=True))))
     return rows
+
+
+def _cell(kind: str, host: Host, row: Row | None) -> str:
+    made = row is None and any(kind in derived(host, one) for one in host.events)
+    return MADE if made else letters(host, row)
 
 
 def spoken(saying: Saying) -> str:
