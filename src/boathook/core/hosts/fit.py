@@ -29,8 +29,7 @@ def wants(hook: Hook) -> tuple[str, ...]:
     if found is None:
         return ("block",) if hook.kind is not None and _can_be_blocked(hook.kind) else ()
     words: Any = found.replace(",", " ").split() if isinstance(found, str) else found
-    words = words if isinstance(words, list) else ()
-    return tuple(word for word in EFFECTS if word in words)
+    return tuple(word for word in EFFECTS if isinstance(words, list) and word in words)
 
 
 def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
