@@ -322,6 +322,14 @@ def _overview(_: str | None) -> Iterator[str]:
 PARTS: Mapping[str, Any] = {"files": _files_of, "capabilities": _capabilities_of, "overview": _overview}
 
 
+def matrix() -> str:
+    """Give the page of what was seen in real agents, of the results that `make e2e WRITE=1` wrote."""
+    sys.path.insert(0, str(ROOT))
+    from e2e.matrix import matrix_page
+
+    return matrix_page(json.loads((ROOT / "e2e/results.json").read_text(encoding="utf-8")))
+
+
 # Hooks in process
 
 COMMON = {
@@ -687,6 +695,7 @@ def main() -> int:
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "in-process.md": in_process(),
         REFERENCE / "faults.md": faults(),
+        REFERENCE / "matrix.md": matrix(),
         **dict(pages()),
     }
     stale = 0

@@ -285,6 +285,19 @@ def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(world, monkeypatc
 # How files are written
 
 
+@pytest.mark.parametrize("what", ["file", "folder"])
+@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT], ids="-".join)
+def test_a_project_cannot_have_files_elsewhere_changed(world, host, scope, what):
+    path, outside = file_of(world, host, scope), world.root / "outside"
+    outside.mkdir()
+    target = path if what == "file" else world.project / path.relative_to(world.project).parts[0]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.symlink_to(outside / "precious.json" if what == "file" else outside)
+    with pytest.raises(ConfigError, match="leads out of the project"):
+        install(world, host, scope)
+    assert list(outside.iterdir()) == []
+
+
 def test_a_link_is_followed_and_stays_a_link(world):
     real = world.root / "dotfiles" / "claude.json"
     _write(real, b'{"a": 1}\n')

@@ -68,12 +68,24 @@ def plan_install(setup: Setup, place: Place, book: Book) -> Plan:
     """Say what has to change so that a host calls us; ConfigError if that cannot be done."""
     plan = Plan(setup, place, ())
     old = book.find(*plan.key)
-    changes = [_change(part, old, book) for part in parts_of(setup, place)]
+    parts = parts_of(setup, place)
+    _refuse_ways_out(parts, place)
+    changes = [_change(part, old, book) for part in parts]
     texts = {change.part.path: change.then for change in changes}
     changes += [
         _change(part, old, book) for part in further(setup, place, lambda path: text_of(texts[path] or NOTHING, path))
     ]
     return plan.replace(changes=tuple(changes))
+
+
+def _refuse_ways_out(parts: list[Part], place: Place) -> None:
+    """Refuse files of a project that are links out of it: a cloned one could have the person's own files changed by that."""
+    top = os.path.realpath(place.project)
+    for part in parts:
+        real = os.path.realpath(part.path)
+        inside = place.scope == PROJECT and part.path.startswith(f"{place.project}/")
+        if inside and not real.startswith(f"{top}/"):
+            raise ConfigError(f"{part.path} leads out of the project, to {real}. Nothing was written: remove the link")
 
 
 def plan_removal(setup: Setup, place: Place, book: Book) -> Plan:
