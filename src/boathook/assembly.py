@@ -196,7 +196,7 @@ def one_shot(
     can_ask: bool,
     debug: bool,
     write: Callable[[str], None],
-    degraded: Callable[[Verdict], tuple[str, ...]] | None = None,
+    degraded: Callable[[Verdict, bool], tuple[str, ...]] | None = None,
 ) -> Engine:
     """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
@@ -281,7 +281,7 @@ def _engine(
     sessions: Sessions,
     state: str,
     around: dict[str, str],
-    degraded: Callable[[Verdict], tuple[str, ...]] | None = None,
+    degraded: Callable[[Verdict, bool], tuple[str, ...]] | None = None,
 ) -> Engine:
     settings = catalog.settings
 
@@ -308,7 +308,7 @@ def _engine(
             seconds,
             around,
             whole=settings.record == "whole",
-            degraded=degraded(verdict) if degraded is not None else (),
+            degraded=degraded(verdict, settings.degraded == "refuse") if degraded is not None else (),
         ),
     )
 

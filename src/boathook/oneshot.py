@@ -38,6 +38,7 @@ class Options:
     without = ""
     state = config = claude = ""
     json = debug = no_ask = trust_all = False
+    refuses = False  # what hooks.toml says of what a host cannot be told
 
 
 class Usage(BoathookError):
@@ -207,13 +208,17 @@ def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
         write=_debug_line,
         degraded=dialect.degraded if options.host != native.NAME else None,
     )
+    options.refuses = engine.catalog.settings.degraded == "refuse"
     return engine.dispatch(event)
 
 
 def _answer(verdict: Verdict, options: Options, dialect: Any, later: tuple[Verdict, ...]) -> int:
     if options.json:
         return 0 if write_all(1, dump_line(verdict.to_json())) else _complain("the verdict could not be written")
-    end = dialect.write_answer(verdict, later) if later else dialect.write_answer(verdict)
+    native_host = options.host == native.NAME
+    end = (
+        dialect.write_answer(verdict) if native_host else dialect.write_answer(verdict, later, refuses=options.refuses)
+    )
     told = "".join(f"boathook: {line}\n" for one in (verdict, *later) for line in one.warnings())
     write_all(2, end.stderr + told.encode("utf-8", "backslashreplace"))
     if not write_all(1, end.stdout):

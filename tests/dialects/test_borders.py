@@ -158,6 +158,26 @@ def test_what_a_host_cannot_be_told_stands_in_the_ledger_without_secrets(tmp_pat
     assert "sk-ant-api03-abcdefghijklmnopqrstuvwx" not in json.dumps(record)
 
 
+def test_by_policy_what_a_host_cannot_be_told_is_refused_instead(tmp_path, hook):
+    hook("safer", "pre-tool-call", """echo '{"modified_input": {"command": "ls"}}'""")
+    agents = tmp_path / "home/.config/agents"
+    agents.mkdir(parents=True)
+    (agents / "hooks.toml").write_text('[hooks]\ndegraded = "refuse"\n')
+    call = {"tool_name": "Bash", "tool_input": {"command": "rm x"}}
+    told = "a hook changed the input, which Kimi Code cannot take at PreToolUse"
+    code, out, err = run(tmp_path, "kimi-code", "PreToolUse", call)
+    nested = {"permissionDecision": "deny", "permissionDecisionReason": told}
+    assert (code, out) == (0, {"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
+    assert err == f"{told}\nso it was refused (hooks.degraded)\n"
+    assert [one["degraded"] for one in records(tmp_path)] == [[told, "so it was refused (hooks.degraded)"]]
+    _, out, _ = run(tmp_path, "claude", "PreToolUse", call)
+    assert out == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}
+    hook("note", "pre-agent-turn-stop", """echo '{"additional_context": "x"}'""")
+    assert (
+        run(tmp_path, "kimi-code", "Stop", {})[0] == 0
+    )  # a stop is not refused for that: the agent would go on for ever
+
+
 def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2")
     run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})

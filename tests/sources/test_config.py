@@ -14,7 +14,7 @@ from boathook.sources.config import Config, disable, read_config, refusals, sett
 from core.making import a_hook
 
 KNOWN = (
-    "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, sandbox, "
+    "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, degraded, sandbox, "
     "defaults, disable, override"
 )
 TUNABLE = "timeout, priority, async, on_failure, sandbox"

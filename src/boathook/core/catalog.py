@@ -43,6 +43,7 @@ class Settings(Value):
     model: str = ""
     untrusted: str = "skip"
     record: str = "summary"
+    degraded: str = "tell"
 
 
 class Stage(Value):

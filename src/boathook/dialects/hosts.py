@@ -170,13 +170,17 @@ class Dialect:
         answer.say(row.block, reason)
         return answer.end(self.host.empty)
 
-    def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = ()) -> Exit:
-        """Write a verdict as the host wants it said; `later` are those of derived events, which only the person hears of."""
+    def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
+        """Write a verdict as the host wants it said.
+
+        `later` are those of derived events, which only the person hears of; with `refuses` an event is refused, where it can be,
+        if the host cannot be told all that hooks want.
+        """
         row = self._row_of(verdict.event)
         if row is None:
             return Exit(0)
         answer = _Answer(row)
-        notes = self._say(verdict, row, answer)
+        notes = self._say(verdict, row, answer, refuses=refuses)
         messages = [*verdict.system_message, *notes]
         messages += [text for one in later for text in (*one.system_message, *self.degraded(one))]
         if self.host.message:
@@ -185,12 +189,12 @@ class Dialect:
             answer.say(self.host.message or (("stderr", "$"),), message)
         return answer.end(self.host.empty)
 
-    def degraded(self, verdict: Verdict) -> tuple[str, ...]:
+    def degraded(self, verdict: Verdict, refuses: bool = False) -> tuple[str, ...]:  # noqa: FBT001, FBT002
         """Give a text for everything that the hooks want and the host cannot be told, or does otherwise."""
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             return self._unheard(verdict)
         row = self._row_of(verdict.event)
-        return tuple(self._say(verdict, row, _Answer(row))) if row is not None else ()
+        return tuple(self._say(verdict, row, _Answer(row), refuses=refuses)) if row is not None else ()
 
     def _unheard(self, verdict: Verdict) -> tuple[str, ...]:
         """Give what hooks of a derived event want: the host has no ear for any of it."""
@@ -203,12 +207,16 @@ class Dialect:
         name = event.data.get(HOST_EVENT)
         return self.host.row(name if isinstance(name, str) else event.kind.name)
 
-    def _say(self, verdict: Verdict, row: Row, answer: _Answer) -> list[str]:
+    def _say(self, verdict: Verdict, row: Row, answer: _Answer, *, refuses: bool) -> list[str]:
         """Say all that can be said; give what cannot."""
         reasons = "\n".join(verdict.reasons)
         notes = self._say_decision(verdict.decision, row, reasons, answer)
-        notes += self._say_effects(verdict, row, answer)
-        return notes
+        lost = self._say_effects(verdict, row, answer)
+        if refuses and lost and row.block and row.kind.is_pre and not row.goes_on and not verdict.blocked:
+            answer.clear()
+            answer.say(row.block, "\n".join(lost))
+            lost.append("so it was refused (hooks.degraded)")
+        return [*notes, *lost]
 
     def _say_decision(self, decision: Decision, row: Row, reasons: str, answer: _Answer) -> list[str]:
         title, name = self.host.title, row.name
@@ -280,6 +288,10 @@ class _Answer:
     def is_said(self) -> bool:
         """Say whether anything was."""
         return bool(self.fields or self.code or any(self.streams.values()))
+
+    def clear(self) -> None:
+        """Take back all that was said."""
+        self.code, self.fields, self.streams = 0, {}, {"stdout": "", "stderr": ""}
 
     def say(self, saying: Saying, what: Any) -> None:
         """Say one thing; texts in a place that has one already are added to it."""

@@ -16,7 +16,7 @@ from boathook.sources.manifest import RANGES
 SIZE_LIMIT = 32 * 1024
 DOTS_LIMIT = 32
 MOST_TOLD = 100  # problems of one file
-CHOICES = {"untrusted": ("skip", "block"), "record": ("summary", "whole")}
+CHOICES = {"untrusted": ("skip", "block"), "record": ("summary", "whole"), "degraded": ("tell", "refuse")}
 NUMBERS = {"max_stop_blocks": (0, 100, 3), "max_timeout": (100, 600_000, 600_000)}
 USER_ONLY = ("debug", "strict_exit_codes", *NUMBERS, "model", *CHOICES)
 TOP = ("enabled", *USER_ONLY, SANDBOX, "defaults", "disable", "override")

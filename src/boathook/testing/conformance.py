@@ -205,6 +205,7 @@ class Library:
 
     inside: Box
     debug_lines: list[str] = field(default_factory=list)
+    refuses: bool = False
     _verdict: Any = None
 
     def engine(self) -> Any:
@@ -244,6 +245,7 @@ class Library:
                 for early in data.get("before", ()):
                     engine.dispatch(self.read(early))
                 self._verdict = engine.dispatch(event)
+                self.refuses = engine.catalog.settings.degraded == "refuse"
                 for derived in self.dialect.derive(self._verdict) if "host" in run else ():
                     engine.dispatch(derived)
         return self._verdict
@@ -277,7 +279,8 @@ def _library_answer(library: Library, want: Fields) -> list[str]:
     if "stdin" in library.inside.vector.data:
         return ["the input was read, although it cannot be"]
     verdict = library.verdict()
-    end = library.dialect.write_answer(verdict)
+    is_host = "host" in library.inside.vector.run
+    end = library.dialect.write_answer(verdict, **({"refuses": library.refuses} if is_host else {}))
     told = "\n".join([*library.debug_lines, end.stderr.decode(), *verdict.warnings()])
     stderr = told if library.inside.vector.run.get("debug") else None
     return compare_answer(want, end.code or 0, end.stdout.decode(), stderr)
