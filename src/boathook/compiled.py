@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int] | None
 
-FORMAT = 4
+FORMAT = 5
 MAGIC = b"boathook compiled catalogue\n"
 VERSION = (FORMAT, __version__, sys.hexversion, sys.implementation.cache_tag)
 NAME_LIMIT = 240

@@ -3,6 +3,7 @@
 BoathookError
 ├── ConfigError       something in a file of the user's or the project's is wrong
 ├── DialectError      bytes of a host that cannot be read as an event
+│   ├── NotJson       … because they are not JSON: a host's call is refused, since a model may have made them so
 │   └── BeyondLimits  … because they are beyond limits: such an event is blocked
 ├── UnknownEvent      a name that is no spelling of any event
 ├── Blocked           an operation in process that hooks did not let happen
@@ -35,6 +36,10 @@ class DialectError(BoathookError):
 
 class TrustError(BoathookError):
     """What was said about trust cannot be kept or used: why."""
+
+
+class NotJson(DialectError):
+    """Bytes that are no JSON, or hide something in it."""
 
 
 class BeyondLimits(DialectError):

@@ -9,11 +9,11 @@ import os
 
 from boathook.core.event import UNMAPPED, host_object
 from boathook.core.hosts import NAMES
-from boathook.core.hosts.callers import another, has_own, may_be_another
+from boathook.core.hosts.callers import another, calls_for, may_be_another, own_files
 from boathook.core.jsontext import JsonFault, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects import native
-from boathook.errors import BeyondLimits, BoathookError, DialectError
+from boathook.errors import BeyondLimits, BoathookError, DialectError, NotJson
 from boathook.places import absolute, environment, here, host_project, state_dir
 
 TYPE_CHECKING = False
@@ -120,6 +120,8 @@ def main(args: list[str], data: bytes | None = None) -> int:
         return code
     except BeyondLimits as fault:  # a model could write such an input to slip past the guards
         return _refuse(str(fault), options, 2)
+    except NotJson as fault:  # some hosts pass on what a model wrote, NaN for one; without a host it is a caller's slip
+        return _refuse(str(fault), options, 1 if options.host == native.NAME else 2)
     except DialectError as fault:
         return _refuse(str(fault), options, 1)
     except Usage as fault:
@@ -154,7 +156,8 @@ def _is_anothers(options: Options, data: bytes) -> bool:
     options.host = host
     state = absolute(options.state) if options.state else state_dir(env)
     folder = fields.get("cwd") or here()
-    return has_own(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
+    known = own_files(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
+    return any(calls_for(host, _end_of(path)) for path in known)
 
 
 def _installations(path: str) -> Any:

@@ -186,11 +186,13 @@ def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tup
         return kinds, ("",), {}
     if not isinstance(name, str) or not (given is None or isinstance(given, dict)):
         return None
-    ways, renames = tools.get(name) or ((name,), ())
+    ways, renames = tools.get(name) or found.section("tools").get(name) or ((name,), ())
     if renames and given:
         from boathook.core.calls import inward
 
         _, given, _ = inward({name: (name, renames)}, name, given)
+    if ways[0] == "Shell" and given and not isinstance(given.get("command", ""), str):
+        return None  # a command that cannot be read is refused
     return kinds, ways, given
 
 

@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from boathook.core.calls import text_in
 from boathook.core.event import SPELLINGS
 from boathook.core.hosts import NAMES, derived, load
-from boathook.core.hosts.callers import another
+from boathook.core.hosts.callers import OF_CODE, another
 from boathook.core.hosts.fit import misfits, wants
+from boathook.core.outcome import Outcome
+from boathook.core.run import Verdict
+from boathook.core.tools import is_claudes
+from boathook.dialects.hosts import dialect
 from core.making import a_hook
 
 End = tuple[int, object, str]
@@ -33,16 +38,17 @@ def hook(tmp_path: Path) -> Callable[..., None]:
     return make
 
 
-def command(tmp_path: Path, *args: str, data: str = "") -> tuple[int, str, str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+def command(tmp_path: Path, *args: str, data: str = "", **variables: str) -> tuple[int, str, str]:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **variables}
     argv = [sys.executable, "-m", "boathook", *args]
     done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path)
     return done.returncode, done.stdout, done.stderr
 
 
-def run(tmp_path: Path, host: str, name: str, event: dict[str, object] | str) -> End:
+def run(tmp_path: Path, host: str, name: str, event: dict[str, object] | str, **variables: str) -> End:
     data = event if isinstance(event, str) else json.dumps({"cwd": str(tmp_path / "project"), **event})
-    code, out, err = command(tmp_path, "run", "--trust-all", "--host", host, "--event", name, data=data)
+    words = ("run", "--trust-all", "--host", host, "--event", name)
+    code, out, err = command(tmp_path, *words, data=data, **variables)
     return code, json.loads(out) if out else None, err
 
 
@@ -187,13 +193,14 @@ def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
 
 # One call on two roads
 
-COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "Bash"}
+COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "list_dir"}
 
 
-def install(tmp_path: Path, host: str, project: str = "") -> None:
+def install(tmp_path: Path, host: str, project: str = "", text: str = "/x/door.py --host vscode --event E") -> None:
     state = tmp_path / "home/.local/state/boathook"
     state.mkdir(parents=True)
-    found = {"host": host, "scope": "user", "project": project}
+    (state / "hooks.json").write_text(text)
+    found = {"host": host, "scope": "user", "project": project, "files": [{"path": str(state / "hooks.json")}]}
     (state / "installed.json").write_text(json.dumps({"version": 1, "installations": [found]}))
 
 
@@ -223,6 +230,13 @@ def test_a_call_that_comes_on_two_roads_runs_hooks_once(tmp_path, hook, project,
     assert len((tmp_path / "seen").read_text()) == runs + 1
 
 
+def test_a_record_alone_leaves_no_call_to_another_road(tmp_path, hook):
+    hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
+    install(tmp_path, "vscode", text="{}")
+    run(tmp_path, "claude", "PreToolUse", COPILOTS)
+    assert (tmp_path / "seen").exists()
+
+
 def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2")
     install(tmp_path, "vscode")
@@ -233,6 +247,11 @@ def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
 def test_a_sender_is_known_by_what_it_sends():
     assert another({"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
     assert another({"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
+    assert another({"timestamp": "t", "tool_name": "run_in_terminal"}, {b"COPILOT_CLI": b"1"}) == "vscode"
+    assert another({"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
+    assert another({"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"}) == "gemini"
+    assert {*load("vscode").tools} == OF_CODE
+    assert not any(map(is_claudes, OF_CODE))
     assert another({"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
     assert another({"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
 
@@ -261,21 +280,113 @@ def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_tongue(tmp_path,
     assert all(f'"{word}"' in said for word in words)
 
 
-@pytest.mark.parametrize("host", [name for name in NAMES if name != "copilot"])
-def test_what_is_no_json_is_a_failure_that_refuses_nothing(tmp_path, host):
+@pytest.mark.parametrize("host", NAMES)
+@pytest.mark.parametrize(
+    "data", ["{", '{"tool_name": "Shell", "tool_input": {"command": "rm", "x": NaN}}'], ids=["cut", "NaN"]
+)
+def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_path, host, data):
     row = next(row for row in load(host).events if row.kind_name == "pre-tool-call")
-    code, out, err = run(tmp_path, host, row.name, "{")
-    assert (code, out) == (1, None)
-    assert err.startswith(NOT_JSON)
+    code, out, err = run(tmp_path, host, row.name, data)
+    assert code == dict(row.block).get("exit", 0)
+    assert NOT_JSON in json.dumps([out, err])
+    assert out is not None or code == 2
+
+
+def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(tmp_path):
+    for host, name in (("claude", "Stop"), ("kimi-code", "Stop"), ("copilot", "agentStop"), ("gemini", "AfterAgent")):
+        code, out, err = run(tmp_path, host, name, "{")
+        assert (code, out) == (1, None)
+        assert err.startswith(NOT_JSON)
 
 
 def test_copilot_which_refuses_on_every_failure_is_told_why(tmp_path):
-    code, out, _ = run(tmp_path, "copilot", "preToolUse", "{")
+    code, out, _ = run(tmp_path, "copilot", "preToolUse", '{"toolName": 5}')
     assert (code, out["permissionDecision"]) == (0, "deny")
-    assert out["permissionDecisionReason"].startswith(NOT_JSON)
-    code, out, err = run(tmp_path, "copilot", "agentStop", "{")
-    assert (code, out) == (1, None)
-    assert err.startswith(NOT_JSON)
+    assert out["permissionDecisionReason"] == "boathook: the tool's name must be text, not a number"
+    assert run(tmp_path, "claude", "PreToolUse", '{"tool_name": 5}')[:2] == (1, None)
+
+
+# Calls that a guard must see
+
+
+SHAPES = {
+    "texts": {"commands": ["rm -rf /"]},
+    "a program": {"commands": [{"command": "rm", "args": ["-rf", "/"]}]},
+    "both": {"commands": ["ls", {"command": "rm", "args": ["-rf", "/"]}]},
+    "no list": {"commands": {"command": "rm", "args": ["-rf", "/"]}},
+    "cmd": {"cmd": "rm -rf /"},
+    "a command": {"command": "rm -rf /"},
+    "a program alone": {"command": "rm", "args": ["-rf", "/"]},
+    "a bare list": ["rm -rf /"],
+    "a bare text": "rm -rf /",
+}
+
+
+@pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
+def test_every_shape_in_which_cline_takes_commands_is_one_text_for_a_guard(given):
+    call = {"hookName": "PreToolUse", "preToolUse": {"toolName": "run_commands", "parameters": given}}
+    event = dialect("cline").read_event(json.dumps(call).encode(), "PreToolUse")
+    assert event.tool_name == "Shell"
+    assert event.tool_input["command"].endswith("rm -rf /")
+    changed = event.with_data(tool_input={**event.tool_input, "command": "ls"})
+    end = dialect("cline").write_answer(Verdict(changed, event, Outcome()))
+    assert json.loads(end.stdout) == {"overrideInput": {"commands": ["ls"]}}
+
+
+def test_arguments_with_spaces_stay_one_word():
+    assert text_in({"command": "rm", "args": ["-r", "a b", "it's"]}) == """rm -r 'a b' 'it'"'"'s'"""
+    assert text_in([]) is None
+    assert text_in([1]) is None
+
+
+@pytest.mark.parametrize("given", [{"commands": [5]}, {"shell": "rm -rf /"}, [[]], {"commands": []}], ids=str)
+def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(tmp_path, given):
+    call = {"hookName": "PreToolUse", "preToolUse": {"toolName": "run_commands", "parameters": given}}
+    _, out, _ = run(tmp_path, "cline", "PreToolUse", call)
+    assert out["cancel"] is True
+    assert "no command can be read in the input of run_commands" in out["errorMessage"]
+    _, out, _ = run(tmp_path, "claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": ["rm"]}})
+    assert out["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("host", "event", "call"),
+    [
+        ("claude", "PreToolUse", {"tool_name": "Monitor", "tool_input": {"command": "rm -rf /"}}),
+        ("qwen", "PreToolUse", {"tool_name": "monitor", "tool_input": {"command": "rm -rf /"}}),
+        ("codex", "PreToolUse", {"tool_name": "run_in_terminal", "tool_input": {"command": "rm -rf /"}}),
+        ("claude", "PreToolUse", {"tool_name": "run_in_terminal", "timestamp": "t", "tool_input": {"command": "rm -rf /"}}),
+        (
+            "claude",
+            "PreToolUse",
+            {"hook_event_name": "BeforeTool", "timestamp": "t", "tool_name": "run_shell_command",
+             "tool_input": {"command": "rm -rf /"}},
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("variables", [{}, {"COPILOT_CLI": "1"}], ids=["", "COPILOT_CLI"])
+def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(tmp_path, hook, host, event, call, variables):
+    hook("guard", "pre-tool-call", "echo 'not that' >&2; exit 2", "matcher: {tool: ^Shell$, pattern: rm -rf}\n")
+    _, out, _ = run(tmp_path, host, event, call, **variables)
+    assert "not that" in json.dumps(out)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "ours"),
+    [
+        ("Write", {"path": "a", "file_text": "x"}, ("WriteFile", {"file_path": "a", "content": "x"})),
+        (
+            "Edit",
+            {"path": "a", "old_str": "x", "new_str": "y"},
+            ("EditFile", {"file_path": "a", "old_string": "x", "new_string": "y"}),
+        ),
+    ],
+)
+def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_road(tool, given, ours):
+    fields = {"hook_event_name": "PreToolUse", "timestamp": "t", "tool_name": tool, "tool_input": given}
+    assert another(fields, {}) == "copilot"
+    event = dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
+    assert (event.tool_name, event.tool_input) == ours
 
 
 # What does not fit

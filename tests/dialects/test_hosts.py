@@ -332,7 +332,12 @@ def test_a_list_of_commands_is_one_text_and_a_list_again():
     [
         ("copilot", "create", {"path": "/etc/x", "file_path": "ok"}, {"file_path": "/etc/x", "path": "ok"}),
         ("cline", "run_commands", {"commands": ["rm"], "command": "ls"}, {"command": "rm", "host_command": "ls"}),
-        ("cline", "read_files", {"files": [{"path": ".env"}], "file_path": "ok"}, {"host_file_path": "ok"}),
+        (
+            "cline",
+            "read_files",
+            {"files": [{"path": ".env"}], "file_path": "ok"},
+            {"host_file_path": "ok", "file_path": ".env"},
+        ),
         ("cursor", "Read", {"file_path": "real", "path": "other"}, {"file_path": "real", "path": "other"}),
     ],
 )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from boathook.core.hosts import Renames, Tools
 
 LINES = "[]"  # at the end of a host's key: a list of texts, which here is one text of several lines beside it
+SHAPES = ("command", "args", "cmd")  # other ways to say what stands in such a list
 NOWHERE = ""  # instead of a host's key: the host says this in a way that has no counterpart here
 
 
@@ -30,7 +31,7 @@ def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict
         elif found.endswith(LINES):
             if key in given:
                 names[key] = _away(key, given)
-            text = _joined(given[found.removesuffix(LINES)])
+            text = text_in(given[found.removesuffix(LINES)])
             texts |= {key: text} if text is not None else {}
         elif found != key:
             names[found] = key
@@ -38,6 +39,23 @@ def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict
                 names[key] = found
     renamed = {new: old for old, new in names.items() if old != new}
     return ours, {**{names[key]: value for key, value in given.items()}, **texts}, renamed
+
+
+def shaped(tools: Tools, name: str, given: Any) -> Any:
+    """Give an input as an object with the list that the host reads, where its tool takes other shapes as well.
+
+    A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model chose.
+    """
+    _, renames = tools.get(name, (name, ()))
+    place = next((theirs for theirs, key in renames if theirs.endswith(LINES) and key == "command"), "")
+    listed = place.removesuffix(LINES)
+    if not place or (isinstance(given, dict) and listed in given):
+        return given
+    text = text_in(given)
+    if text is None:
+        return given
+    others = {key: value for key, value in given.items() if key not in SHAPES} if isinstance(given, dict) else {}
+    return {**others, listed: [text]}
 
 
 def outward(
@@ -74,17 +92,44 @@ def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str
     left = dict(now)
     for theirs, key in renames:
         listed = theirs.removesuffix(LINES)
-        text = _joined(before.get(listed)) if theirs.endswith(LINES) else None
+        text = text_in(before.get(listed)) if theirs.endswith(LINES) else None
         if text is not None and before.get(key) == text:
             value = left.pop(key, text)
             if value != text:
-                left[listed] = [value] if isinstance(before[listed], list) else value
+                left[listed] = [value]
     return left
 
 
-def _joined(value: Any) -> str | None:
-    """Give a text or a list of texts as lines; None for anything else."""
-    if isinstance(value, str) or not isinstance(value, list):
-        return value if isinstance(value, str) else None
+def text_in(value: Any) -> str | None:
+    """Give what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
+
+    None for anything else.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        one: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return _program(one)
+    if not isinstance(value, list):
+        return None
     listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-    return "\n".join(listed) if listed and all(isinstance(one, str) for one in listed) else None
+    parts = [text_in(one) for one in listed]
+    lines = [part for part in parts if part is not None]
+    return "\n".join(lines) if lines and len(lines) == len(parts) else None
+
+
+def _program(value: dict[str, Any]) -> str | None:
+    """Give a program and its arguments as a line for the shell."""
+    for key in ("commands", "cmd"):
+        if key in value:
+            return text_in(value[key])
+    command, args = value.get("command", value.get("path")), value.get("args")
+    if not isinstance(command, str) or args is None:
+        return command if isinstance(command, str) else None
+    listed: list[Any] = args if isinstance(args, list) else [args]  # pyright: ignore[reportUnknownVariableType]
+    return " ".join((command, *(_quoted(str(one)) for one in listed)))
+
+
+def _quoted(word: str) -> str:
+    plain = word and all(char.isalnum() or char in "@%+=:,./-_*?[]~" for char in word)
+    return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"

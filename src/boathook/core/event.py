@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.jsontext import JsonFault, JsonLimit, decode, loads, word_of
 from boathook.core.value import Value
-from boathook.errors import BeyondLimits, DialectError, UnknownEvent
+from boathook.errors import BeyondLimits, DialectError, NotJson, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def host_object(data: bytes) -> dict[str, Any]:
         told = f"the event on standard input is beyond limits, so no hook could look at it: {fault}"
         raise BeyondLimits(told) from None
     except JsonFault as fault:
-        raise DialectError(f"the event on standard input is not JSON: {fault}") from None
+        raise NotJson(f"the event on standard input is not JSON: {fault}") from None
     if not isinstance(fields, dict):
         raise DialectError(f"the event on standard input is {word_of(fields)}, not a JSON object")
     found: dict[str, Any] = fields  # pyright: ignore[reportUnknownVariableType]

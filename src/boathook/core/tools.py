@@ -5,6 +5,8 @@ from __future__ import annotations
 TOOLS: dict[str, tuple[str, ...]] = {
     "Shell": (
         "Bash",
+        "Monitor",
+        "monitor",
         "Execute",
         "PowerShell",
         "bash",
@@ -28,6 +30,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
         "read_many_files",
         "view",
         "view_image",
+        "zoom_image",
     ),
     "WriteFile": (
         "Create",
@@ -53,6 +56,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
         "insert_edit_into_file",
         "multi_replace_string_in_file",
         "multiedit",
+        "notebook_edit",
         "replace",
         "replace_in_file",
         "replace_string_in_file",
@@ -65,7 +69,18 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "Grep": ("grep", "grep_search", "search_codebase", "search_files"),
     "WebFetch": ("FetchURL", "FetchUrl", "fetch", "fetch_web_content", "fetch_webpage", "web_fetch", "webfetch"),
     "WebSearch": ("SearchWeb", "google_web_search", "web_search", "websearch"),
-    "Agent": ("Task", "agent", "runSubagent", "spawn_agent", "task"),
+    "Agent": (
+        "AgentSwarm",
+        "Task",
+        "Workflow",
+        "agent",
+        "invoke_agent",
+        "runSubagent",
+        "spawn_agent",
+        "task",
+        "team_run_task",
+        "team_spawn_teammate",
+    ),
     "Todo": (
         "SetTodoList",
         "TodoList",
@@ -77,7 +92,15 @@ TOOLS: dict[str, tuple[str, ...]] = {
         "update_todo",
         "write_todos",
     ),
-    "AskUser": ("AskUserQuestion", "ask_user", "ask_user_question", "question", "vscode_askQuestions"),
+    "AskUser": (
+        "AskUserQuestion",
+        "ask_question",
+        "ask_user",
+        "ask_user_question",
+        "question",
+        "request_user_input",
+        "vscode_askQuestions",
+    ),
 }
 FOREIGN = ("mcp", "__", "MCP:", "@")  # tools of servers that people add: any name is possible
 
@@ -110,8 +133,30 @@ CLAUDE: dict[str, str] = {
 }  # what hooks of settings.json call them, where that is another name
 
 CLAUDES = frozenset(
-    ("Bash", "PowerShell", "Read", "Write", "Edit", "NotebookEdit", "TodoWrite", "AskUserQuestion", "Task")
+    (
+        "Bash",
+        "PowerShell",
+        "Monitor",
+        "Read",
+        "Write",
+        "Edit",
+        "MultiEdit",
+        "NotebookEdit",
+        "TodoWrite",
+        "AskUserQuestion",
+        "Task",
+    )
 )
+
+
+_CANONICAL: dict[str, str] = {}
+
+
+def canonical(name: str) -> str:
+    """Give our name of a tool that agents are known to call so, else the name itself."""
+    if not _CANONICAL:
+        _CANONICAL.update({other: ours for ours, others in TOOLS.items() for other in others})
+    return _CANONICAL.get(name, name)
 
 
 def is_claudes(name: str) -> bool:

@@ -5,7 +5,7 @@ What a host cannot be told is never dropped in silence: it is among the texts th
 
 from __future__ import annotations
 
-from boathook.core.calls import inward, outward
+from boathook.core.calls import inward, outward, shaped
 from boathook.core.event import (
     COMMON_FIELDS,
     DERIVED,
@@ -21,14 +21,16 @@ from boathook.core.hosts import NESTED, Host, Row, derived, load
 from boathook.core.jsontext import JsonFault, dump_line, dumps, loads, word_of
 from boathook.core.outcome import ABSENT, Decision
 from boathook.core.run import Exit, Verdict
-from boathook.errors import DialectError
+from boathook.core.tools import canonical
+from boathook.errors import BeyondLimits, DialectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from boathook.core.hosts import Saying
+    from boathook.core.event import EventKind
+    from boathook.core.hosts import Renames, Saying
 
 
 ENDED = (
@@ -90,7 +92,7 @@ class Dialect:
         data = {f"host_{key}" if key in COMMON_FIELDS else key: value for key, value in data.items()}
         data[HOST_EVENT] = row.name
         if kind.has_tool:
-            self._translate(data)
+            self._translate(data, kind)
         return Event(kind, stamp if isinstance(stamp, str) else "", session[1], folder[1], {}, data)
 
     def _first(self, fields: dict[str, Any], places: Sequence[str]) -> tuple[str, str]:
@@ -103,23 +105,27 @@ class Dialect:
                 raise DialectError(f"the event's '{place}' must be text, not {word_of(value)}")
         return "", ""
 
-    def _translate(self, data: dict[str, Any]) -> None:
+    def _translate(self, data: dict[str, Any], kind: EventKind) -> None:
         """Put the tool call under our names; the host's stay beside them."""
         name, given = data.get("tool_name"), _object_in(data.get("tool_input"))
         if name is not None and not isinstance(name, str):
             raise DialectError(f"the tool's name must be text, not {word_of(name)}")
         if not name:
             return
+        tools = self.host.tools
+        if name not in tools:
+            tools = {name: (canonical(name), ())}  # a tool that the table does not know, under a name that others have
+        given = shaped(tools, name, given)
         data[HOST_TOOL] = name
         data["tool_name"], data["tool_input"], renamed = (
-            inward(self.host.tools, name, given)
-            if isinstance(given, dict)
-            else (self.host.tools.get(name, (name,))[0], given, {})
+            inward(tools, name, given) if isinstance(given, dict) else (tools[name][0], given, {})
         )
         if renamed:
             data[HOST_KEYS] = renamed
         if given is None:
             del data["tool_input"]
+        elif data["tool_name"] == "Shell" and given and kind.is_pre and _is_hidden(data["tool_input"], tools[name][1]):
+            raise BeyondLimits(f"no command can be read in the input of {name}, so no hook could look at it")
 
     def look_up(self, event: Event) -> str:
         """Give the file that says whether a tool call failed, where the payload does not; nothing if there is none."""
@@ -211,12 +217,15 @@ class Dialect:
         """Say all that can be said; give what cannot."""
         reasons = "\n".join(verdict.reasons)
         notes = self._say_decision(verdict.decision, row, reasons, answer)
-        lost = self._say_effects(verdict, row, answer)
-        if refuses and lost and row.block and row.kind.is_pre and not row.goes_on and not verdict.blocked:
+        effects = self._say_effects(verdict, row, answer)
+        lost = [text for text in effects if text != self.host.beyond]
+        asked = verdict.decision == Decision.ASK and not row.ask
+        can = row.block and row.kind.is_pre and not row.goes_on and not verdict.blocked and not asked
+        if refuses and lost and can:
             answer.clear()
-            answer.say(row.block, "\n".join(lost))
-            lost.append("so it was refused (hooks.degraded)")
-        return [*notes, *lost]
+            answer.say(row.block, "\n".join((*verdict.reasons, *lost)))
+            effects.append("so it was refused (hooks.degraded)")
+        return [*notes, *effects]
 
     def _say_decision(self, decision: Decision, row: Row, reasons: str, answer: _Answer) -> list[str]:
         title, name = self.host.title, row.name
@@ -239,7 +248,7 @@ class Dialect:
         """End the run; refuse what is about to happen as well, for a host may end it only after that."""
         title = self.host.title
         answer.say(row.stop, reasons)
-        if row.kind.is_pre and not row.goes_on:
+        if not row.goes_on and (row.kind.is_pre or not row.stop):
             answer.say(row.block, reasons)
         if row.stop or row.kind_name == "pre-agent-turn-stop":  # there silence ends it
             return []
@@ -368,6 +377,13 @@ def _renamed(fields: dict[str, Any], row: Row) -> dict[str, Any]:
 
 def _is_plain_message(name: str, value: Any) -> bool:
     return name == "final_message" and isinstance(value, str)
+
+
+def _is_hidden(given: Any, renames: Renames) -> bool:
+    """Say whether a call of a shell has a command that cannot be read; one without any is the host's to refuse."""
+    if isinstance(given, dict) and "command" in given:
+        return not isinstance(given["command"], str)
+    return not isinstance(given, dict) or any(key == "command" for _, key in renames)
 
 
 def _object_in(value: Any) -> Any:

@@ -6,16 +6,18 @@ import time
 from typing import Any
 
 from boathook import compiled
+from boathook.core import hosts, tools
 from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, is_loud, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
 from boathook.core.hosts import NAMES as HOSTS
 from boathook.core.hosts import load
-from boathook.core.hosts.lean import lean
+from boathook.core.hosts.lean import lean, others
 from boathook.core.words import EQUALS, GRAM, Words, index_words
 from boathook.files import write_private
 
 RACY_SECONDS = 2.0
+TABLES = (tools.__file__, *(f"{hosts.__path__[0]}/{name.replace('-', '_')}.py" for name in HOSTS))
 
 
 def keep(
@@ -38,6 +40,7 @@ def keep(
     path = compiled.path_of(cache, *where)
     stamps = tuple((name, compiled.stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
+    stamps += tuple((name, compiled.stamp(name)) for name in TABLES)  # the same version may come with other tables
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
@@ -53,6 +56,7 @@ def keep(
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
     for name in HOSTS:
         sections[f"host {name}"] = lean(load(name))
+    sections["tools"] = others()
     try:
         write_private(path, compiled.pack(head, sections))
     except (OSError, ValueError):

@@ -62,6 +62,14 @@ def text_calls_us(text: str) -> bool:
     return _in_text(text, 0)
 
 
+def named(text: str) -> str:
+    """Give the path by which a text names our door or program, nothing if it names none by its path."""
+    words = [part for word in _words(text) for part in (word, *word.split())]  # a shell may be given a whole line
+    doors = [word for word in words if DOOR.fullmatch(word)]
+    programs = [word for word in words if re.search(r"[/\\]", word) and PROGRAM.fullmatch(_base(word))]
+    return next(iter((*doors, *programs)), "")
+
+
 def _in_text(text: str, depth: int) -> bool:
     if NAME not in text or depth > DEEPEST:
         return False

@@ -99,6 +99,9 @@ HOST = Host(
     {
         "Bash": ("Shell", ()),
         "PowerShell": ("Shell", ()),
+        "Monitor": ("Shell", (("timeout_ms", "timeout"),)),
+        "Workflow": ("Agent", (("script", "prompt"),)),
+        "MultiEdit": ("EditFile", ()),
         "Read": ("ReadFile", ()),
         "Write": ("WriteFile", ()),
         "Edit": ("EditFile", ()),

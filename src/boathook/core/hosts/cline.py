@@ -68,7 +68,11 @@ HOST = Host(
     {
         "run_commands": ("Shell", (("commands[]", "command"),)),
         "execute_command": ("Shell", ()),
-        "read_files": ("ReadFile", (("", "file_path"),)),
+        "read_files": ("ReadFile", (("files[]", "file_path"),)),
+        "ask_question": ("AskUser", (("question", "questions"),)),
+        "spawn_agent": ("Agent", (("task", "prompt"),)),
+        "team_spawn_teammate": ("Agent", (("rolePrompt", "prompt"),)),
+        "team_run_task": ("Agent", (("task", "prompt"),)),
         "read_file": ("ReadFile", (("path", "file_path"),)),
         "write_to_file": ("WriteFile", (("path", "file_path"),)),
         "editor": ("EditFile", (("path", "file_path"), ("old_text", "old_string"), ("new_text", "new_string"))),

@@ -62,6 +62,7 @@ HOST = Host(
         "Bash": ("Shell", ()),
         "apply_patch": ("PatchFile", (("command", "patch"),)),
         "spawn_agent": ("Agent", (("message", "prompt"),)),
+        "request_user_input": ("AskUser", ()),
         "update_plan": ("Todo", (("plan", "todos"),)),
         "view_image": ("ReadFile", (("path", "file_path"),)),
         "web_search": ("WebSearch", ()),

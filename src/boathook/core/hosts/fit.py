@@ -69,10 +69,16 @@ def _instead(want: str, host: Host, row: Row) -> str:
     return {
         "block": f"it cannot block {where}: the person is told instead",
         "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'the person is told'} instead",
-        "stop": f"it cannot end the run {where}: {'the call is blocked' if row.block else 'the person is told'} instead",
+        "stop": f"it cannot end the run {where}: {_stopped(row)} instead",
         "rewrite": f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
         "context": f"it has no ear of the model {where}: the person is told instead",
     }[want]
+
+
+def _stopped(row: Row) -> str:
+    if not row.block or row.goes_on:
+        return "the person is told"
+    return "the call is blocked" if row.kind.is_pre else "the model is told the reason"
 
 
 def _no_tool(hook: Hook, host: Host) -> list[str]:

@@ -52,6 +52,7 @@ HOST = Host(
         "grep_search": ("Grep", (("dir_path", "path"), ("include_pattern", "glob"))),
         "web_fetch": ("WebFetch", (("", "url"),)),
         "google_web_search": ("WebSearch", ()),
+        "invoke_agent": ("Agent", (("agent_name", "subagent_type"),)),
         "write_todos": ("Todo", ()),
         "ask_user": ("AskUser", ()),
     },

@@ -26,6 +26,7 @@ HOST = Host(
         Row("SessionEnd", "post-session", renames=(REASON,)),
     ),
     {
+        "AgentSwarm": ("Agent", (("prompt_template", "prompt"),)),
         "Bash": ("Shell", ()),
         "Read": ("ReadFile", (("path", "file_path"), ("line_offset", "offset"), ("n_lines", "limit"))),
         "Write": ("WriteFile", (("path", "file_path"),)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import SPELLINGS
 from boathook.core.hosts import derived
-from boathook.core.tools import CLAUDE, claude_name
+from boathook.core.tools import CLAUDES, KNOWN, canonical, claude_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +17,16 @@ def lean(host: Host) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give what each name of an event comes to, and what each tool is called here."""
     names = {*SPELLINGS, *(name for row in host.events for name in (row.name, *row.also))} - {*host.elsewhere}
     rows = {name: host.row(name) for name in sorted(names)}
-    tools: dict[str, Any] = {name: ((name, claudes), ()) for name, claudes in CLAUDE.items()}
+    tools: dict[str, Any] = {}
     for theirs, (ours, renames) in host.tools.items():
         tools[theirs] = (tuple(dict.fromkeys((ours, theirs, claude_name(ours, theirs)))), renames)
     return {name: _event(host, row) for name, row in rows.items() if row is not None}, tools
+
+
+def others() -> dict[str, Any]:
+    """Give what a tool is called here that no table knows, under the names that it has anywhere."""
+    found = {name: (canonical(name), name, claude_name(canonical(name), name)) for name in (*KNOWN, *CLAUDES)}
+    return {name: (tuple(dict.fromkeys(names)), ()) for name, names in found.items()}
 
 
 def _event(host: Host, row: Row) -> tuple[Any, ...]:

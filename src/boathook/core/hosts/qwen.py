@@ -56,6 +56,9 @@ HOST = Host(
         Row("SessionEnd", "post-session", renames=(REASON,)),
     ),
     {
+        "monitor": ("Shell", (("directory", "cwd"),)),
+        "notebook_edit": ("EditFile", (("notebook_path", "file_path"), ("new_source", "new_string"))),
+        "zoom_image": ("ReadFile", ()),
         "run_shell_command": ("Shell", (("directory", "cwd"), ("is_background", "run_in_background"))),
         "read_file": ("ReadFile", ()),
         "write_file": ("WriteFile", ()),
