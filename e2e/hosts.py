@@ -6,12 +6,13 @@ What its hooks look like is not said here: `boathook install` knows that.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from e2e.install import Cache
-from e2e.wires import Json
+from e2e.wires import Json, Offer, keys_of
 
 PROMPT = "Please do the three steps of the boathook proof one by one."
 KEY = "no-key"
@@ -55,6 +56,50 @@ def _no_variables(_: Place) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Alias:
+    """What hooks are told of a tool that its model knows under another name: the name, and the keys that become others."""
+
+    name: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """Tools that a model is told by name alone, in a text, until it looks them up.
+
+    `search`: the tool that does; `text` and `name`: where the names stand; `guarded`: those whose input guards look at, which are
+    looked up in the run without hooks; `declared`: where they are declared then, if not among the tools of the next request.
+    """
+
+    search: str
+    text: str
+    name: str
+    guarded: tuple[str, ...]
+    declared: str = ""
+
+    def names(self, body: object) -> Iterator[str]:
+        """Give the names that stand anywhere in a request."""
+        for text in _texts(body):
+            for found in re.finditer(self.text, text, re.DOTALL):
+                yield from re.findall(self.name, found[1], re.MULTILINE)
+
+    def tools(self, body: object) -> Offer:
+        """Give the tools that are declared in a text of a request, with their keys."""
+        found = [
+            json.loads(one) for text in _texts(body) for one in re.findall(self.declared or "(?!)", text, re.DOTALL)
+        ]
+        return {str(one.get("name")): keys_of(one) for one in found if isinstance(one, dict)}
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+@dataclass(frozen=True)
 class Agent:
     """One agent: its package, its shell tool, its program and options, and what must be there before it starts."""
 
@@ -70,6 +115,8 @@ class Agent:
     needs: tuple[str, ...] = ()
     in_first_set: bool = True
     seconds: int = 90
+    aliases: Mapping[str, Alias] = field(default_factory=dict)
+    deferred: Deferred | None = None
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -113,7 +160,17 @@ def _claude_variables(place: Place) -> dict[str, str]:
     return {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": KEY} | dict.fromkeys(off, "1")
 
 
+CLAUDE_DEFERRED = Deferred(
+    "ToolSearch",
+    r"deferred tools are now available via ToolSearch\.[^\n]*\n((?:[\w-]+\n?)+)",
+    r"^[\w-]+",
+    ("Monitor", "NotebookEdit"),
+)
+
 # Codex
+
+# hooks hear of the shell as Claude Code has it; all other tools of the main agent keep their names
+CODEX_ALIASES = {"exec_command": Alias("Bash", {"cmd": "command"})}
 
 
 def _codex_prepare(place: Place) -> None:
@@ -235,6 +292,14 @@ def _kimi_cli_variables(_: Place) -> dict[str, str]:
 
 # Qwen Code
 
+QWEN_DEFERRED = Deferred(
+    "tool_search",
+    r"reachable through `tool_search` and `tool_call`(.*?)(?:</system-reminder>|$)",
+    r'^- "([\w-]+)"',
+    ("monitor", "zoom_image"),
+    r"<function>(\{.*?\})</function>",
+)
+
 
 def _qwen_prepare(place: Place) -> None:
     settings = {
@@ -303,6 +368,7 @@ AGENTS = (
         _claude_options,
         _described,
         _claude_variables,
+        deferred=CLAUDE_DEFERRED,
     ),
     Agent(
         "codex",
@@ -313,6 +379,7 @@ AGENTS = (
         lambda command: {"cmd": command},
         _codex_variables,
         _codex_prepare,
+        aliases=CODEX_ALIASES,
     ),
     Agent(
         "copilot",
@@ -368,6 +435,7 @@ AGENTS = (
         needs=(NODE,),
         in_first_set=False,
         seconds=150,
+        deferred=QWEN_DEFERRED,
     ),
     Agent(
         "cline",

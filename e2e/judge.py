@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
+from boathook.core.calls import inward
 from boathook.core.hosts import Host, Row
-from e2e.stage import BACKGROUND, STEPS, Observation
+from e2e.hosts import Agent, agent
+from e2e.stage import BACKGROUND, CONTROL, LOOK_UP, STEPS, Observation
+from e2e.tools import HARMLESS, UNHEARD
+from e2e.wires import Offer, wire_of
 
 SEEN, IMPOSSIBLE, FAILED = "seen", "not possible", "FAILED"
 BLOCKED, STOPPED = "marker-block-c41f", "marker-stop-60be"
@@ -23,6 +29,7 @@ CONTEXTS = {
 WANTED = {"input": "a hook changed the input", "context": "a hook has context", "block": "a hook wanted to block"}
 BEFORE, AFTER, FORBIDDEN = "before-word", "after-word", "forbidden-word"
 NAMES = [step.name for step in STEPS]
+KEYS = {"Shell": "command", "ReadFile": "file_path", "WriteFile": "file_path", "EditFile": "file_path"}
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,62 @@ def _faults(seen: Observation, table: Host) -> Iterable[str]:
         yield f"the agent asked the model nothing; it said: {seen.said[-500:]}"
     elif seen.code != 0 and not (table.beyond and seen.variant != "control"):
         yield f"exit code {seen.code}; it said: {seen.said[-500:]}"
+    else:
+        yield from _tool_faults(seen, agent(table.name), table)
+
+
+def offered(seen: Observation, who: Agent) -> tuple[Offer, set[str]]:
+    """Give the tools that the model was offered with their keys, and the names of those that it was only told of."""
+    tools: Offer = {}
+    told: set[str] = set()
+    for request in seen.requests:
+        wire = wire_of(request.path)
+        with suppress(ValueError):
+            body = json.loads(request.body)
+            if wire is not None and isinstance(body, dict):
+                tools |= wire.tools(body)
+                said = {**body, "tools": []}
+                tools |= who.deferred.tools(said) if who.deferred else {}
+                told |= set(who.deferred.names(said) if who.deferred else ())
+    return tools, told
+
+
+def _tool_faults(seen: Observation, who: Agent, table: Host) -> Iterable[str]:
+    """Say which tools no guard would know: by name, or by the key that has what guards look at."""
+    tools, told = offered(seen, who)
+    known = {**HARMLESS.get(who.name, {}), **UNHEARD.get(who.name, {})}
+    if who.deferred and who.deferred.search in tools and not told:
+        yield f"{who.deferred.search} is offered, but the list of what it finds is not where it was"
+    for name in sorted({*tools, *told}):
+        alias = who.aliases.get(name)
+        mapped = table.tools.get(alias.name if alias else name)
+        if mapped is None:
+            if name not in known:
+                yield f"the tool {name} is neither in the table of {table.title} nor known as harmless (e2e/tools.py)"
+        elif name not in tools:
+            if mapped[0] in KEYS and seen.variant == CONTROL:
+                yield f"the tool {name} is {mapped[0]} here, but its input was not looked up"
+        elif key := KEYS.get(mapped[0]):
+            given = {alias.keys.get(one, one) if alias else one: _sample(schema) for one, schema in tools[name].items()}
+            _, found, _ = inward(table.tools, alias.name if alias else name, given)
+            if not isinstance(found.get(key), str):
+                yield f"the tool {name} is {mapped[0]} here, but nothing of its input becomes {key}: {', '.join(given)}"
+
+
+def _sample(schema: Any) -> Any:
+    """Give a value as a schema wants it, as far as texts are concerned."""
+    if not isinstance(schema, dict):
+        return None
+    either = next((schema[word] for word in ("anyOf", "oneOf") if schema.get(word)), None)
+    if either is not None:
+        return next((found for one in either if (found := _sample(one)) is not None), None)
+    kinds = schema.get("type", "")
+    kind = next((str(one).lower() for one in (kinds if isinstance(kinds, list) else [kinds]) if one != "null"), "")
+    if kind == "array":
+        return [_sample(schema.get("items"))]
+    if kind == "object":
+        return {key: _sample(value) for key, value in schema.get("properties", {}).items()}
+    return "text" if kind == "string" else None
 
 
 def _result(complaints: Iterable[tuple[bool, str]], note: str = "", state: str = SEEN) -> Result:
@@ -112,8 +175,14 @@ def _block(case: Case) -> Result:
             (FORBIDDEN not in hooked.files, "the command ran"),
             (heard or bool(case.table.beyond), "the reason is not in the next request"),
         ],
-        "" if heard else case.table.beyond,
+        "; ".join([*([] if heard else [case.table.beyond]), *_gaps(case)]),
     )
+
+
+def _gaps(case: Case) -> list[str]:
+    """Give what is known to slip past guards in an agent, of the tools that it offered."""
+    tools, _ = offered(case.hooked, agent(case.table.name))
+    return [why for tool, why in UNHEARD.get(case.table.name, {}).items() if tool in tools]
 
 
 def _rewrite(case: Case) -> Result:
@@ -142,7 +211,7 @@ def _context(case: Case) -> Result:
 
 
 def _stop(case: Case) -> Result:
-    hooked, control = ([one.step for one in seen.own] for seen in (case.hooked, case.control))
+    hooked, control = ([one.step for one in seen.own if one.step != LOOK_UP] for seen in (case.hooked, case.control))
     complaints = [(control == NAMES[:-1], f"without hooks the agent made the requests {', '.join(control)}")]
     if case.can("pre-agent-turn-stop", "block"):
         following = _after(case.hooked, "stop")

@@ -28,6 +28,9 @@ that the effect is there, and that it is absent in a second run without hooks:
 - **refuses a stop**: the agent made one more request, with the reason in it, and then stopped.
 - **runs in the background**: a hook of five seconds came to its end, and the agent asked the model before that.
 
+Nothing is *seen* in an agent that offers its model a tool of which nothing is known here, or whose command or path no guard
+would find.
+
 `make e2e` runs the first five on every change, `make e2e-all` all of them.
 """
 

@@ -1,4 +1,4 @@
-"""Runs that show one thing each, beside the five behaviours: a newcomer's first guard, and a call that comes on two roads."""
+"""Runs that show one thing each, beside the five behaviours: a newcomer's first guard, and calls that come on another's road."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from e2e.hosts import Place
-from e2e.server import Step
+from e2e.server import PROJECT_FOLDER, Step
 
 if TYPE_CHECKING:
     from e2e.stage import Observation
@@ -18,6 +18,13 @@ Do = Callable[..., str]
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples/hooks"
 GUARD = "block-dangerous-commands"
 RAN = "rm-was-called"
+REFUSED = "marker-guard-9d35"
+MADE = "made-by-create"
+KEYS = {
+    "Shell": ("command",),
+    "WriteFile": ("file_path", "content"),
+    "EditFile": ("file_path", "old_string", "new_string"),
+}
 END = Step("stop", text="All is done.")
 
 
@@ -55,14 +62,45 @@ def _not_blocked(seen: Observation) -> Iterator[str]:
         yield "the reason is not in the next request"
 
 
-def _two_roads(place: Place, env: dict[str, str], boathook: Do) -> None:
-    """Install for both: Copilot CLI reads the settings that a project has for Claude Code as well."""
-    scripts = place.home / ".config/agents/hooks/count/scripts"
+def _hook(place: Place, name: str, script: str, matcher: str = "") -> None:
+    scripts = place.home / ".config/agents/hooks" / name / "scripts"
     scripts.mkdir(parents=True)
-    (scripts.parent / "HOOK.md").write_text("---\nname: count\ndescription: Counts.\ntrigger: pre-tool-call\n---\n")
-    (scripts / "run.sh").write_text("#!/bin/sh\nexit 0\n")
+    (scripts.parent / "HOOK.md").write_text(
+        f"---\nname: {name}\ndescription: For a scene.\ntrigger: pre-tool-call\n{matcher}---\n"
+    )
+    (scripts / "run.sh").write_text(f"#!/bin/sh\ncat > /dev/null\n{script}\n")
     (scripts / "run.sh").chmod(0o755)
+
+
+def _claudes_road(place: Place, env: dict[str, str], boathook: Do) -> None:
+    """Install for Claude Code in the project alone: Copilot CLI reads that as well, and has other names for its tools there."""
+    _hook(place, "count", "exit 0")
+    _hook(place, "guard", f"echo '{REFUSED}' >&2\nexit 2", "matcher:\n  tool: '^WriteFile$'\n")
     env["COPILOT_ALLOW_ALL"] = "true"  # else it does not read what a folder brings
+    boathook("install", "claude", "--project", str(place.project), "--yes")
+
+
+def _not_by_claudes(seen: Observation) -> Iterator[str]:
+    records = [one for one in seen.ledger if one.get("event") == "pre-tool-call"]
+    calls = [(one["host"], one["tool"], one["decision"]) for one in records]
+    wanted = [("copilot", "Shell", "none"), ("copilot", "WriteFile", "block"), ("copilot", "EditFile", "none")]
+    if calls != wanted:
+        yield f"the records are {calls}, not {wanted}"
+    for one in records:
+        lacking = {*KEYS.get(one["tool"], ())} - {*one.get("input", {})}
+        if lacking:
+            yield f"the input of {one['tool']} is without {', '.join(sorted(lacking))}"
+    if MADE in seen.files:
+        yield "the file was written"
+    following = [request.body for before, request in zip(seen.own, seen.own[1:], strict=False) if before.step == "file"]
+    if not any(REFUSED in body for body in following):
+        yield "the reason is not in the request after the refused call"
+
+
+def _two_roads(place: Place, env: dict[str, str], boathook: Do) -> None:
+    """Install for both. That Copilot CLI reads what is installed for Claude Code is shown by the scene before."""
+    _hook(place, "count", "exit 0")
+    env["COPILOT_ALLOW_ALL"] = "true"
     boathook("install", "copilot", "--yes")
     boathook("install", "claude", "--project", str(place.project), "--yes")
 
@@ -76,6 +114,22 @@ def _not_once(seen: Observation) -> Iterator[str]:
 NEWCOMER = Scene(
     "claude", "a newcomer's guard blocks `rm -rf /`", (Step("danger", "rm -rf /"), END), _newcomer, _not_blocked
 )
+CLAUDES_ROAD = Scene(
+    "copilot",
+    "calls that are reached by the command of Claude Code alone are Copilot's, and a guard of files blocks",
+    (
+        Step("shell", "echo hello"),
+        Step("file", tool="create", arguments={"path": f"{PROJECT_FOLDER}/{MADE}", "file_text": "made"}),
+        Step(
+            "edit",
+            tool="edit",
+            arguments={"path": f"{PROJECT_FOLDER}/README.md", "old_str": "A project", "new_str": "One"},
+        ),
+        END,
+    ),
+    _claudes_road,
+    _not_by_claudes,
+)
 TWO_ROADS = Scene(
     "copilot",
     "a call that is reached by two installed commands runs a hook once",
@@ -83,4 +137,4 @@ TWO_ROADS = Scene(
     _two_roads,
     _not_once,
 )
-SCENES = {"newcomer": NEWCOMER, "two-roads": TWO_ROADS}
+SCENES = {"newcomer": NEWCOMER, "claudes-road": CLAUDES_ROAD, "two-roads": TWO_ROADS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -13,15 +13,18 @@ from typing import Any, ClassVar
 from e2e.wires import Answer, Json, Wire, wire_of
 
 HARMLESS = "fine"
+PROJECT_FOLDER = "{project}"  # in the arguments of a step: the folder that the agent works in
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a script: a shell command, or the text that ends a turn."""
+    """One step of a script: a shell command, a call of another tool, or the text that ends a turn."""
 
     name: str
     command: str = ""
     text: str = ""
+    tool: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Script:
     prompt: str
     tool: str
     arguments: Callable[[str], Json]
+    project: str = ""
     requests: list[Request] = field(default_factory=list)
     _served: int = 0
     _answers: int = 0
@@ -74,6 +78,9 @@ class Script:
     def _answer(self, step: Step | None, number: int) -> Answer:
         if step is None:
             return Answer(number, text=HARMLESS)
+        if step.tool:
+            given: Json = {key: value.replace(PROJECT_FOLDER, self.project) for key, value in step.arguments.items()}
+            return Answer(number, tool=step.tool, arguments=given)
         if not step.command:
             return Answer(number, text=step.text)
         return Answer(number, tool=self.tool, arguments=self.arguments(step.command))

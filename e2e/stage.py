@@ -42,6 +42,7 @@ STEPS = (
     Step("stop", text="All is done."),
     Step("again", text="Now all is done."),
 )
+LOOK_UP = "look-up"
 HOOKED, CONTROL, PROJECT = "hooks", "control", "project"
 
 
@@ -85,7 +86,8 @@ def play(who: Agent, variant: str) -> Observation:
     scratch = Path(tempfile.mkdtemp(prefix=f"boathook-e2e-{who.name}-"))
     mark = uuid.uuid4().hex
     scene = SCENES.get(variant)
-    script = Script(scene.steps if scene else STEPS, PROMPT, who.tool, who.arguments)
+    steps = scene.steps if scene else (*_look_up(who, variant), *STEPS)
+    script = Script(steps, PROMPT, who.tool, who.arguments, str(scratch / "project"))
     server = serve(script)
     try:
         place = Place(cache(), scratch / "home", scratch / "project", server.server_port)
@@ -102,6 +104,14 @@ def play(who: Agent, variant: str) -> Observation:
         seen.requests = list(script.requests)
         shutil.rmtree(scratch, ignore_errors=True)
     return seen
+
+
+def _look_up(who: Agent, variant: str) -> list[Step]:
+    """Give the step that has an agent declare tools that it only named."""
+    if who.deferred is None or variant != CONTROL:
+        return []
+    query = f"select:{','.join(who.deferred.guarded)}"
+    return [Step(LOOK_UP, tool=who.deferred.search, arguments={"query": query})]
 
 
 def _environment(who: Agent, place: Place, scratch: Path, mark: str) -> dict[str, str]:

@@ -6,12 +6,13 @@ An answer is either a text or a tool call; each wire says it whole or as a strea
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
 Events = list[tuple[str, Json]]
+Offer = dict[str, Json]  # the names of the tools that a request offers, and the keys that each takes with their schemas
 
 MODEL = "scripted"
 USAGE = (12, 7)  # tokens in, tokens out: invented
@@ -39,11 +40,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Wire:
-    """One wire format: how its requests are known, which tools they offer, and how it is answered."""
+    """One wire format: how its requests are known, which tools with which keys they offer, and how it is answered."""
 
     name: str
     ends: tuple[str, ...]
-    tools: Callable[[Json], Iterator[str]]
+    tools: Callable[[Json], Offer]
     whole: Callable[[Answer], Json]
     events: Callable[[Answer], Events]
     is_streamed: Callable[[str, Json], bool]
@@ -70,6 +71,19 @@ def _listed(value: Any) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+SCHEMAS = ("input_schema", "parameters", "parametersJsonSchema")
+
+
+def keys_of(tool: Json) -> Json:
+    """Give the keys that a tool takes, with their schemas, as it is declared in any wire."""
+    schemas = [_object(tool.get(name)) for name in SCHEMAS]
+    return {key: value for schema in schemas for key, value in _object(schema.get("properties")).items()}
+
+
 def _asks_for_stream(_: str, body: Json) -> bool:
     return bool(body.get("stream"))
 
@@ -77,8 +91,8 @@ def _asks_for_stream(_: str, body: Json) -> bool:
 # Anthropic Messages
 
 
-def _named_tools(body: Json) -> Iterator[str]:
-    return (str(tool.get("name", "")) for tool in _listed(body.get("tools")))
+def _named_tools(body: Json) -> Offer:
+    return {str(tool.get("name", tool.get("type", ""))): keys_of(tool) for tool in _listed(body.get("tools"))}
 
 
 def _message(answer: Answer) -> Json:
@@ -122,8 +136,8 @@ def _message_events(answer: Answer) -> Events:
 # OpenAI Chat Completions
 
 
-def _function_tools(body: Json) -> Iterator[str]:
-    return (str((tool.get("function") or {}).get("name", "")) for tool in _listed(body.get("tools")))
+def _function_tools(body: Json) -> Offer:
+    return _named_tools({"tools": [_object(tool.get("function")) or tool for tool in _listed(body.get("tools"))]})
 
 
 def _chat(answer: Answer, kind: str, key: str, said: Json, end: str | None) -> Json:
@@ -166,6 +180,13 @@ def _chat_events(answer: Answer) -> Events:
 
 
 # OpenAI Responses
+
+
+def _grouped_tools(body: Json) -> Offer:
+    """Give the tools, and those that are inside of namespaces."""
+    tools = _listed(body.get("tools"))
+    inner = [one for tool in tools if tool.get("type") == "namespace" for one in _listed(tool.get("tools"))]
+    return _named_tools({"tools": [*(tool for tool in tools if tool.get("type") != "namespace"), *inner]})
 
 
 def _item(answer: Answer) -> Json:
@@ -220,9 +241,12 @@ def _response_events(answer: Answer) -> Events:
 # Gemini
 
 
-def _declared_tools(body: Json) -> Iterator[str]:
+def _declared_tools(body: Json) -> Offer:
+    found: Offer = {}
     for tool in _listed(body.get("tools")):
-        yield from (str(one.get("name", "")) for one in _listed(tool.get("functionDeclarations")))
+        declared = tool.get("functionDeclarations")
+        found |= {key: {} for key in tool if key != "functionDeclarations"} | _named_tools({"tools": declared})
+    return found
 
 
 def _content(answer: Answer) -> Json:
@@ -259,7 +283,7 @@ WIRES = (
         _asks_for_stream,
         last="data: [DONE]\n\n",
     ),
-    Wire("responses", ("/responses",), _named_tools, _response_whole, _response_events, _asks_for_stream, named=True),
+    Wire("responses", ("/responses",), _grouped_tools, _response_whole, _response_events, _asks_for_stream, named=True),
     Wire(
         "gemini",
         (":generateContent", ":streamGenerateContent"),

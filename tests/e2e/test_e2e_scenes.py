@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from e2e.scenes import GUARD, NEWCOMER, RAN, SCENES, TWO_ROADS
+from e2e.scenes import CLAUDES_ROAD, GUARD, MADE, NEWCOMER, RAN, REFUSED, SCENES, TWO_ROADS
 from e2e.server import Request
 from e2e.stage import Observation
 
@@ -50,6 +50,46 @@ def test_a_guard_that_did_not_is_complained_of(changes, complaint):
 def test_a_call_that_ran_hooks_more_than_once_is_complained_of(hosts, fine):
     ledger = [{"event": "pre-tool-call", "host": host} for host in hosts]
     assert (list(TWO_ROADS.complaints(Observation("copilot", "two-roads", ledger=ledger))) == []) is fine
+
+
+def call(tool: str, decision: str = "none", host: str = "copilot", **given: str) -> dict[str, object]:
+    return {"event": "pre-tool-call", "host": host, "tool": tool, "decision": decision, "input": given}
+
+
+SHELL = call("Shell", command="echo hello")
+WRITE = call("WriteFile", "block", file_path="/p/made", content="made")
+EDIT = call("EditFile", file_path="/p/README.md", old_string="A", new_string="B")
+
+
+def road(**changes: object) -> Observation:
+    steps = [("shell", ""), ("file", ""), ("edit", REFUSED), ("stop", REFUSED)]
+    requests = [Request(0.0, "/v1/chat/completions", step, is_own=True, body=body) for step, body in steps]
+    fields = {"requests": requests, "ledger": [SHELL, WRITE, EDIT], "files": {"README.md": 1.0}, **changes}
+    return Observation("copilot", "claudes-road", **fields)
+
+
+def test_calls_on_the_road_of_claude_code_are_seen():
+    assert list(CLAUDES_ROAD.complaints(road())) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"ledger": []}, "the records are []"),
+        ({"ledger": [{**one, "host": "claude"} for one in (SHELL, WRITE, EDIT)]}, "the records are"),
+        ({"ledger": [SHELL, SHELL, WRITE, EDIT]}, "the records are"),
+        ({"ledger": [SHELL, WRITE]}, "the records are"),
+        ({"ledger": [SHELL, call("Write", file_path="/p/made", content="made"), EDIT]}, "the records are"),
+        ({"ledger": [SHELL, {**WRITE, "decision": "none"}, EDIT]}, "the records are"),
+        ({"ledger": [SHELL, call("WriteFile", "block", path="/p/made", content="")]}, "WriteFile is without file_path"),
+        ({"ledger": [call("EditFile", file_path="/p", old_str="", new_string="")]}, "EditFile is without old_string"),
+        ({"files": {MADE: 1.0}}, "the file was written"),
+        ({"requests": road().requests[:2]}, "the reason is not in the request"),
+        ({"requests": [*road().requests[:2], request("fine")]}, "the reason is not in the request"),
+    ],
+)
+def test_calls_on_that_road_that_are_anothers_are_complained_of(changes, complaint):
+    assert complaint in "; ".join(CLAUDES_ROAD.complaints(road(**changes)))
 
 
 def test_a_scene_is_of_a_host():

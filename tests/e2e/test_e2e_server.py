@@ -6,7 +6,7 @@ import json
 import urllib.request
 
 import pytest
-from e2e.server import Script, Step, serve
+from e2e.server import PROJECT_FOLDER, Script, Step, serve
 
 STEPS = (Step("first", "ls"), Step("end", text="done"))
 PROMPT = "the prompt"
@@ -51,6 +51,13 @@ def test_after_the_script_there_are_harmless_texts_that_count_as_no_step(script)
 def test_ids_of_calls_differ():
     script = Script((Step("a", "ls"), Step("b", "ls")), PROMPT, "Bash", lambda command: {"command": command})
     assert content(script, OWN)["id"] != content(script, OWN)["id"]
+
+
+def test_a_step_may_call_another_tool_in_the_folder_of_the_run():
+    step = Step("file", tool="create", arguments={"path": f"{PROJECT_FOLDER}/new", "file_text": "x"})
+    script = Script((step,), PROMPT, "Bash", lambda command: {"command": command}, "/some/where")
+    found = content(script, OWN)
+    assert (found["name"], found["input"]) == ("create", {"path": "/some/where/new", "file_text": "x"})
 
 
 def test_what_is_no_question_is_answered_too(script):

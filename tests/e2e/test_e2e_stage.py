@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from e2e.hosts import PROMPT, Agent, Place
+from e2e.hosts import PROMPT, Agent, Deferred, Place
 from e2e.install import Cache, pins
 
 from e2e import stage
@@ -59,6 +60,13 @@ def test_what_an_agent_did_is_observed(fake, tmp_path):
     assert [one.step for one in seen.own] == ["rewrite", "plain", "block", "stop"]
     assert {"before-word", "plain", "forbidden-word"} <= set(seen.files)
     assert not (tmp_path / "scratch").exists()
+
+
+def test_tools_that_are_only_named_are_looked_up_without_hooks(fake):
+    who = replace(fake(), deferred=Deferred("Find", "", "", ("Monitor", "Other")))
+    (step,) = stage._look_up(who, stage.CONTROL)
+    assert (step.name, step.tool, step.arguments) == (stage.LOOK_UP, "Find", {"query": "select:Monitor,Other"})
+    assert stage._look_up(who, stage.HOOKED) == stage._look_up(fake(), stage.CONTROL) == []
 
 
 def test_its_exit_code_is_told(fake):

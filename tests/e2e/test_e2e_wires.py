@@ -83,18 +83,37 @@ def test_other_paths_belong_to_none():
         assert wire_of(path) is None
 
 
+SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
 TOOLS = {
-    "anthropic": [{"name": "Bash"}],
-    "chat": [{"type": "function", "function": {"name": "Bash"}}],
-    "responses": [{"type": "function", "name": "Bash"}, {"type": "web_search"}],
-    "gemini": [{"functionDeclarations": [{"name": "Bash"}]}],
+    "anthropic": [{"name": "Bash", "input_schema": SCHEMA}],
+    "chat": [{"type": "function", "function": {"name": "Bash", "parameters": SCHEMA}}],
+    "responses": [{"type": "function", "name": "Bash", "parameters": SCHEMA}],
+    "gemini": [{"functionDeclarations": [{"name": "Bash", "parametersJsonSchema": SCHEMA}]}],
 }
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_the_tools_of_a_request_are_found(name):
-    assert "Bash" in list(WIRE[name].tools({"tools": TOOLS[name]}))
-    assert list(WIRE[name].tools({"tools": None})) == list(WIRE[name].tools({})) == []
+def test_the_tools_of_a_request_are_found_with_their_keys(name):
+    assert WIRE[name].tools({"tools": TOOLS[name]}) == {"Bash": SCHEMA["properties"]}
+    assert WIRE[name].tools({"tools": None}) == WIRE[name].tools({}) == {}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_without_keys_is_found_too(name):
+    bare = [{"functionDeclarations": [{"name": "Bash"}]}] if name == "gemini" else [{"name": "Bash"}]
+    assert WIRE[name].tools({"tools": bare}) == {"Bash": {}}
+
+
+def test_tools_that_have_no_declaration_are_found_by_their_kind():
+    assert WIRE["responses"].tools({"tools": [{"type": "web_search"}]}) == {"web_search": {}}
+    assert WIRE["anthropic"].tools({"tools": [{"type": "bash_20250124", "name": "bash"}]}) == {"bash": {}}
+    assert WIRE["chat"].tools({"tools": [{"type": "custom"}]}) == {"custom": {}}
+    assert WIRE["gemini"].tools({"tools": [{"codeExecution": {}}]}) == {"codeExecution": {}}
+
+
+def test_tools_in_a_namespace_are_found():
+    group = {"type": "namespace", "name": "agents", "tools": [{"name": "spawn", "parameters": SCHEMA}]}
+    assert WIRE["responses"].tools({"tools": [group]}) == {"spawn": SCHEMA["properties"]}
 
 
 def test_streams_end_as_their_clients_want():
