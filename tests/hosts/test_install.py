@@ -77,6 +77,7 @@ TOML_FILES = {
     "Windows lines": b"a = 1\r\n\r\n[b]\r\n# end\r\n",
     "no final newline": b"a = 1",
     "a mark at its start": b"\xef\xbb\xbfa = 1\n",
+    "a text that ends like a comment": b"[t]\ntext = \"\"\"\nhello\n# not a comment\"\"\"\n\n[u]\nx = '''\n\n# no''' # yes\n",
 }
 
 
@@ -286,7 +287,7 @@ def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(world, monkeypatc
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT], ids="-".join)
+@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
 def test_a_project_cannot_have_files_elsewhere_changed(world, host, scope, what):
     path, outside = file_of(world, host, scope), world.root / "outside"
     outside.mkdir()
@@ -296,6 +297,21 @@ def test_a_project_cannot_have_files_elsewhere_changed(world, host, scope, what)
     with pytest.raises(ConfigError, match="leads out of the project"):
         install(world, host, scope)
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
+def test_a_project_cannot_have_entries_elsewhere_taken_out(world, host, scope, remembered):
+    install(world, host, scope)
+    path, outside = file_of(world, host, scope), world.root / "outside"
+    path.rename(outside)
+    path.symlink_to(outside)
+    if not remembered:
+        Path(book_of(world).path).unlink()
+    before = everything(world)
+    with pytest.raises(ConfigError, match="leads out of the project"):
+        uninstall(world, host, scope)
+    assert everything(world) == before
 
 
 def test_a_link_is_followed_and_stays_a_link(world):
@@ -356,6 +372,7 @@ WRONG = {
     "qwen": (b'{"a": "\xff"}', "line 1: it is not UTF-8"),
     "kimi-code": (b"a = 1\nb = = 1\n", "line 2: "),
     "kimi-cli": (b'hooks = [{event = "Stop", command = "x"}]\n', "'hooks' is a list in brackets"),
+    "vscode": (b'{\n"a": ' + b"9" * 5000 + b"}", "line 2: the number has too many digits"),
 }
 
 
@@ -370,6 +387,39 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_line_and_nothing_is_wri
     assert WRONG[host][1] in str(caught.value)
     assert "Nothing was written" in str(caught.value)
     assert everything(world) == before
+
+
+CONFIGS = {
+    "no TOML": (b"a = 1\nb = = 1\n", "line 2: "),
+    "a number that is too long": (b"a = " + b"9" * 5000, "line 1: "),
+    "too deep": (b"a = " + b"[" * 5000, "it is too deep"),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_of_codex_that_cannot_be_read_is_an_error_with_its_line(world, name):
+    path = world.home / ".codex" / "config.toml"
+    _write(path, CONFIGS[name][0])
+    with pytest.raises(ConfigError) as caught:
+        plan(world, "codex")
+    assert (str(path) in str(caught.value), CONFIGS[name][1] in str(caught.value)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"hooks": {"Stop": ["x", {"hooks": ["y"]}]}}', '{"hooks": {"Stop": [{"hooks": 1}]}}']
+)
+def test_what_codex_would_not_read_either_is_left_alone(world, text):
+    path = file_of(world, "codex")
+    _write(path, text.encode())
+    install(world, "codex")
+    uninstall(world, "codex")
+    assert path.read_text() == text
+
+
+def test_a_file_of_codex_that_cannot_be_read_is_an_error_also_without_the_record(world):
+    _write(file_of(world, "codex"), b"{\n,")
+    with pytest.raises(ConfigError, match="line 2: a key in double quotes is expected"):
+        uninstall(world, "codex")
 
 
 def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(world):
@@ -421,6 +471,103 @@ def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(world, monk
     with pytest.raises(ConfigError, match=r"config\.toml cannot be written: Read-only file system"):
         install(world, "codex")
     assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_file_that_cannot_be_replaced_is_not_remembered_as_installed(world, monkeypatch, host):
+    path = file_of(world, host)
+    _write(path, b"{}")
+    before = everything(world)
+    real = os.replace
+
+    def fail(source, target):
+        if str(target) == str(path):
+            raise OSError(16, "Device or resource busy", source)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    told = f"{path} cannot be written: Device or resource busy. Nothing was changed"
+    with pytest.raises(ConfigError) as caught:
+        install(world, host)
+    assert (str(caught.value), everything(world), book_of(world).read()) == (told, before, [])
+    assert state(world, host) == ("not installed", ())
+
+
+@pytest.mark.parametrize("what", ["install", "uninstall"])
+def test_if_the_record_cannot_be_written_the_files_are_as_they_were(world, monkeypatch, what):
+    path = file_of(world, "codex")
+    _write(path, b"{}")
+    path.chmod(0o640)
+    if what == "uninstall":
+        install(world, "codex")
+    before, book = everything(world), book_of(world).read()
+    real = os.replace
+
+    def fail(source, target):
+        if str(target).endswith("installed.json"):
+            raise OSError(28, "No space left on device", target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ConfigError, match=r"installed\.json cannot be written: No space left on device"):
+        (install if what == "install" else uninstall)(world, "codex")
+    assert (everything(world), book_of(world).read()) == (before, book)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_until_it_is_whole_nobody_else_can_read_a_file(world, monkeypatch):
+    path, seen = file_of(world, "claude"), []
+    _write(path, b'{"secret": 1}')
+    path.chmod(0o600)
+    real = os.open
+
+    def watch(name, flags, mode=0o777, **more):
+        handle = real(name, flags, mode, **more)
+        if str(name).endswith(".boathook"):
+            seen.append(stat.S_IMODE(os.fstat(handle).st_mode))
+        return handle
+
+    monkeypatch.setattr(os, "open", watch)
+    install(world, "claude")
+    assert (seen, stat.S_IMODE(path.stat().st_mode)) == ([0o600], 0o600)
+
+
+@pytest.mark.parametrize(("mask", "modes"), [(0o022, (0o644, 0o755)), (0o077, (0o600, 0o700))])
+def test_a_new_file_has_the_mode_that_the_person_gives_to_new_files(world, mask, modes):
+    old = os.umask(mask)
+    try:
+        install(world, "claude")
+        install(world, "cline")
+    finally:
+        os.umask(old)
+    assert tuple(stat.S_IMODE(file_of(world, host).stat().st_mode) for host in ("claude", "cline")) == modes
+
+
+def _copies(world):
+    return {path.read_bytes() for path in (world.state / "backups").glob("*")}
+
+
+def test_copies_go_once_nothing_refers_to_them(world):
+    for host in ("claude", "gemini", "qwen"):
+        _write(file_of(world, host), b'{"a": 1}' if host != "qwen" else b'{"b": 2}')
+        install(world, host)
+    install(world, "claude")
+    assert _copies(world) == {b'{"a": 1}', b'{"b": 2}'}
+    uninstall(world, "claude")
+    assert _copies(world) == {b'{"a": 1}', b'{"b": 2}'}
+    uninstall(world, "gemini")
+    assert _copies(world) == {b'{"b": 2}'}
+    uninstall(world, "qwen")
+    assert not (world.state / "backups").exists()
+
+
+def test_copies_stay_where_a_file_was_changed_by_hand(world):
+    path = file_of(world, "claude")
+    _write(path, b'{"a": 1}')
+    install(world, "claude")
+    path.write_bytes(changed := path.read_bytes() + b"\n")
+    uninstall(world, "claude")
+    assert _copies(world) == {b'{"a": 1}', changed}
 
 
 def test_many_installs_at_once_leave_one_of_each(world):
@@ -579,6 +726,35 @@ def test_a_place_in_codex_that_somebody_else_has_by_now_stays_theirs(world):
     assert tomllib.loads(config.read_text()) == {
         "hooks": {"state": {f"{path}:stop:0:0": {"trusted_hash": theirs}}},
     }
+
+
+FOLDERS = {
+    "gemini": (".gemini/trustedFolders.json", "DO_NOT_TRUST"),
+    "qwen": (".qwen/trustedFolders.json", "TRUST_PARENT"),
+}
+
+
+@pytest.mark.parametrize("host", FOLDERS)
+def test_what_was_said_of_a_folder_before_is_said_again(world, host):
+    name, word = FOLDERS[host]
+    config, own = world.home / name, {str(world.project): word, "/other": "TRUST_FOLDER"}
+    _write(config, json.dumps(own).encode())
+    install(world, host, PROJECT, trusting=True)
+    assert json.loads(config.read_text()) == {**own, str(world.project): "TRUST_FOLDER"}
+    config.write_text(config.read_text() + "\n")
+    uninstall(world, host, PROJECT)
+    assert json.loads(config.read_text()) == own
+
+
+@pytest.mark.parametrize("host", FOLDERS)
+@pytest.mark.parametrize("before", [None, "TRUST_PARENT"])
+def test_what_the_person_says_of_a_folder_after_us_stays(world, host, before):
+    config, project = world.home / FOLDERS[host][0], str(world.project)
+    _write(config, None if before is None else json.dumps({project: before}).encode())
+    install(world, host, PROJECT, trusting=True)
+    config.write_text(json.dumps({project: "DO_NOT_TRUST"}))
+    uninstall(world, host, PROJECT)
+    assert json.loads(config.read_text()) == {project: "DO_NOT_TRUST"}
 
 
 def test_where_copilot_keeps_its_trust_other_folders_stay(world):

@@ -86,3 +86,53 @@ def test_what_is_wrong_is_named_with_its_line():
     with pytest.raises(TextFault) as caught:
         parse("a = 1\n\nb = = 2\n")
     assert caught.value.line == 3
+
+
+TAILS = {
+    "a text whose last line looks like a comment": ('[a]\ntext = """\nhello\n# not a comment"""\n', "\n# about b\n"),
+    "a literal text that ends so": ("[a]\ntext = '''\n\n# no'''\n", ""),
+    "a list with a comment at its end": ("[a]\nx = [\n  1,\n  # more\n]\n", "# about b\n\n"),
+    "a comment on its last line": ("[a]\nx = 1 # one\n", "  # about b\n"),
+    "a date": ("[a]\nx = 2020-01-01\n", "\n\n"),
+    "nothing": ("[a] # empty\n", "# about b\n"),
+    "quotes at the end of a text": ('[a]\nx = """# "quoted"""""\n', "# about b\n"),
+}
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", TAILS)
+def test_a_table_ends_with_its_last_statement(name, newline):
+    own, tail = (text.replace("\n", newline) for text in TAILS[name])
+    text = own + tail + f"[b]{newline}"
+    first, second = tables(text)
+    assert (text[first.start : first.end], second.name) == (own, ("b",))
+    assert remove(text, lambda table: table.name == ("a",)) == tail + f"[b]{newline}"
+
+
+STATEMENTS = st.sampled_from(
+    [
+        *("x = 1", 'x = """\n# a\n[b]"""', "x = '''\n# '''", "x = [\n# c\n'#'\n]", 'x = "#" # d', 'x = {y = "#"}'),
+        *("# e", "", '  # """', "# [f]"),
+    ]
+)
+
+
+@given(st.lists(st.lists(STATEMENTS, max_size=3), max_size=4))
+def test_tables_say_together_what_the_text_says(bodies):
+    texts = []
+    for at, body in enumerate(bodies):
+        seen = [one.replace("x =", f"x{n} =") for n, one in enumerate(body)]
+        texts.append("\n".join((f"[t{at}]", *seen, "")))
+    text = "".join(texts)
+    assert {one.name[0]: dict(one.value) for one in tables(text)} == tomllib.loads(text)
+    made = add(text, ("hooks",), {"command": "ours"}, listed=True)
+    assert remove(made, _ours) == text
+
+
+@pytest.mark.parametrize("text", ["a = 1\n[b]\nc = = 2\n", "a = 1\n[b\nc = 2\n", 'a = 1\nb = 1\nb = """\n'])
+def test_tables_of_what_is_no_toml_are_an_error_with_its_line(text):
+    with pytest.raises(TextFault) as caught:
+        tables(text)
+    with pytest.raises(TextFault) as parsed:
+        parse(text)
+    assert (caught.value.line, caught.value.why) == (parsed.value.line, parsed.value.why)

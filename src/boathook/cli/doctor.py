@@ -44,7 +44,7 @@ from boathook.hosts.status import STALE, standing
 from boathook.oneshot import dialect_of
 from boathook.runners.sandbox import offers
 from boathook.runners.supervisor import DOOR
-from boathook.sources.ours import calls_us
+from boathook.sources.ours import calls_us, named
 from boathook.sources.samples import sample_event, tools_for
 from boathook.store.ledger import Ledger, new_id
 from boathook.store.reading import Reader
@@ -57,8 +57,6 @@ SLOW_MS = {"sync": 500.0, "async": 60_000.0}
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 MISSING = re.compile(r"(?:not found|No such file)")
 ALIVE, DEAD, LEFT = "alive", "dead", "not fired"
-OUR_DOOR = re.compile(r"[^\s\"']*boathook/door\.py")
-OUR_NAME = re.compile(r"(?<![^\s\"';&|(])[^\s\"']*/boathook(?=[\s\"']|$)")
 
 
 class Finding(Value):
@@ -170,8 +168,7 @@ def _calls(catalog: Catalog) -> list[Hook]:
 def _target(hook: Hook) -> str:
     """Give the path that a settings hook calls us by."""
     line = hook.handler.line if isinstance(hook.handler, Command) else ""
-    found = OUR_DOOR.search(line) or OUR_NAME.search(line)
-    return found.group() if found else which("boathook") or ""
+    return named(line) or which("boathook") or ""
 
 
 def _call(settings: str, path: str, triggers: list[str]) -> Finding:
@@ -209,6 +206,11 @@ def _fired(one: Installation, catalog: Catalog, book: Book, scratch: str) -> lis
              for why in stands.why]  # fmt: skip
     row = _quiet_row(setup, catalog, scratch)
     command = command_for(setup, place, row.name)
+    if command is None:
+        return [
+            *found,
+            Finding(ERROR, subject, f"not fired: {row.name} has another command than would be installed now", mend),
+        ]
     if not command:
         return found or [Finding(ERROR, subject, f"there is no command for {row.name}", mend)]
     shot = fire(command, payload(load(one.host), row, scratch), scratch)

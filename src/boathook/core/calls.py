@@ -48,14 +48,16 @@ def shaped(tools: Tools, name: str, given: Any) -> Any:
     """
     _, renames = tools.get(name, (name, ()))
     place = next((theirs for theirs, key in renames if theirs.endswith(LINES) and key == "command"), "")
-    listed = place.removesuffix(LINES)
-    if not place or (isinstance(given, dict) and listed in given):
-        return given
-    text = text_in(given)
+    listed, fields = place.removesuffix(LINES), _fields(given)
+    text = text_in(given) if place and listed not in fields else None
     if text is None:
         return given
-    others = {key: value for key, value in given.items() if key not in SHAPES} if isinstance(given, dict) else {}
-    return {**others, listed: [text]}
+    return {**{key: value for key, value in fields.items() if key not in SHAPES}, listed: [text]}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found: dict[str, Any] = value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    return found
 
 
 def outward(

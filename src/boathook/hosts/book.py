@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from boathook.core.value import Value
@@ -97,6 +97,15 @@ class Book:
         except FileFault:
             return None
         return data if digest(data) == name else None
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Remove copies that no installation needs any more."""
+        needed = {file.before for one in self.read() for file in one.files}
+        for name in set(names) - needed:
+            with contextlib.suppress(OSError):
+                os.unlink(self.place_of(name))
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.dirname(self.place_of("")))
 
     def place_of(self, name: str) -> str:
         """Give where a copy is kept."""

@@ -1,4 +1,5 @@
 """Codex runs a hook only if its config.toml holds the hash of that very entry, by the place where it stands."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from boathook.hosts.jsonedit import Editor
@@ -37,15 +39,20 @@ def label(event: str) -> str:
 def trust_part(setup: Setup, home: str, hooks: str, text: str) -> Part:
     """Give what config.toml is to say so that our entries in a hooks.json run."""
     wanted: dict[tuple[str, ...], dict[str, Any]] = {}
-    value = Editor(text).value
-    for event, groups in value.get("hooks", {}).items():
-        for at, group in enumerate(groups):
-            for index, handler in enumerate(group.get("hooks", ())):
-                if is_ours(handler.get("command"), setup.name):
-                    hashed = {"trusted_hash": trust_of(event, handler, group.get("matcher"))}
-                    for path in ways_to(hooks):
-                        wanted["hooks", "state", f"{path}:{label(event)}:{at}:{index}"] = hashed
+    for event, at, group in _items(Editor(text).get("hooks")):
+        for _, index, handler in _items({event: group.get("hooks")}):
+            if is_ours(handler.get("command"), setup.name):
+                hashed = {"trusted_hash": trust_of(event, handler, group.get("matcher"))}
+                for path in ways_to(hooks):
+                    wanted["hooks", "state", f"{path}:{label(event)}:{at}:{index}"] = hashed
     return Part(os.path.join(home, "config.toml"), TRUST, setup, wanted)
+
+
+def _items(lists: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Give the objects in lists by event, with their places."""
+    for event, items in lists.items() if isinstance(lists, dict) else ():
+        found: list[Any] = items if isinstance(items, list) else []
+        yield from ((event, at, item) for at, item in enumerate(found) if isinstance(item, dict))
 
 
 def ways_to(path: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from boathook.core.hosts import Host, Row
 from boathook.core.value import Value
 from boathook.hosts.parts import Place, parts_of
 from boathook.hosts.setups import FILES, PLUGIN, Setup
+from boathook.hosts.shapes import Part, ours_in
 from boathook.hosts.status import COMMAND, entries_of
 
 TOOL = "boathook-doctor"
@@ -61,18 +62,41 @@ def _put(fields: dict[str, Any], steps: list[str], value: Any) -> None:
     fields[steps[-1]] = value
 
 
-def command_for(setup: Setup, place: Place, event: str) -> str:
-    """Give the command that stands in a host's configuration for an event, nothing if there is none."""
+def command_for(setup: Setup, place: Place, event: str) -> str | None:
+    """Give the command of an event in a host's configuration, nothing if there is none.
+
+    None if it is not the one that would be installed now: whoever can write that file must not choose what is run.
+    """
     for part in parts_of(setup, place):
-        for entry in entries_of(part).get(event if part.shape != PLUGIN else setup.events[0], ()):
-            if part.shape == FILES:
-                return shlex.quote(part.path) if event in part.wanted else ""
-            if part.shape == PLUGIN:
-                found = COMMAND.search(entry)
-                return shlex.join([*json.loads(found.group(1)), "--event", event]) if found else ""
-            handler = entry["hooks"][0] if "hooks" in entry else entry
-            return str(handler.get(setup.command_key, ""))
+        key = setup.events[0] if part.shape == PLUGIN else event
+        entries = entries_of(part).get(key, []) if key in part.wanted else []
+        if entries:
+            wanted = _command(part.wanted[key], part, event)
+            return wanted if all(_is_same(entry, part, key) for entry in entries) else None
     return ""
+
+
+def _is_same(entry: Any, part: Part, key: str) -> bool:
+    """Say whether what stands there has the very command that is wanted."""
+    return _stored(entry, part) == _stored(part.wanted[key], part)
+
+
+def _stored(entry: Any, part: Part) -> list[Any]:
+    """Give what decides what is run: of a file all of it, else the commands."""
+    if part.shape == FILES:
+        return [entry]
+    if part.shape == PLUGIN:
+        return COMMAND.findall(entry)
+    return [handler.get(part.setup.command_key) for handler in ours_in(entry, part)]
+
+
+def _command(wanted: Any, part: Part, event: str) -> str:
+    if part.shape == FILES:
+        return shlex.quote(part.path)
+    if part.shape == PLUGIN:
+        (words,) = COMMAND.findall(wanted)
+        return shlex.join([*json.loads(words), "--event", event])
+    return str(wanted[part.setup.command_key])
 
 
 def fire(command: str, data: bytes, folder: str) -> Shot:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from boathook.core.hook import PROJECT
@@ -72,9 +72,8 @@ def plan_install(setup: Setup, place: Place, book: Book) -> Plan:
     _refuse_ways_out(parts, place)
     changes = [_change(part, old, book) for part in parts]
     texts = {change.part.path: change.then for change in changes}
-    changes += [
-        _change(part, old, book) for part in further(setup, place, lambda path: text_of(texts[path] or NOTHING, path))
-    ]
+    others = _tried(parts[0], lambda: further(setup, place, lambda path: text_of(texts[path] or NOTHING, path)))
+    changes += [_change(part, old, book) for part in others]
     return plan.replace(changes=tuple(changes))
 
 
@@ -93,12 +92,18 @@ def plan_removal(setup: Setup, place: Place, book: Book) -> Plan:
     plan = Plan(setup, place, ())
     old = book.find(*plan.key)
     parts = parts_of(setup, place)
+    _refuse_ways_out(parts, place)
     if old is None:
-        parts += further(setup, place, lambda path: text_of(read_file(os.path.realpath(path)) or NOTHING, path))
+        parts += _tried(parts[0], lambda: further(setup, place, _text_at))
     else:
         known = {os.path.realpath(part.path) for part in parts}
         parts += [_part_of(one, setup) for one in old.files if one.path not in known]
+        _refuse_ways_out(parts, place)
     return plan.replace(changes=tuple(_restored(part, old, book) for part in parts))
+
+
+def _text_at(path: str) -> str:
+    return text_of(read_file(os.path.realpath(path)) or NOTHING, path)
 
 
 def _part_of(one: Written, setup: Setup) -> Part:
@@ -127,7 +132,7 @@ def _original(part: Part, real: str, now: bytes | None, old: Installation | None
         return None
     written = _written(real, old)
     before = book.copy(written.before) if written and written.before else None
-    if written and digest(now) == written.after and (before is not None or written.before is None):
+    if _is_as_left(now, written, book):
         return before
     text = text_of(now, real)
     if not _tried(part, lambda: SHAPES[part.shape].found(text, part)) or (part.shape in BY_PLACE and not written):
@@ -142,10 +147,17 @@ def _restored(part: Part, old: Installation | None, book: Book) -> Change:
     if now is None:
         return Change(part, real, None, None, None)
     before = book.copy(written.before) if written and written.before else None
-    if written and digest(now) == written.after and (before is not None or written.before is None):
+    if _is_as_left(now, written, book):
         return Change(part, real, now, before, before)
     then = _without(part, now, before, written)
     return Change(part, real, now, then, then)
+
+
+def _is_as_left(now: bytes | None, written: Written | None, book: Book) -> bool:
+    """Say whether a file is as an installation left it, and what it was before can be put back."""
+    if written is None or now is None or digest(now) != written.after:
+        return False
+    return written.before is None or book.copy(written.before) is not None
 
 
 def _without(part: Part, now: bytes, before: bytes | None, written: Written | None) -> bytes | None:
@@ -197,21 +209,31 @@ def apply(plan: Plan, book: Book, *, installed: bool) -> None:
     """Do what a plan says, all of it or nothing, and remember it; ConfigError if a file is not any more as it was planned for."""
     changes = [change for change in plan.changes if change.is_one]
     with book.alone():
+        old = book.find(*plan.key)
+        whole = [change for change in changes if _is_as_left(change.now, _written(change.path, old), book)]
         for change in changes:
             if read_file(change.path) != change.now:
                 raise ConfigError(f"{change.path} was changed meanwhile: nothing was written, do this again")
             _check_writable(change.path)
-            if change.now is not None:
-                book.keep(change.now)
-        old = book.find(*plan.key)
         folders = tuple(dict.fromkeys((*(old.folders if old else ()), *_missing(changes))))
-        if installed:
-            book.write(plan.key, _remembered(plan, book, folders))
-        _write_all(changes)
+        with _told_if_not_written(book.path):
+            for change in changes:
+                if change.now is not None and change not in whole:
+                    book.keep(change.now)
+            made = _remembered(plan, book, folders) if installed else None
+        _write_all(changes, lambda: book.write(plan.key, made) if made or old else None, book.path)
         if not installed:
             _remove_folders(folders)
-            if old is not None:
-                book.write(plan.key, None)
+            book.drop([one.before for change in whole if (one := _written(change.path, old)) and one.before])
+
+
+@contextlib.contextmanager
+def _told_if_not_written(path: str) -> Generator[None, None, None]:
+    """Say what could not be written, and that nothing else was."""
+    try:
+        yield
+    except OSError as fault:
+        raise ConfigError(f"{path} cannot be written: {fault.strerror}. Nothing was changed") from None
 
 
 def remember(plan: Plan, book: Book) -> None:
@@ -282,36 +304,61 @@ def _check_writable(path: str) -> None:
         raise ConfigError(f"{blocked} is read-only: {path} cannot be written. Nothing was written")
 
 
-def _write_all(changes: list[Change]) -> None:
+def _write_all(changes: list[Change], remember_it: Callable[[], None], book: str) -> None:
+    """Write all files and then the record of them; if one cannot be written, all are again as they were."""
     done: list[Change] = []
     made = _missing(changes)
+    modes = {change.path: _mode_of(change.path, change.part.mode) for change in changes}
+    at = book
     try:
         for change in changes:
-            _write(change.path, change.then, change.part.mode)
+            at = change.path
+            _write(change.path, change.then, modes[change.path])
             done.append(change)
-    except OSError as fault:
-        for change in done:
-            _write(change.path, change.now, change.part.mode)
+        at = book
+        remember_it()
+    except BaseException as fault:
+        stuck = [change.path for change in reversed(done) if not _is_undone(change, modes[change.path])]
         _remove_folders(tuple(made))
-        raise ConfigError(f"{fault.filename} cannot be written: {fault.strerror}. Nothing was changed") from None
+        if not isinstance(fault, OSError):
+            raise
+        told = f"; {', '.join(stuck)} could not be put back" if stuck else ". Nothing was changed"
+        raise ConfigError(f"{at} cannot be written: {fault.strerror}{told}") from None
+
+
+def _is_undone(change: Change, mode: int) -> bool:
+    """Put a file back as it was; say whether that went well."""
+    try:
+        _write(change.path, change.now, mode)
+    except OSError:
+        return False
+    return True
+
+
+def _mode_of(path: str, otherwise: int) -> int:
+    """Give the mode of a file, for one that is not there what the person's umask leaves."""
+    with contextlib.suppress(FileNotFoundError):
+        return stat.S_IMODE(os.stat(path).st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return otherwise & ~mask
 
 
 def _write(path: str, data: bytes | None, mode: int) -> None:
-    """Replace a file by another, or by none, in one step; it keeps its mode."""
+    """Replace a file by another, or by none, in one step; until it is whole nobody else can read it."""
     if data is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{os.getpid()}.boathook"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

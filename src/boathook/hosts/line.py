@@ -12,6 +12,10 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setups import BY_BOTH, BY_HOST, Setup
 from boathook.places import agents_dir, claude_dir, environment
+from boathook.sources.ours import ASSIGNMENT, DOOR, PYTHON, named, text_calls_us
+
+GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
+FLAG = re.compile(r"-[BEIOPSsu]+")  # of Python, none that gives it something else to run
 
 
 class Folders(Value):
@@ -65,25 +69,43 @@ def line(setup: Setup, event: str, places: Folders) -> str:
 
 
 def understand(text: object) -> Found | None:
-    """Say what a command calls if it is one that was installed; None for any other."""
+    """Say what a command calls if it is one that was installed, and nothing else beside; None for any other.
+
+    This is the one rule for what is ours: what is overwritten, taken out, trusted or fired is found by it.
+    """
     return _understood(text) if isinstance(text, str) and "door.py" in text else None
 
 
 @functools.cache  # a file is looked through again after each change, and shlex is slow
 def _understood(text: str) -> Found | None:
+    call = text[found.end() :] if (found := GUARD.match(text)) else text
     try:
-        parts = shlex.split(text)
+        parts = shlex.split(call)
     except ValueError:
         return None
-    at = next((n for n, part in enumerate(parts) if re.search(r"(?:^|[/\\])boathook[/\\]door\.py$", part)), None)
-    if at is None or at < 1:
+    if shlex.join(parts) != call:  # then a shell would do more with it than start one program
         return None
-    python = next((part for part in reversed(parts[:at]) if not part.startswith("-")), "")
-    options = dict(zip(parts[at + 1 :: 2], parts[at + 2 :: 2], strict=False))
-    return Found(python, parts[at], options.get("--host", ""), options.get("--event", ""))
+    at = next((n for n, part in enumerate(parts) if n and not FLAG.fullmatch(part)), 0)
+    rest = parts[at + 1 :]
+    if not at or not _is_python(parts[0]) or not DOOR.fullmatch(parts[at]) or len(rest) % 2:
+        return None
+    options = dict(zip(rest[::2], rest[1::2], strict=True))
+    if not all(name.startswith("--") for name in options):
+        return None
+    return Found(parts[0], parts[at], options.get("--host", ""), options.get("--event", ""))
+
+
+def _is_python(program: str) -> bool:
+    known = program == sys.executable or bool(PYTHON.fullmatch(os.path.basename(program)))
+    return known and not ASSIGNMENT.match(program)
 
 
 def is_ours(text: object, host: str) -> bool:
     """Say whether a command is one that was installed for a host, by this installation or another."""
     found = understand(text)
     return found is not None and found.host == host
+
+
+def is_stranger(text: str, host: str) -> bool:
+    """Say whether a command calls us and was not installed for a host, or does more than what was."""
+    return not is_ours(text, host) and (text_calls_us(text) or (" --host " in text and bool(DOOR.search(named(text)))))

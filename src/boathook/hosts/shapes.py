@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Protocol
 
 from boathook.core.value import Value
@@ -15,6 +15,7 @@ from boathook.hosts.tomledit import Table, add, parse, remove, tables, without_e
 HOOKS = "hooks"
 TRUST, VALUES = "trust", "values"
 IN_BRACKETS = "'hooks' is a list in brackets"
+OWN = 3  # steps to a group that is all ours, or to a flat entry; one that stands among others has more
 MARK = "made by `boathook install"
 
 
@@ -73,16 +74,17 @@ class _Json:
                 editor.put(place, value)
         for event, entry in part.wanted.items():
             paths = [path for path in self._paths(editor, part) if path[1] == event]
-            if not paths:
+            own = next((path for path in paths if len(path) == OWN), None)
+            if own is None:
                 editor.append((HOOKS, event), self._whole(entry))
-            elif editor.get(*paths[0]) != (entry if len(paths[0]) > 3 else self._whole(entry)):
-                editor.put(paths[0], entry if len(paths[0]) > 3 else self._whole(entry))
-            for path in reversed(paths[1:]):
+            elif editor.get(*own) != self._whole(entry):
+                editor.put(own, self._whole(entry))
+            for path in reversed([path for path in paths if path != own]):
                 editor.remove(path)
         for path in reversed(self._paths(editor, part)):
             if path[1] not in part.wanted:
                 self._remove(editor, path, {})
-        return editor.text
+        return editor.checked()
 
     def take(self, text: str, part: Part, before: str | None) -> str | None:
         editor = Editor(text, comments=part.setup.comments)
@@ -96,7 +98,7 @@ class _Json:
             if editor.get(*place) == value and _at(was, place) is None:
                 editor.remove(place)
                 self._prune(editor, place[:-1], was)
-        return None if before is None and not editor.value else editor.text
+        return None if before is None and not editor.value else editor.checked()
 
     def _whole(self, entry: Any) -> Any:
         return {"hooks": [entry]} if self.grouped else entry
@@ -127,9 +129,7 @@ class _Json:
         if not isinstance(handlers, list):
             return []
         ours = [at for at, handler in enumerate(handlers) if isinstance(handler, dict) and _is_entry(handler, part)]
-        if len(ours) == len(handlers) == 1:
-            return [()]
-        return [(HOOKS, at) for at in ours]
+        return [()] if 0 < len(ours) == len(handlers) else [(HOOKS, at) for at in ours]
 
     def _remove(self, editor: Editor, path: Path, was: Any) -> None:
         editor.remove(path)
@@ -140,6 +140,12 @@ class _Json:
         """Take out a container that is empty now and was not there before."""
         if path and editor.get(*path) in ({}, []) and _at(was, path) is None:
             editor.remove(path)
+
+
+def ours_in(entry: Any, part: Part) -> list[Mapping[str, Any]]:
+    """Give the handlers of an entry as `found` gives it: those of a group, else itself."""
+    inside = entry.get(HOOKS) if isinstance(entry, Mapping) and part.shape == GROUPS else None
+    return [one for one in (inside if isinstance(inside, list) else [entry]) if isinstance(one, Mapping)]
 
 
 def _is_entry(entry: Mapping[str, Any], part: Part) -> bool:
@@ -182,6 +188,10 @@ class _Tables:
         made = remove(text, lambda table: self._is_ours(table, part))
         if self.found(made, part):
             raise TextFault(f"{IN_BRACKETS}, which cannot be taken from", 1)
+        if made != text:
+            kept = [one for one in self._entries(text) if not is_ours(one.get("command"), part.setup.name)]
+            rest = {key: value for key, value in parse(text).items() if key != HOOKS}
+            _verify(made, {**rest, **({HOOKS: kept} if kept else {})}, "tables belong to ours", "taken from")
         return None if before is None and not made.strip("\ufeff \t\r\n") else made
 
     def _entries(self, text: str) -> list[dict[str, Any]]:
@@ -226,7 +236,17 @@ class _Named:
             old = _at(was, name)
             if old is not None and _at(parse(made), name) != old:
                 made = add(remove(made, lambda table, name=name: table.name == name), name, old, listed=False)  # type: ignore[misc]
+        if _others(parse(made), ours) != _others(parse(text), ours):
+            raise TextFault("what is to be taken out stands there in another form", 1)
         return None if before is None and not made.strip("\ufeff \t\r\n") else made
+
+
+def _others(value: Any, names: Container[tuple[str, ...]], at: tuple[str, ...] = ()) -> Any:
+    """Give what tables say beside those of some names, and beside what is empty."""
+    if not isinstance(value, dict):
+        return value
+    inside = {key: _others(one, names, (*at, key)) for key, one in value.items() if (*at, key) not in names}
+    return {key: one for key, one in inside.items() if one != {}}
 
 
 class _Values:
@@ -246,19 +266,23 @@ class _Values:
                 editor.append(name[:-1], name[-1])
             else:
                 editor.put(name, value)
-        return editor.text
+        return editor.checked()
 
     def take(self, text: str, part: Part, before: str | None) -> str | None:
         editor, was = Editor(text, comments=True), Editor(before or "", comments=True)
-        for name in part.wanted:
-            if _member(editor, name) is None or _member(was, name) is not None:
+        for name, value in part.wanted.items():
+            old = _member(was, name)
+            if _member(editor, name) != value or old == value:  # the person's own, by now or all along
+                continue
+            if old is not None:
+                editor.put(name, old)
                 continue
             items = editor.get(*name[:-1])
             editor.remove((*name[:-1], items.index(name[-1]) if isinstance(items, list) else name[-1]))
             for length in range(len(name) - 1, 0, -1):
                 if editor.get(*name[:length]) in ({}, []) and was.get(*name[:length]) is None:
                     editor.remove(name[:length])
-        return None if before is None and not editor.value else editor.text
+        return None if before is None and not editor.value else editor.checked()
 
 
 def _member(editor: Editor, name: tuple[str, ...]) -> Any:
@@ -274,14 +298,14 @@ def _holds(there: Any, entry: Any) -> bool:
     return isinstance(there, Mapping) and isinstance(entry, Mapping) and {**there, **entry} == {**there}
 
 
-def _verify(text: str, expected: Mapping[str, Any], why: str) -> None:
+def _verify(text: str, expected: Mapping[str, Any], why: str, what: str = "added to") -> None:
     """Be sure that a text says what it should; TextFault if not."""
     try:
         if parse(text) == expected:
             return
     except TextFault:
         pass
-    raise TextFault(f"{why}, which cannot be added to", 1)
+    raise TextFault(f"{why}, which cannot be {what}", 1)
 
 
 class _Whole:

@@ -17,12 +17,11 @@ from boathook.errors import ConfigError
 from boathook.hosts.book import Book, Installation, digest
 from boathook.hosts.installing import read_file, text_of
 from boathook.hosts.jsonedit import Editor, TextFault
-from boathook.hosts.line import Found, door, is_ours, understand
+from boathook.hosts.line import Found, door, is_stranger, understand
 from boathook.hosts.parts import Place, folder_part, further, home_of, parts_of, path_of
 from boathook.hosts.setups import FILES, FLAT, GROUPS, PLUGIN, SETUPS, TABLES, Setup
-from boathook.hosts.shapes import SHAPES, Part
+from boathook.hosts.shapes import SHAPES, Part, ours_in
 from boathook.hosts.tomledit import parse
-from boathook.sources.ours import text_calls_us
 
 INSTALLED, ABSENT, ALTERED, STALE, SHADOWED = "installed", "not installed", "altered", "stale", "shadowed"
 WELL = (INSTALLED, ABSENT)
@@ -73,10 +72,9 @@ def _standing(setup: Setup, place: Place, old: Installation | None) -> Standing:
     texts = {part.path: _text(part.path) for part in parts}
     found = {part.path: _found(part, texts[part.path]) for part in parts}
     if not any(found.values()):
-        gone = ("what was installed is not there any more",)
-        return Standing(setup.name, place.scope, ALTERED if old else ABSENT, path, gone if old else ())
-    troubles: dict[str, list[str]] = {ALTERED: [], STALE: [], SHADOWED: []}
-    troubles[ALTERED] += [f"another entry calls boathook, too: {command}" for command in strangers(setup, place)]
+        gone = ("what was installed is not there any more",) if old else ()
+        return Standing(setup.name, place.scope, ALTERED if old else ABSENT, path, (*gone, *_told(setup, place)))
+    troubles: dict[str, list[str]] = {ALTERED: _told(setup, place), STALE: [], SHADOWED: []}
     for part in parts:
         _compare(part, found[part.path], troubles, as_left=_is_as_left(part.path, old))
     for part in further(setup, place, lambda at: texts.get(at) or ""):
@@ -86,6 +84,11 @@ def _standing(setup: Setup, place: Place, old: Installation | None) -> Standing:
     return Standing(
         setup.name, place.scope, state, path, tuple(dict.fromkeys(why for name in ORDER for why in troubles[name]))
     )
+
+
+def _told(setup: Setup, place: Place) -> list[str]:
+    """Say which entries call us beside those that are installed."""
+    return [f"another entry calls boathook, too: {command}" for command in dict.fromkeys(strangers(setup, place))]
 
 
 def _text(path: str) -> str | None:
@@ -128,7 +131,7 @@ def _compare(part: Part, found: dict[Any, list[Any]], troubles: dict[str, list[s
 def _differs(part: Part, found: dict[Any, list[Any]]) -> bool:
     for event, wanted in part.wanted.items():
         (entry,) = found[event]
-        if entry not in (wanted, {"hooks": [wanted]}):
+        if entry != ({"hooks": [wanted]} if part.shape == GROUPS else wanted):
             return True
     return False
 
@@ -140,10 +143,9 @@ def commands_in(entry: Any, part: Part) -> list[Found]:
         words: list[str] = json.loads(found.group(1)) if found else []
         texts: list[Any] = [shlex.join(words)]
     elif part.shape == FILES:
-        texts = [one for one in str(entry).splitlines() if one.startswith("exec ")]
+        texts = [one.removeprefix("exec ") for one in str(entry).splitlines()]
     else:
-        handlers = entry.get("hooks", [entry]) if part.shape == GROUPS else [entry]
-        texts = [one.get(key) for one in handlers for key in (part.setup.command_key, "command")]
+        texts = [one.get(key) for one in ours_in(entry, part) for key in (part.setup.command_key, "command")]
     return [call for text in texts if (call := understand(text))]
 
 
@@ -154,7 +156,7 @@ def strangers(setup: Setup, place: Place) -> list[str]:
     path = path_of(setup, place)
     text = _text(path) or ""
     value = parse(text) if setup.shape == TABLES else Editor(text, comments=setup.comments).value
-    return [one for one in _texts(value) if text_calls_us(one) and not is_ours(one, setup.name)]
+    return [one for one in _texts(value) if is_stranger(one, setup.name)]
 
 
 def _texts(value: Any) -> list[str]:

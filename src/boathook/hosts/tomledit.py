@@ -41,13 +41,16 @@ def parse(text: str) -> dict[str, Any]:
     """Read a text; TextFault says what is wrong where."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as fault:
+    except RecursionError:
+        raise TextFault("it is too deep", 1) from None
+    except ValueError as fault:  # also numbers with too many digits
         line = LINE.search(str(fault))
         raise TextFault(str(fault), int(line.group(1)) if line else text.count("\n") + 1) from None
 
 
 def tables(text: str) -> list[Table]:
-    """Give the tables of a text that can be parsed, in order."""
+    """Give the tables of a text, in order; TextFault if it cannot be parsed."""
+    parse(text)
     starts = _headers(text)
     found: list[Table] = []
     for at, start in enumerate(starts):
@@ -55,10 +58,7 @@ def tables(text: str) -> list[Table]:
         end = _end_of_statements(text, start, end)
         own = text[start:end]
         head = HEADER.match(own)
-        name = _name_of(own.split("\n", 1)[0].rstrip("\r"))
-        value: Any = tomllib.loads(own)
-        for key in name:
-            value = value[key][0] if isinstance(value[key], list) else value[key]
+        name, value = _read(own, text.count("\n", 0, start))
         found.append(Table(name, bool(head and head.group(1) == "[["), start, end, value))
     return found
 
@@ -86,15 +86,33 @@ def _headers(text: str) -> list[int]:
 
 def _end_of_statements(text: str, start: int, end: int) -> int:
     """Give where the last line of a table ends; comments and empty lines after it belong to what comes next."""
-    lines = text[start:end].splitlines(keepends=True)
-    while len(lines) > 1 and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-        lines.pop()
-    return start + sum(map(len, lines))
+    last = at = start
+    for token in TOKEN.finditer(text, start, end):
+        if text[at : token.start()].strip():
+            last = token.start()
+        if token.group() != "\n" and not token.group().startswith("#"):
+            last = token.end()
+        at = token.end()
+    if text[at:end].strip():
+        return end
+    return text.find("\n", last, end) + 1 or end
+
+
+def _read(own: str, above: int) -> tuple[tuple[str, ...], Any]:
+    """Give the name of a table and what it says; `above` are the lines before it."""
+    try:
+        name = _name_of(own.split("\n", 1)[0].rstrip("\r"))
+        value: Any = parse(own)
+        for key in name:
+            value = value[key][0] if isinstance(value[key], list) else value[key]
+    except TextFault as fault:
+        raise TextFault(fault.why, above + fault.line) from None
+    return name, value
 
 
 def _name_of(header: str) -> tuple[str, ...]:
     """Give the parts of a header's name, by letting the reader read it."""
-    found: Any = tomllib.loads(header)
+    found: Any = parse(header)
     name: list[str] = []
     while isinstance(found, dict) and found:
         key = next(iter(found))
