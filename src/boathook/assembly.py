@@ -328,6 +328,18 @@ def _record(
     return Ledger(state).append(made, sync=must_last(made))
 
 
+def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
+    """Write into the ledger that an event was refused before any hook could look at it; give the trouble with that, if any."""
+    from boathook.core.event import Event as Happening
+    from boathook.core.outcome import Decision, Outcome
+    from boathook.core.run import Verdict as Said
+    from boathook.store.ledger import new_id
+
+    event = Happening(kind, now())
+    said = Said(event, event, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), id=new_id())
+    return _record(state, said, 0.0, {"host": host, "project": ""}, whole=False, degraded=())
+
+
 def _log(state: str) -> Log:
     return Log(f"{state}/{LOG_NAME}")
 

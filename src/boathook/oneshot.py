@@ -143,8 +143,22 @@ def _refuse(text: str, options: Options, code: int) -> int:
     end = dialect.refuse(options.event, f"boathook: {text}") if code == 2 or dialect.host.fails_closed else None
     if end is None:
         return 1  # there is nothing to refuse, and what makes an agent go on must not come of a fault
+    _record_refusal(text, options)
     write_all(2, end.stderr)
     return (end.code or 0) if write_all(1, end.stdout) else 2
+
+
+def _record_refusal(text: str, options: Options) -> None:
+    """Leave a record of a refusal that no hook made; that it cannot be kept is told, and changes nothing."""
+    try:
+        from boathook.assembly import record_refusal
+
+        state = absolute(options.state) if options.state else state_dir(environment())
+        trouble = record_refusal(state, options.host, dialect_of(options.host).host.row(options.event).kind, text)
+    except Exception as fault:  # noqa: BLE001  (the refusal itself must go out)
+        trouble = f"{type(fault).__name__}: {fault}"
+    if trouble:
+        _tell(trouble)
 
 
 def _is_anothers(options: Options, data: bytes) -> bool:

@@ -290,6 +290,9 @@ def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_p
     assert code == dict(row.block).get("exit", 0)
     assert NOT_JSON in json.dumps([out, err])
     assert out is not None or code == 2
+    (record,) = records(tmp_path)
+    told = (record["host"], record["event"], record["decision"], record["hooks"])
+    assert (told, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
 
 
 def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(tmp_path):
