@@ -870,6 +870,7 @@ NESTING = st.sampled_from(["PreToolUse", "Stop", "UserPromptSubmit", "PostToolUs
 
 
 @given(NESTING, spoken)
+@example("PostToolUse", prints({"hookSpecificOutput": {"updatedToolOutput": ""}}, 0, b""))
 def test_what_a_host_is_told_of_an_answer_is_itself_an_answer_that_says_the_same(name, end):
     call = a_call(name)
     outcome, _ = read_answer(call, end)

@@ -266,7 +266,7 @@ class Dialect:
             if not heard:
                 notes.append(f"a hook changed the input, which {title} cannot take at {name}")
         if verdict.outcome.output is not ABSENT:
-            answer.say(row.output, verdict.outcome.output)
+            answer.say(row.output, verdict.outcome.output, even_empty=True)
             if not row.output:
                 notes.append(f"a hook changed the output, which {title} cannot take at {name}")
         if contexts := "\n".join(verdict.additional_context):
@@ -302,10 +302,10 @@ class _Answer:
         """Take back all that was said."""
         self.code, self.fields, self.streams = 0, {}, {"stdout": "", "stderr": ""}
 
-    def say(self, saying: Saying, what: Any) -> None:
-        """Say one thing; texts in a place that has one already are added to it."""
+    def say(self, saying: Saying, what: Any, *, even_empty: bool = False) -> None:
+        """Say one thing; texts in a place that has one already are added to it, and a reason that is empty is none."""
         for place, value in saying:
-            if value == "$" and what == "":
+            if value == "$" and what == "" and not even_empty:
                 continue
             self._put(place, what if value == "$" else value)
 
