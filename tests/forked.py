@@ -186,42 +186,27 @@ def run(
     server = None
     if known and not (goes_apart() if apart is None else apart) and os.access(cwd, os.X_OK):
         server = server_for(env, preloaded=preloaded)
-    if server is None:
-        return subprocess.run(
-            argv,
-            input=input,
-            text=text,
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            capture_output=True,
-            check=check,
-            start_new_session=start_new_session,
-        )
-    data = input.encode() if isinstance(input, str) else input
-    order = {"argv": argv[1:], "env": env, "cwd": cwd, "session": start_new_session}
-    try:
-        code, out, err = _communicate(server, order, data, timeout, argv)
-    except Gone:
-        return run(
-            argv,
-            input=input,
-            text=text,
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            check=check,
-            start_new_session=start_new_session,
-            apart=True,
-        )
-    done: subprocess.CompletedProcess[Any]
-    if text:
-        done = subprocess.CompletedProcess(argv, code, _text(out), _text(err))
-    else:
-        done = subprocess.CompletedProcess(argv, code, out, err)
-    if check:
-        done.check_returncode()
-    return done
+    if server is not None:
+        data = input.encode() if isinstance(input, str) else input
+        order = {"argv": argv[1:], "env": env, "cwd": cwd, "session": start_new_session}
+        with suppress(Gone):
+            code, out, err = _communicate(server, order, data, timeout, argv)
+            done: subprocess.CompletedProcess[Any]
+            done = subprocess.CompletedProcess(argv, code, *((_text(out), _text(err)) if text else (out, err)))
+            if check:
+                done.check_returncode()
+            return done
+    return subprocess.run(
+        argv,
+        input=input,
+        text=text,
+        cwd=cwd,
+        env=env,
+        timeout=timeout,
+        capture_output=True,
+        check=check,
+        start_new_session=start_new_session,
+    )
 
 
 def _text(data: bytes) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOSTS = (native.NAME, *NAMES)
 FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
-SETTINGS, OF_PROJECTS = WITHOUT = ("settings", "project-settings")
+SETTINGS, *_ = WITHOUT = ("settings", "project-settings")
 LOOKED_AT = 1 << 18  # bytes at the end of a transcript
 
 
@@ -103,11 +103,11 @@ def main(args: list[str], data: bytes | None = None) -> int:
         options = parse(args)
         data = read_all(0) if data is None else data
         if may_be_another(options.host, data) and _is_anothers(options, data):
-            return 0
+            return _say_nothing(options)
         dialect = dialect_of(options.host)
         event = dialect.read_event(data, options.event)
         if event.kind is UNMAPPED:
-            return 0
+            return _say_nothing(options)
         if options.host != native.NAME and (path := dialect.look_up(event)):
             event = dialect.looked_up(event, _end_of(path))
         verdict = _dispatch(event, options, dialect)
@@ -141,11 +141,19 @@ def _refuse(text: str, options: Options, code: int) -> int:
         return code
     dialect = dialect_of(options.host)
     end = dialect.refuse(options.event, f"boathook: {text}") if code == 2 or dialect.host.fails_closed else None
+    if end is None and options.event is None:
+        return code  # which event it is cannot be known: exit 2 is what most hosts take for a no
     if end is None:
         return 1  # there is nothing to refuse, and what makes an agent go on must not come of a fault
     _record_refusal(text, options)
     write_all(2, end.stderr)
     return (end.code or 0) if write_all(1, end.stdout) else 2
+
+
+def _say_nothing(options: Options) -> int:
+    """Answer an event that is nobody's here, as a host wants to hear that."""
+    empty = "" if options.host == native.NAME else dialect_of(options.host).host.empty
+    return 0 if write_all(1, f"{empty}\n".encode() if empty else b"") else 1
 
 
 def _record_refusal(text: str, options: Options) -> None:
@@ -201,7 +209,13 @@ def _end_of(path: str) -> str:
 def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple[Verdict, ...]:
     """Dispatch the events that the host has not and that this one implies."""
     events: tuple[Event, ...] = dialect.derive(verdict) if options.host != native.NAME else ()
-    return tuple(_dispatch(event, options, dialect) for event in events)
+    found: list[Verdict] = []
+    for event in events:
+        try:
+            found.append(_dispatch(event, options, dialect))
+        except Exception as fault:  # noqa: BLE001  (what was decided on the event itself must go out)
+            _tell(f"hooks of {event.kind.name} did not run: {type(fault).__name__}: {fault}")
+    return tuple(found)
 
 
 def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:

@@ -33,7 +33,7 @@ COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-se
 PLAIN = ("--host", "--event", "--project", "--without", "--state", "--config", "--claude")
 FIXED = ("--config", "--claude", "--state")  # the user's folders, said on the command line
 TRUST_ALL = "--trust-all"
-SETTINGS, OF_PROJECTS = WITHOUT = ("settings", "project-settings")
+SETTINGS, *_ = WITHOUT = ("settings", "project-settings")
 NATIVE = "native"
 _CLAUDE_LIKE = (("hook_event_name",), ("session_id",), "cwd")
 KEYS = {

@@ -295,6 +295,24 @@ def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_p
     assert (told, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
 
 
+@pytest.mark.parametrize("data", [DEEP, "{"], ids=["deep", "cut"])
+def test_a_call_whose_event_is_not_named_beside_it_is_refused_by_exit_2(tmp_path, data):
+    code, out, err = command(tmp_path, "run", "--host", "claude", data=data)
+    assert (code, out, err.startswith("boathook: the event on standard input is")) == (2, "", True)
+
+
+def test_a_host_that_wants_an_answer_to_everything_gets_one(tmp_path):
+    assert run(tmp_path, "cursor", "afterFileEdit", {"hook_event_name": "afterFileEdit"}) == (0, {}, "")
+    install(tmp_path, "cursor", text="/x/door.py --host cursor --event E")
+    call = {
+        "hook_event_name": "PreToolUse",
+        "cursor_version": "3",
+        "tool_name": "Shell",
+        "tool_input": {"command": "ls"},
+    }
+    assert run(tmp_path, "claude", "PreToolUse", call) == (0, {}, "")
+
+
 def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(tmp_path):
     for host, name in (("claude", "Stop"), ("kimi-code", "Stop"), ("copilot", "agentStop"), ("gemini", "AfterAgent")):
         code, out, err = run(tmp_path, host, name, "{")
