@@ -129,7 +129,7 @@ def test_the_targets_are_reached_and_not_turned_away_at_their_door() -> None:
     assert read["claude-event"](b'{"tool_name": "Bash"}').tool_name == "Shell"
     assert {event.tool_name for event in read["hosts-event"](b'{"tool_name": "Bash"}')} == {"Shell"}
     assert read["native-run"](b'{"event_type": "Stop"}') == (0, b"")
-    assert read["claude-run"](b"{")[0] == 1
+    assert read["claude-run"](b"{")[0] == 2  # no event is named beside it, so it is refused
 
 
 # Time
