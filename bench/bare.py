@@ -5,7 +5,7 @@ import sys
 sys.path.insert(0, sys.argv.pop(1))
 
 from boathook.engine import Engine
-from boathook.threshold import enter
+from boathook.entry.fast_path import enter
 
 Engine._recorded = lambda self, verdict, *_: verdict  # type: ignore[method-assign]  # noqa: ARG005
 

@@ -218,7 +218,7 @@ def installed(folder: Path) -> Path:
         home = Path(str(library.__file__)).parent
         (site / home.name).symlink_to(home)
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(site / "boathook")], check=True)
-    return site / "boathook/door.py"
+    return site / "boathook/entry/hook_entry.py"
 
 
 def trusted(project: Path) -> None:

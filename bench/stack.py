@@ -12,9 +12,9 @@ import blinker
 import pluggy
 
 from boathook.core.outcome import Outcome
-from boathook.stack.contexts import ToolContext
-from boathook.stack.operations import ToolCall
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.stack import Stack
 
 Measure = Callable[[], float]
 CONTEXT = ToolContext.before("bash", {"command": "ls"})

@@ -1,6 +1,6 @@
 """Says of five behaviours whether they were seen, by comparing a run with hooks and one without. Effects count, not calls.
 
-What an agent cannot do is known from its table in `boathook.core.hosts`; then it must not be seen, and boathook must have told it.
+What an agent cannot do is known from its table in `boathook.hosts.host`; then it must not be seen, and boathook must have told it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from boathook.core.calls import inward
-from boathook.core.hosts import Host, Row
+from boathook.hosts.host import Host, Row
+from boathook.hosts.tool_calls import inward
 from e2e.hosts import Agent, agent
 from e2e.stage import BACKGROUND, CONTROL, LOOK_UP, STEPS, Observation
 from e2e.tools import HARMLESS, UNHEARD

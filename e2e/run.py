@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from boathook.core.hosts import load
+from boathook.hosts.host import load
 from e2e.hosts import AGENTS, Agent
 from e2e.install import Cache, InstallError, NotPossible, cache
 from e2e.judge import BEHAVIOURS, FAILED, IMPOSSIBLE, SEEN, judge, to_json

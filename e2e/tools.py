@@ -1,4 +1,4 @@
-"""Tools that agents offer to their models and that no table of `boathook.core.hosts` maps, and why that lets nothing past a guard.
+"""Tools that agents offer to their models and that no table of `boathook.hosts.host` maps, and why that lets nothing past a guard.
 
 A tool that is neither here nor in its host's table makes `make e2e` fail: it may run commands or write files under a name that
 guards do not know. Whoever adds one here has looked at what it does.

@@ -18,23 +18,24 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from boathook import oneshot, threshold
 from boathook.core.catalog import Catalog
 from boathook.core.event import KINDS, PRE_TOOL, Event
 from boathook.core.hook import PROJECT, SETTINGS, USER, Command, Hook, Prompt, Script, hook_to_data
-from boathook.core.hosts import NAMES as HOSTS
-from boathook.core.jsontext import dump_line
+from boathook.core.json_text import dump_line
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
-from boathook.core.run import Call, Exit, Skip, Started, Verdict
+from boathook.core.verdict import Call, Exit, Skip, Started, Verdict
 from boathook.dialects import claude, native
-from boathook.dialects.hosts import Dialect, dialect
+from boathook.dialects.host_dialect import Dialect, dialect
 from boathook.engine import Engine
+from boathook.entry import fast_path as threshold
+from boathook.entry import run_once as oneshot
 from boathook.errors import DialectError
+from boathook.hosts.host import NAMES as HOSTS
+from boathook.process.sessions import Sessions
 from boathook.sources.checker import check_settings
-from boathook.sources.config import SIZE_LIMIT, disable, read_config, refusals, settings_of, tune
-from boathook.sources.hookdir import read_hook
-from boathook.sources.settings import load_settings, read_settings, speaks
-from boathook.store.sessions import Sessions
+from boathook.sources.hook_md.folder import read_hook
+from boathook.sources.hooks_toml import SIZE_LIMIT, disable, read_config, refusals, settings_of, tune
+from boathook.sources.settings_json.settings import load_settings, read_settings, speaks
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
 

@@ -18,26 +18,26 @@ import click
 from click.testing import CliRunner
 
 from boathook import errors
-from boathook.agent.agent import Agent
 from boathook.agent.builder import AgentBuilder
+from boathook.agent.builtin_tools import tool_of
+from boathook.agent.reference_agent import Agent
 from boathook.agent.scripted import ScriptedModel
-from boathook.agent.tools import tool_of
 from boathook.cli.commands import cli
-from boathook.core.claude_events import ELSEWHERE, ROWS
-from boathook.core.claude_events import Row as SettingsRow
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
-from boathook.core.hosts import CAPABILITIES, NAMES, Host, Row, derived, load
-from boathook.core.hosts.table import LEGEND, SEEN, capabilities, spoken
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.tools import KEYS, TOOLS
+from boathook.core.tool_names import KEYS, TOOLS
 from boathook.dialects.claude import FILLED
-from boathook.hosts.setups import BY_NAME
-from boathook.stack import matching
-from boathook.stack.contexts import CHANGES, CLASSES, Context
-from boathook.stack.hooks import decorators
-from boathook.stack.layers import FAILURES
-from boathook.stack.operations import ToolCall
-from boathook.stack.stack import Stack
+from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, spoken
+from boathook.hosts.claude_events import ELSEWHERE, ROWS
+from boathook.hosts.claude_events import Row as SettingsRow
+from boathook.hosts.host import CAPABILITIES, NAMES, Host, Row, derived, load
+from boathook.inprocess import matching
+from boathook.inprocess.contexts import CHANGES, CLASSES, Context
+from boathook.inprocess.hooks import decorators
+from boathook.inprocess.layers import FAILURES
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.stack import Stack
+from boathook.install.setups import BY_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"

@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from boathook.store.ledger import Ledger
-from boathook.store.reading import Reader, verify
+from boathook.ledger.reader import Reader, verify
+from boathook.ledger.writer import Ledger
 
 SEGMENT = 256 * 1024
 

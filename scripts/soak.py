@@ -19,10 +19,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from boathook.store.reading import Reader, verify
+from boathook.ledger.reader import Reader, verify
 
 ROOT = Path(__file__).resolve().parent.parent
-DOOR = ROOT / "src/boathook/door.py"
+DOOR = ROOT / "src/boathook/entry/hook_entry.py"
 PROCESSES, BY_DOOR = 8, 2
 EVERY = 10
 GROWTH_LIMIT = 16 << 20

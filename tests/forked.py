@@ -41,9 +41,12 @@ CAN_FORK = hasattr(os, "pidfd_open") and hasattr(socket, "send_fds")
 PRELOADED = """
 import asyncio, select, selectors, signal, tempfile, uuid, json, re, fcntl, hashlib, tomllib, textwrap, difflib, shutil, shlex
 import yaml, click, click.shell_completion, encodings.idna
-import boathook, boathook.threshold, boathook.oneshot, boathook.assembly, boathook.cli.commands
+import boathook, boathook.entry.fast_path, boathook.entry.run_once, boathook.assembly, boathook.cli.commands
 import importlib, pkgutil
-for part in ("core", "core.hosts", "dialects", "runners", "sources", "store", "cli", "hosts"):
+for part in (
+    "system", "core", "hosts", "dialects", "process", "sources", "sources.hook_md", "sources.settings_json", "trust", "ledger",
+    "catalog_cache", "cli", "install",
+):
     try:
         package = importlib.import_module("boathook." + part)
     except ImportError:
@@ -56,12 +59,12 @@ for part in ("core", "core.hosts", "dialects", "runners", "sources", "store", "c
 
 # as the asker does it: quiet, then the libraries
 LIBRARIES_OF_ASKERS = """
-from boathook.runners import asker
+from boathook.process import remote_hooks as asker
 os.environ.update(asker.QUIET)
-import asyncio, encodings.idna, boathook.threshold
+import asyncio, encodings.idna, boathook.entry.fast_path
 import httpx, pydantic_ai, pydantic_ai.models.openai, pydantic_ai.models.anthropic
 """
-ASK = "import sys; from boathook.runners.asker import ask; sys.exit(ask())"
+ASK = "import sys; from boathook.process.remote_hooks import ask; sys.exit(ask())"
 
 
 class Gone(Exception):
@@ -344,7 +347,7 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
     for descriptor in descriptors:
         os.close(descriptor)
     os.chdir(order["cwd"])
-    os.environ.clear()  # `posix.environ`, where `boathook.places` looks, is the same underneath
+    os.environ.clear()  # `posix.environ`, where `boathook.system.locations` looks, is the same underneath
     os.environ.update(order["env"])
     flag, what, *rest = order["argv"]
     if flag == "-c":

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter
-    from boathook.agent.agent import Agent, Session
     from boathook.agent.builder import AgentBuilder
+    from boathook.agent.builtin_tools import Tool
     from boathook.agent.loop import TurnResult
+    from boathook.agent.reference_agent import Agent, Session
     from boathook.agent.scripted import ScriptedModel
     from boathook.agent.state import AgentState, Step
-    from boathook.agent.tools import Tool
     from boathook.assembly import load, load_catalog
     from boathook.core.catalog import Catalog
     from boathook.core.event import KINDS, Event, EventKind
     from boathook.core.hook import Diagnostic, Hook
     from boathook.core.outcome import Decision, Outcome
-    from boathook.core.run import Run, Verdict
+    from boathook.core.verdict import Run, Verdict
     from boathook.engine import Engine
     from boathook.errors import (
         Blocked,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Stopped,
         UnknownEvent,
     )
-    from boathook.stack.contexts import (
+    from boathook.inprocess.contexts import (
         CompactionContext,
         Context,
         ExecutionContext,
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
         ToolContext,
         TurnContext,
     )
-    from boathook.stack.hooks import Hooks
-    from boathook.stack.matching import Match, all_of, any_of, event_is, tool_name, where
-    from boathook.stack.operations import ToolCall
-    from boathook.stack.stack import Stack
+    from boathook.inprocess.hooks import Hooks
+    from boathook.inprocess.matching import Match, all_of, any_of, event_is, tool_name, where
+    from boathook.inprocess.operations import ToolCall
+    from boathook.inprocess.stack import Stack
 
 __all__ = [
     "KINDS",
@@ -117,7 +117,7 @@ _HOMES = {
         "ContinuationCriteriaAdapter",
         "StateProcessorAdapter",
     ),
-    "agent.agent": (
+    "agent.reference_agent": (
         "Agent",
         "Session",
     ),
@@ -128,7 +128,7 @@ _HOMES = {
         "AgentState",
         "Step",
     ),
-    "agent.tools": ("Tool",),
+    "agent.builtin_tools": ("Tool",),
     "assembly": (
         "load",
         "load_catalog",
@@ -147,7 +147,7 @@ _HOMES = {
         "Decision",
         "Outcome",
     ),
-    "core.run": (
+    "core.verdict": (
         "Run",
         "Verdict",
     ),
@@ -162,7 +162,7 @@ _HOMES = {
         "Stopped",
         "UnknownEvent",
     ),
-    "stack.contexts": (
+    "inprocess.contexts": (
         "CompactionContext",
         "Context",
         "ExecutionContext",
@@ -175,8 +175,8 @@ _HOMES = {
         "ToolContext",
         "TurnContext",
     ),
-    "stack.hooks": ("Hooks",),
-    "stack.matching": (
+    "inprocess.hooks": ("Hooks",),
+    "inprocess.matching": (
         "Match",
         "all_of",
         "any_of",
@@ -184,8 +184,8 @@ _HOMES = {
         "tool_name",
         "where",
     ),
-    "stack.operations": ("ToolCall",),
-    "stack.stack": ("Stack",),
+    "inprocess.operations": ("ToolCall",),
+    "inprocess.stack": ("Stack",),
 }
 
 

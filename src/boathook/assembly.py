@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 
-from boathook import compiled
+from boathook.catalog_cache import format as compiled
 from boathook.core.policy import Policy
 from boathook.dialects import native
 from boathook.engine import Engine, Tracing, now
 from boathook.errors import ConfigError
-from boathook.places import (
+from boathook.ledger.background_log import Log
+from boathook.process.hook_runner import HookRunner, Surroundings
+from boathook.process.runner import ProcessRunner
+from boathook.process.sessions import Sessions
+from boathook.system.locations import (
     absolute,
     agents_dir,
     cache_dir,
@@ -21,10 +25,6 @@ from boathook.places import (
     state_dir,
     strays,
 )
-from boathook.runners.process import ProcessRunner
-from boathook.runners.script import HookRunner, Surroundings
-from boathook.store.log import Log
-from boathook.store.sessions import Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.event import Event, EventKind
-    from boathook.core.run import Call, Exit, Verdict
+    from boathook.core.verdict import Call, Exit, Verdict
     from boathook.engine import BackgroundRunner
-    from boathook.sources.loading import Loaded
-    from boathook.store.trust import Trust
+    from boathook.loader import Loaded
+    from boathook.trust.store import Trust
 
     Path = str | os.PathLike[str]
 
@@ -61,8 +61,8 @@ def load(
     `can_ask` a question blocks; with `trust_all` the project's hooks run although nobody trusted them; `debug` hears the debug
     lines.
     """
-    from boathook.runners.background import Background
-    from boathook.runners.room import prepare
+    from boathook.process.background import Background
+    from boathook.process.slots import prepare
 
     prepare()
     catalog = load_catalog(project, config=config, claude=claude, state=state, settings=settings, trust_all=trust_all)
@@ -93,9 +93,9 @@ def _import_for(catalog: Catalog) -> None:
     """Import what the hooks of a catalogue need before any of them runs, for an interrupt within an import can be lost."""
     from importlib import import_module
 
-    names = ["core.record", "store.ledger"]
+    names = ["ledger.record", "ledger.writer"]
     if any(hook.dialect != native.NAME for hook in catalog.hooks):
-        names += ["dialects.claude", "runners.command"]
+        names += ["dialects.claude", "process.command"]
     for name in names:
         import_module(f"boathook.{name}")
 
@@ -124,7 +124,7 @@ def look_up(
     trust_all: bool = False,
 ) -> tuple[Loaded, Trust]:
     """Read the hooks of the user and of a project, with all that is known of them, and give the book of trust, too."""
-    from boathook.sources.loading import load_hooks
+    from boathook.loader import load_hooks
 
     env = environment()
     agents = absolute(os.fspath(config)) if config is not None else agents_dir(env)
@@ -147,7 +147,7 @@ def state_of(state: Path | None) -> str:
 
 def book_of(state: str, astray: tuple[str, ...] = ()) -> Trust:
     """Give the book of trust of a state folder; an empty one with a word about it if that folder is not to be believed."""
-    from boathook.store.trust import Trust
+    from boathook.trust.store import Trust
 
     return Trust(state, believed=state not in astray)
 
@@ -205,8 +205,8 @@ def one_shot(
     are left out; `degraded` gives what the host cannot be told.
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
     """
-    from boathook.runners.spawn import own_process
-    from boathook.runners.supervisor import Supervisor
+    from boathook.process.spawn import own_process
+    from boathook.process.supervisor import Supervisor
 
     fixed = fixed or {}
     catalog = _catalog_for(kind, start, fixed, settings=settings, of_projects=of_projects, trust_all=trust_all)
@@ -248,15 +248,15 @@ def _catalog_for(
         path = compiled.path_of(cache, *where) if not astray else None
         found = compiled.load(path, agents, *where) if path is not None else None
         if found is not None:
-            from boathook.sources.recall import recall
+            from boathook.catalog_cache.load import recall
 
             return recall(found, kind)
     except Exception:  # noqa: BLE001, S110  (whatever is wrong with it, the files themselves are there)
         pass
     import time
 
-    from boathook.sources.cache import keep
-    from boathook.sources.loading import load_hooks
+    from boathook.catalog_cache.write import keep
+    from boathook.loader import load_hooks
 
     started = time.time()
     book = None if trust_all else book_of(state, astray)
@@ -321,8 +321,8 @@ def _record(
     state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool, degraded: tuple[str, ...]
 ) -> str:
     """Write a verdict into the ledger; give the trouble with that, if any."""
-    from boathook.core.record import must_last, record_of
-    from boathook.store.ledger import Ledger
+    from boathook.ledger.record import must_last, record_of
+    from boathook.ledger.writer import Ledger
 
     made = record_of(verdict, around, time=now(), seconds=seconds, whole=whole, degraded=degraded)
     return Ledger(state).append(made, sync=must_last(made))
@@ -332,8 +332,8 @@ def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
     """Write into the ledger that an event was refused before any hook could look at it; give the trouble with that, if any."""
     from boathook.core.event import Event as Happening
     from boathook.core.outcome import Decision, Outcome
-    from boathook.core.run import Verdict as Said
-    from boathook.store.ledger import new_id
+    from boathook.core.verdict import Verdict as Said
+    from boathook.ledger.writer import new_id
 
     event = Happening(kind, now())
     said = Said(event, event, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), id=new_id())
@@ -353,7 +353,7 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
 
     Isolated hooks cannot write there, as they cannot in a project, unless it is said to be `writable`.
     """
-    from boathook.runners.background import Background
+    from boathook.process.background import Background
 
     may_write = scratch if writable else ""
     around = Surroundings(_write_event, scratch, scratch, catalog.settings.model, scratch, may_write)
@@ -373,15 +373,15 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
 
 def supervise() -> None:
     """Be the supervisor of async hooks."""
-    from boathook.runners.supervisor import supervise as run_supervisor
+    from boathook.process.supervisor import supervise as run_supervisor
 
     run_supervisor(report_end)
 
 
 def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
     """Write the end of an async hook into the ledger and the log; give the log's lines."""
-    from boathook.core.record import end_record
-    from boathook.store.ledger import Ledger, new_id
+    from boathook.ledger.record import end_record
+    from boathook.ledger.writer import Ledger, new_id
 
     trouble = Ledger(state).append(end_record(about, end, id=new_id(), time=now()))
     text = report_text(about["hook"], trigger, end) + (f"  warning: {trouble}\n" if trouble else "")
@@ -391,7 +391,7 @@ def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> st
 
 def report_text(name: str, trigger: str, end: Exit) -> str:
     """Give the log's lines about an async hook that ended."""
-    from boathook.core.clean import clean
+    from boathook.core.text import clean
 
     how = f"{end.fault}: {end.detail}" if end.fault else f"exit={end.code}"
     took = round(end.seconds * 1000)

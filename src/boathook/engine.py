@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from boathook.bell import Bell
 from boathook.core.dispatch import dispatch
 from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PRE_TURN, Event
-from boathook.core.jsontext import dumps
+from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
-from boathook.core.run import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
+from boathook.core.verdict import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
 from boathook.errors import DialectError
-from boathook.places import absolute, here, system
+from boathook.process.cancel import Bell
+from boathook.system.locations import absolute, here, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.hook import Hook
     from boathook.core.outcome import Outcome
-    from boathook.seals import Vetted
+    from boathook.trust.verify import Vetted
 
     class Runner(Protocol):
         """Runs calls and gives their ends in order; data readable on `cancel` ends them early."""
@@ -132,7 +132,7 @@ class Engine:
         """Give the catalogue for one dispatch: hooks that were trusted are looked at again when they are needed."""
         if not self._sealed:
             return self.catalog
-        from boathook.seals import Vetted
+        from boathook.trust.verify import Vetted
 
         return Vetted(self.catalog)
 

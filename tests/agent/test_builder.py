@@ -21,9 +21,9 @@ from boathook import (
     UnknownEvent,
 )
 from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter, from_state
+from boathook.agent.builtin_tools import TOOLS
 from boathook.agent.loop import SUBAGENT
 from boathook.agent.model import Message
-from boathook.agent.tools import TOOLS
 
 from .making import Witness, agent_of, call, child, failing_tool, feedback, note, said, text_tool
 from .test_effects import PLAYED_IN, Scene

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boathook import Outcome, ToolCall
-from boathook.agent.agent import LEFT_OUT, shorten
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
+from boathook.agent.reference_agent import LEFT_OUT, shorten
 
 from .making import Witness, agent_of, call, said, text_tool
 

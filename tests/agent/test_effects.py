@@ -15,7 +15,7 @@ from tests.conftest import World
 
 from boathook import KINDS, AgentBuilder, Blocked, HookFault, Outcome, Stopped, ToolCall
 from boathook.agent.model import Message, Reply
-from boathook.stack.contexts import CHANGES
+from boathook.inprocess.contexts import CHANGES
 
 from .making import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
 

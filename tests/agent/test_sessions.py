@@ -549,7 +549,7 @@ def test_an_interrupt_that_breaks_the_loop_itself_does_not_keep_the_session_from
 PROGRAM = """
     import asyncio, sys, time
     import boathook
-    from boathook.agent.tools import SHELL, Tool
+    from boathook.agent.builtin_tools import SHELL, Tool
 
     def here():
         with open("pipe", "w") as pipe:

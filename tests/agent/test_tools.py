@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from boathook import Tool, ToolCall
-from boathook.agent import tools as module
-from boathook.agent.tools import TOOLS, Workplace, run_whole, tool_of
+from boathook.agent import builtin_tools as module
+from boathook.agent.builtin_tools import TOOLS, Workplace, run_whole, tool_of
 
 from .making import Witness, agent_of, call, failing_tool, said
 

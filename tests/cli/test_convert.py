@@ -17,8 +17,8 @@ from tests.conftest import World, make_world, trusting, write_script
 
 from boathook.cli.convert import Ends, Plan, apply
 from boathook.core.matcher import compile_names, compile_pattern
-from boathook.sources.convert import Folder, Unfit, free_name, names_for
-from boathook.sources.settings import read_settings
+from boathook.sources.conversion import Folder, Unfit, free_name, names_for
+from boathook.sources.settings_json.settings import read_settings
 
 IN_ORDER = "HOOK.md hooks run one after another, and the first block ends the rest; in settings.json they run together"
 TOGETHER = "hooks of settings.json run together, and none ends the others; HOOK.md hooks run one after another"

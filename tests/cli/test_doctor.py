@@ -180,17 +180,19 @@ def test_what_the_machine_offers_is_said(world):
 
 
 def test_a_host_that_calls_what_is_not_there_is_an_error(world):
-    world.settings("user", settings("python3 -I -S /gone/boathook/door.py --host claude --event PreToolUse"))
+    world.settings(
+        "user", settings("python3 -I -S /gone/boathook/entry/hook_entry.py --host claude --event PreToolUse")
+    )
     code, found = _examine(world)
     assert code == 1
     (row,) = [row for row in found["house"] if row["subject"] == "host claude"]
     assert row["level"] == "error"
-    assert row["text"].endswith("calls /gone/boathook/door.py, which is not there")
+    assert row["text"].endswith("calls /gone/boathook/entry/hook_entry.py, which is not there")
 
 
 def test_a_host_that_calls_another_boathook_is_told(world):
-    other = world.root / "boathook" / "door.py"
-    other.parent.mkdir()
+    other = world.root / "boathook" / "entry" / "hook_entry.py"
+    other.parent.mkdir(parents=True)
     other.touch()
     world.settings("user", settings(f"python3 -I -S {other} --host claude --event PreToolUse"))
     code, found = _examine(world)

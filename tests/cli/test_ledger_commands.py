@@ -17,7 +17,7 @@ import boathook
 from boathook.cli.log import since_of
 from boathook.cli.stats import Tally, percentile
 from boathook.errors import ConfigError
-from boathook.store.ledger import Ledger
+from boathook.ledger.writer import Ledger
 
 AT = "2026-01-31T12:00:00.000Z"
 BLOCKED = {"tool_name": "Shell", "tool_input": {"command": "rm -rf / --password hunter2"}, "session_id": "s1"}

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.trust.making import CALL, command, trust, verdict
 
-from boathook.runners.sandbox import offers
+from boathook.process.sandbox import offers
 
 WALLS = next(offer.there for offer in offers() if offer.level == "restricted")
 ISOLATED = next(offer.there for offer in offers() if offer.level == "isolated")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests import forked
 
-from boathook.core.claude_events import BY_NAME
+from boathook.hosts.claude_events import BY_NAME
 from boathook.testing import conformance
 from boathook.testing.conformance import Vector, check_command, check_in_process, has_library_part, load_vectors
 

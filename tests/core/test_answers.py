@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.answers import (
+from boathook.core.json_text import JsonFault
+from boathook.core.verdict import Exit
+from boathook.dialects.answers import (
     begins_like_json,
     check_types,
     default_reason,
@@ -17,8 +19,6 @@ from boathook.core.answers import (
     refuse_buried,
     texts,
 )
-from boathook.core.jsontext import JsonFault
-from boathook.core.run import Exit
 from core.making import a_hook, json_values
 
 BEGINS = {"{": True, "[1]": True, '"x"': True, "": False, "42": False, "true": False, " {": False, "see {": False}

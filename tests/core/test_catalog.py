@@ -25,8 +25,8 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import Matcher, Pattern
-from boathook.core.run import Skip
-from boathook.core.words import CONTAINS, Words
+from boathook.core.prefilter import CONTAINS, Words
+from boathook.core.verdict import Skip
 from core.making import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
 
 MANY = Selector.MANY

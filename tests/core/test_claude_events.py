@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boathook.core.claude_events import BY_KIND, BY_NAME, ELSEWHERE, ROWS, Row
 from boathook.core.event import KINDS, SPELLINGS
+from boathook.hosts.claude_events import BY_KIND, BY_NAME, ELSEWHERE, ROWS, Row
 
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.clean import REASON_LIMIT, clean
+from boathook.core.text import REASON_LIMIT, clean
 
 wild = st.text(alphabet=st.sampled_from("ab \n\t\r\x00\x07\x08\x1b\x7f\x85\x9b\x9d[]0;1mHP_^X\\é—")) | st.text()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.exports import read_exports
+from boathook.core.shell_exports import read_exports
 
 AROUND = {"HOME": "/home/me", "PATH": "/usr/bin:/bin", "SPACE": "a b"}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.jsontext import (
+from boathook.core.json_text import (
     MAX_DEPTH,
     JsonFault,
     alike,
@@ -222,7 +222,7 @@ def test_leaves_are_found_at_any_depth():
 
 ALONE = """
 import sys
-from boathook.core.jsontext import JsonFault, loads
+from boathook.core.json_text import JsonFault, loads
 assert "json" not in sys.modules
 try:
     loads('{"a": tru}')

@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
-from boathook.core.jsontext import leaves
+from boathook.core.json_text import leaves
 from boathook.core.matcher import ALL, TEXT_LIMIT, Matcher, Pattern, Texts, compile_names, compile_pattern
-from boathook.core.words import CONTAINS, Words
+from boathook.core.prefilter import CONTAINS, Words
 from boathook.errors import ConfigError
 from core.making import a_call, json_values, patterns, tool_events, tool_patterns
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from boathook.core.event import KINDS, Event
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.policy import Faulty, Policy, failure
-from boathook.core.run import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
+from boathook.core.verdict import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
 from core.making import a_call, a_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "not yet"),))

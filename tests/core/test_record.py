@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.core.making import a_call, a_hook, a_settings_hook, json_objects
 
 from boathook.core.event import Event
-from boathook.core.jsontext import canonical, dump_line
+from boathook.core.json_text import canonical, dump_line
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.record import RECORD_LIMIT, digest, end_record, must_last, pruned_record, record_of
-from boathook.core.run import FAILED, OK, TIMEOUT, Exit, Run, Skip, Started, Verdict
+from boathook.core.verdict import FAILED, OK, TIMEOUT, Exit, Run, Skip, Started, Verdict
+from boathook.ledger.record import RECORD_LIMIT, digest, end_record, must_last, pruned_record, record_of
 
 AROUND = {"host": "native", "project": "/w"}
 NO = Outcome.block("no: token=hunter2")

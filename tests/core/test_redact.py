@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.core.making import json_values
 
 import boathook
-from boathook.core.jsontext import dumps
-from boathook.core.redact import WHOLE, is_secret_name, may_hold_secrets, redact
-from boathook.core.secrets import RULES, hide
+from boathook.core.json_text import dumps
+from boathook.ledger.redact import WHOLE, is_secret_name, may_hold_secrets, redact
+from boathook.ledger.secrets import RULES, hide
 
 ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 HEX = "0123456789abcdef"
@@ -305,7 +305,8 @@ def test_every_rule_has_marks_that_the_first_look_knows():
 
 
 def test_patterns_are_imported_only_where_something_may_be_secret():
-    code = "import sys; sys.path.insert(0, {!r}); from boathook.core.redact import redact; redact({!r}); print('re' in sys.modules)"
+    code = "import sys; sys.path.insert(0, {!r}); from boathook.ledger.redact import redact; redact({!r});"
+    code += " print('re' in sys.modules)"
     source = str(Path(boathook.__file__).parent.parent)
     found = [
         subprocess.run([sys.executable, "-I", "-S", "-c", code.format(source, text)], capture_output=True, text=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import Event
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.run import FAILED, OK, UNREADABLE, Run, Skip, Started, Verdict
+from boathook.core.verdict import FAILED, OK, UNREADABLE, Run, Skip, Started, Verdict
 from core.making import a_call, a_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.ALLOW, "fine"), (Decision.BLOCK, "no"), (Decision.BLOCK, "never")))

@@ -10,7 +10,7 @@ import re2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from boathook.core.words import CONTAINS, EQUALS, HINT, Words, words_of
+from boathook.core.prefilter import CONTAINS, EQUALS, HINT, Words, words_of
 
 QUIET = re2.Options()
 QUIET.log_errors = False

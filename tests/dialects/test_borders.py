@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from boathook.core.calls import text_in
 from boathook.core.event import SPELLINGS
-from boathook.core.hosts import NAMES, derived, load
-from boathook.core.hosts.callers import OF_CODE, another
-from boathook.core.hosts.fit import misfits, wants
 from boathook.core.outcome import Outcome
-from boathook.core.run import Verdict
-from boathook.core.tools import is_claudes
-from boathook.dialects.hosts import dialect
+from boathook.core.tool_names import is_claudes
+from boathook.core.verdict import Verdict
+from boathook.dialects.host_dialect import dialect
+from boathook.hosts.capabilities import misfits, wants
+from boathook.hosts.detection import OF_CODE, another
+from boathook.hosts.host import NAMES, derived, load
+from boathook.hosts.tool_calls import text_in
 from core.making import a_hook
 
 End = tuple[int, object, str]
@@ -196,7 +196,9 @@ def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
 COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "list_dir"}
 
 
-def install(tmp_path: Path, host: str, project: str = "", text: str = "/x/door.py --host vscode --event E") -> None:
+def install(
+    tmp_path: Path, host: str, project: str = "", text: str = "/x/hook_entry.py --host vscode --event E"
+) -> None:
     state = tmp_path / "home/.local/state/boathook"
     state.mkdir(parents=True)
     (state / "hooks.json").write_text(text)
@@ -303,7 +305,7 @@ def test_a_call_whose_event_is_not_named_beside_it_is_refused_by_exit_2(tmp_path
 
 def test_a_host_that_wants_an_answer_to_everything_gets_one(tmp_path):
     assert run(tmp_path, "cursor", "afterFileEdit", {"hook_event_name": "afterFileEdit"}) == (0, {}, "")
-    install(tmp_path, "cursor", text="/x/door.py --host cursor --event E")
+    install(tmp_path, "cursor", text="/x/hook_entry.py --host cursor --event E")
     call = {
         "hook_event_name": "PreToolUse",
         "cursor_version": "3",

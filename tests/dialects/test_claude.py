@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from boathook.core.claude_events import BY_NAME, ELSEWHERE
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.run import Verdict
+from boathook.core.verdict import Verdict
 from boathook.dialects import claude
-from boathook.dialects.hosts import dialect
+from boathook.dialects.host_dialect import dialect
 from boathook.errors import BeyondLimits, DialectError
+from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
 
 HOST = dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))

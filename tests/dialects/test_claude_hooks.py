@@ -10,12 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.claude_events import BY_NAME
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import Command, Handler, Http, Prompt, Script
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.policy import Faulty
-from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.claude import (
     ASKED_TYPES,
     JUDGEMENT_TYPES,
@@ -24,7 +23,8 @@ from boathook.dialects.claude import (
     read_answer,
     write_hook_event,
 )
-from boathook.dialects.hosts import dialect
+from boathook.dialects.host_dialect import dialect
+from boathook.hosts.claude_events import BY_NAME
 from core.making import a_settings_hook, json_objects, json_values
 
 HOST = dialect("claude")

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.calls import LINES, inward, outward
 from boathook.core.catalog import Selector
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
-from boathook.core.hosts import CAPABILITIES, NAMES, load
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.run import Verdict
-from boathook.core.tools import KEYS, KNOWN, TOOLS
+from boathook.core.tool_names import KEYS, KNOWN, TOOLS
+from boathook.core.verdict import Verdict
 from boathook.dialects.claude import write_hook_event
-from boathook.dialects.hosts import degraded, dialect
+from boathook.dialects.host_dialect import degraded, dialect
 from boathook.errors import DialectError
+from boathook.hosts.host import CAPABILITIES, NAMES, load
+from boathook.hosts.tool_calls import LINES, inward, outward
 from core.making import a_hook, json_values
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/hosts"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.clean import clean
 from boathook.core.event import SPELLINGS, Event
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.policy import Faulty
-from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.core.text import clean
+from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
 from boathook.errors import DialectError
 from core.making import a_call, a_hook, fields, json_objects, json_values, kinds

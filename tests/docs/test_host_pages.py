@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.docs.test_docs import ROOT, RUN, blocks, environment
 
-from boathook.core.hosts import NAMES, load
-from boathook.hosts.setups import BY_NAME, FILES, PLUGIN, TABLES
+from boathook.hosts.host import NAMES, load
+from boathook.install.setups import BY_NAME, FILES, PLUGIN, TABLES
 
 PAGES = ROOT / "docs/how-to/hosts"
 JSON = '{"mine":   [1,2],\n\t"other": {"a": "é"}}\n'

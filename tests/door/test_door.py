@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import boathook
-from boathook.compiled import path_of
+from boathook.catalog_cache.format import path_of
 
-DOOR = Path(boathook.__file__).with_name("door.py")
+DOOR = Path(boathook.__file__).parent / "entry/hook_entry.py"
 ROADS = {
     "door": lambda event: [sys.executable, "-I", "-S", str(DOOR), "--trust-all", "--event", event],
     "command": lambda event: [sys.executable, "-m", "boathook", "run", "--trust-all", event],
@@ -237,12 +237,12 @@ def test_a_road_imports_no_more_than_it_needs(worlds, name, data, code, unwanted
     modules = imported(report)
     assert found == code
     assert (modules & unwanted, wanted - modules) == (set(), set())
-    assert "boathook.threshold" in modules
+    assert "boathook.entry.fast_path" in modules
 
 
 def test_the_package_can_be_moved_as_a_whole(tmp_path, worlds):
-    os.symlink(DOOR.parent.parent, tmp_path / "boathook")
-    moved = tmp_path / "boathook" / "boathook" / "door.py"
+    os.symlink(DOOR.parents[2], tmp_path / "boathook")
+    moved = tmp_path / "boathook" / "boathook" / "entry" / "hook_entry.py"
     command = [sys.executable, "-I", "-S", str(moved), "--event", "PreToolUse"]
     call = b'{"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}'
     world = worlds["words"]

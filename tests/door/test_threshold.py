@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from boathook.catalog_cache.write import keep
 from boathook.core.catalog import Catalog, Plan, Settings
 from boathook.core.event import KINDS, SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import (
@@ -26,15 +27,14 @@ from boathook.core.hook import (
     WARNING,
     Diagnostic,
 )
-from boathook.core.hosts import NAMES, load
-from boathook.core.hosts.lean import lean
 from boathook.core.outcome import Outcome
-from boathook.core.run import Verdict
-from boathook.core.tools import TOOLS
+from boathook.core.tool_names import TOOLS
+from boathook.core.verdict import Verdict
 from boathook.dialects import native
-from boathook.dialects.hosts import dialect
-from boathook.sources.cache import keep
-from boathook.threshold import KEYS, _nothing_to_do, _plain
+from boathook.dialects.host_dialect import dialect
+from boathook.entry.fast_path import KEYS, _nothing_to_do, _plain
+from boathook.hosts.compact import lean
+from boathook.hosts.host import NAMES, load
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
 
 

@@ -9,7 +9,7 @@ from e2e.judge import BEHAVIOURS, BLOCKED, CONTEXTS, FAILED, IMPOSSIBLE, SEEN, S
 from e2e.server import Request
 from e2e.stage import STEPS, Observation
 
-from boathook.core.hosts import load
+from boathook.hosts.host import load
 
 NAMES = [step.name for step in STEPS]
 EARLY = CONTEXTS["pre-session"] + CONTEXTS["pre-agent-turn"]

@@ -14,7 +14,7 @@ from e2e.hosts import AGENTS
 from e2e.install import Cache, InstallError, pins
 from e2e.matrix import COLUMNS, matrix_page, table
 
-from boathook.core.hosts import load
+from boathook.hosts.host import load
 from e2e import install, run, stage
 
 

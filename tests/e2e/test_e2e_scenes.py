@@ -7,7 +7,7 @@ from e2e.scenes import CLAUDES_ROAD, GUARD, MADE, NEWCOMER, RAN, REFUSED, SCENES
 from e2e.server import Request
 from e2e.stage import Observation
 
-from boathook.core.hosts import NAMES
+from boathook.hosts.host import NAMES
 
 REASON = "rm -r would destroy /"
 

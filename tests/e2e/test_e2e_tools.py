@@ -12,7 +12,7 @@ from e2e.server import Request
 from e2e.stage import CONTROL, HOOKED, LOOK_UP, STEPS, Observation
 from e2e.tools import HARMLESS, UNHEARD
 
-from boathook.core.hosts import NAMES, load
+from boathook.hosts.host import NAMES, load
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}

@@ -9,7 +9,7 @@ from typing import Any
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Hook
 from boathook.core.policy import Policy
-from boathook.core.run import Call, Exit, Started
+from boathook.core.verdict import Call, Exit, Started
 from boathook.dialects import native
 from boathook.engine import Engine
 

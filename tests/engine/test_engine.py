@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
-from boathook.core.jsontext import dumps
+from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
-from boathook.core.run import FAILED, TIMEOUT, Call, Exit, Started
+from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, Started
 from boathook.engine import DRAIN_SECONDS, Tracing, now
 from boathook.errors import DialectError
 from core.making import a_call, a_hook, inputs, patterns, tool_patterns, tools

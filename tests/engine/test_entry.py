@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from boathook.entry import Entry, find_entry, first_bytes, how_to_run, interpreter_fault, which
+from boathook.system.programs import Entry, find_entry, first_bytes, how_to_run, interpreter_fault, which
 
 
 @pytest.fixture

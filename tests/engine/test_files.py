@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.files import MANIFEST_LIMIT, FileFault, foreign, read_regular, read_text, write_private
+from boathook.system.files import MANIFEST_LIMIT, FileFault, foreign, read_regular, read_text, write_private
 
 
 def fault_of(path, limit=MANIFEST_LIMIT) -> str:

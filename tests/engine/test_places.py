@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.places import (
+from boathook.system.locations import (
     agents_dir,
     cache_dir,
     claude_dir,

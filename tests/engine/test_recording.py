@@ -12,8 +12,8 @@ from tests.engine.fakes import an_engine
 
 import boathook
 from boathook.core.hook import DISABLED, INVALID
-from boathook.core.run import Exit, Skip, Verdict
-from boathook.store.reading import Reader, verify
+from boathook.core.verdict import Exit, Skip, Verdict
+from boathook.ledger.reader import Reader, verify
 
 
 class Book:

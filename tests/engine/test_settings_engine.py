@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 import boathook
-from boathook import compiled
-from boathook.runners.process import MOST_AT_ONCE
-from boathook.sources import cache
-from boathook.sources.loading import load_hooks
+from boathook.catalog_cache import format as compiled
+from boathook.catalog_cache import write as cache
+from boathook.loader import load_hooks
+from boathook.process.runner import MOST_AT_ONCE
 
 TOOL = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
 TURN = {"event_type": "pre-agent-turn", "prompt": "hello", "session_id": "s"}
@@ -626,7 +626,7 @@ def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_wa
 
 
 def at_the_door(world, payload) -> str:
-    door = Path(boathook.__file__).with_name("door.py")
+    door = Path(boathook.__file__).parent / "entry/hook_entry.py"
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(door), "--trust-all", "--host", "claude"],
         input=json.dumps(payload),
@@ -648,7 +648,7 @@ def at_the_door(world, payload) -> str:
     [
         "boathook run --host claude",
         f"{sys.executable} -m boathook run",
-        f"{sys.executable} -I -S {Path(boathook.__file__).parent}/door.py --host claude",
+        f"{sys.executable} -I -S {Path(boathook.__file__).parent}/entry/hook_entry.py --host claude",
     ],
 )
 def test_an_entry_that_calls_the_engine_is_never_run_by_it(world, fire, command):
@@ -660,7 +660,9 @@ def test_an_entry_that_calls_the_engine_is_never_run_by_it(world, fire, command)
 
 
 def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(world, fire):
-    command = f"{sys.executable} -I -S {Path(boathook.__file__).parent}/door.py --host claude --event PreToolUse"
+    command = (
+        f"{sys.executable} -I -S {Path(boathook.__file__).parent}/entry/hook_entry.py --host claude --event PreToolUse"
+    )
     world.settings("project", settings(PreToolUse=[command]))
     verdict = fire(TOOL)
     assert (verdict["runs"], verdict["skipped"]) == ([], [])

@@ -36,7 +36,7 @@ from boathook.agent import adapters, model, state
 from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter
 from boathook.agent.model import Message
 from boathook.agent.scripted import Move
-from boathook.stack import hooks as declared
+from boathook.inprocess import hooks as declared
 
 Next = Callable[[Any], Outcome]
 RAN: list[str] = []

@@ -11,10 +11,10 @@ import time
 import pytest
 from harness import Project, Result, assert_clean, processes_with, python, wait_until
 
-from boathook.core.run import TIMEOUT
-from boathook.runners import child
-from boathook.runners.child import Job
-from boathook.runners.process import ProcessRunner
+from boathook.core.verdict import TIMEOUT
+from boathook.process import child
+from boathook.process.child import Job
+from boathook.process.runner import ProcessRunner
 
 T = 0.6
 MS = 600

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from harness import Project
 
-from boathook.store.ledger import LOCK, SPILL, Ledger, segments
-from boathook.store.reading import Reader, Report, verify
+from boathook.ledger.reader import Reader, Report, verify
+from boathook.ledger.writer import LOCK, SPILL, Ledger, segments
 
 WRITER = """
 import os, resource, signal, sys
-from boathook.store.ledger import Ledger
+from boathook.ledger.writer import Ledger
 folder, name, count, size, limit = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

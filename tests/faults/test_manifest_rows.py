@@ -397,7 +397,7 @@ def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> 
     for folder in project.hooks.iterdir():
         os.utime(folder / "HOOK.md", (long_ago, long_ago))
     assert wait_for_cache(project)
-    code = "import sys, boathook.threshold as t; t.enter(sys.argv[1:])"
+    code = "import sys, boathook.entry.fast_path as t; t.enter(sys.argv[1:])"
     counted = "import sys\nopened = []\nsys.addaudithook(lambda e, a: opened.append(a[0]) if e == 'open' else None)\n"
     script = (
         counted

@@ -21,11 +21,11 @@ import pytest
 from harness import MARK, Ended, Project, Result, assert_clean, processes_with, python, wait_until
 
 import boathook
-from boathook.core.run import FAILED, Exit
-from boathook.runners import landlock
-from boathook.runners.child import Job
-from boathook.runners.process import ProcessRunner
-from boathook.runners.sandbox import offers
+from boathook.core.verdict import FAILED, Exit
+from boathook.process import landlock
+from boathook.process.child import Job
+from boathook.process.runner import ProcessRunner
+from boathook.process.sandbox import offers
 
 T = 0.4
 MS = 400

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from boathook.core.hook import PROJECT, USER
-from boathook.hosts.book import Book
-from boathook.hosts.installing import apply, plan_install, plan_removal
-from boathook.hosts.parts import here, parts_of
-from boathook.hosts.setups import BY_NAME, SETUPS
-from boathook.hosts.status import standing
+from boathook.install.host_files import here, parts_of
+from boathook.install.plan import apply, plan_install, plan_removal
+from boathook.install.registry import Book
+from boathook.install.setups import BY_NAME, SETUPS
+from boathook.install.status import standing
 
 VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
 EVERYWHERE = [(setup.name, scope) for setup in SETUPS for scope in (USER, PROJECT) if scope == USER or setup.project]

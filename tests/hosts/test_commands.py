@@ -16,10 +16,10 @@ from tests.hosts.making import EVERYWHERE, book_of, everything, file_of, install
 from tests.trust.making import command
 
 from boathook.core.hook import USER
-from boathook.core.hosts import load
-from boathook.hosts.firing import command_for, fire, payload, rows_of
-from boathook.hosts.setups import BY_NAME
-from boathook.oneshot import dialect_of
+from boathook.entry.run_once import dialect_of
+from boathook.hosts.host import load
+from boathook.install.probe import command_for, fire, payload, rows_of
+from boathook.install.setups import BY_NAME
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]

@@ -30,11 +30,11 @@ from tests.hosts.test_jsonedit import OBJECTS
 
 from boathook.core.hook import PROJECT, USER
 from boathook.errors import ConfigError
-from boathook.hosts import line as lines
-from boathook.hosts.codex import trust_of
-from boathook.hosts.jsonedit import read
-from boathook.hosts.parts import entry
-from boathook.hosts.setups import BY_BOTH, BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
+from boathook.install import command_line as lines
+from boathook.install.codex import trust_of
+from boathook.install.host_files import entry
+from boathook.install.json_edit import read
+from boathook.install.setups import BY_BOTH, BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
 
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
@@ -250,7 +250,7 @@ def test_without_the_record_ours_goes_all_the_same(world):
     Path(book_of(world).path).unlink()
     uninstall(world, "codex")
     assert json.loads(path.read_text())["description"] == "x"
-    assert "door.py" not in path.read_text()
+    assert "hook_entry.py" not in path.read_text()
     assert "trusted_hash" not in (path.parent / "config.toml").read_text()
 
 
@@ -322,7 +322,7 @@ def test_a_link_is_followed_and_stays_a_link(world):
     path.symlink_to(real)
     install(world, "claude")
     assert path.is_symlink()
-    assert "door.py" in real.read_text()
+    assert "hook_entry.py" in real.read_text()
     uninstall(world, "claude")
     assert (path.is_symlink(), real.read_bytes()) == (True, b'{"a": 1}\n')
 
@@ -352,7 +352,7 @@ def test_a_copy_of_every_file_is_kept_before_it_is_changed(world):
 
 
 def test_a_file_that_changed_since_the_diff_is_not_overwritten(world):
-    from boathook.hosts.installing import apply
+    from boathook.install.plan import apply
 
     path = file_of(world, "claude")
     _write(path, b"{}")

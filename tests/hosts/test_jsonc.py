@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.hosts.making import file_of, install, state, uninstall
 from tests.hosts.test_jsonedit import VALUES
 
-from boathook.hosts import jsonedit
-from boathook.hosts.jsonedit import Editor, TextFault, read
-from boathook.hosts.line import Folders
-from boathook.hosts.parts import entry
-from boathook.hosts.setups import BY_NAME, GROUPS
-from boathook.hosts.shapes import SHAPES, Part
+from boathook.install import json_edit as jsonedit
+from boathook.install.command_line import Folders
+from boathook.install.formats import SHAPES, Part
+from boathook.install.host_files import entry
+from boathook.install.json_edit import Editor, TextFault, read
+from boathook.install.setups import BY_NAME, GROUPS
 
 GUARD = {"hooks": [{"type": "command", "command": "my-own-guard"}]}
 SETUP = BY_NAME["gemini"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.hosts.jsonedit import Editor, TextFault, read
+from boathook.install.json_edit import Editor, TextFault, read
 
 KEYS = st.text(max_size=4)
 VALUES = st.recursive(

@@ -11,12 +11,12 @@ from tests.hosts.making import EVERYWHERE, file_of, install, place_of, state, un
 from tests.trust.making import command
 
 from boathook.core.hook import PROJECT, USER
-from boathook.hosts.firing import command_for
-from boathook.hosts.line import Found, door, is_ours, is_stranger, line, understand
-from boathook.hosts.setups import BY_NAME, FLAT, GROUPS, TABLES
-from boathook.sources.ours import named
+from boathook.install.command_line import Found, door, is_ours, is_stranger, line, understand
+from boathook.install.probe import command_for
+from boathook.install.setups import BY_NAME, FLAT, GROUPS, TABLES
+from boathook.sources.own_commands import named
 
-CALL = f"{sys.executable} -I -S /x/boathook/door.py --host claude --event PreToolUse"
+CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 LISTED = [host for host in USERS if BY_NAME[host].shape in (GROUPS, FLAT)]
 TRUE = {"type": "command", "command": "true"}
@@ -32,9 +32,9 @@ FOREIGN = {
     "another guard": f"test -n x || {CALL}",
     "a wrapper": f"timeout 5 {CALL}",
     "a wrapper that nobody knows": f"my-audit {CALL}",
-    "a program that is no Python": "/x/evil -I -S /x/boathook/door.py --host claude --event PreToolUse",
-    "code for Python": "python -c evil /x/boathook/door.py --host claude --event PreToolUse",
-    "a module for Python": "python -mevil /x/boathook/door.py --host claude --event PreToolUse",
+    "a program that is no Python": "/x/evil -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
+    "code for Python": "python -c evil /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
+    "a module for Python": "python -mevil /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
     "a word too many": f"{CALL} more",
 }
 
@@ -60,7 +60,7 @@ def test_what_is_installed_is_ours_and_no_stranger(world, host):
 def test_the_path_that_a_line_names_us_by_is_found():
     lines = (CALL, "sh -c 'exec /v/bin/boathook run'", '"/a b/bin/boathook" run', "boathook run", "echo /boathook-x")
     assert [named(text) for text in lines] == [
-        *("/x/boathook/door.py", "/v/bin/boathook", "/a b/bin/boathook", "", ""),
+        *("/x/boathook/entry/hook_entry.py", "/v/bin/boathook", "/a b/bin/boathook", "", ""),
     ]
 
 
@@ -163,8 +163,8 @@ def test_doctor_runs_nothing_that_a_project_put_in_the_place_of_ours(world, host
 
 @pytest.mark.parametrize("what", ["interpreter", "door"])
 def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
-    evil = world.project / "boathook" / ("python" if what == "interpreter" else "door.py")
-    evil.parent.mkdir()
+    evil = world.project / "boathook" / ("python" if what == "interpreter" else "entry/hook_entry.py")
+    evil.parent.mkdir(parents=True)
     touch = f"open('{world.root}/pwned', 'w')" if what == "door" else f"#!/bin/sh\ntouch {world.root}/pwned"
     evil.write_text(touch)
     evil.chmod(0o755)

@@ -9,9 +9,9 @@ import pytest
 from tests.hosts.making import EVERYWHERE, book_of, file_of, install, place_of, state
 
 from boathook.core.hook import PROJECT, USER
-from boathook.hosts.line import door
-from boathook.hosts.setups import BY_NAME, FILES, GROUPS
-from boathook.hosts.status import doubles, standings
+from boathook.install.command_line import door
+from boathook.install.setups import BY_NAME, FILES, GROUPS
+from boathook.install.status import doubles, standings
 
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 NOT_FILES = [host for host in USERS if BY_NAME[host].shape != FILES]
@@ -27,9 +27,9 @@ def _replace(world, host, old, new, scope=USER):
 @pytest.mark.parametrize("host", NOT_FILES)
 def test_a_command_whose_door_is_gone_is_stale(world, host):
     install(world, host)
-    _replace(world, host, door(), "/gone/boathook/door.py")
+    _replace(world, host, door(), "/gone/boathook/entry/hook_entry.py")
     found, why = state(world, host)
-    assert (found, why[0]) == ("stale", "its door is gone: /gone/boathook/door.py")
+    assert (found, why[0]) == ("stale", "its door is gone: /gone/boathook/entry/hook_entry.py")
 
 
 def test_a_command_whose_interpreter_is_gone_is_stale(world):
@@ -40,7 +40,7 @@ def test_a_command_whose_interpreter_is_gone_is_stale(world):
 
 def test_a_command_of_another_installation_is_stale(world):
     install(world, "gemini")
-    other = world.root / "other" / "boathook" / "door.py"
+    other = world.root / "other" / "boathook" / "entry" / "hook_entry.py"
     other.parent.mkdir(parents=True)
     other.touch()
     _replace(world, "gemini", door(), str(other))

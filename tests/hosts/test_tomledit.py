@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.hosts.jsonedit import TextFault
-from boathook.hosts.tomledit import add, parse, remove, tables, without_empty
+from boathook.install.json_edit import TextFault
+from boathook.install.toml_edit import add, parse, remove, tables, without_empty
 
 ODD = '''# a comment
 title = "x" # [not a table]

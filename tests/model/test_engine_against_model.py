@@ -22,7 +22,7 @@ from reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 import boathook
 from boathook.assembly import load_catalog
 from boathook.core.outcome import Outcome
-from boathook.core.run import TIMEOUT, Call, Exit, Started
+from boathook.core.verdict import TIMEOUT, Call, Exit, Started
 from boathook.dialects import claude, native
 from boathook.engine import Engine
 

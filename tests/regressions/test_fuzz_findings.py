@@ -14,17 +14,24 @@ from pathlib import Path
 
 import pytest
 
-from boathook.core.exports import ROOM, read_exports
 from boathook.core.hook import ARMED, ERROR, INVALID, Command
 from boathook.core.matcher import HEAVIEST, compile_pattern, weight_of
+from boathook.core.shell_exports import ROOM, read_exports
 from boathook.errors import ConfigError
-from boathook.places import find_project
-from boathook.sources.config import DOTS_LIMIT, MOST_TOLD, read_config
-from boathook.sources.frontmatter import Unreadable, read_frontmatter
-from boathook.sources.manifest import parse_manifest
-from boathook.sources.ours import calls_us, text_calls_us
-from boathook.sources.scripts import first_pipeline, line_means_to_block_with_1, means_to_block_with_1
-from boathook.sources.settings import MOST_HOOKS, MOST_OF_GROUP, MOST_PLUGINS, File, load_settings, read_settings
+from boathook.sources.hook_md.frontmatter import Unreadable, read_frontmatter
+from boathook.sources.hook_md.manifest import parse_manifest
+from boathook.sources.hooks_toml import DOTS_LIMIT, MOST_TOLD, read_config
+from boathook.sources.own_commands import calls_us, text_calls_us
+from boathook.sources.settings_json.settings import (
+    MOST_HOOKS,
+    MOST_OF_GROUP,
+    MOST_PLUGINS,
+    File,
+    load_settings,
+    read_settings,
+)
+from boathook.sources.shell_scripts import first_pipeline, line_means_to_block_with_1, means_to_block_with_1
+from boathook.system.locations import find_project
 
 ENTRY = {"type": "command", "command": "x"}
 TIMES = 8  # the larger input

@@ -16,14 +16,14 @@ from tests.trust.making import verdict as fired
 import boathook
 from boathook.core.event import Event
 from boathook.core.hook import Script
-from boathook.core.run import Call
-from boathook.entry import how_to_run, which
-from boathook.runners import leads
-from boathook.runners.leads import leave_out
-from boathook.runners.process import ProcessRunner
-from boathook.runners.reaper import MARK, Mark, is_above
-from boathook.runners.sandbox import offers
-from boathook.runners.script import DEPTH, LEADING, LEADING_STARTS, HookRunner, Surroundings, depth
+from boathook.core.verdict import Call
+from boathook.process import environment as leads
+from boathook.process.environment import leave_out
+from boathook.process.hook_runner import DEPTH, LEADING, LEADING_STARTS, HookRunner, Surroundings, depth
+from boathook.process.reaper import MARK, Mark, is_above
+from boathook.process.runner import ProcessRunner
+from boathook.process.sandbox import offers
+from boathook.system.programs import how_to_run, which
 from core.making import a_hook
 
 BASH = Path("/bin/bash")
@@ -218,20 +218,20 @@ def test_a_depth_that_no_engine_has_set_refuses_nothing(world, text, run):
 
 def test_a_mark_is_above_what_its_process_has_started():
     mark = Mark().text
-    code = f"import boathook.runners.reaper as r; print(r.is_above({mark!r}), r.is_above(b'1-0-1-1'))"
+    code = f"import boathook.process.reaper as r; print(r.is_above({mark!r}), r.is_above(b'1-0-1-1'))"
     done = subprocess.run(["/bin/sh", "-c", f'{sys.executable} -c "{code}"; :'], capture_output=True, text=True)
     assert (done.stdout, done.stderr, is_above(mark)) == ("True False\n", "", False)
 
 
 def test_without_proc_a_depth_is_believed(monkeypatch):
-    monkeypatch.setattr("boathook.runners.reaper._read", lambda _: b"")
+    monkeypatch.setattr("boathook.process.reaper._read", lambda _: b"")
     assert depth({DEPTH: b"2", MARK.encode(): b"x"}) == 2
 
 
 NESTED = """
 if [ "$BOATHOOK_DEPTH" = 1 ]; then exec "$PYTHON" -c '
 import os
-from boathook.runners.script import current_environment, depth
+from boathook.process.hook_runner import current_environment, depth
 print(depth(current_environment()))'; fi
 """
 

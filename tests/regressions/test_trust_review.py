@@ -23,8 +23,8 @@ from boathook.cli.log import Wanted, show_log
 from boathook.cli.stats import show_stats
 from boathook.cli.why import show_why
 from boathook.core.hook import WARNING
-from boathook.store.ledger import LOCK, Ledger, Link, chained, read_link
-from boathook.store.reading import Finding, Reader, verify
+from boathook.ledger.reader import Finding, Reader, verify
+from boathook.ledger.writer import LOCK, Ledger, Link, chained, read_link
 
 GUARD = "echo no >&2; exit 2"
 PROMPT = {"type": "prompt", "prompt": "is this fine?"}

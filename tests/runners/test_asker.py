@@ -24,7 +24,7 @@ from boathook.version import __version__
 
 from .scripted_model import Refusal, ScriptedModel
 
-ASK = "from boathook.runners.asker import ask; sys.exit(ask())"
+ASK = "from boathook.process.remote_hooks import ask; sys.exit(ask())"
 CHAT, RESPONSES, CLAUDE = "openai-chat:gpt-4o", "openai:gpt-5-mini", "anthropic:claude-haiku-4-5"
 LIMIT = 1 << 20
 SECRET = "s3cr3t-of-the-header"

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from boathook.core.event import Event
 from boathook.core.hook import Command, Http, Prompt, Script
-from boathook.core.run import REFUSED, Call
+from boathook.core.verdict import REFUSED, Call
 from boathook.dialects.claude import write_hook_event
-from boathook.entry import which
-from boathook.runners.command import NO_MODEL, fill_header, patience, start
-from boathook.runners.process import ProcessRunner
-from boathook.runners.script import HookRunner, Start, Surroundings
-from boathook.runners.supervisor import DOOR
+from boathook.process.command import NO_MODEL, fill_header, patience, start
+from boathook.process.hook_runner import HookRunner, Start, Surroundings
+from boathook.process.runner import ProcessRunner
+from boathook.process.supervisor import DOOR
+from boathook.system.programs import which
 from core.making import a_call, a_settings_hook
 
 DATA = b'{"session_id": "s", "tool_input": {"command": "ls"}}\n'

@@ -17,17 +17,17 @@ import pytest
 import boathook
 from boathook.core.event import PRE_SESSION, Event
 from boathook.core.hook import Command, Http, Needs, Prompt, Script
-from boathook.core.run import FAILED, REFUSED, Call, Exit
 from boathook.core.value import Value
+from boathook.core.verdict import FAILED, REFUSED, Call, Exit
 from boathook.dialects import native
-from boathook.runners import landlock, sandbox
-from boathook.runners.child import Job
-from boathook.runners.process import ProcessRunner
-from boathook.runners.sandbox import Cage, Den, Offer, cage, find_bwrap, offers
-from boathook.runners.script import HookRunner, Surroundings
-from boathook.runners.scrub import looks_secret, scrubbed
-from boathook.runners.spawn import shared_process
-from boathook.store.sessions import Sessions
+from boathook.process import landlock, sandbox
+from boathook.process.child import Job
+from boathook.process.hook_runner import HookRunner, Surroundings
+from boathook.process.runner import ProcessRunner
+from boathook.process.sandbox import Cage, Den, Offer, cage, find_bwrap, offers
+from boathook.process.secret_variables import looks_secret, scrubbed
+from boathook.process.sessions import Sessions
+from boathook.process.spawn import shared_process
 from core.making import a_hook, a_settings_hook
 
 LEVELS = {offer.level: offer for offer in offers()}

@@ -17,12 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import boathook
-from boathook import compiled
+from boathook.catalog_cache import format as compiled
+from boathook.catalog_cache.load import recall
+from boathook.catalog_cache.write import RACY_SECONDS, keep
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
-from boathook.sources.cache import RACY_SECONDS, keep
-from boathook.sources.loading import load_hooks
-from boathook.sources.recall import recall
+from boathook.loader import load_hooks
+from boathook.system.stamps import stamp
 from core.making import a_hook
 
 
@@ -462,13 +463,13 @@ def test_a_file_of_another_boathook_is_not_used():
 
 def test_the_stamp_of_a_file_changes_with_the_file(tmp_path):
     path = tmp_path / "file"
-    assert compiled.stamp(str(path)) is None
+    assert stamp(str(path)) is None
     path.write_text("a")
-    first = compiled.stamp(str(path))
+    first = stamp(str(path))
     path.unlink()
     path.write_text("ab")
-    assert first != compiled.stamp(str(path))
-    assert compiled.stamp("/nul\0") is None
+    assert first != stamp(str(path))
+    assert stamp("/nul\0") is None
 
 
 # What the door asks

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, WARNING, Diagnostic
-from boathook.sources.config import Config, disable, read_config, refusals, settings_of, tune
+from boathook.sources.hooks_toml import Config, disable, read_config, refusals, settings_of, tune
 from core.making import a_hook
 
 KNOWN = (

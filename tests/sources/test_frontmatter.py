@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.sources.frontmatter import (
+from boathook.sources.hook_md.frontmatter import (
     DEPTH_LIMIT,
     FRONTMATTER_LIMIT,
     NODE_LIMIT,

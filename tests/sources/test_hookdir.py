@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathook.assembly import load_catalog, project_of
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, NO_ENTRY, SHADOWED, WARNING, Diagnostic
-from boathook.sources.loading import load_hooks
+from boathook.loader import load_hooks
 
 
 def load(world, *, project: bool = True):

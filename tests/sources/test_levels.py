@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.hook import ERROR, ISOLATED, LEVELS, WARNING
-from boathook.sources.config import Config, read_config, refusals, tune
-from boathook.sources.levels import highest
+from boathook.sources.hooks_toml import Config, read_config, refusals, tune
+from boathook.sources.sandbox_levels import highest
 from core.making import a_hook, a_settings_hook
 
 NOTHING, SAID = frozenset[str](), frozenset({"sandbox"})

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from boathook.core.event import SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
-from boathook.sources.frontmatter import Scalar
-from boathook.sources.manifest import FIELDS, name_fault, parse_manifest, whole_number
+from boathook.sources.hook_md.frontmatter import Scalar
+from boathook.sources.hook_md.manifest import FIELDS, name_fault, parse_manifest, whole_number
 
 PATH, FOLDER = "/h/guard/HOOK.md", "/h/guard"
 LINES = {"name": "guard", "description": "a test", "trigger": "pre-tool-call"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import Event
 from boathook.core.matcher import Matcher
-from boathook.sources.rules import LONGEST, read_rule
+from boathook.sources.settings_json.rules import LONGEST, read_rule
 
 
 def a_call(tool: str, **tool_input: object) -> Event:

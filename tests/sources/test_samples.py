@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.claude_events import ROWS
 from boathook.core.event import KINDS, kind_of
 from boathook.core.hook import Hook, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.errors import ConfigError
-from boathook.sources.hookdir import read_hook
+from boathook.hosts.claude_events import ROWS
+from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.samples import sample_event, tools_for
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("**/HOOK.md"))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.claude_events import BY_NAME, ELSEWHERE
 from boathook.core.hook import (
     ARMED,
     CALLS_US,
@@ -28,10 +27,11 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
-from boathook.places import environment, find_claude_project
-from boathook.sources.loading import load_hooks
-from boathook.sources.ours import calls_us, text_calls_us
-from boathook.sources.settings import File, load_settings, read_settings, speaking
+from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
+from boathook.loader import load_hooks
+from boathook.sources.own_commands import calls_us, text_calls_us
+from boathook.sources.settings_json.settings import File, load_settings, read_settings, speaking
+from boathook.system.locations import environment, find_claude_project
 from core.making import json_values
 
 COMMAND = {"type": "command", "command": "check"}
@@ -825,9 +825,9 @@ OURS = [
     "uvx boathook run --host claude",
     "python -m boathook run --host claude",
     "/usr/bin/python3 -I -m boathook run",
-    "/usr/bin/python3 -I -S /lib/site-packages/boathook/door.py --host claude --event Stop",
-    "'/my env/bin/python' -I -S '/my env/lib/boathook/door.py' --host claude --without settings",
-    "python boathook/door.py --event Stop",
+    "/usr/bin/python3 -I -S /lib/site-packages/boathook/entry/hook_entry.py --host claude --event Stop",
+    "'/my env/bin/python' -I -S '/my env/lib/boathook/entry/hook_entry.py' --host claude --without settings",
+    "python boathook/entry/hook_entry.py --event Stop",
     "C:/x/boathook.exe run",
     "uvx -q --from git+https://x.org/y boathook run",
     "uvx 'boathook[http]@1.2' run",
@@ -850,7 +850,7 @@ OURS = [
     "python -Im boathook run",
     "python -mboathook run",
     "python -X dev -W error -m boathook run",
-    "/x/lib/boathook/door.py --host claude",
+    "/x/lib/boathook/entry/hook_entry.py --host claude",
     "cat | boathook run",
     "if boathook run; then true; fi",
     "{ boathook run; }",
@@ -873,9 +873,9 @@ NOT_OURS = [
     "boathook run-tests",
     "boathook runner",
     "python -m boathooks run",
-    "cat boathook/door.py",
-    "ruff check src/boathook/door.py src",
-    "myboathook/door.py --host claude",
+    "cat boathook/entry/hook_entry.py",
+    "ruff check src/boathook/entry/hook_entry.py src",
+    "myboathook/entry/hook_entry.py --host claude",
     "run boathook",
     "grep -q 'boathook run'",
     'echo "boathook run"',
@@ -891,9 +891,9 @@ NOT_OURS = [
     "uv pip install boathook run",
     "uv run pytest -k boathook run",
     "pipx install boathook run",
-    "python myboathook/door.py",
-    "python lint.py src/boathook/door.py",
-    "python -m ruff check src/boathook/door.py",
+    "python myboathook/entry/hook_entry.py",
+    "python lint.py src/boathook/entry/hook_entry.py",
+    "python -m ruff check src/boathook/entry/hook_entry.py",
     "python x.py -m boathook run",
     "python -c 'import x' -m boathook run",
     "python",
@@ -929,7 +929,7 @@ def test_an_entry_that_calls_us_by_arguments_is_known_too(one):
 
 WINDOWS = {
     Command('& "C:\\x\\boathook.exe" run', shell="powershell"): True,
-    Command("C:\\x\\python.exe", ("-I", "C:\\x\\boathook\\door.py")): True,
+    Command("C:\\x\\python.exe", ("-I", "C:\\x\\boathook\\entry\\hook_entry.py")): True,
     Command("C:\\x\\boathooks.exe", ("run",)): False,
 }
 

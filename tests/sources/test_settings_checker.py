@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.catalog import Catalog, Settings
-from boathook.core.claude_events import BY_NAME
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
+from boathook.hosts.claude_events import BY_NAME
 from boathook.sources.checker import check_catalog, check_path
-from boathook.sources.scripts import Word, first_pipeline
-from boathook.sources.settings import read_settings
-from boathook.sources.settings_checker import VALUES, check_asking, check_entry
+from boathook.sources.settings_json.settings import read_settings
+from boathook.sources.settings_json.settings_checker import VALUES, check_asking, check_entry
+from boathook.sources.shell_scripts import Word, first_pipeline
 
 PLACE = "hooks.PreToolUse[0].hooks[0]"
 EXIT_1 = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
@@ -612,7 +612,9 @@ def test_where_people_make_up_names_any_matcher_is_fine(here, event):
 def libraries(monkeypatch):
     """What can be imported, by name; all at first."""
     found = {"pydantic_ai", "httpx"}
-    monkeypatch.setattr("boathook.sources.settings_checker.find_spec", lambda name: name if name in found else None)
+    monkeypatch.setattr(
+        "boathook.sources.settings_json.settings_checker.find_spec", lambda name: name if name in found else None
+    )
     return found
 
 

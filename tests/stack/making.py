@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from boathook.core.outcome import Outcome
-from boathook.stack.contexts import (
+from boathook.inprocess.contexts import (
     CompactionContext,
     Context,
     ExecutionContext,
@@ -21,8 +21,8 @@ from boathook.stack.contexts import (
     SubagentContext,
     ToolContext,
 )
-from boathook.stack.operations import ToolCall
-from boathook.stack.stack import Stack
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.stack import Stack
 
 CALL = ToolCall("bash", {"command": "ls"}, "c1")
 BEFORE = ToolContext.before("bash", {"command": "ls"}, call_id="c1")

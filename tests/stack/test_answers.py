@@ -6,8 +6,8 @@ import pytest
 
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import HookFault
-from boathook.stack.hooks import Hooks
-from boathook.stack.stack import Stack
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, as_async, stacked
 
 CHANGED = BEFORE.replace(args={"command": "ls -l"})

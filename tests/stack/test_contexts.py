@@ -13,11 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.event import Event
-from boathook.core.jsontext import dumps, loads
+from boathook.core.json_text import dumps, loads
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.run import Skip, Verdict
+from boathook.core.verdict import Skip, Verdict
 from boathook.errors import HookFault
-from boathook.stack.contexts import Context, ExecutionContext, StepContext, StopContext, ToolContext, TurnContext, plain
+from boathook.inprocess.contexts import (
+    Context,
+    ExecutionContext,
+    StepContext,
+    StopContext,
+    ToolContext,
+    TurnContext,
+    plain,
+)
 from core.making import json_values
 from stack.making import EVERY, FAULT, fresh
 

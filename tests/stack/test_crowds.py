@@ -14,10 +14,10 @@ import pytest
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked
-from boathook.stack.contexts import ToolContext
-from boathook.stack.hooks import Hooks
-from boathook.stack.matching import where
-from boathook.stack.operations import ToolCall
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.matching import where
+from boathook.inprocess.operations import ToolCall
 
 CROWD = 50
 

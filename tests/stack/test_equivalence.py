@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathook.core.outcome import Decision, Outcome
-from boathook.stack.contexts import Context
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import Context
+from boathook.inprocess.stack import Stack
 from stack.making import CALL, EVERY, Async, Sync, fresh, untimed
 
 ALLOW = Outcome(Decision.ALLOW, ((Decision.ALLOW, "fine"),))

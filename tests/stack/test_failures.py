@@ -14,8 +14,8 @@ import pytest
 
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import Blocked, HookFault, HookTimeout
-from boathook.stack.hooks import Hooks
-from boathook.stack.stack import Stack
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, CALL, noting, stacked
 
 SOON = 0.02

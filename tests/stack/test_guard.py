@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
-from boathook.stack.guard import bind, unbind
-from boathook.stack.hooks import Hooks
+from boathook.inprocess.guard import bind, unbind
+from boathook.inprocess.hooks import Hooks
 
 
 def listening(hooks: Hooks) -> list:

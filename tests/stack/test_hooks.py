@@ -9,10 +9,10 @@ import pytest
 from boathook.core.event import KINDS
 from boathook.core.outcome import Outcome
 from boathook.errors import ConfigError, HookFault
-from boathook.stack.contexts import CLASSES, Context
-from boathook.stack.hooks import Hooks, context_class, decorators
-from boathook.stack.matching import Match
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import CLASSES, Context
+from boathook.inprocess.hooks import Hooks, context_class, decorators
+from boathook.inprocess.matching import Match
+from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, fresh
 
 NAMES = {

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import ConfigError, HookFault, UnknownEvent
-from boathook.stack.contexts import ToolContext
-from boathook.stack.matching import Match, all_of, any_of, as_match, event_is, tool_name, where
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.matching import Match, all_of, any_of, as_match, event_is, tool_name, where
+from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, WAYS, fresh, noting
 
 NAMED = {

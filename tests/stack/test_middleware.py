@@ -11,8 +11,8 @@ import pytest
 
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import Blocked, HookFault, Stopped
-from boathook.stack.operations import ToolCall
-from boathook.stack.stack import Stack
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, CALL, EVERY, noting, stacked
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="outside")

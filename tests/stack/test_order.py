@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import HookFault, UnknownEvent
-from boathook.stack.stack import Stack
+from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, WAYS, noting
 
 PRIORITIES = st.lists(st.integers(-3, 3), max_size=8)

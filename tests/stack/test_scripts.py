@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from boathook.core.dispatch import UNSETTLED
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Blocked, Stopped
-from boathook.stack.contexts import ToolContext
-from boathook.stack.hooks import Hooks
-from boathook.stack.operations import ToolCall, arun_tool
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.operations import ToolCall, arun_tool
+from boathook.inprocess.stack import Stack
 from core.making import a_hook, a_settings_hook
 from engine.fakes import Runner, an_engine, says
 from stack.making import CALL, EVERY, WAYS, noting

@@ -9,8 +9,8 @@ import pytest
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
-from boathook.stack.contexts import SessionContext
-from boathook.stack.hooks import Hooks
+from boathook.inprocess.contexts import SessionContext
+from boathook.inprocess.hooks import Hooks
 
 
 class Sync:

@@ -10,8 +10,8 @@ import pytest
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, HookFault, Stopped
-from boathook.stack.hooks import Hooks
-from boathook.stack.stack import Stack
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.stack import Stack
 from stack.making import CALL
 
 WHOLE = [("pre-tool-call", None), ("post-tool-call", ("a", "b", "c"))]

@@ -11,10 +11,10 @@ import pytest
 
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Blocked, HookFault, Stopped
-from boathook.stack.contexts import ToolContext
-from boathook.stack.hooks import Hooks
-from boathook.stack.operations import ToolCall
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.stack import Stack
 from stack.making import CALL, EVERY, noting
 
 ALLOW = Outcome(Decision.ALLOW)

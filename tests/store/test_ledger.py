@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.record import RECORD_LIMIT
-from boathook.store import ledger as module
-from boathook.store.ledger import LOCK, NOWHERE, SPILL, Ledger, order_of, segment_name, segments
-from boathook.store.reading import Finding, Reader, Report, verify
+from boathook.ledger import writer as module
+from boathook.ledger.reader import Finding, Reader, Report, verify
+from boathook.ledger.record import RECORD_LIMIT
+from boathook.ledger.writer import LOCK, NOWHERE, SPILL, Ledger, order_of, segment_name, segments
 
 DAY = 86400.0
 NOON = 1_800_000_000.0  # 2027-01-15

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.store.log import LIMIT, LINE_LIMIT, Log
+from boathook.ledger.background_log import LIMIT, LINE_LIMIT, Log
 
 
 def test_lines_are_appended_to_a_private_file_in_a_folder_made_for_it(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.store.sessions import LIMIT, Sessions
+from boathook.process.sessions import LIMIT, Sessions
 
 
 @pytest.fixture

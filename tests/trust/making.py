@@ -13,7 +13,7 @@ import boathook
 
 CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}, "session_id": "s"}
 WAYS = ("in process", "by command", "by the door")
-DOOR = boathook.__file__.replace("__init__.py", "door.py")
+DOOR = boathook.__file__.replace("__init__.py", "entry/hook_entry.py")
 
 
 def command(world, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import time
 import pytest
 from tests.trust.making import CALL, DOOR, command, ran, settings, skipped, trust, verdict
 
-from boathook.compiled import load, path_of
+from boathook.catalog_cache.format import load, path_of
 
 SETTLED = 2.2
 QUIET = {**CALL, "event_type": "post-step"}
@@ -19,7 +19,7 @@ QUIET = {**CALL, "event_type": "post-step"}
 PEEK = """
 import sys
 sys.path.insert(0, {door!r}.rpartition("/boathook/")[0])
-from boathook import threshold
+from boathook.entry import fast_path as threshold
 real = threshold.system._exit
 
 def end(code):
@@ -118,7 +118,7 @@ def test_trust_all_and_trust_do_not_share_a_kept_catalogue(world):
 
 
 def test_a_private_copy_that_is_gone_is_made_again(world):
-    from boathook.tree import remove_tree
+    from boathook.trust.snapshot import remove_tree
 
     world.hook("guard", scope="project", script="exit 2")
     trust(world)

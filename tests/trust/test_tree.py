@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook import tree as trees
-from boathook.tree import Part, Tree, TreeFault, is_copy, read_tree, remove_tree, write_tree
+from boathook.trust import snapshot as trees
+from boathook.trust.snapshot import Part, Tree, TreeFault, is_copy, read_tree, remove_tree, write_tree
 
 
 @pytest.fixture

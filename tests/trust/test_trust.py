@@ -10,7 +10,7 @@ import pytest
 from tests.trust.making import CALL, WAYS, command, ran, settings, skipped, state_of, trust, verdict
 
 import boathook
-from boathook.tree import remove_tree
+from boathook.trust.snapshot import remove_tree
 
 BLOCKS = "echo no >&2; exit 2"
 
@@ -352,7 +352,7 @@ def test_a_book_within_the_repository_is_not_believed(world, way, variable):
     }
     env[variable] = str(inside)
     door = (
-        ["-I", "-S", boathook.__file__.replace("__init__.py", "door.py")]
+        ["-I", "-S", boathook.__file__.replace("__init__.py", "entry/hook_entry.py")]
         if way == "by the door"
         else ["-m", "boathook", "run"]
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from boathook.agent.state import AgentState
 from boathook.core.outcome import Outcome
 from boathook.errors import HookFault
-from boathook.stack.contexts import StepContext, StopContext
+from boathook.inprocess.contexts import StepContext, StopContext
 
 Processor = Callable[[AgentState], AgentState | None]
 

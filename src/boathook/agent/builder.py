@@ -9,20 +9,27 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from boathook.agent.adapters import from_state
-from boathook.agent.agent import MAX_ROUNDS, MAX_STEPS, Agent, Compactor, Listener, shorten
+from boathook.agent.builtin_tools import TOOLS, Tool, tool_of
 from boathook.agent.loop import SUBAGENT
 from boathook.agent.model import Model
+from boathook.agent.reference_agent import MAX_ROUNDS, MAX_STEPS, Agent, Compactor, Listener, shorten
 from boathook.agent.state import AgentState
-from boathook.agent.tools import TOOLS, Tool, tool_of
 from boathook.core.event import EventKind
 from boathook.core.outcome import Outcome
 from boathook.errors import ConfigError
-from boathook.places import absolute
-from boathook.stack.contexts import Context, ExecutionContext, FailureContext, StopContext, SubagentContext, ToolContext
-from boathook.stack.hooks import Hooks
-from boathook.stack.layers import STOP_ROUNDS
-from boathook.stack.matching import MatchLike
-from boathook.stack.stack import Ask, Stack
+from boathook.inprocess.contexts import (
+    Context,
+    ExecutionContext,
+    FailureContext,
+    StopContext,
+    SubagentContext,
+    ToolContext,
+)
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.layers import STOP_ROUNDS
+from boathook.inprocess.matching import MatchLike
+from boathook.inprocess.stack import Ask, Stack
+from boathook.system.locations import absolute
 
 Answer = Outcome | Context | None
 StateHook = Callable[[AgentState], AgentState | None]

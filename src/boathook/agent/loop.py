@@ -15,12 +15,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from boathook.agent.builtin_tools import Tool, ToolError, Workplace, run_whole
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
 from boathook.agent.state import AgentState, Step, ToolResult
-from boathook.agent.tools import Tool, ToolError, Workplace, run_whole
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Blocked, Stopped
-from boathook.stack.contexts import (
+from boathook.inprocess.chain import ask_permission
+from boathook.inprocess.contexts import (
     CompactionContext,
     Context,
     ExecutionContext,
@@ -31,11 +32,10 @@ from boathook.stack.contexts import (
     SubagentContext,
     ToolContext,
 )
-from boathook.stack.operations import ToolCall, arun_tool
-from boathook.stack.walk import ask_permission
+from boathook.inprocess.operations import ToolCall, arun_tool
 
 if TYPE_CHECKING:
-    from boathook.agent.agent import Agent
+    from boathook.agent.reference_agent import Agent
 
 C = TypeVar("C", bound=Context)
 SUBAGENT = "Subagent"
@@ -467,7 +467,7 @@ def _told(outcome: Outcome, context: ToolContext) -> tuple[str, bool]:
 
 
 def _as_text(result: Any) -> str:
-    from boathook.core.jsontext import dumps
-    from boathook.stack.contexts import plain
+    from boathook.core.json_text import dumps
+    from boathook.inprocess.contexts import plain
 
     return "" if result is None else dumps(plain(result))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from boathook.stack.operations import ToolCall
+from boathook.inprocess.operations import ToolCall
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
 CHARACTERS = 4  # of a token, as a guess

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, Message, Model, Reply, ToolSpec
 from boathook.errors import ConfigError
-from boathook.stack.operations import ToolCall
+from boathook.inprocess.operations import ToolCall
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

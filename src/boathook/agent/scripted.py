@@ -10,7 +10,7 @@ from typing import Any
 
 from boathook.agent.model import Message, Reply, ToolSpec
 from boathook.errors import ConfigError
-from boathook.stack.operations import ToolCall
+from boathook.inprocess.operations import ToolCall
 
 Move = str | Reply | ToolCall | Sequence[ToolCall] | BaseException | Callable[[Sequence[Message]], Any]
 

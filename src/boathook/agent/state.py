@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from boathook.agent.model import Message, Reply
-from boathook.stack.operations import ToolCall
+from boathook.inprocess.operations import ToolCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,34 +14,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boathook.agent.agent import MAX_STEPS, Agent, Session
 from boathook.agent.builder import AgentBuilder
+from boathook.agent.builtin_tools import TOOLS, Tool
 from boathook.agent.loop import BLOCKED, DONE, STOPPED, TOOL_REJECTED, TurnResult
 from boathook.agent.loop import MAX_STEPS as MOST_STEPS
 from boathook.agent.model import Message, Model, Reply, ToolSpec
+from boathook.agent.reference_agent import MAX_STEPS, Agent, Session
 from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.agent.state import Step
-from boathook.agent.tools import TOOLS, Tool
 from boathook.assembly import load, start_of
 from boathook.cli.agent_display import MAIN, Display, Record, full_view, json_line
 from boathook.cli.list import prompt_text
 from boathook.cli.show import say
 from boathook.core.event import PRE_STOP, Event
 from boathook.core.hook import ARMED, Hook
-from boathook.core.jsontext import alike
+from boathook.core.json_text import alike
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.run import Verdict
+from boathook.core.verdict import Verdict
 from boathook.engine import DRAIN_SECONDS, Engine
 from boathook.errors import Blocked, BoathookError, ConfigError, Stopped
-from boathook.places import agents_dir, environment
-from boathook.stack.contexts import Context, ToolContext, plain
-from boathook.stack.operations import ToolCall
-from boathook.stack.stack import Stack
+from boathook.inprocess.contexts import Context, ToolContext, plain
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.stack import Stack
+from boathook.system.locations import agents_dir, environment
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from boathook.stack.stack import Ask
+    from boathook.inprocess.stack import Ask
 
     Working = Callable[[], AbstractContextManager[None]]
 

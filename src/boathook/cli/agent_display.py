@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from boathook.cli.show import console, printable
-from boathook.core.clean import clean
+from boathook.core.text import clean
 
 Record = Mapping[str, Any]
 MAIN = "main"

@@ -6,8 +6,8 @@ from boathook.assembly import load_catalog, start_of
 from boathook.cli.show import STATE_STYLES, print_json, say
 from boathook.core.catalog import Catalog, takes_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
-from boathook.core.hosts import load
-from boathook.core.hosts.fit import misfits
+from boathook.hosts.capabilities import misfits
+from boathook.hosts.host import load
 from boathook.sources.checker import check_catalog, check_path
 
 

@@ -10,9 +10,9 @@ import click
 
 from boathook import __version__
 from boathook.core.event import KINDS, SPELLINGS
-from boathook.core.hosts import NAMES
 from boathook.core.outcome import Decision
 from boathook.errors import BoathookError
+from boathook.hosts.host import NAMES
 
 click.UsageError.exit_code = 1  # 2 would mean "blocked" to a host whose configuration has a slip in it
 
@@ -155,7 +155,7 @@ def run(**_: Any) -> None:
       echo '{"tool_name": "Shell", "tool_input": {"command": "ls"}}' | boathook run pre-tool-call
       boathook run --json --debug < event.json
     """
-    from boathook.threshold import enter
+    from boathook.entry.fast_path import enter
 
     enter(sys.argv[2:])
 

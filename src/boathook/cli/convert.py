@@ -19,12 +19,8 @@ from boathook.cli.show import print_json, say
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SETTINGS, SHADOWED, USER, Command, Hook
 from boathook.core.value import Value
-from boathook.entry import BINARIES, find_entry, first_bytes, how_to_run, which
 from boathook.errors import ConfigError
-from boathook.files import FileFault, read_regular, read_text
-from boathook.places import agents_dir, claude_dir, environment, find_claude_project, find_project
-from boathook.sources.config import read_config
-from boathook.sources.convert import (
+from boathook.sources.conversion import (
     Folder,
     Unfit,
     free_name,
@@ -35,9 +31,13 @@ from boathook.sources.convert import (
     without_entries,
     written_at,
 )
-from boathook.sources.hookdir import MANIFESTS, read_hook
-from boathook.sources.ours import calls_us
-from boathook.sources.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
+from boathook.sources.hook_md.folder import MANIFESTS, read_hook
+from boathook.sources.hooks_toml import read_config
+from boathook.sources.own_commands import calls_us
+from boathook.sources.settings_json.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
+from boathook.system.files import FileFault, read_regular, read_text
+from boathook.system.locations import agents_dir, claude_dir, environment, find_claude_project, find_project
+from boathook.system.programs import BINARIES, find_entry, first_bytes, how_to_run, which
 
 CONVERTED, LEFT = "converted", "left"
 TO_HOOKS, TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from boathook.agent.builtin_tools import SHELL, WRITE_FILE, ToolError, Workplace
 from boathook.agent.scripted import Move, ScriptedModel
-from boathook.agent.tools import SHELL, WRITE_FILE, ToolError, Workplace
 from boathook.assembly import load
 from boathook.cli.agent import Trace, assemble, converse
 from boathook.cli.agent_display import Display
@@ -19,7 +19,7 @@ from boathook.cli.demo_hooks import COMMANDS, FILES, HOOKS, LAST_WORDS, MOVES, S
 from boathook.cli.show import say
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
-from boathook.stack.contexts import ToolContext
+from boathook.inprocess.contexts import ToolContext
 
 WAIT_SECONDS = 20.0
 

@@ -6,8 +6,8 @@ import json
 
 from boathook.agent.model import Reply
 from boathook.core.outcome import Outcome
-from boathook.stack.contexts import ToolContext
-from boathook.stack.operations import ToolCall
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.operations import ToolCall
 
 GUARD = """\
 ---

@@ -27,28 +27,28 @@ from boathook.core.hook import (
     Prompt,
     Script,
 )
-from boathook.core.hosts import Row, load
 from boathook.core.matcher import TOOL_NAME
-from boathook.core.record import VERSION
-from boathook.core.run import OK, TIMEOUT, Run
-from boathook.core.tools import FOREIGN
+from boathook.core.tool_names import FOREIGN
 from boathook.core.value import Value
+from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import now
-from boathook.entry import find_entry, first_bytes, interpreter_fault, which
+from boathook.entry.run_once import dialect_of
 from boathook.errors import ConfigError
-from boathook.hosts.book import Book, Installation
-from boathook.hosts.firing import Shot, command_for, fire, payload, rows_of
-from boathook.hosts.parts import here as place_here
-from boathook.hosts.setups import BY_NAME, Setup
-from boathook.hosts.status import STALE, standing
-from boathook.oneshot import dialect_of
-from boathook.runners.sandbox import offers
-from boathook.runners.supervisor import DOOR
-from boathook.sources.ours import calls_us, named
+from boathook.hosts.host import Row, load
+from boathook.install.host_files import here as place_here
+from boathook.install.probe import Shot, command_for, fire, payload, rows_of
+from boathook.install.registry import Book, Installation
+from boathook.install.setups import BY_NAME, Setup
+from boathook.install.status import STALE, standing
+from boathook.ledger.reader import Reader
+from boathook.ledger.record import VERSION
+from boathook.ledger.writer import Ledger, new_id
+from boathook.process.sandbox import offers
+from boathook.process.supervisor import DOOR
+from boathook.sources.own_commands import calls_us, named
 from boathook.sources.samples import sample_event, tools_for
-from boathook.store.ledger import Ledger, new_id
-from boathook.store.reading import Reader
-from boathook.tree import FILE, TreeFault, read_tree, write_tree
+from boathook.system.programs import find_entry, first_bytes, interpreter_fault, which
+from boathook.trust.snapshot import FILE, TreeFault, read_tree, write_tree
 
 MANY = 4
 GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
@@ -176,7 +176,7 @@ def _call(settings: str, path: str, triggers: list[str]) -> Finding:
     if not path or ("$" not in path and not os.path.exists(path)):
         told = f"{where} calls {path or 'boathook'}, which is not there"
         return Finding(ERROR, "host claude", told, "boathook install claude")
-    if path.endswith("door.py") and os.path.realpath(path) != os.path.realpath(DOOR):
+    if path.endswith("hook_entry.py") and os.path.realpath(path) != os.path.realpath(DOOR):
         return Finding(WARNING, "host claude", f"{where} calls another boathook: {path}", f"this one is {DOOR}")
     return Finding(GOOD, "host claude", f"{where} calls {path}")
 

@@ -9,12 +9,12 @@ from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import TOGETHER, Catalog, is_hollow, once
 from boathook.core.event import Event, kind_of
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
-from boathook.core.jsontext import JsonFault, loads
+from boathook.core.json_text import JsonFault, loads
 from boathook.core.matcher import TOOL_NAME, Matcher
-from boathook.entry import find_entry, first_bytes, interpreter_fault
 from boathook.errors import ConfigError
-from boathook.places import environment
-from boathook.runners.script import unmet
+from boathook.process.hook_runner import unmet
+from boathook.system.locations import environment
+from boathook.system.programs import find_entry, first_bytes, interpreter_fault
 
 WORDS = {True: "runs", False: "-", None: "maybe"}
 

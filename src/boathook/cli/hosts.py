@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from boathook.cli.show import print_json, print_table, say
-from boathook.core.hosts import NAMES, load
-from boathook.core.hosts.table import LEGEND, SEEN, capabilities, to_json
+from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, to_json
+from boathook.hosts.host import NAMES, load
 
 
 def print_hosts(*, with_capabilities: bool, as_json: bool) -> None:

@@ -14,14 +14,14 @@ from boathook.assembly import load_catalog, state_of
 from boathook.cli.show import print_json, print_table, say
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
 from boathook.core.hook import SHADOWED as REPLACED
-from boathook.core.hosts import load
 from boathook.errors import ConfigError
-from boathook.hosts.book import Book
-from boathook.hosts.installing import Change, Plan, apply, forget, plan_install, plan_removal, remember
-from boathook.hosts.parts import Place, folder_part, here
-from boathook.hosts.setups import BY_HOST, BY_NAME, Setup
-from boathook.hosts.shapes import TRUST
-from boathook.hosts.status import (
+from boathook.hosts.host import load
+from boathook.install.formats import TRUST
+from boathook.install.host_files import Place, folder_part, here
+from boathook.install.plan import Change, Plan, apply, forget, plan_install, plan_removal, remember
+from boathook.install.registry import Book
+from boathook.install.setups import BY_HOST, BY_NAME, Setup
+from boathook.install.status import (
     ABSENT,
     INSTALLED,
     SHADOWED,
@@ -34,7 +34,7 @@ from boathook.hosts.status import (
     switched_off,
     untrusted,
 )
-from boathook.places import environment, find_claude_project, find_project, strays
+from boathook.system.locations import environment, find_claude_project, find_project, strays
 
 STYLES = {INSTALLED: "green", ABSENT: "dim"}
 FEW = 3
@@ -118,7 +118,7 @@ def status(project: str | None, state: str | None, *, as_json: bool) -> int:
 
 def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
     """Say for each hook that would run what it cannot do in a host."""
-    from boathook.core.hosts.fit import misfits
+    from boathook.hosts.capabilities import misfits
 
     catalog = load_catalog(project, state=state, settings=setup.settings != BY_HOST)
     host = load(setup.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.assembly import state_of
 from boathook.cli.show import print_json, say
-from boathook.store.reading import Report, verify
+from boathook.ledger.reader import Report, verify
 
 
 def show_verify(state: str | None, *, as_json: bool) -> int:

@@ -13,10 +13,10 @@ from typing import Any
 from boathook.assembly import state_of
 from boathook.cli.show import console, printable, say
 from boathook.core.event import kind_of
-from boathook.core.record import DISPATCH, END
-from boathook.core.run import OK
+from boathook.core.verdict import OK
 from boathook.errors import ConfigError
-from boathook.store.reading import Reader, Record
+from boathook.ledger.reader import Reader, Record
+from boathook.ledger.record import DISPATCH, END
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 HEADERS = ("TIME (UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS")

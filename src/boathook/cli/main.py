@@ -13,7 +13,7 @@ def main() -> NoReturn:
     """Be the command line."""
     args = sys.argv[1:]
     if args[:1] == ["run"] and not {"-h", "--help"} & set(args):
-        from boathook.threshold import enter
+        from boathook.entry.fast_path import enter
 
         enter(args[1:])
     for stream in (sys.stdout, sys.stderr):

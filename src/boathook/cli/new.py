@@ -10,10 +10,10 @@ from boathook.assembly import project_of
 from boathook.cli.show import say
 from boathook.core.event import EventKind, kind_of
 from boathook.core.matcher import compile_pattern
-from boathook.core.tools import KNOWN
+from boathook.core.tool_names import KNOWN
 from boathook.errors import ConfigError
-from boathook.places import agents_dir, environment
-from boathook.sources.manifest import name_fault
+from boathook.sources.hook_md.manifest import name_fault
+from boathook.system.locations import agents_dir, environment
 
 BLOCK_SH = """\
 #!/bin/sh

@@ -14,14 +14,14 @@ from boathook.cli.show import print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
 from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Hook, Http, Prompt
-from boathook.core.record import DISPATCH
 from boathook.core.value import Value
 from boathook.dialects.native import event_of
-from boathook.entry import find_entry
 from boathook.errors import BoathookError, ConfigError
-from boathook.runners.sandbox import offers
-from boathook.sources.hookdir import manifest_of, read_hook
-from boathook.store.reading import Reader
+from boathook.ledger.reader import Reader
+from boathook.ledger.record import DISPATCH
+from boathook.process.sandbox import offers
+from boathook.sources.hook_md.folder import manifest_of, read_hook
+from boathook.system.programs import find_entry
 
 SHORT = 60
 REDACTED = "[redacted "

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from boathook.core.clean import CONTROL
+from boathook.core.text import CONTROL
 
 STATE_STYLES = {
     "armed": "green",

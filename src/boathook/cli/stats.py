@@ -10,9 +10,9 @@ from typing import Any
 from boathook.assembly import state_of
 from boathook.cli.log import nothing, since_of, tell_odd
 from boathook.cli.show import console, print_json, print_table, say
-from boathook.core.record import DISPATCH, END
-from boathook.core.run import OK, TIMEOUT
-from boathook.store.reading import Reader
+from boathook.core.verdict import OK, TIMEOUT
+from boathook.ledger.reader import Reader
+from boathook.ledger.record import DISPATCH, END
 
 BARS = " ▁▂▃▄▅▆▇█"
 EDGES = (2, 5, 10, 20, 50, 100, 200, 500, 1000)  # milliseconds: one bar up to each, and one for what is beyond

@@ -14,16 +14,16 @@ import click
 from boathook.assembly import look_up
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
+from boathook.core.approval import DENY, TRUST, Record, place_of
 from boathook.core.hook import ARMED, BASIC, HOOK_MD, USER, Command, Hook, Http, Prompt, Script
-from boathook.core.trust import DENY, TRUST, Record, place_of
 from boathook.core.value import Value
-from boathook.entry import find_entry
 from boathook.errors import TrustError
-from boathook.sources.binding import Binding
-from boathook.sources.loading import Loaded
-from boathook.sources.trusting import Judged, Proposal, identity_of, propose
-from boathook.store.trust import Trust
-from boathook.tree import FILE, LINK, Part, TreeFault, read_tree
+from boathook.loader import Loaded
+from boathook.system.programs import find_entry
+from boathook.trust.bound_files import Binding
+from boathook.trust.judge import Judged, Proposal, identity_of, propose
+from boathook.trust.snapshot import FILE, LINK, Part, TreeFault, read_tree
+from boathook.trust.store import Trust
 
 FIRST_LINES = 20
 DIFF_LINES = 60

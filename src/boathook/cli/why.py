@@ -7,10 +7,10 @@ from typing import Any
 
 from boathook.assembly import state_of
 from boathook.cli.show import print_json, say
-from boathook.core.jsontext import dumps
-from boathook.core.record import DISPATCH, END
+from boathook.core.json_text import dumps
 from boathook.errors import ConfigError
-from boathook.store.reading import Reader, Record
+from boathook.ledger.reader import Reader, Record
+from boathook.ledger.record import DISPATCH, END
 
 FEW, MANY = 5, 1000
 

@@ -17,9 +17,9 @@ from boathook.core.hook import (
     Hook,
 )
 from boathook.core.matcher import Texts
-from boathook.core.run import Skip
+from boathook.core.prefilter import grams_of, index_words
 from boathook.core.value import Value
-from boathook.core.words import grams_of, index_words
+from boathook.core.verdict import Skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

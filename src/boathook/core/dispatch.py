@@ -6,9 +6,9 @@ Everything that waits, starts or reads is done by whoever drives it; so the sync
 from __future__ import annotations
 
 from boathook.core.catalog import DOUBTED_STATES, TOGETHER, Stage
-from boathook.core.jsontext import alike
+from boathook.core.json_text import alike
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.run import Call, Run, Skip, Verdict
+from boathook.core.verdict import Call, Run, Skip, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.jsontext import JsonFault, JsonLimit, decode, loads, word_of
+from boathook.core.json_text import JsonFault, JsonLimit, decode, loads, word_of
 from boathook.core.value import Value
 from boathook.errors import BeyondLimits, DialectError, NotJson, UnknownEvent
 
@@ -203,7 +203,7 @@ class Event(Value):
         theirs = self.data.get(HOST_TOOL)
         if not isinstance(theirs, str):
             return (self.tool_name,)
-        from boathook.core.tools import claude_name
+        from boathook.core.tool_names import claude_name
 
         return tuple(dict.fromkeys((self.tool_name, theirs, claude_name(self.tool_name, theirs))))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.core.clean import clean
+from boathook.core.approval import Seal
 from boathook.core.matcher import ALL, Matcher, Pattern
-from boathook.core.trust import Seal
+from boathook.core.prefilter import Words
+from boathook.core.text import clean
 from boathook.core.value import Value
-from boathook.core.words import Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from boathook.core.jsontext import TEXT_LIMIT, dumps, leaves
+from boathook.core.json_text import TEXT_LIMIT, dumps, leaves
+from boathook.core.prefilter import HINT, Words, words_of
 from boathook.core.value import Value
-from boathook.core.words import HINT, Words, words_of
 from boathook.errors import ConfigError
 
 TYPE_CHECKING = False

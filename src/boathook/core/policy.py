@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.core.clean import REASON_LIMIT, clean
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.core.run import OK, STATUS_WORDS, Call, Exit, Run
+from boathook.core.text import REASON_LIMIT, clean
 from boathook.core.value import Value
+from boathook.core.verdict import OK, STATUS_WORDS, Call, Exit, Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,15 @@ What each event can hear and say stands in `core.claude_events`. Claude Code as 
 
 from __future__ import annotations
 
-from boathook.core.answers import (
+from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, Event
+from boathook.core.hook import Http, Prompt
+from boathook.core.json_text import JsonFault, decode, dump_line, loads
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.policy import Faulty
+from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.tool_names import claude_name, is_claudes
+from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit
+from boathook.dialects.answers import (
     check_types,
     default_reason,
     exit_words,
@@ -13,15 +21,7 @@ from boathook.core.answers import (
     refuse_buried,
     texts,
 )
-from boathook.core.claude_events import BY_KIND, Row
-from boathook.core.clean import REASON_LIMIT, clean
-from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, Event
-from boathook.core.hook import Http, Prompt
-from boathook.core.jsontext import JsonFault, decode, dump_line, loads
-from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.policy import Faulty
-from boathook.core.run import FAILED, UNREADABLE, Call, Exit
-from boathook.core.tools import claude_name, is_claudes
+from boathook.hosts.claude_events import BY_KIND, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,13 @@ Four pure functions. An answer written for a host is itself a valid answer of a 
 
 from __future__ import annotations
 
-from boathook.core.answers import (
+from boathook.core.event import COMMON_FIELDS, Event, EventKind, host_object, kind_of
+from boathook.core.json_text import JsonFault, decode, dump_line, loads, word_of
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.policy import Faulty
+from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.dialects.answers import (
     begins_like_json,
     check_types,
     default_reason,
@@ -14,12 +20,6 @@ from boathook.core.answers import (
     refuse_buried,
     texts,
 )
-from boathook.core.clean import REASON_LIMIT, clean
-from boathook.core.event import COMMON_FIELDS, Event, EventKind, host_object, kind_of
-from boathook.core.jsontext import JsonFault, decode, dump_line, loads, word_of
-from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.policy import Faulty
-from boathook.core.run import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.errors import DialectError, UnknownEvent
 
 TYPE_CHECKING = False

@@ -1,1 +1,1 @@
-"""Writing the host agents' own configurations, so that they call this engine, and taking that out again."""
+"""The agents that call this engine, one file each."""

@@ -7,15 +7,15 @@ import os
 from boathook.core.catalog import Catalog
 from boathook.core.event import EventKind
 from boathook.core.hook import ERROR, PROJECT, WARNING, Diagnostic, Hook
-from boathook.core.tools import FOREIGN, KNOWN
-from boathook.entry import find_entry, first_bytes, how_to_run, interpreter_fault
+from boathook.core.tool_names import FOREIGN, KNOWN
 from boathook.errors import ConfigError
-from boathook.files import FileFault, read_regular
-from boathook.sources.config import read_config
-from boathook.sources.hookdir import MANIFESTS, manifest_of, read_hook, scan
-from boathook.sources.scripts import SCRIPT_LIMIT, means_to_block_with_1
-from boathook.sources.settings import LOCAL, File, read_settings
-from boathook.sources.settings_checker import check_asking, check_entry
+from boathook.sources.hook_md.folder import MANIFESTS, manifest_of, read_hook, scan
+from boathook.sources.hooks_toml import read_config
+from boathook.sources.settings_json.settings import LOCAL, File, read_settings
+from boathook.sources.settings_json.settings_checker import check_asking, check_entry
+from boathook.sources.shell_scripts import SCRIPT_LIMIT, means_to_block_with_1
+from boathook.system.files import FileFault, read_regular
+from boathook.system.programs import find_entry, first_bytes, how_to_run, interpreter_fault
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 

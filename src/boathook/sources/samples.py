@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from boathook.core.claude_events import BY_KIND
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import Hook
 from boathook.core.matcher import TOOL_NAME, Pattern
-from boathook.core.tools import KNOWN
+from boathook.core.tool_names import KNOWN
+from boathook.hosts.claude_events import BY_KIND
 
 MOST_REPEATS = 3
 TRIES = 24

@@ -225,7 +225,7 @@ class Library:
     @property
     def dialect(self) -> Any:
         """Give the dialect of the host that the vector speaks for."""
-        from boathook.oneshot import dialect_of
+        from boathook.entry.run_once import dialect_of
 
         return dialect_of(self.inside.vector.run.get("host", "native"))
 
@@ -252,7 +252,7 @@ class Library:
 
     def unreadable(self) -> Any:
         """Give the answer to an input that cannot be read; None if it can."""
-        from boathook.core.run import Exit
+        from boathook.core.verdict import Exit
         from boathook.errors import BeyondLimits, BoathookError
 
         data, run = self.inside.vector.data, self.inside.vector.run

@@ -1,0 +1,1 @@
+"""The compiled catalogue: its format, how it is loaded and how it is written."""

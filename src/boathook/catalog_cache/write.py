@@ -1,0 +1,102 @@
+"""Writing the compiled catalogue: see `boathook.catalog_cache.format` for what it is and who reads it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from boathook.catalog_cache import format as compiled
+from boathook.core import tool_names as tools
+from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, is_loud, takes_part
+from boathook.core.event import KINDS, SPELLINGS, EventKind
+from boathook.core.hook import Diagnostic, Hook, hook_to_data
+from boathook.core.prefilter import EQUALS, GRAM, Words, index_words
+from boathook.hosts import host as hosts
+from boathook.hosts.compact import lean, others
+from boathook.hosts.host import NAMES as HOSTS
+from boathook.hosts.host import load
+from boathook.system.files import write_private
+from boathook.system.stamps import stamp
+
+RACY_SECONDS = 2.0
+TABLES = (tools.__file__, *(f"{os.path.dirname(hosts.__file__)}/{name.replace('-', '_')}.py" for name in HOSTS))
+
+
+def keep(
+    catalog: Catalog,
+    watch: tuple[str, ...],
+    *,
+    cache: str,
+    agents: str,
+    started: float,
+    claude: str = "",
+    claude_project: str = "",
+    trust: str = "",
+) -> bool:
+    """Keep a catalogue for the next start; say whether that was possible. Never raises for what the disk does.
+
+    `started` is when reading began: what changed shortly before or since may change again unnoticed. `claude_project` is
+    where settings were looked for first.
+    """
+    where = (catalog.project, claude, claude_project, trust)
+    path = compiled.path_of(cache, *where)
+    stamps = tuple((name, stamp(name)) for name in watch)
+    newest = max((found[0] for _, found in stamps if found), default=0)
+    stamps += tuple((name, stamp(name)) for name in TABLES)  # the same version may come with other tables
+    if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
+        return False
+    spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
+    head: dict[str, Any] = {"where": (agents, *where), "watch": stamps, "spellings": spellings}
+    head["gram"] = GRAM
+    head["claude_project"] = catalog.claude_project
+    head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
+    head |= _settings_to_data(catalog)
+    sections: dict[str, Any] = {}
+    for kind in KINDS:
+        hooks = catalog.concerned(kind)
+        sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
+        sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
+    for name in HOSTS:
+        sections[f"host {name}"] = lean(load(name))
+    sections["tools"] = others()
+    try:
+        write_private(path, compiled.pack(head, sections))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
+    settings = catalog.settings
+    return {
+        "settings": tuple(settings.__dict__[name] for name in Settings.FIELDS),
+        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic.FIELDS) for d in catalog.diagnostics),
+    }
+
+
+def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
+    """Give what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
+    doubts = [hook for hook in hooks if hook.state in DOUBTED_STATES]  # told when they match, as if they ran
+    loud = [hook for hook in hooks if is_loud(hook) and not takes_part(hook) and hook not in doubts]
+    errors = [d for d in catalog.diagnostics if d.level == "error"]
+    active = [hook for hook in hooks if takes_part(hook) or hook in doubts]
+    wanted = catalog.settings.debug or catalog.settings.record == "whole"
+    if loud or errors or wanted or (active and not kind.has_tool):
+        return None
+    rows: dict[Any, Any] = {}
+    for hook in active:
+        tool = _tool_words(hook.matcher.tool.words if hook.matcher.tool else None, hook)
+        words = hook.matcher.pattern.words if hook.matcher.pattern else None
+        if words is None or rows.get(tool, ()) is None:
+            rows[tool] = None
+        else:
+            rows[tool] = rows.get(tool, ()) + words.any_of
+    return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
+
+
+def _tool_words(words: Words | None, hook: Hook) -> tuple[Any, Any]:
+    """Give the names a tool may equal and the parts it may contain; (None, ()) if anything may match."""
+    if hook.matcher.tool is None or words is None:
+        return (None, ())
+    return (words.any_of, ()) if words.proof == EQUALS else ((), words.any_of)

@@ -1,0 +1,69 @@
+"""What the answers of hooks have in common, whatever tongue they are in."""
+
+from __future__ import annotations
+
+from boathook.core.json_text import JsonFault, place, word_of
+from boathook.core.text import REASON_LIMIT, clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from boathook.core.hook import Hook
+    from boathook.core.verdict import Exit
+
+    Types = Mapping[str, tuple[type, str]]
+
+
+def begins_like_json(text: str) -> bool:
+    """Say whether a text sets out to be JSON, so that it must be."""
+    return text[:1] in ("{", "[", '"')
+
+
+def refuse_buried(text: str, keys: Iterable[str]) -> None:
+    """Refuse plain text with an answer in it: taken for mere text, a deny behind a log line would be lost."""
+    first = text.find("{")
+    for key in keys if first >= 0 else ():
+        at = text.find(f'"{key}"', first)
+        while at >= 0:
+            if text[at + len(key) + 2 : at + len(key) + 10].lstrip().startswith(":"):
+                raise JsonFault(f"text before the JSON object at {place(text, text.rindex('{', 0, at))}")
+            at = text.find(f'"{key}"', at + 1)
+
+
+def check_types(answer: Any, types: Types, where: str = "") -> None:
+    """Refuse an answer with a field of the wrong type, with the exact fault; null counts as absent."""
+    if not isinstance(answer, dict):
+        raise JsonFault(f"the top level is {word_of(answer)}, not an object")
+    found: dict[str, Any] = answer  # pyright: ignore[reportUnknownVariableType]
+    for key, (wanted, words) in types.items():
+        value = found.get(key)
+        if value is not None and not isinstance(value, wanted):
+            raise JsonFault(f"'{where}{key}' must be {words}, not {word_of(value)}")
+
+
+def default_reason(hook: Hook) -> str:
+    """Give the reason of a block that came without one."""
+    return f"blocked by hook '{hook.name}'"
+
+
+def reason_in(end: Exit) -> str:
+    """Give what a hook said on standard error."""
+    return clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT)
+
+
+def exit_words(end: Exit) -> str:
+    """Say how a hook failed."""
+    if end.code is None:
+        return "it did not run"
+    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
+    said = reason_in(end)
+    hint = " (only exit 2 blocks)" if end.code == 1 else ""
+    return f"{how}{hint}: {said}" if said else f"{how}{hint}"
+
+
+def texts(text: str | None) -> tuple[str, ...]:
+    """Give a text as an effect: cleaned, nothing if it is empty."""
+    found = clean(text or "")
+    return (found,) if found else ()

@@ -1,0 +1,322 @@
+"""`boathook run` behind its door: one event in on standard input, one answer out. Lean: a host starts this for every event.
+
+Exit codes: 0 answered, 1 the input cannot be read, 2 blocked, 128+n ended by signal n.
+"""
+
+from __future__ import annotations
+
+import os
+
+from boathook.core.event import UNMAPPED, host_object
+from boathook.core.json_text import JsonFault, dump_line, loads
+from boathook.core.outcome import Decision
+from boathook.dialects import native
+from boathook.errors import BeyondLimits, BoathookError, DialectError, NotJson
+from boathook.hosts.detection import another, calls_for, may_be_another, own_files
+from boathook.hosts.host import NAMES
+from boathook.system.locations import absolute, environment, here, host_project, state_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from boathook.core.event import Event
+    from boathook.core.verdict import Verdict
+
+HOSTS = (native.NAME, *NAMES)
+FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
+SETTINGS, *_ = WITHOUT = ("settings", "project-settings")
+LOOKED_AT = 1 << 18  # bytes at the end of a transcript
+
+
+class Options:
+    """What the command line of `run` says."""
+
+    event: str | None = None
+    host = native.NAME
+    project: str | None = None
+    without = ""
+    state = config = claude = ""
+    json = debug = no_ask = trust_all = False
+    refuses = False  # what hooks.toml says of what a host cannot be told
+
+
+class Usage(BoathookError):
+    """A command line that cannot be understood."""
+
+
+class Interrupted(BaseException):
+    """A signal asked this process to end."""
+
+
+VALUES = {
+    "--host": "host",
+    "--event": "event",
+    "--project": "project",
+    "--without": "without",
+    "--state": "state",
+    "--config": "config",
+    "--claude": "claude",
+}
+FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask", "--trust-all": "trust_all"}
+
+
+def parse(args: list[str]) -> Options:
+    """Read the arguments of `run`."""
+    options, rest = Options(), list(args)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if name in VALUES:
+            if not equals:
+                if not rest:
+                    raise Usage(f"{name} needs a value")
+                value = rest.pop(0)
+            setattr(options, VALUES[name], value)
+        elif word in FLAGS:
+            setattr(options, FLAGS[word], True)
+        elif word.startswith("-") or options.event is not None:
+            raise Usage(f"unexpected argument '{word}' (see boathook run --help)")
+        else:
+            options.event = word
+    if options.without not in ("", *WITHOUT):
+        raise Usage(f"unknown source '{options.without}' (known: {', '.join(WITHOUT)})")
+    if options.host not in HOSTS:
+        raise Usage(f"unknown host '{options.host}' (known: {', '.join(HOSTS)})")
+    return options
+
+
+def dialect_of(host: str) -> Any:
+    """Give the dialect of a host."""
+    if host == native.NAME:
+        return native
+    from boathook.dialects.host_dialect import dialect
+
+    return dialect(host)
+
+
+def main(args: list[str], data: bytes | None = None) -> int:
+    """Run one event; give the exit code."""
+    options = Options()
+    try:
+        _catch_signals()
+        options = parse(args)
+        data = read_all(0) if data is None else data
+        if may_be_another(options.host, data) and _is_anothers(options, data):
+            return _say_nothing(options)
+        dialect = dialect_of(options.host)
+        event = dialect.read_event(data, options.event)
+        if event.kind is UNMAPPED:
+            return _say_nothing(options)
+        if options.host != native.NAME and (path := dialect.look_up(event)):
+            event = dialect.looked_up(event, _end_of(path))
+        verdict = _dispatch(event, options, dialect)
+        later = _dispatch_derived(verdict, options, dialect)
+        if _caught:
+            return 128 + _caught[0]
+        code = _answer(verdict, options, dialect, later)
+        if event.kind.has_tool and not event.tool_name:
+            _tell("the event has no 'tool_name': hooks for particular tools did not run")
+        return code
+    except BeyondLimits as fault:  # a model could write such an input to slip past the guards
+        return _refuse(str(fault), options, 2)
+    except NotJson as fault:  # some hosts pass on what a model wrote, NaN for one; without a host it is a caller's slip
+        return _refuse(str(fault), options, 1 if options.host == native.NAME else 2)
+    except DialectError as fault:
+        return _refuse(str(fault), options, 1)
+    except Usage as fault:
+        return _complain(str(fault))
+    except Interrupted as signal:
+        return 128 + int(signal.args[0])
+    except KeyboardInterrupt:
+        return 130
+    except Exception as fault:  # noqa: BLE001  (whatever it is, the host gets a word and an exit code)
+        return _refuse(f"internal error: {type(fault).__name__}: {fault}", options, 1)
+
+
+def _refuse(text: str, options: Options, code: int) -> int:
+    """Tell what went wrong; a host that would make a refusal of it without a word, or hear none, is told in its own tongue."""
+    _tell(text)
+    if options.host == native.NAME:
+        return code
+    dialect = dialect_of(options.host)
+    end = dialect.refuse(options.event, f"boathook: {text}") if code == 2 or dialect.host.fails_closed else None
+    if end is None and options.event is None:
+        return code  # which event it is cannot be known: exit 2 is what most hosts take for a no
+    if end is None:
+        return 1  # there is nothing to refuse, and what makes an agent go on must not come of a fault
+    _record_refusal(text, options)
+    write_all(2, end.stderr)
+    return (end.code or 0) if write_all(1, end.stdout) else 2
+
+
+def _say_nothing(options: Options) -> int:
+    """Answer an event that is nobody's here, as a host wants to hear that."""
+    empty = "" if options.host == native.NAME else dialect_of(options.host).host.empty
+    return 0 if write_all(1, f"{empty}\n".encode() if empty else b"") else 1
+
+
+def _record_refusal(text: str, options: Options) -> None:
+    """Leave a record of a refusal that no hook made; that it cannot be kept is told, and changes nothing."""
+    try:
+        from boathook.assembly import record_refusal
+
+        state = absolute(options.state) if options.state else state_dir(environment())
+        trouble = record_refusal(state, options.host, dialect_of(options.host).host.row(options.event).kind, text)
+    except Exception as fault:  # noqa: BLE001  (the refusal itself must go out)
+        trouble = f"{type(fault).__name__}: {fault}"
+    if trouble:
+        _tell(trouble)
+
+
+def _is_anothers(options: Options, data: bytes) -> bool:
+    """Find out who really calls, and speak that host's tongue; say whether it calls on a road of its own as well."""
+    fields, env = host_object(data), environment()
+    host = another(fields, env)
+    if not host:
+        return False
+    options.host = host
+    state = absolute(options.state) if options.state else state_dir(env)
+    folder = fields.get("cwd") or here()
+    known = own_files(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
+    return any(calls_for(host, _end_of(path)) for path in known)
+
+
+def _installations(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = loads(file.read())
+    except (OSError, ValueError, JsonFault):
+        return None
+    return found.get("installations") if isinstance(found, dict) else None
+
+
+def _end_of(path: str) -> str:
+    """Give the end of a regular file as text; nothing if it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return ""
+    try:
+        size = os.fstat(handle).st_size
+        return os.pread(handle, LOOKED_AT, max(0, size - LOOKED_AT)).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
+
+
+def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple[Verdict, ...]:
+    """Dispatch the events that the host has not and that this one implies."""
+    events: tuple[Event, ...] = dialect.derive(verdict) if options.host != native.NAME else ()
+    found: list[Verdict] = []
+    for event in events:
+        try:
+            found.append(_dispatch(event, options, dialect))
+        except Exception as fault:  # noqa: BLE001  (what was decided on the event itself must go out)
+            _tell(f"hooks of {event.kind.name} did not run: {type(fault).__name__}: {fault}")
+    return tuple(found)
+
+
+def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
+    from boathook.assembly import one_shot
+
+    if options.project is not None and not os.path.isdir(options.project):
+        raise Usage(f"--project {options.project} is not a folder")
+    given = options.project or host_project(options.host, environment()) or event.work_dir.replace("\0", "")
+    start = os.path.abspath(absolute(given or here()))
+    engine = one_shot(
+        event.kind,
+        start,
+        host=options.host,
+        home=host_project(options.host, environment()),
+        fixed={name: absolute(path) for name in FIXED if (path := getattr(options, name))},
+        trust_all=options.trust_all,
+        settings=options.without != SETTINGS,
+        of_projects=options.without == "",
+        can_ask=not options.no_ask,
+        debug=options.debug,
+        write=_debug_line,
+        degraded=dialect.degraded if options.host != native.NAME else None,
+    )
+    options.refuses = engine.catalog.settings.degraded == "refuse"
+    return engine.dispatch(event)
+
+
+def _answer(verdict: Verdict, options: Options, dialect: Any, later: tuple[Verdict, ...]) -> int:
+    if options.json:
+        return 0 if write_all(1, dump_line(verdict.to_json())) else _complain("the verdict could not be written")
+    native_host = options.host == native.NAME
+    end = (
+        dialect.write_answer(verdict) if native_host else dialect.write_answer(verdict, later, refuses=options.refuses)
+    )
+    told = "".join(f"boathook: {line}\n" for one in (verdict, *later) for line in one.warnings())
+    write_all(2, end.stderr + told.encode("utf-8", "backslashreplace"))
+    if not write_all(1, end.stdout):
+        _complain(f"the answer could not be written; it was: {verdict.decision.word} {' '.join(verdict.reasons)}")
+        return 2 if verdict.decision >= Decision.ASK else 1
+    return end.code or 0
+
+
+def _debug_line(text: str) -> None:
+    write_all(2, (text + "\n").encode("utf-8", "backslashreplace"))
+
+
+def _tell(text: str) -> None:
+    write_all(2, f"boathook: {text}\n".encode("utf-8", "backslashreplace"))
+
+
+def _complain(text: str) -> int:
+    _tell(text)
+    return 1
+
+
+def read_all(handle: int) -> bytes:
+    """Read everything from a file descriptor, whether it blocks or not."""
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(handle, 1 << 16)
+        except BlockingIOError:
+            _wait_for(handle, reading=True)
+            continue
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def write_all(handle: int, data: bytes) -> bool:
+    """Write everything to a file descriptor, whether it blocks or not; say whether that was possible."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(handle, view) :]
+        except BlockingIOError:
+            _wait_for(handle, reading=False)
+        except OSError:
+            return False
+    return True
+
+
+def _wait_for(handle: int, *, reading: bool) -> None:
+    import select
+
+    poll = select.poll()
+    poll.register(handle, select.POLLIN if reading else select.POLLOUT)
+    poll.poll()
+
+
+_caught: list[int] = []  # an exception raised in the wrong moment, within an import say, is lost; this is not
+
+
+def _catch_signals() -> None:
+    """End hooks when this process is asked to end, and be told of their ends even if the host ignores its children's."""
+    import _signal as signal  # pyright: ignore[reportMissingImports]  `signal` imports enum, which costs half an interpreter start
+
+    def interrupt(number: int, _: object) -> None:
+        _caught.append(number)
+        raise Interrupted(number)
+
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,0 +1,92 @@
+"""What a hook cannot do in a host: told when a host is set up and when hooks are checked, before anybody relies on it.
+
+What a hook wants is what it says under `metadata.effects`; one that says nothing is taken for a guard where there is something to
+guard. What hooks then really want and do not get stands in the ledger, said or not.
+"""
+
+from __future__ import annotations
+
+from boathook.core.matcher import TOOL_NAME
+from boathook.core.tool_names import FOREIGN, claude_name
+from boathook.hosts.host import DERIVED_KINDS, Host, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from boathook.core.event import EventKind
+    from boathook.core.hook import Hook
+
+EFFECTS = ("block", "ask", "stop", "rewrite", "context")
+
+
+def wants(hook: Hook) -> tuple[str, ...]:
+    """Give the effects that a hook is after."""
+    if hook.background:
+        return ()
+    metadata: Any = hook.metadata
+    found: Any = metadata.get("effects") if isinstance(hook.metadata, dict) else None
+    if found is None:
+        return ("block",) if hook.kind is not None and _can_be_blocked(hook.kind) else ()
+    words: Any = found.replace(",", " ").split() if isinstance(found, str) else found
+    return tuple(word for word in EFFECTS if isinstance(words, list) and word in words)
+
+
+def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
+    """Say everything that a hook wants and cannot do in a host, and what comes instead."""
+    if hook.kind is None:
+        return ()
+    row = next((row for row in host.events if hook.kind.name in row.kind_names), None)
+    if row is not None:
+        return (*_unheard(hook, host, row), *_no_tool(hook, host))
+    stop = next((row for row in host.events if row.kind_name == "pre-agent-turn-stop"), None)
+    if stop is None or hook.kind.name not in DERIVED_KINDS:
+        return (f"it never runs: {host.title} has no event like {hook.kind.name}",)
+    if wants(hook):
+        return (f"it runs after {stop.name}, but {host.title} does not hear what it answers; the person does",)
+    return ()
+
+
+def _can_be_blocked(kind: EventKind) -> bool:
+    return not kind.block.startswith(("recorded", "none"))
+
+
+def _unheard(hook: Hook, host: Host, row: Row) -> list[str]:
+    """Say which effects the host does not hear at an event."""
+    found: list[str] = []
+    for want in wants(hook):
+        needed = ("output" if hook.kind and hook.kind.rewrites_output else "input") if want == "rewrite" else want
+        if not row.can(needed):
+            found.append(_instead(want, host, row))
+    if host.beyond and row.kind_name == "pre-tool-call" and "block" in wants(hook):
+        found.append(host.beyond)
+    return found
+
+
+def _instead(want: str, host: Host, row: Row) -> str:
+    where = f"in {host.title} at {row.name}"
+    denied = bool(row.block) and row.kind.is_pre and not row.goes_on
+    return {
+        "block": f"it cannot block {where}: the person is told instead",
+        "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'the person is told'} instead",
+        "stop": f"it cannot end the run {where}: {_stopped(row)} instead",
+        "rewrite": f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
+        "context": f"it has no ear of the model {where}: the person is told instead",
+    }[want]
+
+
+def _stopped(row: Row) -> str:
+    if not row.block or row.goes_on:
+        return "the person is told"
+    return "the call is blocked" if row.kind.is_pre else "the model is told the reason"
+
+
+def _no_tool(hook: Hook, host: Host) -> list[str]:
+    """Say that no tool of the host has a name that a hook matches, unless it may be one of a server that people add."""
+    tool, subject = hook.matcher.tool, hook.matcher.subject
+    if tool is None or subject != TOOL_NAME or any(mark in tool.source for mark in FOREIGN):
+        return []
+    names = {name for theirs, (ours, _) in host.tools.items() for name in (ours, theirs, claude_name(ours, theirs))}
+    if any(tool.search(name) for name in names):
+        return []
+    return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.shown})"]

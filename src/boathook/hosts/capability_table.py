@@ -1,0 +1,94 @@
+"""What the hosts can do, side by side: for the command `hosts` and the reference."""
+
+from __future__ import annotations
+
+from boathook.core.event import KINDS
+from boathook.hosts.host import CAPABILITIES, DERIVED_KINDS, NAMES, Host, Row, derived, load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from boathook.hosts.host import Saying
+
+LETTERS = dict(zip(CAPABILITIES, "BALXIOC", strict=True))
+GO_ON = "G"
+MADE = "~"
+SEEN = "capital: seen in a run of the host; small: from its documents alone"
+LEGEND = (
+    ("B", "block"),
+    ("G", "send the agent back to work"),
+    ("A", "ask a person"),
+    ("L", "allow without asking"),
+    ("X", "end the run"),
+    ("I", "rewrite the input"),
+    ("O", "rewrite the output"),
+    ("C", "context for the model"),
+    ("·", "hooks run, nothing can be said"),
+    (MADE, "made of another event; only the person hears what hooks say"),
+    ("–", "no such event"),
+)
+
+
+def letters(host: Host, row: Row | None) -> str:
+    """Give what can be said at an event, a letter for each."""
+    if row is None:
+        return "–"
+    found = ""
+    for what in CAPABILITIES:
+        letter = GO_ON if what == "block" and row.goes_on else LETTERS[what]
+        if row.can(what):
+            found += letter if host.version and what not in row.documented else letter.lower()
+    return found or "·"
+
+
+def capabilities() -> list[tuple[str, ...]]:
+    """Give a row for every event: its name, and its letters in each host."""
+    hosts = [load(name) for name in NAMES]
+    rows: list[tuple[str, ...]] = []
+    for kind in KINDS:
+        found = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
+        if any(found) or kind.name in DERIVED_KINDS:
+            rows.append((kind.name, *(_cell(kind.name, host, row) for host, row in zip(hosts, found, strict=True))))
+    return rows
+
+
+def _cell(kind: str, host: Host, row: Row | None) -> str:
+    made = row is None and any(kind in derived(host, one) for one in host.events)
+    return MADE if made else letters(host, row)
+
+
+def spoken(saying: Saying) -> str:
+    """Give a saying as a person reads it."""
+    parts = [f"{place} {'…' if value == '$' else _word(value)}" for place, value in saying]
+    return ", ".join(parts)
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def to_json(host: Host) -> dict[str, Any]:
+    """Give a whole table for a program."""
+    return {
+        "name": host.name,
+        "title": host.title,
+        "evidence": host.evidence,
+        "version": host.version or None,
+        "events": [_event(host, row) for row in host.events],
+        "elsewhere": list(host.elsewhere),
+        "tools": {
+            name: {"tool": ours, "keys": {key: place for place, key in reversed(renames) if place}}
+            for name, (ours, renames) in host.tools.items()
+        },
+    }
+
+
+def _event(host: Host, row: Row) -> dict[str, Any]:
+    can = [what for what in CAPABILITIES if row.can(what)]
+    return {
+        "name": row.name,
+        "event": row.kind_name,
+        "can": {what: dict(row.can(what)) for what in can},
+        "documented": [what for what in can if not host.version or what in row.documented],
+    }

@@ -1,0 +1,91 @@
+"""Cline. Exit codes mean nothing there, and refusing one tool call ends the whole task."""
+
+from __future__ import annotations
+
+from boathook.hosts.host import Host, Row
+
+_CANCEL = (("cancel", True), ("errorMessage", "$"))
+_CONTEXT = (("contextModification", "$"),)
+
+HOST = Host(
+    "cline",
+    "Cline",
+    "3.0.65",
+    "source of August 2026",
+    (
+        Row("TaskStart", "pre-session", ("agent_start",), block=_CANCEL, stop=_CANCEL, documented=("block", "stop")),
+        Row("TaskResume", "pre-session", block=_CANCEL, stop=_CANCEL, documented=("block", "stop")),
+        Row(
+            "UserPromptSubmit",
+            "pre-agent-turn",
+            renames=(("userPromptSubmit.prompt", "prompt"),),
+            block=_CANCEL,
+            stop=_CANCEL,
+            context=_CONTEXT,
+            documented=("block", "stop", "context"),
+        ),
+        Row(
+            "PreToolUse",
+            "pre-tool-call",
+            ("tool_call",),
+            (
+                ("tool_call.name", "tool_name"),
+                ("tool_call.input", "tool_input"),
+                ("tool_call.id", "tool_use_id"),
+                ("preToolUse.toolName", "tool_name"),
+                ("preToolUse.parameters", "tool_input"),
+            ),
+            block=_CANCEL,
+            stop=_CANCEL,
+            input=(("overrideInput", "$"),),
+            context=_CONTEXT,
+        ),
+        Row(
+            "PostToolUse",
+            "post-tool-call",
+            ("tool_result",),
+            (
+                ("tool_result.name", "tool_name"),
+                ("tool_result.input", "tool_input"),
+                ("tool_result.id", "tool_use_id"),
+                ("tool_result.output", "tool_output"),
+                ("tool_result.durationMs", "duration_ms"),
+                ("postToolUse.toolName", "tool_name"),
+                ("postToolUse.parameters", "tool_input"),
+                ("postToolUse.result", "tool_output"),
+                ("postToolUse.executionTimeMs", "duration_ms"),
+            ),
+            block=_CONTEXT,
+            context=_CONTEXT,
+            failed="!postToolUse.success",
+        ),
+        Row("TaskComplete", "post-agent-turn", ("agent_end",), (("turn.outputText", "final_message"),)),
+        Row("TaskError", "turn-failure", ("agent_error",)),
+        Row("PreCompact", "pre-context-compact", block=_CANCEL, documented=("block",)),
+        Row("Notification", "notification"),
+        Row("SessionShutdown", "post-session", ("session_shutdown",), (("reason", "exit_reason"),)),
+    ),
+    {
+        "run_commands": ("Shell", (("commands[]", "command"),)),
+        "execute_command": ("Shell", ()),
+        "read_files": ("ReadFile", (("files[]", "file_path"),)),
+        "ask_question": ("AskUser", (("question", "questions"),)),
+        "spawn_agent": ("Agent", (("task", "prompt"),)),
+        "team_spawn_teammate": ("Agent", (("rolePrompt", "prompt"),)),
+        "team_run_task": ("Agent", (("task", "prompt"),)),
+        "read_file": ("ReadFile", (("path", "file_path"),)),
+        "write_to_file": ("WriteFile", (("path", "file_path"),)),
+        "editor": ("EditFile", (("path", "file_path"), ("old_text", "old_string"), ("new_text", "new_string"))),
+        "replace_in_file": ("EditFile", (("path", "file_path"), ("diff", "new_string"))),
+        "apply_patch": ("PatchFile", (("input", "patch"),)),
+        "list_files": ("ListDir", ()),
+        "search_codebase": ("Grep", (("queries[]", "pattern"),)),
+        "search_files": ("Grep", (("regex", "pattern"), ("file_pattern", "glob"))),
+        "fetch_web_content": ("WebFetch", (("", "url"),)),
+    },
+    ("TaskCancel",),
+    event_at=("hookName",),
+    session_at=("taskId",),
+    folder_at=("workspaceRoots.0",),
+    beyond="Cline ends the whole task when a tool call is refused, and the model does not learn why",
+)

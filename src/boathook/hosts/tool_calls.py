@@ -1,0 +1,137 @@
+"""Tool calls at the border: a host's name and keys become ours, and what hooks made of an input goes back under the host's.
+
+Nothing is lost: keys without counterpart stay, and the host's key of each that was renamed is told beside the input. A model may
+write keys of ours that its host does not know, to show a guard what will not be done: they give way to what the host reads.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from boathook.hosts.host import Renames, Tools
+
+LINES = "[]"  # at the end of a host's key: a list of texts, which here is one text of several lines beside it
+SHAPES = ("command", "args", "cmd")  # other ways to say what stands in such a list
+NOWHERE = ""  # instead of a host's key: the host says this in a way that has no counterpart here
+
+
+def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, str]]:
+    """Give our name of a tool, its input under our keys, and the host's key of each that was renamed."""
+    ours, renames = tools.get(name, (name, ()))
+    names = {key: key for key in given}
+    texts: dict[str, str] = {}
+    for key, places in _by_key(renames).items():
+        found = next((place for place in places if place and place.removesuffix(LINES) in given), None)
+        if found is None:
+            if NOWHERE in places and key in given:
+                names[key] = _away(key, given)
+        elif found.endswith(LINES):
+            if key in given:
+                names[key] = _away(key, given)
+            text = text_in(given[found.removesuffix(LINES)])
+            texts |= {key: text} if text is not None else {}
+        elif found != key:
+            names[found] = key
+            if key in given:
+                names[key] = found
+    renamed = {new: old for old, new in names.items() if old != new}
+    return ours, {**{names[key]: value for key, value in given.items()}, **texts}, renamed
+
+
+def shaped(tools: Tools, name: str, given: Any) -> Any:
+    """Give an input as an object with the list that the host reads, where its tool takes other shapes as well.
+
+    A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model chose.
+    """
+    _, renames = tools.get(name, (name, ()))
+    place = next((theirs for theirs, key in renames if theirs.endswith(LINES) and key == "command"), "")
+    listed, fields = place.removesuffix(LINES), _fields(given)
+    text = text_in(given) if place and listed not in fields else None
+    if text is None:
+        return given
+    return {**{key: value for key, value in fields.items() if key not in SHAPES}, listed: [text]}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found: dict[str, Any] = value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    return found
+
+
+def outward(
+    tools: Tools, name: str, renamed: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Give an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
+    _, renames = tools.get(name, (name, ()))
+    now = _without_texts(renames, before, now)
+    found = {renamed.get(key, key): value for key, value in now.items() if key in before}
+    places = _by_key(renames)
+    for key in now.keys() - before.keys():
+        theirs = places.get(key, [key])[0]
+        found.setdefault(key if theirs == NOWHERE or theirs.endswith(LINES) else theirs, now[key])
+    return found
+
+
+def _by_key(renames: Renames) -> dict[str, list[str]]:
+    """Give the host's keys that each of our keys may have there, the likeliest first."""
+    found: dict[str, list[str]] = {}
+    for theirs, key in renames:
+        found.setdefault(key, []).append(theirs)
+    return found
+
+
+def _away(key: str, given: Mapping[str, Any]) -> str:
+    """Give a key out of the way, for one that the host does not read."""
+    while key in given:
+        key = f"host_{key}"
+    return key
+
+
+def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Take away the texts that stand for lists; one that was changed becomes the list."""
+    left = dict(now)
+    for theirs, key in renames:
+        listed = theirs.removesuffix(LINES)
+        text = text_in(before.get(listed)) if theirs.endswith(LINES) else None
+        if text is not None and before.get(key) == text:
+            value = left.pop(key, text)
+            if value != text:
+                left[listed] = [value]
+    return left
+
+
+def text_in(value: Any) -> str | None:
+    """Give what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
+
+    None for anything else.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        one: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return _program(one)
+    if not isinstance(value, list):
+        return None
+    listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+    parts = [text_in(one) for one in listed]
+    lines = [part for part in parts if part is not None]
+    return "\n".join(lines) if lines and len(lines) == len(parts) else None
+
+
+def _program(value: dict[str, Any]) -> str | None:
+    """Give a program and its arguments as a line for the shell."""
+    for key in ("commands", "cmd"):
+        if key in value:
+            return text_in(value[key])
+    command, args = value.get("command", value.get("path")), value.get("args")
+    if not isinstance(command, str) or args is None:
+        return command if isinstance(command, str) else None
+    listed: list[Any] = args if isinstance(args, list) else [args]  # pyright: ignore[reportUnknownVariableType]
+    return " ".join((command, *(_quoted(str(one)) for one in listed)))
+
+
+def _quoted(word: str) -> str:
+    plain = word and all(char.isalnum() or char in "@%+=:,./-_*?[]~" for char in word)
+    return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"

@@ -1,0 +1,1 @@
+"""Python callables as hooks."""

@@ -1,0 +1,1 @@
+"""Installing boathook in agents."""

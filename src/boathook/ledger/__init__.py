@@ -1,0 +1,1 @@
+"""The record of every event: written, redacted, read."""

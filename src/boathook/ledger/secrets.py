@@ -1,0 +1,161 @@
+"""The shapes of secrets, as rows: what one is called, the marks without which there is none, its pattern.
+
+Lean: marks are looked for in plain text; a pattern is compiled, and `re` imported, only where a mark of it was found.
+Every pattern is searched in linear time: a literal start, then classes that give nothing back, or that a next start cannot enter.
+"""
+
+from __future__ import annotations
+
+from boathook.core.hashing import hexdigest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Match, Pattern
+
+PASSES = 4
+
+_NAME = (
+    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_.\- ]?key|access[_.\- ]?key|private[_.\- ]?key|signing[_.\- ]?key"
+    r"|encryption[_.\- ]?key|account[_.\- ]?key|credentials?)(?:[_-]?(?:value|key|base|hash|string|text|v?\d{1,3})){0,3}"
+)
+# names that are secret as variables are written: DB_PASS, MY_KEY; not a MONKEY, nor first-pass
+_VARIABLE = (
+    r"(?:(?<=_)pass(?:_?\d{1,3})?|(?<![\w\-.])pass(?==)"
+    r"|(?-i:(?<=[A-Z0-9])(?<!PUBLIC)(?<!PRIMARY)(?<!FOREIGN)(?<!CACHE)(?<!SORT)(?<!PARTITION)_KEY(?:_?\d{1,3})?)(?=[\"']?[=:]))"
+)
+_BLANK = r"\s{0,4}+"
+_SCHEME = r"(?:(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256) +)?+"
+_REST = r"([^\s\"'][^\r\n\"']*+)"
+_QUOTES = r"[\\\"']{0,4}"
+# what code says of types is no secret
+_PLAIN = r"(?!(?:str|string|none|null|nil|true|false|bool|int|any|bytes|undefined)(?![\w\-]))"
+_DOUBLE, _SINGLE = r"\"(?:[^\"\\\n]|\\.)*+", r"'[^'\n]*+"
+# more of a word of the shell, behind a quoted part: 'a'"b"c
+_MORE = r"(?:\"(?![,:;&|}\])])[^\"\s]*+\"|'(?![,:;&|}\])])[^'\s]*+'|[^\s\"',;:&|<>(){}\[\]\\]++)"
+_VALUE = (
+    rf"(?:(\$?(?:{_DOUBLE}\"|{_SINGLE}'){_MORE}++)|\$'((?:[^'\\\n]|\\.)*+)"
+    rf"|\\++\"([^\"\n]*+)|\$?\"((?:[^\"\\\n]|\\.)*+)|\\*'([^'\n]*+)|{_PLAIN}([^\s\"']++{_MORE}*+))"
+)
+_WORDS = r"(?:\s{1,4}+[^\s;|&]{1,40}+){0,8}?\s{1,4}+"  # what may stand between a command and its option
+_NAME_MARKS = ("passw", "passphrase", "pwd", "secret", "token", "key", "credential")
+
+# first what names a secret, for it says where it ends; then the shapes that need no name; marks are in lower case
+NAMED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("authorization", ("authoriz",), rf"authorization{_QUOTES}{_BLANK}[:=]{_BLANK}{_QUOTES}{_SCHEME}{_REST}"),
+    ("cookie", ("cookie",), rf"cookie{_QUOTES}{_BLANK}:{_BLANK}{_QUOTES}{_REST}"),
+    ("secret", _NAME_MARKS, rf"{_NAME}{_QUOTES}{_BLANK}(?:=>|:=|={{1,3}}|:){_BLANK}{_VALUE}"),
+    ("secret", ("_pass", "pass=", "_key"), rf"{_VARIABLE}{_QUOTES}{_BLANK}[=:]{_BLANK}{_VALUE}"),
+    ("secret", _NAME_MARKS, rf"(?<![\w\-])--?(?:[a-z0-9]{{1,20}}-){{0,4}}{_NAME}\s{{1,4}}{_VALUE}"),
+    ("secret", ("</",), rf"<[\w:.\-]{{0,40}}?{_NAME}(?:\s[^<>]{{0,80}}+)?>\s{{0,40}}+([^<>\s][^<>]*+)</"),
+    ("secret", ("login",), r"(?<!\S)login\s{1,8}+\S{1,80}+\s{1,40}+password\s{1,8}+(\S++)"),
+)
+SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("password", ("://",), r"://[^\s/:@\"'<>]*+:([^\s/\"'<>]*)@"),
+    ("token", ("://",), r"://([^\s/:@\"'<>]{16,})@"),
+    (
+        "password",
+        ("curl",),
+        r"(?<!\S)(?:-[a-z]{0,6}u|--user|--proxy-user)[ =]?[\"']?(?!\d+:\d+(?!\S))[^\s:\"']{0,64}:([^\s\"']++)",
+    ),
+    (
+        "password",
+        ("mysql", "mariadb"),
+        rf"(?<![\w\-])(?:mysql|mariadb)[a-z\-]{{0,12}}+{_WORDS}(?-i:-p){_VALUE}",
+    ),
+    ("password", ("sshpass",), rf"sshpass{_WORDS}(?-i:-p){_BLANK}{_VALUE}"),
+    (
+        "password",
+        ("docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "registry login"),
+        rf"(?:docker|podman|nerdctl|buildah|skopeo|registry) login{_WORDS}(?-i:-p)[ =]?{_VALUE}",
+    ),
+    ("bearer", ("bearer",), r"bearer\s{1,4}([A-Za-z0-9._~+/=\-]{8,}+)"),
+    ("AWS key", ("akia", "asia", "abia", "acca"), r"(?-i:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})"),
+    (
+        "GitHub token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_\w{20,}+",
+    ),
+    ("GitLab token", ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"), r"gl(?:pat|dt|rt|ptt|cbt)-[\w.\-]{16,}+"),
+    ("Slack token", ("xox", "xapp-"), r"(?:xox[a-z]|xapp)-[A-Za-z0-9\-]{8,}+"),
+    ("Slack hook", ("hooks.slack.com/",), r"hooks\.slack\.com/[a-z]{1,20}/([\w/+\-]{8,}+)"),
+    ("Discord hook", ("/api/webhooks/",), r"/api/webhooks/\d{1,30}/([\w\-]{16,}+)"),
+    ("JWT", ("eyj",), r"(?-i:eyJ[\w\-]{10,}+(?:\.[\w\-]*+){0,4})"),
+    ("API key", ("sk-",), r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))sk-[\w\-]{16,}+"),
+    (
+        "Stripe key",
+        ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
+        r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[\w+/=]{16,}+",
+    ),
+    ("SendGrid key", ("sg.",), r"(?-i:SG\.[\w\-]{10,}+\.[\w\-]{10,}+)"),
+    ("npm token", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
+    ("PyPI token", ("pypi-",), r"pypi-[\w\-]{40,}+"),
+    (
+        "Google key",
+        ("aiza", "ya29.", "gocspx-"),
+        r"(?-i:AIza[\w\-]{30,}+|ya29\.[\w.\-]{20,}+|GOCSPX-[\w\-]{20,}+)",
+    ),
+    ("Hugging Face token", ("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
+    ("Vault token", ("hvs.", "hvb."), r"hv[sb]\.[\w\-]{20,}+"),
+    ("DigitalOcean token", ("_v1_",), r"do[opr]_v1_[a-f0-9]{32,}+"),
+    ("Databricks token", ("dapi",), r"dapi[a-f0-9]{32}"),
+    ("Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"shp(?:at|ca|pa|ss)_[a-f0-9]{32}"),
+    ("Linear key", ("lin_api_",), r"lin_api_[A-Za-z0-9]{30,}+"),
+    ("age key", ("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{30,}+"),
+    ("Telegram token", (":aa",), r"(?-i:\d{8,10}+:AA[\w\-]{30,}+)"),
+)
+KEY = (
+    "key",
+    ("-----begin",),
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+)
+RULES = (KEY, *SHAPES[:2], *NAMED, *SHAPES[2:])
+MARKS = tuple(mark for _, marks, _ in (KEY, *SHAPES[2:]) for mark in marks)
+_HIDDEN = r"(\[redacted [A-Za-z ]{1,20}, \d{1,12} characters, sha256 [0-9a-f]{8}\])"
+
+_compiled: dict[str, Pattern[str]] = {}
+
+
+def hide(text: str, what: str) -> str:
+    """Give what stands in the place of a secret."""
+    if not text or _pattern(_HIDDEN).fullmatch(text):
+        return text
+    digest = hexdigest(text.encode("utf-8", "surrogatepass"))[:8]
+    return f"[redacted {what}, {len(text)} characters, sha256 {digest}]"
+
+
+def search(text: str) -> str:
+    """Give a text with every secret in it hidden; what was hidden before stays as it is."""
+    folded = text.casefold()
+    rules = [(name, _pattern(source)) for name, marks, source in RULES if any(mark in folded for mark in marks)]
+    for _ in range(PASSES if rules else 0):  # what is hidden can uncover a start that was not one before
+        found = text
+        for name, pattern in rules:
+            found = _searched(found, name, pattern)
+        if found == text:
+            break
+        text = found
+    return text
+
+
+def _pattern(source: str) -> Pattern[str]:
+    found = _compiled.get(source)
+    if found is None:
+        import re
+
+        found = _compiled[source] = re.compile(source, re.IGNORECASE | re.DOTALL | re.ASCII)
+    return found
+
+
+def _searched(text: str, name: str, pattern: Pattern[str]) -> str:
+    parts = _pattern(_HIDDEN).split(text)
+    parts[::2] = [pattern.sub(lambda match: _replaced(match, name), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _replaced(match: Match[str], name: str) -> str:
+    """Hide the group that matched, or all if there is none."""
+    at = match.lastindex or 0
+    whole, (start, end) = match[0], match.span(at)
+    found = match[at].rstrip("\\") if at else whole
+    end -= match.start() + len(match[at]) - len(found)
+    return whole[: start - match.start()] + hide(found, name) + whole[end:]

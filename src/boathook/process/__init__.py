@@ -1,0 +1,1 @@
+"""Running hooks as processes."""

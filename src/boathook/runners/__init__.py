@@ -1,1 +1,0 @@
-"""A call becomes an exit: the only rooms that start processes."""

@@ -1,0 +1,357 @@
+"""From settings.json to HOOK.md and back, as far as one form can say what the other does. Pure: hooks in, texts out.
+
+What cannot be said raises `Unfit`; what changes on the way is a note.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from typing import Any
+
+from boathook.core.hook import ARMED, BASIC, PLUGIN, PROJECT, Command, Diagnostic, Hook, Needs, Prompt
+from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_names
+from boathook.core.value import Value
+from boathook.errors import ConfigError
+from boathook.hosts.claude_events import BY_KIND, Row
+from boathook.sources.hook_md.manifest import RANGES, parse_manifest
+from boathook.sources.own_commands import text_calls_us
+from boathook.sources.settings_json.settings import DIALECT, SCRIPT
+
+CD = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
+PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")
+OWN_SCRIPT = re.compile(r"([^/\s\"']+)/scripts/run(?:\.sh|\.py)?[\"']?$")
+FOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
+KEPT = ("name", "kind", "trigger", "background", "on_failure", "dialect", "state")
+NAME_LIMIT, DESCRIPTION_LIMIT = 56, 1024  # a name has room for its number
+
+NAMES = re.compile(r"\^(?:\((?:\?:)?([A-Za-z0-9_|-]+)\)|([A-Za-z0-9_-]+))\$")
+NOT_IN_JAVASCRIPT = re.compile(r"\(\?(?!:)[^)]?|\\[AzQEC]|\\p|\[\[:")
+
+NATIVE_WORDS = re.compile(
+    r"\b(?:event_type|work_dir|modified_input|modified_output|additional_context|system_message|stop_reason|stop_block_count"
+    r"|final_message|tool_output|subagent_type|exit_reason)\b|(?<=[\"'.])timestamp\b|(?<=[\"'])log(?=\\?[\"']\s*:)"
+)
+DECISION = re.compile(r"(?<![A-Za-z_])decision\b[\"'\\\]]*\s*[:=](?!=)\s*[\"'\\]*([^\s\"'\\,}]*)")
+DECIDED = re.compile(r"(?i)(?<=[\"'])(?:deny|allow|ask)(?=\\?[\"'])")
+SHARED_DECISIONS = ("block", "approve")
+CLAUDE_WORDS = re.compile(
+    r"\b(?:hookSpecificOutput|permissionDecision|updatedInput|additionalContext|systemMessage|stopReason|hook_event_name"
+    r"|tool_response|transcript_path|last_assistant_message)\b"
+)
+VARIABLES = re.compile(r"\b(?:AGENT|KIMI|MONOCO)_[A-Z][A-Z_]*")
+
+
+class Unfit(Exception):
+    """A hook that the other form cannot express: why."""
+
+
+class Folder(Value):
+    """A hook folder to be written."""
+
+    name: str
+    manifest: bytes
+    script: bytes
+    notes: tuple[str, ...] = ()
+
+
+class Entry(Value):
+    """An entry of settings.json to be written: its event, its matcher (nothing for all), and itself."""
+
+    event: str
+    matcher: str
+    body: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> dict[str, Any]:
+        """Give the group that holds it."""
+        return {**({"matcher": self.matcher} if self.matcher else {}), "hooks": [self.body]}
+
+
+def name_for(hook: Hook) -> str:
+    """Give the name that suits a hook of settings.json: that of its script or program."""
+    label = hook.name.partition(":")[2].rpartition("#")[0]
+    own = OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
+    stem = own.group(1) if own else label.rpartition(".")[0] if SCRIPT.fullmatch(label) else label
+    return re.sub(r"[^A-Za-z0-9._-]", "", stem).lstrip("-_.")[:NAME_LIMIT] or "hook"
+
+
+def free_name(wanted: str, taken: set[str]) -> str:
+    """Give a name that nobody has, numbered if need be; case does not tell names apart, for some disks do not."""
+    numbered = (f"{wanted}-{number}" for number in itertools.count(2))
+    return next(name for name in (wanted, *itertools.islice(numbered, len(taken) + 1)) if name.lower() not in taken)
+
+
+def to_folder(
+    hook: Hook, name: str, origin: str, written: dict[str, Any], *, bash: bool, explicit: frozenset[str] = frozenset()
+) -> Folder:
+    """Give the folder for a hook of settings.json.
+
+    `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always said.
+    """
+    command = _command(hook)
+    where = clean_line(origin)
+    lines = [
+        "---",
+        f"name: {name if name[0].isalpha() and name != 'null' else quoted(name)}",
+        f"description: {quoted(_description(hook, written))}",
+        f"trigger: {hook.trigger}",
+        *_matcher_lines(hook),
+        f"timeout: {milliseconds(hook.timeout)}",
+        *([f"async: {str(hook.background).lower()}"] if hook.background or "async" in explicit else []),
+        *(["priority: 100"] if "priority" in explicit else []),
+        *([f"on_failure: {hook.on_failure}"] if hook.on_failure != "allow" or "on_failure" in explicit else []),
+        f"dialect: {DIALECT}",
+        "---",
+        "",
+        f"# {name}",
+        "",
+        f"This hook came from {where}. Say here what it is for, and whom to ask.",
+    ]
+    manifest = "\n".join(lines) + "\n"
+    _reads_back(hook, name, manifest)
+    shell = "#!/usr/bin/env bash" if bash and command.words is None else "#!/bin/sh"
+    script = f"{shell}\n# from {where} (boathook convert)\n{CD}\n{_script_line(command)}\n"
+    try:
+        return Folder(name, manifest.encode(), script.encode(), _settings_notes(hook, command, written))
+    except UnicodeEncodeError:
+        raise Unfit("it holds characters that UTF-8 cannot say") from None
+
+
+def _command(hook: Hook) -> Command:
+    """Give the command of a hook that a folder can run."""
+    if hook.source == PLUGIN:
+        raise Unfit("it belongs to a plugin, and comes and goes with it")
+    if hook.state != ARMED:
+        raise Unfit(f"{hook.state}: {hook.why}")
+    handler = hook.handler
+    if not isinstance(handler, Command):
+        what = "asks a model" if isinstance(handler, Prompt) else "posts to an address"
+        raise Unfit(f"it {what}; a HOOK.md hook runs a script")
+    if handler.words is None and handler.text.rstrip().endswith("\\"):
+        raise Unfit("its command ends with a backslash, which means something else at the end of a script")
+    if handler.shell == "powershell":
+        raise Unfit("its shell is powershell; a HOOK.md hook's script is made for sh or bash")
+    if hook.matcher.subject != TOOL_NAME and hook.matcher.tool is not None:
+        asked = f"'{hook.matcher.subject}' ({hook.matcher.tool.shown})"
+        raise Unfit(f"its matcher asks the field {asked}; a matcher of HOOK.md can only ask the tool")
+    return handler
+
+
+def _matcher_lines(hook: Hook) -> list[str]:
+    named = zip(("tool", "pattern"), _sources(hook), strict=True)
+    lines = [f"  {key}: {quoted(source)}" for key, source in named if source]
+    return ["matcher:", *lines] if lines else []
+
+
+def _tool(tool: Pattern) -> str:
+    """Give the pattern of a tool, that of a single name in its shorter form."""
+    alone = re.fullmatch(r"\^\(\?:([A-Za-z0-9_-]+)\)\$", tool.source)
+    return f"^{alone.group(1)}$" if alone else tool.source
+
+
+def _description(hook: Hook, written: dict[str, Any]) -> str:
+    said = written.get("description")
+    text = " ".join((hook.description or (said if isinstance(said, str) else "")).split())
+    about = f" of {hook.matcher.tool.shown}" if hook.matcher.tool else ""
+    label = hook.name.partition(":")[2].rpartition("#")[0]
+    return clean_line(text or f"Runs {label} at {hook.trigger}{about}")[:DESCRIPTION_LIMIT]
+
+
+def _reads_back(hook: Hook, name: str, manifest: str) -> None:
+    """Make sure that a manifest says what was meant, whatever characters are in it."""
+    found, _ = parse_manifest(manifest, path=f"{name}/HOOK.md", folder=name, scope=PROJECT)
+    meant = hook.replace(name=name, state=ARMED, dialect=DIALECT)
+    same = all(getattr(found, field) == getattr(meant, field) for field in KEPT)
+    if not same or _sources(found) != _sources(hook):
+        raise Unfit(f"HOOK.md cannot say it: {found.why or 'its matcher holds characters that would be lost'}")
+
+
+def _sources(hook: Hook) -> tuple[str, str]:
+    tool, pattern = hook.matcher.tool, hook.matcher.pattern
+    return _tool(tool) if tool else "", pattern.source if pattern else ""
+
+
+def _script_line(command: Command) -> str:
+    if command.words is None:
+        return command.text
+    return "exec " + " ".join(_word(word) for word in (command.text, *command.words))
+
+
+def _word(word: str) -> str:
+    """Quote a word for the shell, with the folders it names as variables."""
+    parts = FOLDER.split(word)
+    quoted_parts = [f'"${part}"' if at % 2 else shlex.quote(part) if part else "" for at, part in enumerate(parts)]
+    return "".join(quoted_parts) or "''"
+
+
+def _settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tuple[str, ...]:
+    notes = [told(problem) for problem in hook.problems]
+    if written.get("once"):
+        notes.append("'once' is not taken along: it runs at every event")
+    if milliseconds(hook.timeout) != round(hook.timeout * 1000):
+        notes.append(f"its timeout of {hook.timeout:g} s becomes {milliseconds(hook.timeout)} ms, the nearest allowed")
+    if "CLAUDE_CODE_REMOTE" in " ".join((command.text, *(command.words or ()))):
+        notes.append("CLAUDE_CODE_REMOTE is only set for hooks of settings.json")
+    return tuple(notes)
+
+
+def milliseconds(seconds: float) -> int:
+    """Give a timeout as HOOK.md says it, within its limits."""
+    low, high, _ = RANGES["timeout"]
+    return min(max(round(seconds * 1000), low), high)
+
+
+def quoted(text: str) -> str:
+    """Give a text as a single-quoted YAML scalar: backslashes stay what they are."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def clean_line(text: str) -> str:
+    """Give a text as one line that can stand in a comment."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def told(problem: Diagnostic) -> str:
+    """Give a problem of a hook as a note."""
+    return problem.message + (f" ({problem.fix})" if problem.fix else "")
+
+
+def to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Entry:
+    """Give the entry for an armed HOOK.md hook that is started with `command`; `texts` are its scripts."""
+    row = BY_KIND.get(hook.kind.name) if hook.kind else None
+    if row is None:
+        raise Unfit(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
+    reasons = [*_unsayable(hook), *_unshared(hook, row, "\n".join(texts))]
+    if reasons:
+        raise Unfit("; ".join(reasons))
+    has_tool = hook.kind is not None and hook.kind.has_tool
+    matcher = names_for(hook.matcher.tool) if has_tool and hook.matcher.tool else ""
+    seconds = int(hook.timeout) if hook.timeout.is_integer() else hook.timeout
+    body: dict[str, Any] = {"type": "command", "command": command, "timeout": seconds}
+    body |= {"async": True} if hook.background else {}
+    body |= {"statusMessage": hook.description} if hook.description else {}
+    return Entry(row.name, matcher, body, _manifest_notes(hook, row, matcher, texts))
+
+
+def _unsayable(hook: Hook) -> list[str]:
+    """Name the fields that settings.json has no word for."""
+    found = {
+        "matcher.pattern": hook.matcher.pattern is not None and hook.kind is not None and hook.kind.has_tool,
+        "on_failure: block": hook.on_failure == "block",
+        "protected": hook.protected,
+        "requires": hook.needs != Needs(),
+        "sandbox": hook.sandbox != BASIC,
+    }
+    fields = [field for field, there in found.items() if there]
+    return [f"settings.json cannot say {', '.join(fields)}"] if fields else []
+
+
+def _unshared(hook: Hook, row: Row, text: str) -> list[str]:
+    """Name what a script uses that hooks of settings.json do not have."""
+    ours = [*VARIABLES.findall(text)]
+    reasons = []
+    if hook.dialect != DIALECT:
+        ours += [*_native_words(row, text)]
+        if theirs := sorted(set(CLAUDE_WORDS.findall(text))):
+            reasons.append(f"it is a native hook but uses {', '.join(theirs)} (write dialect: claude into its HOOK.md)")
+        if hook.kind is not None and hook.kind.is_pre and not row.refuses:
+            reasons.append(f"it may block, which hooks of settings.json cannot at {row.name}")
+    if ours:
+        reasons.insert(0, f"its script uses {', '.join(sorted(set(ours)))}, which hooks of settings.json do not have")
+    return reasons
+
+
+def _native_words(row: Row, text: str) -> list[str]:
+    words = NATIVE_WORDS.findall(text)
+    words += [name for _, name in row.renames if re.search(rf"\b{name}\b", text)]
+    decisions = DECISION.findall(text)
+    words += [f"decision: {word or '…'}" for word in decisions if word not in SHARED_DECISIONS]
+    words += [f"decision: {word}" for word in DECIDED.findall(text) if decisions]
+    if re.search(r"\bdecision\b", DECISION.sub("", text)):
+        words.append("decision")  # however it is put together
+    return words + (["boathook run"] if text_calls_us(text) else [])
+
+
+def names_for(tool: Pattern) -> str:
+    """Give a pattern of a tool's name as a matcher of settings.json that means the same."""
+    source = tool.source
+    names = NAMES.fullmatch(source)
+    if names:
+        result = names.group(1) or names.group(2)
+        meant = f"^(?:{result})$"
+    else:
+        # letters alone would be read as exact names; in parentheses they are searched, as they are here
+        result = meant = f"({source})" if set(source) <= NAME_LETTERS else source
+    try:
+        found = compile_names(result)
+    except ConfigError as fault:
+        raise Unfit(str(fault)) from None
+    if found is None or found.source != meant:
+        raise Unfit(f"its tool pattern '{source}' means something else as a matcher of settings.json")
+    return result
+
+
+def _manifest_notes(hook: Hook, row: Row, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    unlike = NOT_IN_JAVASCRIPT.search(matcher)
+    found = {
+        f"its priority of {hook.priority} is lost: hooks of settings.json have none": hook.priority != 100,
+        f"its timeout is a fraction of a second ({hook.timeout:g})": hook.timeout < 1,
+        "its metadata is not taken along": bool(hook.metadata),
+        "its list of variables (env) is not taken along": bool(hook.env),
+        f"Claude Code reads matchers as JavaScript, which may not know {unlike.group() if unlike else ''}": unlike,
+        f"plain text on standard output was context for the agent; at {row.name} it is only logged": (
+            hook.dialect != DIALECT and not row.plain
+        ),
+        "it runs in the project's folder, no longer in the work dir": not any(CD in text for text in texts),
+    }
+    return (*(told(problem) for problem in hook.problems), *(note for note, there in found.items() if there))
+
+
+def written_at(data: dict[str, Any], place: str) -> dict[str, Any]:
+    """Give the fields of the entry at a place, and those of its group."""
+    event, group, at = _steps(place)
+    found: dict[str, Any] = data["hooks"][event][group]
+    return {**found, **found["hooks"][at]}
+
+
+def without_entries(data: dict[str, Any], places: list[str]) -> None:
+    """Take entries out of the data of a settings file, with the groups and events that are empty then."""
+    hooks = data["hooks"]
+    for event, group, at in sorted(map(_steps, places), reverse=True):  # from the end, so that places hold
+        entries = hooks[event][group]["hooks"]
+        del entries[at]
+        if not entries:
+            del hooks[event][group]
+        if not hooks[event]:
+            del hooks[event]
+    if not hooks:
+        del data["hooks"]
+
+
+def _steps(place: str) -> tuple[str, int, int]:
+    found = PLACE.fullmatch(place)
+    if found is None:
+        raise ValueError(f"no place of an entry: {place}")
+    return found[1], int(found[2]), int(found[3])
+
+
+def with_entry(data: dict[str, Any], entry: Entry) -> tuple[str, bool]:
+    """Put an entry into the data of a settings file; give its place, and whether it was there already."""
+    groups = data.get("hooks", {}).get(entry.event, [])
+    if not isinstance(groups, list):
+        raise Unfit(f"hooks.{entry.event} of the settings file is no list")
+    for at, group in enumerate(groups):
+        entries = group.get("hooks") if isinstance(group, dict) else None
+        for inner, one in enumerate(entries if isinstance(entries, list) else ()):
+            place = f"hooks.{entry.event}[{at}].hooks[{inner}]"
+            if not isinstance(one, dict) or one.get("command") != entry.body["command"]:
+                continue
+            if one == entry.body and group.get("matcher", "") == entry.matcher:
+                return place, True
+            raise Unfit(f"the settings file has another entry for it already ({place})")
+    place = f"hooks.{entry.event}[{len(groups)}].hooks[0]"
+    data.setdefault("hooks", {}).setdefault(entry.event, []).append(entry.group)
+    return place, False

@@ -1,0 +1,1 @@
+"""Hooks in HOOK.md folders."""

@@ -1,0 +1,196 @@
+"""HOOK.md folders: discovery at two levels, and which of two hooks with one name counts."""
+
+from __future__ import annotations
+
+import os
+
+from boathook.core.catalog import doubted
+from boathook.core.hook import (
+    ARMED,
+    ERROR,
+    INVALID,
+    NO_ENTRY,
+    PROJECT,
+    SHADOWED,
+    UNTRUSTED,
+    WARNING,
+    Diagnostic,
+    Hook,
+    Script,
+)
+from boathook.core.value import Value
+from boathook.sources.hook_md.manifest import parse_manifest
+from boathook.sources.hooks_toml import Config, disable, settings_of, tune
+from boathook.system.files import MANIFEST_LIMIT, FileFault, exposed, exposed_above, foreign, read_text
+from boathook.system.programs import CANDIDATES, find_entry
+
+MANIFESTS = ("HOOK.md", "hook.md")
+MOST_FOLDERS = 10_000
+MOST_OF_PROJECT = 1_000  # a repository must not make every event slow
+MOST_BYTES_OF_PROJECT = 2 << 20
+
+
+class Level(Value):
+    """One level of discovery: what was found, what is wrong with the level itself, and what to watch for changes."""
+
+    scope: str
+    hooks: tuple[tuple[Hook, frozenset[str]], ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    watch: tuple[str, ...] = ()
+
+
+def scan(root: str, scope: str, top: str) -> Level:
+    """Read every hook folder directly below a root; one that cannot be read is an invalid hook, no more."""
+    watch = [root, root + "/"]
+    try:
+        entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
+    except OSError as fault:
+        if not os.path.lexists(root):
+            return Level(scope, watch=(root,))
+        told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {fault.strerror}")
+        return Level(scope, problems=(told,), watch=(root,))
+    if why := foreign(root) if scope == PROJECT else exposed(root) or exposed_above(root):
+        told = Diagnostic(root, None, "", ERROR, f"no hook of this folder runs: it {why}")
+        return Level(scope, problems=(told,), watch=(root, *_above(root)))
+    read, too_many = _within_budget(entries, scope)
+    problems = (Diagnostic(root, None, "", ERROR, too_many),) if too_many else ()
+    watch += filter(None, [manifest_of(entry.path) for entry in entries[len(read) :][:1]])  # if it shrinks, it may come
+    found = []
+    for entry in read:
+        hook, paths = _folder(entry, scope, top)
+        watch += paths
+        if hook is not None:
+            found.append(hook)
+    return Level(scope, tuple(found), problems, (*watch, *(_above(root) if scope != PROJECT else ())))
+
+
+def _within_budget(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[os.DirEntry[str]], str]:
+    """Give the folders that are read, and what is said of the rest; those of a project may not hold any amount."""
+    most = MOST_OF_PROJECT if scope == PROJECT else MOST_FOLDERS
+    told = f"more than {most} hook folders; the rest is not loaded" if len(entries) > most else ""
+    left = MOST_BYTES_OF_PROJECT
+    for at, entry in enumerate(entries[:most] if scope == PROJECT else ()):
+        left -= _size(manifest_of(entry.path))
+        if left < 0:
+            name = entry.name.encode("utf-8", "backslashreplace").decode()
+            told = f"its hooks' manifests are more than {MOST_BYTES_OF_PROJECT >> 20} MiB"
+            return entries[:at], f"{told}; {name} and what follows is not loaded"
+    return entries[:most], told
+
+
+def _size(path: str | None) -> int:
+    """Give the size of a file as far as it would be read."""
+    try:
+        size = os.stat(path).st_size if path else 0
+    except OSError:
+        return 0
+    return size if size <= MANIFEST_LIMIT else 0
+
+
+def _above(root: str) -> list[str]:
+    """Name the folders above a folder, whose modes count."""
+    parts = os.path.realpath(root).split("/")
+    return ["/".join(parts[:count]) + "/" for count in range(2, len(parts))]
+
+
+def _folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[tuple[Hook, frozenset[str]] | None, list[str]]:
+    """Read one hook folder; give its hook, if it is one, and what to watch."""
+    folder = entry.path
+    try:
+        if not entry.is_dir():
+            return None, [folder] if entry.is_symlink() else []
+    except OSError as fault:
+        return (_unreadable(folder, folder, scope, f"cannot be read: {fault.strerror}"), frozenset()), [folder]
+    path = manifest_of(folder)
+    if path is None:
+        if not os.access(folder, os.R_OK | os.X_OK):
+            return (_unreadable(folder, folder, scope, "cannot be read: permission denied"), frozenset()), [folder]
+        return None, [folder]
+    watch = [path] if path.endswith(MANIFESTS[0]) else [path, folder]
+    if scope == PROJECT and (outside := leaves_project(path, top)):
+        return (_unreadable(path, folder, scope, outside), frozenset()), watch
+    return read_hook(path, folder, scope), watch
+
+
+def leaves_project(path: str, project: str) -> str | None:
+    """Say so if a manifest is reached through a link that leaves the project; its content is never shown."""
+    real, top = os.path.realpath(path), os.path.realpath(project)
+    return None if real.startswith(top.rstrip("/") + "/") else "is a link that leaves the project"
+
+
+def manifest_of(folder: str) -> str | None:
+    """Give the manifest of a hook folder, whatever kind of file it is."""
+    return next((f"{folder}/{name}" for name in MANIFESTS if os.path.lexists(f"{folder}/{name}")), None)
+
+
+def read_hook(path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
+    """Read a manifest file; one that cannot be read is an invalid hook."""
+    try:
+        text = read_text(path)
+    except FileFault as fault:
+        return _unreadable(path, folder, scope, str(fault)), frozenset()
+    return parse_manifest(text, path=path, folder=folder, scope=scope)
+
+
+def _unreadable(path: str, folder: str, scope: str, why: str) -> Hook:
+    name = folder.rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
+    told = f"{path.rpartition('/')[2]} {why}".encode("utf-8", "backslashreplace").decode()
+    problem = Diagnostic(path, None, "", ERROR, told)
+    return Hook(name, None, "", scope, Script(folder), path, state=INVALID, why=told, problems=(problem,))
+
+
+def arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:
+    """Apply configs, look for entry points, and settle equal names; give the hooks and what else to watch."""
+    seen: list[str] = []
+    levels = []
+    for level in (user, local):
+        hooks = [tune(hook, written, local_config, user_config) for hook, written in level.hooks]
+        levels.append(_first_of_each([_entry(disable(h, local_config, user_config), seen) for h in hooks], seen))
+    users, projects = levels
+    _settle(users, projects, seen, settings_of(user_config).untrusted)
+    return tuple(users + projects), seen
+
+
+def _entry(hook: Hook, seen: list[str]) -> Hook:
+    """Mark an otherwise armed hook that has no entry point."""
+    if hook.state != ARMED or find_entry(hook.folder) is not None:
+        return hook
+    scripts = f"{hook.folder}/scripts"
+    seen += [hook.folder, scripts, *(f"{scripts}/{name}" for name in CANDIDATES)]
+    why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
+    return hook.replace(state=NO_ENTRY, why=why, problems=(*hook.problems, Diagnostic(hook.path, None, "", ERROR, why)))
+
+
+def _first_of_each(hooks: list[Hook], seen: list[str]) -> list[Hook]:
+    """On one level the first armed hook of a name counts; the others are shadowed."""
+    first: dict[str, Hook] = {}
+    kept = []
+    for hook in hooks:
+        winner = first.setdefault(hook.name, hook) if hook.state == ARMED else hook
+        same = f"the {hook.scope} hook in {winner.folder} has the same name"
+        if winner is not hook:
+            seen.append(f"{winner.folder}/scripts")  # without its script the winner would give way
+        kept.append(hook if winner is hook else _shadow(hook, same, warn=True))
+    return kept
+
+
+def _settle(users: list[Hook], projects: list[Hook], seen: list[str], untrusted: str) -> None:
+    """Let an armed project hook replace the user's of the same name, unless that one is protected."""
+    armed = {hook.name: at for at, hook in enumerate(users) if hook.state == ARMED}
+    for place, hook in enumerate(projects):
+        at = armed.get(hook.name)
+        if at is None or hook.state != ARMED:
+            continue
+        seen.append(f"{hook.folder}/scripts")
+        if users[at].protected:
+            projects[place] = _shadow(hook, f"the user's hook '{hook.name}' is protected", warn=True)
+        elif hook.seal is not None and not hook.seal.override:
+            why = f"it would replace your hook '{hook.name}', and is not trusted to (boathook trust {hook.name} --override)"
+            projects[place] = doubted(hook, UNTRUSTED, why, untrusted)
+        else:
+            users[at] = _shadow(users[at], f"replaced by the project's hook in {hook.folder}")
+
+
+def _shadow(hook: Hook, why: str, *, warn: bool = False) -> Hook:
+    problems = (*hook.problems, Diagnostic(hook.path, None, "name", WARNING, why)) if warn else hook.problems
+    return hook.replace(state=SHADOWED, why=why, problems=problems)

@@ -1,0 +1,1 @@
+"""Hooks in settings.json files."""

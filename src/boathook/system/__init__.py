@@ -1,0 +1,1 @@
+"""Folders, files, programs and hashes of this machine."""
