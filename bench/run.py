@@ -244,10 +244,10 @@ def bench_trust(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -
 
     without = (str(HERE / "bare.py"), str(entrance.parent.parent), "--trust-all", *words)
     plain = launcher.measure(event_file(folder, one), python, "-I", "-S", *without)
-    full = Row("`door.py`, one trusted `sh` hook runs, cold, on record", "`python -I -S -c pass`", 4)
+    full = Row("`hook_entry.py`, one trusted `sh` hook runs, cold, on record", "`python -I -S -c pass`", 4)
     block = Row("the same, and it blocks: the record is on the disk", "the same", 4)
     light = Row("the same without trust and ledger", "the same", 4)
-    none = Row("`door.py`, no match, 100 trusted hooks", "the same", 1.3)
+    none = Row("`hook_entry.py`, no match, 100 trusted hooks", "the same", 1.3)
     pairs = [(full, door(one), bare), (light, plain, bare), (block, door(blocking, 2), bare), (none, door(many), bare)]
     time.sleep(2.5)
     interleave(rounds, pairs, warm=4)
@@ -256,7 +256,7 @@ def bench_trust(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -
     low = (p10(full.ours) - p10(light.ours)) / p10(full.theirs + light.theirs)
     told = (
         f"Trust and ledger together add {ratio:.2f}x (by the tenth percentiles {low:.2f}x) of `python -I -S -c pass` to a run of "
-        f"`door.py` with one hook (goal: at most 1.0x)."
+        f"`hook_entry.py` with one hook (goal: at most 1.0x)."
     )
     return [full, light, block, none], told
 
@@ -277,21 +277,21 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int, entrance: Path) ->
         project = folder / f"many-{count}"
         many_hooks(project, count)
         pairs.append(
-            (Row(f"`door.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare)
+            (Row(f"`hook_entry.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare)
         )
     both = folder / "both-100"
     many_hooks(both, 50)
     write_settings(both, [(SETTINGS_MATCHERS[n % len(SETTINGS_MATCHERS)], f"check {n}") for n in range(50)])
-    row = Row("`door.py`, no match, 100 hooks, half of them in settings.json", "`python -I -S -c pass`", 1.3)
+    row = Row("`hook_entry.py`, no match, 100 hooks, half of them in settings.json", "`python -I -S -c pass`", 1.3)
     pairs.append((row, door(both), bare))
     words, regex = folder / "one-words", folder / "one-regex"
     write_hook(regex, "regex", "^(Shell|Bash)$", r"make\s+deploy\b")
-    pairs.append((Row("`door.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare))
-    pairs.append((Row("`door.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare))
+    pairs.append((Row("`hook_entry.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare))
+    pairs.append((Row("`hook_entry.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare))
     if shutil.which("jq"):
         jq, against = launcher.measure(event_file(folder, words), str(direct)), "a bash + jq hook run directly"
-        pairs.append((Row("`door.py`, one `sh` hook, cold (matcher of words)", against, 1.3), door(words), jq))
-        pairs.append((Row("`door.py`, one `sh` hook, cold (regular expression)", against, 1.3), door(regex), jq))
+        pairs.append((Row("`hook_entry.py`, one `sh` hook, cold (matcher of words)", against, 1.3), door(words), jq))
+        pairs.append((Row("`hook_entry.py`, one `sh` hook, cold (regular expression)", against, 1.3), door(regex), jq))
     else:
         print("jq is not installed: the comparison with a bash + jq hook is left out", file=sys.stderr)
     time.sleep(2.5)  # a catalogue is kept only when nothing in it is younger than two seconds
@@ -482,7 +482,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- The limit for running a script is C's `vfork` and `exec` of it; `bench/launch.c` does that and nothing more.\n"
         "  What the engine does besides (matching, JSON, environment, a session of its own, looking for survivors) is some\n"
         "  0.3 ms of Python; an `sh` that does nothing takes about twice that. For hooks that do something the ratio nears 1.\n"
-        "- A host starts `door.py` for every event. Most events match nothing; then only a few hundred lines are loaded.\n"
+        "- A host starts `hook_entry.py` for every event. Most events match nothing; then only a few hundred lines are loaded.\n"
         "- A matcher *of words* (`Shell`, `rm -rf /|mkfs`) needs no regular expression; others load RE2.\n"
         "- Hooks of settings.json run together; how near eight come to one depends on the cores there are.\n"
         "- A host waits for the whole command that `boathook install` gives it: a shell, the interpreter, the door, and the hook.\n"

@@ -109,8 +109,8 @@ def _run(command: list[str], wanted: str) -> None:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=MINUTES * 60, check=False
         )
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        raise InstallError(f"{wanted} could not be installed: {fault}") from fault
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InstallError(f"{wanted} could not be installed: {error}") from error
     if done.returncode:
         raise InstallError(f"{wanted} could not be installed:\n{done.stderr.strip()[-2000:]}")
 

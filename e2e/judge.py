@@ -74,15 +74,15 @@ class Case:
 def judge(hooked: Observation, control: Observation, table: Host) -> dict[str, Result]:
     """Give the result for every behaviour."""
     case = Case(hooked, control, table)
-    broken = [f"the run {one.variant}: {fault}" for one in (hooked, control) for fault in _faults(one, table)]
+    broken = [f"the run {one.variant}: {error}" for one in (hooked, control) for error in _faults(one, table)]
     if broken:
         return {name: Result(FAILED, "; ".join(broken)) for name in BEHAVIOURS}
     return {name: behaviour(case) for name, behaviour in BEHAVIOURS.items()}
 
 
 def _faults(seen: Observation, table: Host) -> Iterable[str]:
-    if seen.fault:
-        yield seen.fault
+    if seen.error:
+        yield seen.error
     elif not seen.own:
         yield f"the agent asked the model nothing; it said: {seen.said[-500:]}"
     elif seen.code != 0 and not (table.beyond and seen.variant != "control"):

@@ -44,8 +44,8 @@ def main() -> int:
     agents = _chosen(given.host, given.all)
     try:
         fence = _fence()
-    except InstallError as fault:
-        return _loudly(str(fault))
+    except InstallError as error:
+        return _loudly(str(error))
     started, store = time.monotonic(), cache()
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         found = [row for rows in pool.map(partial(_try, store=store, fence=fence), agents) for row in rows]
@@ -100,12 +100,12 @@ def _try(who: Agent, store: Cache, fence: list[str]) -> list[Row]:
         rows = [_row(who, variant, _run(who, variant, fence), control) for variant in variants]
         rows += [_scene(who, name, _run(who, name, fence)) for name, scene in SCENES.items() if scene.host == who.name]
         return rows
-    except NotPossible as fault:
-        _loudly(f"{who.name}: {NOT_HERE}: {fault}")
-        return [_empty(who, NOT_HERE, str(fault))]
-    except InstallError as fault:
+    except NotPossible as error:
+        _loudly(f"{who.name}: {NOT_HERE}: {error}")
+        return [_empty(who, NOT_HERE, str(error))]
+    except InstallError as error:
         _say(f"{who.name}: could not be installed")
-        return [_empty(who, FAILED, str(fault))]
+        return [_empty(who, FAILED, str(error))]
 
 
 def _run(who: Agent, variant: str, fence: list[str]) -> Observation:
@@ -123,7 +123,7 @@ def _run(who: Agent, variant: str, fence: list[str]) -> Observation:
         ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
-            return Observation(who.name, variant, fault=done.stderr.strip()[-2000:] or f"exit code {done.returncode}")
+            return Observation(who.name, variant, error=done.stderr.strip()[-2000:] or f"exit code {done.returncode}")
         return Observation.of(json.loads(out.read_text()))
 
 
@@ -138,7 +138,7 @@ def _row(who: Agent, variant: str, hooked: Observation, control: Observation) ->
 
 def _scene(who: Agent, name: str, seen: Observation) -> Row:
     scene = SCENES[name]
-    wrong = [seen.fault] if seen.fault else list(scene.complaints(seen))
+    wrong = [seen.error] if seen.error else list(scene.complaints(seen))
     result = {"state": FAILED if wrong else SEEN, "note": "; ".join(wrong)}
     _say(f"{who.name}: {scene.title}: {result['state']}")
     row: Row = {"host": who.name, "title": load(who.name).title, "variant": name, "version": seen.version or "?"}

@@ -59,7 +59,7 @@ class Observation:
     files: dict[str, float] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
     said: str = ""
-    fault: str = ""
+    error: str = ""
 
     @property
     def own(self) -> list[Request]:
@@ -95,8 +95,8 @@ def play(who: Agent, variant: str) -> Observation:
         _prepare(who, place, variant, env)
         _start(who, place, env, seen)
         _look(place, variant, env, seen)
-    except StageError as fault:
-        seen.fault = str(fault)
+    except StageError as error:
+        seen.error = str(error)
     finally:
         _end_all(mark)
         server.shutdown()
@@ -154,8 +154,8 @@ def _must(command: list[str], place: Place, env: dict[str, str]) -> str:
             timeout=60,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        raise StageError(str(fault)) from fault
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StageError(str(error)) from error
     if done.returncode:
         words = " ".join(command[1:])
         raise StageError(f"{words}: exit code {done.returncode}: {(done.stderr or done.stdout).strip()[-TAIL:]}")
@@ -183,7 +183,7 @@ def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> 
         try:
             seen.code = process.wait(who.seconds)
         except subprocess.TimeoutExpired:
-            seen.fault = f"it did not end within {who.seconds} s"
+            seen.error = f"it did not end within {who.seconds} s"
         seen.seconds = round(time.monotonic() - started, 2)
         if seen.code is None:
             _end_all(env[MARK])

@@ -250,8 +250,8 @@ def shrink(name: str, path: Path) -> int:
 def _raised(run: Callable[[bytes], None], data: bytes) -> str:
     try:
         run(data)
-    except Exception as fault:  # noqa: BLE001
-        return type(fault).__name__
+    except Exception as error:  # noqa: BLE001
+        return type(error).__name__
     return ""
 
 

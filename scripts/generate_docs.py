@@ -25,7 +25,7 @@ from boathook.agent.scripted import ScriptedModel
 from boathook.cli.commands import cli
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.tool_names import KEYS, TOOLS
+from boathook.core.tool_names import TOOL_INPUT_KEYS, TOOL_NAMES
 from boathook.dialects.claude import FILLED
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, spoken
 from boathook.hosts.claude_events import ELSEWHERE, ROWS
@@ -146,7 +146,9 @@ def tools() -> str:
         "| name | keys of its input | in other agents |",
         "|---|---|---|",
     ]
-    lines += [f"| `{name}` | {_codes(KEYS[name])} | {_codes(others)} |" for name, others in TOOLS.items()]
+    lines += [
+        f"| `{name}` | {_codes(TOOL_INPUT_KEYS[name])} | {_codes(others)} |" for name, others in TOOL_NAMES.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -407,7 +409,7 @@ here is what the agent of this package does. For a guarded function and `Stack.r
 
 ## Contexts
 
-Frozen: a change is a new context. `replace` takes what the event allows, and raises `HookFault` for anything else.
+Frozen: a change is a new context. `replace` takes what the event allows, and raises `HookError` for anything else.
 
 %(contexts)s
 
@@ -471,7 +473,7 @@ def in_process() -> str:
 
 
 MATCHERS = ("tool_name", "event_is", "where", "all_of", "any_of")
-ERRORS = ("Blocked", "Stopped", "HookFault", "HookTimeout", "UnknownEvent", "ConfigError")
+ERRORS = ("Blocked", "Stopped", "HookError", "HookTimeout", "UnknownEvent", "ConfigError")
 
 
 def _decorator_rows() -> Iterator[str]:

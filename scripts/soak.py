@@ -65,14 +65,14 @@ def soak(folder: Path, events: int) -> int:
     reports = let_loose(project, env, events)
     left = settle(mark)
     seconds = time.monotonic() - begun
-    faults = [fault for report in reports for fault in report["faults"]]
+    faults = [error for report in reports for error in report["faults"]]
     faults += [f"still running: {told}" for told in left]
     faults += held_against(state, events)
     growth = max((report["growth"] for report in reports), default=0)
     print(f"{events:,} events, {events // EVERY:,} async hooks, {PROCESSES} processes: {seconds:.0f} s")
     print(f"largest growth of a process {growth / 2**20:.1f} MiB, descriptors {'flat' if not faults else 'see below'}")
-    for fault in faults:
-        print(f"FAULT: {fault}")
+    for error in faults:
+        print(f"FAULT: {error}")
     print("soak: nothing leaked, nothing lost" if not faults else f"soak: {len(faults)} faults")
     return int(bool(faults))
 

@@ -114,9 +114,9 @@ class Server:
         try:
             line.connect(self.address)
             send(line, order, descriptors)
-        except OSError as fault:
+        except OSError as error:
             line.close()
-            raise Gone(str(fault)) from None
+            raise Gone(str(error)) from None
         return line
 
     def stand_in(self, folder: str | os.PathLike[str], code: str) -> str:

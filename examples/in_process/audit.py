@@ -30,8 +30,8 @@ class Audit:
         entry = {"time": self.clock(), "session": context.session_id, "tool": context.name, "asked": dict(context.args)}
         try:
             outcome = next(context)
-        except Exception as fault:
-            self._line({**entry, "status": "broken", "reason": f"{type(fault).__name__}: {fault}"})
+        except Exception as error:
+            self._line({**entry, "status": "broken", "reason": f"{type(error).__name__}: {error}"})
             raise
         final = outcome.context
         reason = outcome.reason or str(final.error or "")

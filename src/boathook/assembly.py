@@ -14,16 +14,16 @@ from boathook.process.hook_runner import HookRunner, Surroundings
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
 from boathook.system.locations import (
-    absolute,
     agents_dir,
     cache_dir,
     claude_dir,
-    environment,
+    current_dir,
     find_claude_project,
     find_project,
-    here,
+    find_untrusted_locations,
+    make_absolute,
+    read_environment,
     state_dir,
-    strays,
 )
 
 TYPE_CHECKING = False
@@ -123,51 +123,51 @@ def look_up(
     settings: bool = True,
     trust_all: bool = False,
 ) -> tuple[Loaded, Trust]:
-    """Read the hooks of the user and of a project, with all that is known of them, and give the book of trust, too."""
+    """Read the hooks of the user and of a project, with all that is known of them, and return the book of trust, too."""
     from boathook.loader import load_hooks
 
-    env = environment()
-    agents = absolute(os.fspath(config)) if config is not None else agents_dir(env)
+    env = read_environment()
+    agents = make_absolute(os.fspath(config)) if config is not None else agents_dir(env)
     start = start_of(project)
     users, claude_project = _claude_places(start, settings=settings)
     if claude is not None and settings:
-        users = absolute(os.fspath(claude))
+        users = make_absolute(os.fspath(claude))
     named = (agents if config is None else "", users if claude is None else "", state_dir(env) if state is None else "")
     found = find_project(start)
-    astray = strays(start, named, (found, claude_project), env)
+    astray = find_untrusted_locations(start, named, (found, claude_project), env)
     book = book_of(state_of(state), astray)
     trust = None if trust_all else book
     return load_hooks(agents, found, users, claude_project, trust=trust, astray=astray), book
 
 
 def state_of(state: Path | None) -> str:
-    """Give the folder for what is remembered: the given one, else the user's."""
-    return absolute(os.fspath(state)) if state is not None else state_dir(environment())
+    """Return the folder for what is remembered: the given one, else the user's."""
+    return make_absolute(os.fspath(state)) if state is not None else state_dir(read_environment())
 
 
 def book_of(state: str, astray: tuple[str, ...] = ()) -> Trust:
-    """Give the book of trust of a state folder; an empty one with a word about it if that folder is not to be believed."""
+    """Return the book of trust of a state folder; an empty one with a word about it if that folder is not to be believed."""
     from boathook.trust.store import Trust
 
     return Trust(state, believed=state not in astray)
 
 
 def start_of(project: Path | None) -> str:
-    """Give the folder from which projects are looked for: the given one, else the current."""
-    given: str = here() if project is None else os.fspath(project)
+    """Return the folder from which projects are looked for: the given one, else the current."""
+    given: str = current_dir() if project is None else os.fspath(project)
     if project is not None and not os.path.isdir(given):
         raise ConfigError(f"the project {given} is not a folder")  # a slip here would disarm every guard of the project
-    return absolute(given)
+    return make_absolute(given)
 
 
 def project_of(start: Path | None) -> str:
-    """Give the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
+    """Return the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
     return find_project(start_of(start))
 
 
 def _claude_places(start: str, *, settings: bool) -> tuple[str, str]:
-    """Give the user's folder of settings and the project that has some; nothing if they are left out."""
-    env = environment()
+    """Return the user's folder of settings and the project that has some; nothing if they are left out."""
+    env = read_environment()
     return (claude_dir(env), find_claude_project(start, env)) if settings else ("", "")
 
 
@@ -198,7 +198,7 @@ def one_shot(
     write: Callable[[str], None],
     degraded: Callable[[Verdict, bool], tuple[str, ...]] | None = None,
 ) -> Engine:
-    """Give an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
+    """Return an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
     `home` is what the host calls its project, told to hooks where no project has any; `fixed` are folders of the user (state,
     config, claude) that the command line names, so that no variable counts; without `of_projects` the settings.json of projects
@@ -211,7 +211,7 @@ def one_shot(
     fixed = fixed or {}
     catalog = _catalog_for(kind, start, fixed, settings=settings, of_projects=of_projects, trust_all=trust_all)
     spawn = own_process()
-    state = fixed.get("state") or state_dir(environment())
+    state = fixed.get("state") or state_dir(read_environment())
     sessions = Sessions(f"{state}/sessions")
     hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
     around = _around(catalog, host)
@@ -233,8 +233,8 @@ def one_shot(
 def _catalog_for(
     kind: EventKind, start: str, fixed: dict[str, str], *, settings: bool, of_projects: bool, trust_all: bool
 ) -> Catalog:
-    """Give the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
-    env = environment()
+    """Return the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
+    env = read_environment()
     claude, claude_project = _claude_places(start, settings=settings)
     claude_project = claude_project if of_projects else ""
     by_variables = {"config": agents_dir(env), "claude": claude, "state": state_dir(env)}
@@ -242,7 +242,7 @@ def _catalog_for(
     claude, cache = claude if settings else "", cache_dir(env)
     project = find_project(start)
     named = (*(path for name, path in by_variables.items() if name not in fixed), cache)
-    astray = strays(start, named, (project, claude_project), env)
+    astray = find_untrusted_locations(start, named, (project, claude_project), env)
     where = (project, claude, claude_project, "" if trust_all else state)
     try:
         path = compiled.path_of(cache, *where) if not astray else None
@@ -320,7 +320,7 @@ def _around(catalog: Catalog, host: str) -> dict[str, str]:
 def _record(
     state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool, degraded: tuple[str, ...]
 ) -> str:
-    """Write a verdict into the ledger; give the trouble with that, if any."""
+    """Write a verdict into the ledger; return the trouble with that, if any."""
     from boathook.ledger.record import must_last, record_of
     from boathook.ledger.writer import Ledger
 
@@ -329,7 +329,7 @@ def _record(
 
 
 def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
-    """Write into the ledger that an event was refused before any hook could look at it; give the trouble with that, if any."""
+    """Write into the ledger that an event was refused before any hook could look at it; return the trouble with that, if any."""
     from boathook.core.event import Event as Happening
     from boathook.core.outcome import Decision, Outcome
     from boathook.core.verdict import Verdict as Said
@@ -349,7 +349,7 @@ def _nobody(call: Call, end: Exit) -> None:
 
 
 def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
-    """Give an engine that fires hooks in a scratch folder as if it were their project, and leaves no record of it.
+    """Return an engine that fires hooks in a scratch folder as if it were their project, and leaves no record of it.
 
     Isolated hooks cannot write there, as they cannot in a project, unless it is said to be `writable`.
     """
@@ -379,7 +379,7 @@ def supervise() -> None:
 
 
 def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
-    """Write the end of an async hook into the ledger and the log; give the log's lines."""
+    """Write the end of an async hook into the ledger and the log; return the log's lines."""
     from boathook.ledger.record import end_record
     from boathook.ledger.writer import Ledger, new_id
 
@@ -390,14 +390,14 @@ def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> st
 
 
 def report_text(name: str, trigger: str, end: Exit) -> str:
-    """Give the log's lines about an async hook that ended."""
-    from boathook.core.text import clean
+    """Return the log's lines about an async hook that ended."""
+    from boathook.core.text import clean_text
 
-    how = f"{end.fault}: {end.detail}" if end.fault else f"exit={end.code}"
+    how = f"{end.error}: {end.detail}" if end.error else f"exit={end.code}"
     took = round(end.seconds * 1000)
     lines = [f"{now()} [ASYNC] Completed hook '{name}' for event '{trigger}' in {took}ms: {how}"]
     for stream, data in (("stdout", end.stdout), ("stderr", end.stderr)):
-        text = clean(data.decode("utf-8", "replace"), 16384)
+        text = clean_text(data.decode("utf-8", "replace"), 16384)
         lines += [f"  {stream}: {line}" for line in text.splitlines()]
     lines += [f"  warning: {text}" for text in end.warnings]
     return "\n".join(lines) + "\n"

@@ -12,7 +12,7 @@ from boathook.core.policy import Policy
 from boathook.core.verdict import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
 from boathook.errors import DialectError
 from boathook.process.cancel import Bell
-from boathook.system.locations import absolute, here, system
+from boathook.system.locations import current_dir, make_absolute, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
             ...
 
         def drain(self, seconds: float) -> int:
-            """Wait for running calls; give the number still running."""
+            """Wait for running calls; return the number still running."""
             ...
 
         def close(self) -> None:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         """Remembers how often in a row a session's stop was refused."""
 
         def stop_blocks(self, session: str) -> int:
-            """Give the count."""
+            """Return the count."""
             ...
 
         def count_stop(self, session: str, *, blocked: bool) -> None:
@@ -94,7 +94,7 @@ class Engine:
         self._counts = counts or _Counts()
         self._log_trouble = log_trouble or str
         self._record = record
-        self._sealed = any(hook.seal is not None for hook in catalog.hooks)
+        self._sealed = any(hook.approval is not None for hook in catalog.hooks)
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and give the verdict. Never raises for what a hook does."""
@@ -129,7 +129,7 @@ class Engine:
         return await asyncio.to_thread(self._finish, verdict, background, began)  # a record may have to reach the disk
 
     def _vetted(self) -> Catalog | Vetted:
-        """Give the catalogue for one dispatch: hooks that were trusted are looked at again when they are needed."""
+        """Return the catalogue for one dispatch: hooks that were trusted are looked at again when they are needed."""
         if not self._sealed:
             return self.catalog
         from boathook.trust.verify import Vetted
@@ -137,7 +137,7 @@ class Engine:
         return Vetted(self.catalog)
 
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
-        """Give an engine for some of the hooks, with the same parts; `diagnostics` if it is to tell what files are broken."""
+        """Return an engine for some of the hooks, with the same parts; `diagnostics` if it is to tell what files are broken."""
         told = self.catalog.diagnostics if diagnostics else ()
         return Engine(
             self.catalog.replace(hooks=hooks, diagnostics=told),
@@ -153,13 +153,13 @@ class Engine:
         )
 
     def without_record(self) -> Engine:
-        """Give the same engine, but one that leaves no record."""
+        """Return the same engine, but one that leaves no record."""
         made = self.only(self.catalog.hooks)
         made._record = None
         return made
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
-        """Wait for async hooks that still run; give how many are left."""
+        """Wait for async hooks that still run; return how many are left."""
         return self._background.drain(seconds)
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class Engine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the engine."""
         self.close()
@@ -184,7 +184,9 @@ class Engine:
                 raise TypeError("this engine takes Event objects only")
             event = self._event_of(dict(event))
         if not event.timestamp or not event.work_dir.startswith("/"):
-            event = event.replace(timestamp=event.timestamp or now(), work_dir=absolute(event.work_dir or here()))
+            event = event.replace(
+                timestamp=event.timestamp or now(), work_dir=make_absolute(event.work_dir or current_dir())
+            )
         if event.kind in (PRE_STOP, POST_STOP):
             count = event.data.get("stop_block_count")
             if not isinstance(count, int) or isinstance(count, bool):  # the host does not count
@@ -193,16 +195,16 @@ class Engine:
             event = event.with_data(stop_hook_active=active, stop_block_count=count)
         try:
             dumps(event.to_fields())
-        except (ValueError, TypeError, RecursionError) as fault:
-            raise DialectError(f"the event cannot be written as JSON: {fault}") from None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DialectError(f"the event cannot be written as JSON: {error}") from None
         self._tell_start(event)
         return event
 
     def _run(self, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
         try:
             return self._runner.run(calls)
-        except Exception as fault:  # noqa: BLE001  (a fault of ours must not look like an approval)
-            return _engine_fault(calls, fault)
+        except Exception as error:  # noqa: BLE001  (a fault of ours must not look like an approval)
+            return _engine_fault(calls, error)
 
     async def _arun(self, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
         import asyncio
@@ -215,8 +217,8 @@ class Engine:
             bell.ring()
             await asyncio.wait([work])
             raise
-        except Exception as fault:  # noqa: BLE001
-            return _engine_fault(calls, fault)
+        except Exception as error:  # noqa: BLE001
+            return _engine_fault(calls, error)
 
     def _judge(self, calls: tuple[Call, ...], ends: tuple[Exit, ...]) -> tuple[Run, ...]:
         runs = tuple(self._policy.judge(call, end, self._read_answer) for call, end in zip(calls, ends, strict=True))
@@ -242,7 +244,7 @@ class Engine:
         return verdict
 
     def _recorded(self, verdict: Verdict, id_: str, began: float) -> Verdict:
-        """Give the verdict with the id of its record; trouble with the record is told and changes nothing else."""
+        """Return the verdict with the id of its record; trouble with the record is told and changes nothing else."""
         telling = verdict.runs or verdict.background or any(skip.loud for skip in verdict.skipped)
         telling = telling or self.catalog.settings.record == "whole"  # a hook that comes later may be tried on it
         if self._record is None or not telling:
@@ -250,8 +252,8 @@ class Engine:
         recorded = verdict.replace(id=id_)
         try:
             trouble = self._record(recorded, time.perf_counter() - began)
-        except Exception as fault:  # noqa: BLE001
-            trouble = f"boathook/ledger cannot be written ({type(fault).__name__}: {fault}): the record is lost"
+        except Exception as error:  # noqa: BLE001
+            trouble = f"boathook/ledger cannot be written ({type(error).__name__}: {error}): the record is lost"
         if not trouble:
             return recorded
         return verdict.replace(skipped=(*verdict.skipped, Skip(trouble.partition(" cannot ")[0], trouble, loud=True)))
@@ -264,8 +266,8 @@ class Engine:
         for call in calls:
             try:
                 done += self._background.start((call,))
-            except Exception as fault:  # noqa: BLE001
-                why = f"it could not be started in the background: {type(fault).__name__}: {fault}"
+            except Exception as error:  # noqa: BLE001
+                why = f"it could not be started in the background: {type(error).__name__}: {error}"
                 done.append(Skip(call.hook.name, why, loud=True))
         started = tuple(one for one in done if isinstance(one, Started))
         return started, tuple(one for one in done if isinstance(one, Skip))
@@ -299,7 +301,7 @@ class _Counts:
         self._blocks: dict[str, int] = {}
 
     def stop_blocks(self, session: str) -> int:
-        """Give the count."""
+        """Return the count."""
         return self._blocks.get(session, 0)
 
     def count_stop(self, session: str, *, blocked: bool) -> None:
@@ -336,7 +338,7 @@ class Tracing:
 
 
 def run_lines(run: Run) -> list[str]:
-    """Give the debug lines of one finished run."""
+    """Return the debug lines of one finished run."""
     mode, blocked = run.hook.mode.upper(), run.outcome.decision >= Decision.BLOCK
     took = round(run.seconds * 1000)
     lines = [f"[HOOK DEBUG] [{mode}] Completed hook '{run.hook.name}' in {took}ms: blocked={blocked}"]
@@ -351,11 +353,11 @@ def run_lines(run: Run) -> list[str]:
 
 
 def now() -> str:
-    """Give the time as ISO 8601 in UTC, with milliseconds."""
+    """Return the time as ISO 8601 in UTC, with milliseconds."""
     seconds = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"
 
 
-def _engine_fault(calls: tuple[Call, ...], fault: Exception) -> tuple[Exit, ...]:
-    detail = f"the engine failed to run it: {type(fault).__name__}: {fault}"
-    return tuple(Exit(fault=FAILED, detail=detail) for _ in calls)
+def _engine_fault(calls: tuple[Call, ...], error: Exception) -> tuple[Exit, ...]:
+    detail = f"the engine failed to run it: {type(error).__name__}: {error}"
+    return tuple(Exit(error=FAILED, detail=detail) for _ in calls)

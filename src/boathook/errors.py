@@ -8,7 +8,7 @@ BoathookError
 ├── UnknownEvent      a name that is no spelling of any event
 ├── Blocked           an operation in process that hooks did not let happen
 ├── Stopped           a run in process that a hook ended
-└── HookFault         a hook in process that is wrong: its signature, what it gave back, what it tried to change
+└── HookError         a hook in process that is wrong: its signature, what it gave back, what it tried to change
     └── HookTimeout   … or too slow
 
 A script that fails is not an exception: it is a `Run` with a status.
@@ -25,7 +25,7 @@ class ConfigError(BoathookError):
     """A manifest, a hooks.toml, a settings.json or a command-line value that cannot be used; `fix` says how to mend it."""
 
     def __init__(self, message: str, fix: str = "") -> None:
-        """Say what is wrong."""
+        """Return what is wrong."""
         super().__init__(message)
         self.fix = fix
 
@@ -77,9 +77,9 @@ class Stopped(BoathookError):
         self.reason = reason
 
 
-class HookFault(BoathookError):
+class HookError(BoathookError):
     """A hook in process that cannot be used as it is."""
 
 
-class HookTimeout(HookFault):
+class HookTimeout(HookError):
     """A hook in process that took too long."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from boathook.core.approval import TRUST
-from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, doubted
+from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
 from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.sources.hook_md.folder import Level, arm, scan
 from boathook.sources.hooks_toml import SAID, Config, capped, disable, read_config, refusals, settings_of, tune
 from boathook.sources.settings_json.settings import load_settings, speaking
-from boathook.system.locations import environment, find_claude_project, find_project
+from boathook.system.locations import find_claude_project, find_project, read_environment
 from boathook.trust.judge import Book, Judge, Judged
 
 NOWHERE = "/nonexistent"
@@ -87,7 +87,7 @@ def load_hooks(
     problems += _about_trust(trust, judge, project, claude_project)
     catalog = Catalog(ordered, settings, tuple(problems), project, claude_project)
     configs = [config.path for config in (user_config, *locals_) if config.path]
-    copies = [f"{hook.seal.copy}/" for hook in hooks if hook.seal and hook.seal.roots]
+    copies = [f"{hook.approval.copy}/" for hook in hooks if hook.approval and hook.approval.roots]
     trusted = [] if trust is None or judge is None else [trust.path, *copies, *judge.watch]
     watch = (*user.watch, *local.watch, *configs, *seen, *found.watch, *looked_at, *trusted)
     return Loaded(catalog, watch, judge.lasting, tuple(judge.judged)) if judge else Loaded(catalog, watch)
@@ -99,7 +99,7 @@ def _beside(project: str) -> Config:
 
 
 def _above(folder: str) -> str:
-    return find_claude_project(folder, environment())
+    return find_claude_project(folder, read_environment())
 
 
 def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
@@ -109,7 +109,7 @@ def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
 
 
 def _about_trust(trust: Trust | None, judge: Judge | None, project: str, claude_project: str) -> list[Diagnostic]:
-    """Say what is odd about the book of trust, and what it knows and does not count."""
+    """Return what is odd about the book of trust, and what it knows and does not count."""
     odd = [Diagnostic(trust.path, None, "", ERROR, trust.problem)] if trust is not None and trust.problem else []
     hidden = _hidden(trust, project, find_project) + _hidden(trust, claude_project, _above)
     return [*_gone(judge, project, claude_project), *hidden, *odd]
@@ -146,8 +146,8 @@ def _gone(judge: Judge | None, *projects: str) -> list[Diagnostic]:
 def _last(hook: Hook, settings: Settings, *, asked: bool) -> Hook:
     """Keep a hook within what the user allows; what files say of failures gives no say to one that nobody trusted."""
     unread = asked and hook.state == INVALID and hook.scope != USER
-    if hook.state in DOUBTED_STATES or unread:
-        hook = doubted(hook, hook.state, hook.why, settings.untrusted)
+    if hook.state in UNTRUSTED_STATES or unread:
+        hook = mark_untrusted(hook, hook.state, hook.why, settings.untrusted)
     return capped(hook, settings)
 
 

@@ -13,7 +13,7 @@ from boathook import (
     AgentBuilder,
     AgentState,
     ConfigError,
-    HookFault,
+    HookError,
     Hooks,
     Outcome,
     ScriptedModel,
@@ -111,15 +111,15 @@ def test_a_callback_is_asked_at_its_event(method: str, event: str) -> None:
 
 @pytest.mark.parametrize("event", PLAYED_IN)
 def test_any_event_can_have_a_hook_in_any_spelling(event: str) -> None:
-    from boathook.core.event import kind_of
+    from boathook.core.event import find_kind
 
     asked: list[str] = []
     scene = Scene(event)
     builder = scene.builder
-    for spelling in (event, *kind_of(event).spellings):
+    for spelling in (event, *find_kind(event).spellings):
         builder = builder.add_hook(spelling, lambda context, spelling=spelling: asked.append(spelling))
     scene.play(builder)
-    assert set(asked) == {event, *kind_of(event).spellings}
+    assert set(asked) == {event, *find_kind(event).spellings}
 
 
 def test_callbacks_of_steps_get_the_state() -> None:
@@ -164,20 +164,20 @@ def test_hooks_of_one_priority_are_asked_in_the_order_in_which_they_were_added()
 
 
 @pytest.mark.parametrize(
-    ("event", "fields", "fault"),
+    ("event", "fields", "error"),
     [
         ("BeforeTool", {}, UnknownEvent),
-        ("Stop", {"match": "Shell"}, HookFault),
-        ("PreToolUse", {"max_rounds": 1}, HookFault),
-        ("PreToolUse", {"on_failure": "ignore"}, HookFault),
-        ("PreToolUse", {"timeout": 0}, HookFault),
-        ("PreToolUse", {"priority": 1.5}, HookFault),
+        ("Stop", {"match": "Shell"}, HookError),
+        ("PreToolUse", {"max_rounds": 1}, HookError),
+        ("PreToolUse", {"on_failure": "ignore"}, HookError),
+        ("PreToolUse", {"timeout": 0}, HookError),
+        ("PreToolUse", {"priority": 1.5}, HookError),
     ],
 )
 def test_a_hook_that_cannot_be_is_refused_when_it_is_added(
-    event: str, fields: dict[str, Any], fault: type[Exception]
+    event: str, fields: dict[str, Any], error: type[Exception]
 ) -> None:
-    with pytest.raises(fault):
+    with pytest.raises(error):
         AgentBuilder().add_hook(event, nothing, **fields)
 
 
@@ -362,7 +362,7 @@ def test_a_processor_may_be_an_object_and_works_after_steps_unless_said_otherwis
 
 
 def test_a_processor_has_a_place() -> None:
-    with pytest.raises(HookFault, match="position must be before or after, not 'around'"):
+    with pytest.raises(HookError, match="position must be before or after, not 'around'"):
         StateProcessorAdapter(add_a_word, "around")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.conftest import World
 
-from boathook import KINDS, AgentBuilder, Blocked, HookFault, Outcome, Stopped, ToolCall
+from boathook import KINDS, AgentBuilder, Blocked, HookError, Outcome, Stopped, ToolCall
 from boathook.agent.model import Message, Reply
 from boathook.inprocess.contexts import CHANGES
 
@@ -84,8 +84,8 @@ class Scene:
         try:
             with builder.build().session() as session:
                 turns += [outcome_of(session, "go"), outcome_of(session, "go on")]
-        except (Blocked, Stopped, HookFault) as fault:
-            turns.append(f"{type(fault).__name__}: {fault}")
+        except (Blocked, Stopped, HookError) as error:
+            turns.append(f"{type(error).__name__}: {error}")
         heard = said(self.model.heard[-1]) if self.model.heard else []
         return Seen(tuple(turns), tuple(f"{name}{args or ''}" for name, args in self.ran), tuple(heard))
 
@@ -93,8 +93,8 @@ class Scene:
 def outcome_of(session: Any, prompt: str) -> str:
     try:
         return shown(session.run(prompt))
-    except Exception as fault:
-        return f"{type(fault).__name__}: {fault}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def once(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -300,16 +300,16 @@ def test_a_change_that_the_event_does_not_allow_is_an_error_of_the_hook(event: s
     def changes_it(context: Any) -> Any:
         try:
             return context.replace(session_id="another")
-        except HookFault as fault:
-            faults.append(str(fault))
+        except HookError as error:
+            faults.append(str(error))
             raise
 
     scene = Scene(event)
     seen = scene.play(scene.builder.add_hook(event, once(changes_it)))
-    fault = f"'session_id' cannot be changed at {event}: nothing can"
-    assert faults == [fault]
-    failing = {"turn-failure": f"RuntimeError: {BROKEN}"}.get(event, f"HookFault: {fault}")
-    assert [turn for turn in seen.turns if turn.startswith(("HookFault", "RuntimeError"))] == [failing]
+    error = f"'session_id' cannot be changed at {event}: nothing can"
+    assert faults == [error]
+    failing = {"turn-failure": f"RuntimeError: {BROKEN}"}.get(event, f"HookError: {error}")
+    assert [turn for turn in seen.turns if turn.startswith(("HookError", "RuntimeError"))] == [failing]
 
 
 def test_what_a_tool_call_became_is_in_the_step() -> None:

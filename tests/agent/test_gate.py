@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import World
 
-from boathook import HookFault, Hooks, Outcome, Stack, StopContext
+from boathook import HookError, Hooks, Outcome, Stack, StopContext
 
 from .making import Witness, agent_of, call, child, feedback, said, text_tool
 
@@ -66,7 +66,7 @@ def test_the_limit_holds_however_the_hook_was_added() -> None:
 
 def test_rounds_are_for_stops_alone() -> None:
     builder, _ = agent_of()
-    with pytest.raises(HookFault, match="max_rounds is for stops"):
+    with pytest.raises(HookError, match="max_rounds is for stops"):
         builder.add_hook("PreToolUse", refuse, max_rounds=2)
 
 

@@ -67,8 +67,8 @@ def test_a_script_plays_texts_calls_replies_and_callables_and_then_nothing() -> 
 
 def test_an_error_in_a_script_is_raised_and_the_script_goes_on() -> None:
     model = ScriptedModel([ValueError("down"), lambda _: OSError("gone"), "up"])
-    for fault in (ValueError, OSError):
-        with pytest.raises(fault):
+    for error in (ValueError, OSError):
+        with pytest.raises(error):
             replies(model, 1)
     assert replies(model, 1) == [Reply("up")]
 
@@ -107,10 +107,10 @@ def test_a_script_that_cannot_be_played_says_what_is_wrong_with_it(tmp_path: Pat
     content, told = BROKEN_SCRIPTS[kind]
     path = tmp_path / "script.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ConfigError) as fault:
+    with pytest.raises(ConfigError) as error:
         read_script(str(path))
-    assert str(path) in str(fault.value)
-    assert told in str(fault.value)
+    assert str(path) in str(error.value)
+    assert told in str(error.value)
 
 
 def test_the_second_move_that_is_wrong_is_named(tmp_path: Path) -> None:
@@ -322,9 +322,9 @@ def test_a_model_that_cannot_be_had_says_why(
     library: None, name: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigError) as fault:
+    with pytest.raises(ConfigError) as error:
         AgentBuilder().with_model(name)
-    assert str(fault.value).startswith(told)
+    assert str(error.value).startswith(told)
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

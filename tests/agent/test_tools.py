@@ -506,13 +506,13 @@ FAULTS: dict[str, tuple[BaseException, str]] = {
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("is_async", [False, True])
 def test_whatever_a_tool_raises_is_its_error(kind: str, is_async: bool) -> None:
-    fault, text = FAULTS[kind]
+    error, text = FAULTS[kind]
 
     def run(*_: Any) -> Any:
-        raise fault
+        raise error
 
     async def arun(*_: Any) -> Any:
-        raise fault
+        raise error
 
     builder, model = agent_of(call("raise"), "done", tools=(Tool("raise", "", arun if is_async else run),))
     assert builder.build().run("go").text == "done"

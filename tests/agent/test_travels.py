@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import World
 
-from boathook import KINDS, AgentState, HookFault, Outcome, Tool, ToolContext
+from boathook import KINDS, AgentState, HookError, Outcome, Tool, ToolContext
 from boathook.agent.model import Message
 
 from .making import Witness, agent_of, call, child, failing_tool, note, said, shown, text_tool
@@ -284,7 +284,7 @@ def test_values_of_one_hook_and_the_state_of_another_are_both_kept() -> None:
 
 def test_a_processor_that_gives_something_else_than_a_state_is_at_fault() -> None:
     builder, _ = agent_of("done")
-    with pytest.raises(HookFault, match="gives an AgentState back, not list"):
+    with pytest.raises(HookError, match="gives an AgentState back, not list"):
         builder.on_after_step(lambda state: [state]).build().run("go")  # type: ignore[arg-type,return-value]
 
 

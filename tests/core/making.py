@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, PRE_TOOL, Event
-from boathook.core.hook import SETTINGS, Command, Handler, Hook, Http, Prompt, Script
+from boathook.core.hook import SETTINGS, Command, Hook, HookHandler, Http, Prompt, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 
 
@@ -17,7 +17,7 @@ def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: 
     return Hook(name, handler=Script(f"/h/{name}"), **{**known, "matcher": matcher, **fields})
 
 
-def a_settings_hook(name: str = "guard", handler: Handler | None = None, *, tool: str = "", **fields: Any) -> Hook:
+def a_settings_hook(name: str = "guard", handler: HookHandler | None = None, *, tool: str = "", **fields: Any) -> Hook:
     """Give a hook as settings.json has them; unless one is given, its handler is its own."""
     known = {"kind": PRE_TOOL, "trigger": "PreToolUse", "scope": "user", "path": "/c/settings.json"}
     known |= {"matcher": Matcher(compile_names(tool)), "source": SETTINGS, "dialect": "claude"}

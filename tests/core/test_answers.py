@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.json_text import JsonFault
+from boathook.core.json_text import JsonError
 from boathook.core.verdict import Exit
 from boathook.dialects.answers import (
     begins_like_json,
@@ -52,15 +52,15 @@ def test_an_answer_buried_in_text_is_refused_with_its_place(text, where):
     if where is None:
         refuse_buried(text, ("a", "b"))
         return
-    with pytest.raises(JsonFault) as fault:
+    with pytest.raises(JsonError) as error:
         refuse_buried(text, ("a", "b"))
-    assert str(fault.value) == f"text before the JSON object at {where}"
+    assert str(error.value) == f"text before the JSON object at {where}"
 
 
 @given(st.text(max_size=20), st.dictionaries(st.just("a"), json_values, min_size=1), st.text(max_size=20))
 @example("", {"a": {}}, "")
 def test_no_object_with_a_known_key_stays_hidden_in_text(before, found, behind):
-    with pytest.raises(JsonFault):
+    with pytest.raises(JsonError):
         refuse_buried(f"{before}{json.dumps(found)}{behind}", ("a",))
 
 
@@ -84,9 +84,9 @@ def test_a_wrong_type_is_named_with_its_place(found, told):
     if told is None:
         check_types(found, TYPES, "in.")
         return
-    with pytest.raises(JsonFault) as fault:
+    with pytest.raises(JsonError) as error:
         check_types(found, TYPES, "in.")
-    assert str(fault.value) == told
+    assert str(error.value) == told
 
 
 def test_a_block_without_a_reason_names_its_hook():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.catalog import TOGETHER, Catalog, Plan, Selector, Settings, Stage, doubted, takes_part
+from boathook.core.catalog import TOGETHER, Catalog, Plan, Selector, Settings, Stage, mark_untrusted, takes_part
 from boathook.core.event import KINDS, POST_TOOL, PRE_STOP, PRE_TOOL, Event
 from boathook.core.hook import (
     ARMED,
@@ -25,7 +25,7 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import Matcher, Pattern
-from boathook.core.prefilter import CONTAINS, Words
+from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.core.verdict import Skip
 from core.making import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
 
@@ -74,7 +74,7 @@ def test_an_input_beyond_the_index_and_one_beyond_the_search_are_asked_one_by_on
     assert selector.select(a_call("x" * (1 << 20))) == tuple(hooks)
 
 
-class Slow(Words):
+class Slow(PrefilterWords):
     """Words that hold up whoever reads them first, so that a second thread comes in meanwhile."""
 
     reached, go_on = threading.Event(), threading.Event()
@@ -166,8 +166,8 @@ def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_not
     for state in (UNTRUSTED, MODIFIED):
         for on_failure in ("allow", "block"):
             hooks = [a_hook(kind=kind, on_failure=on_failure) for kind in KINDS]
-            skipped = [doubted(hook, state, "why", "skip") for hook in hooks]
-            blocking = [doubted(hook, state, "why", "block") for hook in hooks]
+            skipped = [mark_untrusted(hook, state, "why", "skip") for hook in hooks]
+            blocking = [mark_untrusted(hook, state, "why", "block") for hook in hooks]
             assert {(hook.state, hook.why, hook.on_failure) for hook in skipped} == {(state, "why", "allow")}
             assert [hook.kind for hook in blocking if takes_part(hook)] == [PRE_TOOL]
             assert not any(map(takes_part, skipped))

@@ -8,31 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.text import MAX_REASON_CHARS, clean_text
 
 wild = st.text(alphabet=st.sampled_from("ab \n\t\r\x00\x07\x08\x1b\x7f\x85\x9b\x9d[]0;1mHP_^X\\é—")) | st.text()
 
 
 @given(wild, st.none() | st.integers(0, 20))
 def test_no_control_character_is_left(text, limit):
-    left = {char for char in clean(text, limit) if unicodedata.category(char) == "Cc"}
+    left = {char for char in clean_text(text, limit) if unicodedata.category(char) == "Cc"}
     assert left <= {"\n", "\t"}
 
 
 @given(wild)
 def test_cleaning_twice_changes_nothing_more(text):
-    once = clean(text)
-    assert clean(once) == once
+    once = clean_text(text)
+    assert clean_text(once) == once
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"])))
 def test_text_without_control_characters_only_loses_outer_white_space(text):
-    assert clean(text) == text.strip()
+    assert clean_text(text) == text.strip()
 
 
 @given(wild, st.integers(0, 30))
 def test_a_cut_text_is_never_longer_than_the_limit_and_the_note(text, limit):
-    assert len(clean(text, limit)) <= limit + len(f"… [cut, {len(text):,} characters]")
+    assert len(clean_text(text, limit)) <= limit + len(f"… [cut, {len(text):,} characters]")
 
 
 CASES = {
@@ -55,13 +55,13 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_escape_sequences_go_and_text_stays(text, expected):
-    assert clean(text) == expected
+    assert clean_text(text) == expected
 
 
 def test_a_text_beyond_the_limit_is_cut_and_the_cut_is_said():
-    assert clean("x" * REASON_LIMIT, REASON_LIMIT) == "x" * REASON_LIMIT
-    assert clean("x" * 10_000, REASON_LIMIT) == "x" * 8192 + "… [cut, 10,000 characters]"
+    assert clean_text("x" * MAX_REASON_CHARS, MAX_REASON_CHARS) == "x" * MAX_REASON_CHARS
+    assert clean_text("x" * 10_000, MAX_REASON_CHARS) == "x" * 8192 + "… [cut, 10,000 characters]"
 
 
 def test_a_cut_inside_an_escape_sequence_is_still_said():
-    assert clean("abc\x1b]0;a very long title\x07def", 6) == "abc… [cut, 28 characters]"
+    assert clean_text("abc\x1b]0;a very long title\x07def", 6) == "abc… [cut, 28 characters]"

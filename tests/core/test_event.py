@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.event import KINDS, SPELLINGS, Event, kind_of
+from boathook.core.event import KINDS, SPELLINGS, Event, find_kind
 from boathook.errors import UnknownEvent
 from core.making import kinds
 
@@ -105,9 +105,9 @@ def test_nothing_is_derived_by_changing_case_or_separators(spelling, change):
     for changed in (change(spelling), spelling.replace("-", "_"), spelling.replace("_", "-"), f" {spelling}"):
         if changed not in SPELLINGS:
             with pytest.raises(UnknownEvent):
-                kind_of(changed)
+                find_kind(changed)
         else:
-            assert kind_of(changed) is SPELLINGS[changed]
+            assert find_kind(changed) is SPELLINGS[changed]
 
 
 NEAREST = {
@@ -123,19 +123,19 @@ NEAREST = {
 
 @pytest.mark.parametrize(("name", "nearest"), NEAREST.items())
 def test_an_unknown_name_suggests_the_nearest_known_one(name, nearest):
-    with pytest.raises(UnknownEvent) as fault:
-        kind_of(name)
+    with pytest.raises(UnknownEvent) as error:
+        find_kind(name)
     hint = f" (did you mean '{nearest}'?)" if nearest else ""
-    assert (str(fault.value), fault.value.name, fault.value.nearest) == (f"unknown event '{name}'{hint}", name, nearest)
+    assert (str(error.value), error.value.name, error.value.nearest) == (f"unknown event '{name}'{hint}", name, nearest)
 
 
 @given(st.text())
 def test_any_name_is_known_or_refused(name):
     if name in SPELLINGS:
-        assert kind_of(name) is SPELLINGS[name]
+        assert find_kind(name) is SPELLINGS[name]
     else:
         with pytest.raises(UnknownEvent):
-            kind_of(name)
+            find_kind(name)
 
 
 @given(kinds, kinds)
@@ -145,12 +145,12 @@ def test_kinds_are_compared_by_identity(one, other):
 
 
 def test_a_kind_shows_its_name():
-    assert repr(kind_of("Stop")) == "<EventKind pre-agent-turn-stop>"
+    assert repr(find_kind("Stop")) == "<EventKind pre-agent-turn-stop>"
 
 
 def test_an_event_is_made_from_any_spelling_and_keeps_unknown_fields():
     event = Event.of("PreToolUse", event_type="ignored", session_id="s", tool_name="Shell", more=[1])
-    assert event == Event(kind_of("pre-tool-call"), session_id="s", data={"tool_name": "Shell", "more": [1]})
+    assert event == Event(find_kind("pre-tool-call"), session_id="s", data={"tool_name": "Shell", "more": [1]})
     assert event.to_fields("before_tool") == {
         "event_type": "before_tool",
         "timestamp": "",

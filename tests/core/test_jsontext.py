@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from boathook.core.json_text import (
     MAX_DEPTH,
-    JsonFault,
-    alike,
+    JsonError,
     decode,
+    describe_position,
     dump_line,
     dumps,
-    leaves,
+    is_same_json,
+    iter_leaves,
     loads,
-    place,
 )
 from core.making import json_values
 
@@ -53,7 +53,7 @@ def test_a_text_is_accepted_exactly_if_the_standard_library_accepts_it(text):
     try:
         expected = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constants)
     except (ValueError, RecursionError):
-        with pytest.raises(JsonFault):
+        with pytest.raises(JsonError):
             loads(text)
     else:
         assert loads(text) == expected
@@ -102,9 +102,9 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "told"), REFUSED.values(), ids=REFUSED)
 def test_it_refuses_and_names_the_fault(text, told):
-    with pytest.raises(JsonFault) as fault:
+    with pytest.raises(JsonError) as error:
         loads(text)
-    assert str(fault.value) == told
+    assert str(error.value) == told
 
 
 def test_the_deepest_nesting_that_is_allowed_can_be_written_again():
@@ -149,9 +149,9 @@ UNDECODABLE = {
 
 @pytest.mark.parametrize(("data", "told"), UNDECODABLE.values(), ids=UNDECODABLE)
 def test_bytes_that_are_no_text_are_refused_with_their_place(data, told):
-    with pytest.raises(JsonFault) as fault:
+    with pytest.raises(JsonError) as error:
         decode(data)
-    assert str(fault.value) == told
+    assert str(error.value) == told
 
 
 def test_a_byte_order_mark_is_forgiven_once():
@@ -163,13 +163,13 @@ def test_a_byte_order_mark_is_forgiven_once():
 def test_any_bytes_are_decoded_or_refused(data):
     try:
         text = decode(data)
-    except JsonFault:
+    except JsonError:
         return
     assert text.encode() == data.removeprefix(b"\xef\xbb\xbf")
 
 
 def test_a_place_is_line_and_column():
-    assert [place("ab\ncd", at) for at in range(6)] == [
+    assert [describe_position("ab\ncd", at) for at in range(6)] == [
         "line 1 column 1",
         "line 1 column 2",
         "line 1 column 3",
@@ -181,9 +181,9 @@ def test_a_place_is_line_and_column():
 
 @given(json_values, json_values)
 def test_values_are_alike_exactly_if_they_are_written_alike_with_sorted_keys(one, other):
-    assert alike(one, one)
-    assert alike(one, loads(dumps(one)))
-    if alike(one, other):
+    assert is_same_json(one, one)
+    assert is_same_json(one, loads(dumps(one)))
+    if is_same_json(one, other):
         assert one == other
     elif one == other:
         assert json.dumps(one, sort_keys=True) != json.dumps(other, sort_keys=True)
@@ -194,16 +194,16 @@ DIFFERENT = [(True, 1), (False, 0), (False, None), ([True], [1]), ({"a": 0}, {"a
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_a_flag_is_not_alike_a_number(one, other):
-    assert (alike(one, other), alike(other, one)) == (False, False)
+    assert (is_same_json(one, other), is_same_json(other, one)) == (False, False)
 
 
 def test_the_order_of_keys_and_the_way_a_number_is_written_do_not_matter():
-    assert alike({"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0})
+    assert is_same_json({"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0})
 
 
 @given(json_values)
 def test_leaves_are_the_strings_among_the_values(value):
-    assert sorted(leaves(value)) == sorted(_strings(value))
+    assert sorted(iter_leaves(value)) == sorted(_strings(value))
 
 
 def _strings(value):
@@ -217,21 +217,21 @@ def test_leaves_are_found_at_any_depth():
     value = "deep"
     for _ in range(50_000):
         value = [value]
-    assert list(leaves(value)) == ["deep"]
+    assert list(iter_leaves(value)) == ["deep"]
 
 
 ALONE = """
 import sys
-from boathook.core.json_text import JsonFault, loads
+from boathook.core.json_text import JsonError, loads
 assert "json" not in sys.modules
 try:
     loads('{"a": tru}')
     loads('{"a" 1}')
-except JsonFault as fault:
+except JsonError as fault:
     print(fault)
 try:
     loads('{"a" 1}')
-except JsonFault as fault:
+except JsonError as fault:
     print(fault)
 """
 

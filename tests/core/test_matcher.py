@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
-from boathook.core.json_text import leaves
-from boathook.core.matcher import ALL, TEXT_LIMIT, Matcher, Pattern, Texts, compile_names, compile_pattern
-from boathook.core.prefilter import CONTAINS, Words
+from boathook.core.json_text import iter_leaves
+from boathook.core.matcher import ALL, MAX_TEXT_CHARS, Matcher, Pattern, Texts, compile_names, compile_pattern
+from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.errors import ConfigError
 from core.making import a_call, json_values, patterns, tool_events, tool_patterns
 
@@ -29,14 +29,14 @@ def found(pattern: str, text: str) -> bool:
 
 @given(tool_events, tool_patterns, patterns)
 def test_a_matcher_is_both_of_its_patterns_searched_where_they_belong(event, tool, pattern):
-    texts = [*leaves(event.tool_input), json.dumps(event.tool_input, ensure_ascii=False)]
+    texts = [*iter_leaves(event.tool_input), json.dumps(event.tool_input, ensure_ascii=False)]
     expected = found(tool, event.tool_name) and any(found(pattern, text) for text in texts)
     assert matches(event, tool, pattern) == expected
 
 
 @given(json_values)
 def test_the_texts_of_an_input_are_its_strings_and_its_json(value):
-    assert Texts(value).all == (*leaves(value), json.dumps(value, ensure_ascii=False))
+    assert Texts(value).all == (*iter_leaves(value), json.dumps(value, ensure_ascii=False))
 
 
 SEARCHED = {
@@ -87,7 +87,7 @@ def test_a_pattern_for_everything_is_none():
 
 
 def test_a_pattern_is_its_source_with_its_words():
-    assert compile_pattern("rm -rf") == Pattern("rm -rf", Words(("rm -rf",), CONTAINS))
+    assert compile_pattern("rm -rf") == Pattern("rm -rf", PrefilterWords(("rm -rf",), CONTAINS))
 
 
 NOT_IN_RE2 = {
@@ -109,17 +109,17 @@ NOT_IN_RE2 = {
 
 @pytest.mark.parametrize(("source", "construct"), NOT_IN_RE2.items())
 def test_a_construct_that_re2_lacks_is_named(source, construct):
-    with pytest.raises(ConfigError) as fault:
+    with pytest.raises(ConfigError) as error:
         compile_pattern(source)
     told = f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    assert str(fault.value) == told
+    assert str(error.value) == told
 
 
 @pytest.mark.parametrize("source", ["(", "a)", "[", "a{2,1}", "a**", "\\", "(?", "\ud800", "x{1001}"])
 def test_a_pattern_that_does_not_compile_is_a_fault_that_shows_it(source):
-    with pytest.raises(ConfigError) as fault:
+    with pytest.raises(ConfigError) as error:
         compile_pattern(source)
-    assert str(fault.value).startswith(f"the pattern {source!r} does not compile: ")
+    assert str(error.value).startswith(f"the pattern {source!r} does not compile: ")
 
 
 @given(st.text(max_size=12))
@@ -139,7 +139,7 @@ def test_a_pattern_that_ruins_a_backtracking_engine_is_searched_in_linear_time()
 
 
 def test_an_input_longer_than_is_searched_matches_every_pattern():
-    at_limit = "x" * (TEXT_LIMIT - len('{"command": ""}'))
+    at_limit = "x" * (MAX_TEXT_CHARS - len('{"command": ""}'))
     assert not matches(a_call(at_limit), pattern="^never$")
     assert matches(a_call(at_limit + "x"), pattern="^never$")
     assert not matches(a_call(at_limit + "x"), tool="^Write$", pattern="^never$")

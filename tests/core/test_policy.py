@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.policy import Faulty, Policy, failure
+from boathook.core.policy import AnswerError, Policy, failure
 from boathook.core.verdict import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
 from core.making import a_call, a_hook
 
@@ -22,7 +22,7 @@ def never(*_):
 
 @pytest.mark.parametrize("status", [FAILED, TIMEOUT, REFUSED])
 def test_an_end_with_a_fault_is_let_pass_and_reported_by_default(status):
-    end = Exit(None, seconds=1.5, fault=status, detail="it \x1b[31mbroke\x1b[0m", warnings=("odd",))
+    end = Exit(None, seconds=1.5, error=status, detail="it \x1b[31mbroke\x1b[0m", warnings=("odd",))
     run = Policy().judge(Call(a_hook(), a_call(), 2), end, never)
     assert run == Run(a_hook(), status, Outcome(), None, 1.5, "it broke", ("odd",), 2)
 
@@ -33,19 +33,19 @@ WORDS = {FAILED: "failed", TIMEOUT: "timed out", REFUSED: "was refused"}
 @pytest.mark.parametrize("status", WORDS)
 def test_an_end_with_a_fault_blocks_where_the_hook_says_so_and_names_hook_and_fault(status):
     hook = a_hook(on_failure="block")
-    run = Policy().judge(Call(hook, a_call()), Exit(fault=status, detail="it broke"), never)
+    run = Policy().judge(Call(hook, a_call()), Exit(error=status, detail="it broke"), never)
     reason = f"hook 'guard' {WORDS[status]}: it broke"
     assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), why="it broke")
 
 
 def test_how_the_engine_ended_a_hook_is_no_exit_code_of_its_own():
-    run = Policy().judge(Call(a_hook(), a_call()), Exit(-15, fault=TIMEOUT, detail="too slow"), never)
+    run = Policy().judge(Call(a_hook(), a_call()), Exit(-15, error=TIMEOUT, detail="too slow"), never)
     assert run == Run(a_hook(), TIMEOUT, Outcome(), None, why="too slow")
 
 
 def test_an_answer_that_cannot_be_read_is_a_failure():
     def read(*_):
-        raise Faulty(UNREADABLE, "two documents")
+        raise AnswerError(UNREADABLE, "two documents")
 
     end = Exit(0, b"{}{}", seconds=0.25)
     assert Policy().judge(Call(a_hook(), a_call()), end, read) == Run(
@@ -68,7 +68,7 @@ def test_what_an_answering_hook_wrote_on_stderr_is_kept_clean():
 
 
 def test_a_long_fault_is_cut():
-    run = Policy().judge(Call(a_hook(), a_call()), Exit(fault=FAILED, detail="x" * 9000), never)
+    run = Policy().judge(Call(a_hook(), a_call()), Exit(error=FAILED, detail="x" * 9000), never)
     assert run.why == "x" * 8192 + "… [cut, 9,000 characters]"
 
 

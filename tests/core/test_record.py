@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.core.making import a_call, a_hook, a_settings_hook, json_objects
 
 from boathook.core.event import Event
-from boathook.core.json_text import canonical, dump_line
+from boathook.core.json_text import canonical_json, dump_line
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import FAILED, OK, TIMEOUT, Exit, Run, Skip, Started, Verdict
 from boathook.ledger.record import RECORD_LIMIT, digest, end_record, must_last, pruned_record, record_of
@@ -111,7 +111,7 @@ def test_context_alone_need_not_be_on_the_disk_at_once():
 
 
 def test_the_digest_is_that_of_the_value_and_not_of_its_writing():
-    assert canonical({"b": [1, True, None], "a": "é"}) == '{"a":"é","b":[1,true,null]}'.encode()
+    assert canonical_json({"b": [1, True, None], "a": "é"}) == '{"a":"é","b":[1,true,null]}'.encode()
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": 3})
 
 
@@ -144,9 +144,9 @@ def test_a_seal_is_kept_where_a_hook_has_one():
         digest = "d" * 64
 
     hook = a_hook()
-    hook.__dict__["seal"] = Seal()
+    hook.__dict__["approval"] = Seal()
     made = record(Verdict(a_call(), a_call(), Outcome(), (Run(hook, OK, Outcome(), 0),)))
-    assert made["hooks"][0]["seal"] == "d" * 64
+    assert made["hooks"][0]["approval"] == "d" * 64
 
 
 @pytest.mark.parametrize("hooks", [1, 20, 300, 5000])
@@ -174,7 +174,7 @@ def test_the_end_of_an_async_hook_is_kept_with_its_dispatch():
     common = {"v": 1, "id": "def", "time": "t", "type": "end", **about}
     found = [
         end_record(about, end, id="def", time="t")
-        for end in (Exit(0, seconds=0.5), Exit(1), Exit(None, fault=TIMEOUT, detail="password=hunter2"))
+        for end in (Exit(0, seconds=0.5), Exit(1), Exit(None, error=TIMEOUT, detail="password=hunter2"))
     ]
     assert found == [
         {**common, "status": OK, "exit": 0, "ms": 500.0},

@@ -53,9 +53,9 @@ WRONG = {
 
 @pytest.mark.parametrize(("make", "told"), WRONG.values(), ids=WRONG)
 def test_wrong_fields_are_refused(make, told):
-    with pytest.raises(TypeError) as fault:
+    with pytest.raises(TypeError) as error:
         make()
-    assert str(fault.value) == told
+    assert str(error.value) == told
 
 
 def test_a_value_does_not_change():

@@ -10,7 +10,7 @@ import re2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from boathook.core.prefilter import CONTAINS, EQUALS, HINT, Words, words_of
+from boathook.core.prefilter import CONTAINS, EQUALS, HINT, PrefilterWords, find_words
 
 QUIET = re2.Options()
 QUIET.log_errors = False
@@ -25,7 +25,7 @@ def compiled(source: str):
 
 def claims_hold(source: str, text: str) -> bool:
     """Say whether what the words of a pattern say about a text is true."""
-    pattern, words = compiled(source), words_of(source)
+    pattern, words = compiled(source), find_words(source)
     if pattern is None or words is None:
         return True  # nothing is claimed about patterns that RE2 does not take
     found = pattern.search(text) is not None
@@ -132,7 +132,7 @@ def test_groups_in_groups_are_no_trouble(depth):
 def effort(source: str) -> float:
     def once() -> float:
         started = time.perf_counter()
-        words_of(source)
+        find_words(source)
         return time.perf_counter() - started
 
     return min(once() for _ in range(2))
@@ -144,23 +144,23 @@ def test_a_long_pattern_takes_time_in_proportion_to_its_length():
 
 
 UNDERSTOOD = {
-    "Shell": Words(("Shell",), CONTAINS),
-    "rm -rf /|mkfs": Words(("rm -rf /", "mkfs"), CONTAINS),
-    "^(Shell|Bash)$": Words(("Shell", "Bash"), EQUALS),
-    "^Shell$|^Bash$": Words(("Shell", "Bash"), EQUALS),
-    "(git|hg) (push|pull)": Words(("git push", "git pull", "hg push", "hg pull"), CONTAINS),
-    "a\\.py$": Words(("a.py",), HINT),
-    "rm\\s+-rf": Words(("-rf",), HINT),
-    "x(abc)+y": Words(("abc",), HINT),
-    "\\bmkfs\\b": Words(("mkfs",), HINT),
-    "^rm": Words(("rm",), HINT),
-    "naïve|—": Words(("naïve", "—"), CONTAINS),
+    "Shell": PrefilterWords(("Shell",), CONTAINS),
+    "rm -rf /|mkfs": PrefilterWords(("rm -rf /", "mkfs"), CONTAINS),
+    "^(Shell|Bash)$": PrefilterWords(("Shell", "Bash"), EQUALS),
+    "^Shell$|^Bash$": PrefilterWords(("Shell", "Bash"), EQUALS),
+    "(git|hg) (push|pull)": PrefilterWords(("git push", "git pull", "hg push", "hg pull"), CONTAINS),
+    "a\\.py$": PrefilterWords(("a.py",), HINT),
+    "rm\\s+-rf": PrefilterWords(("-rf",), HINT),
+    "x(abc)+y": PrefilterWords(("abc",), HINT),
+    "\\bmkfs\\b": PrefilterWords(("mkfs",), HINT),
+    "^rm": PrefilterWords(("rm",), HINT),
+    "naïve|—": PrefilterWords(("naïve", "—"), CONTAINS),
 }
 
 
 @pytest.mark.parametrize(("source", "expected"), UNDERSTOOD.items(), ids=UNDERSTOOD)
 def test_what_is_plainly_understood_gives_words(source, expected):
-    assert words_of(source) == expected
+    assert find_words(source) == expected
 
 
 UNCLEAR = ["(?i)rm", "(?P<n>a)", "\\x41", "\\pN", "\\Qa\\E", "a*", ".*", "[ab]", "a|", "", "^$", "(", ")", "a{x}", "*"]
@@ -168,14 +168,25 @@ UNCLEAR = ["(?i)rm", "(?P<n>a)", "\\x41", "\\pN", "\\Qa\\E", "a*", ".*", "[ab]",
 
 @pytest.mark.parametrize("source", UNCLEAR)
 def test_what_is_not_plainly_understood_gives_none(source):
-    assert words_of(source) is None
+    assert find_words(source) is None
 
 
 def test_more_words_than_they_are_worth_give_none():
-    assert words_of("|".join(f"word{n}" for n in range(33))) is None
-    assert words_of("|".join(f"word{n}" for n in range(32))) == Words(tuple(f"word{n}" for n in range(32)), CONTAINS)
+    assert find_words("|".join(f"word{n}" for n in range(33))) is None
+    assert find_words("|".join(f"word{n}" for n in range(32))) == PrefilterWords(
+        tuple(f"word{n}" for n in range(32)), CONTAINS
+    )
 
 
 def test_equals_wants_the_whole_text_and_contains_any_part():
-    assert [Words(("ab", "c"), EQUALS).may_match(text) for text in ("ab", "c", "abc", "")] == [True, True, False, False]
-    assert [Words(("ab", "c"), CONTAINS).may_match(text) for text in ("xabx", "xcx", "axb")] == [True, True, False]
+    assert [PrefilterWords(("ab", "c"), EQUALS).may_match(text) for text in ("ab", "c", "abc", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [PrefilterWords(("ab", "c"), CONTAINS).may_match(text) for text in ("xabx", "xcx", "axb")] == [
+        True,
+        True,
+        False,
+    ]

@@ -13,7 +13,7 @@ import pytest
 
 from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Outcome
-from boathook.core.tool_names import is_claudes
+from boathook.core.tool_names import is_claude_tool
 from boathook.core.verdict import Verdict
 from boathook.dialects.host_dialect import dialect
 from boathook.hosts.capabilities import misfits, wants
@@ -253,7 +253,7 @@ def test_a_sender_is_known_by_what_it_sends():
     assert another({"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
     assert another({"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"}) == "gemini"
     assert {*load("vscode").tools} == OF_CODE
-    assert not any(map(is_claudes, OF_CODE))
+    assert not any(map(is_claude_tool, OF_CODE))
     assert another({"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
     assert another({"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
 

@@ -65,7 +65,7 @@ def test_fields_have_the_names_of_the_standard():
 
 
 @pytest.mark.parametrize(
-    ("data", "name", "fault"),
+    ("data", "name", "error"),
     [
         (b"", None, DialectError),
         (b"[]", None, DialectError),
@@ -76,8 +76,8 @@ def test_fields_have_the_names_of_the_standard():
         (b'{"hook_event_name": "PreToolUse", "x": ' + b"[" * 300 + b"]" * 300 + b"}", None, BeyondLimits),
     ],
 )
-def test_what_is_no_event_is_refused(data, name, fault):
-    with pytest.raises(fault):
+def test_what_is_no_event_is_refused(data, name, error):
+    with pytest.raises(error):
         HOST.read_event(data, name)
 
 

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
-from boathook.core.hook import Command, Handler, Http, Prompt, Script
+from boathook.core.hook import Command, HookHandler, Http, Prompt, Script
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.policy import Faulty
+from boathook.core.policy import AnswerError
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.claude import (
     ASKED_TYPES,
@@ -39,7 +39,7 @@ def said(decision: Decision, reason: str = "", **effects: Any) -> Outcome:
     return Outcome(decision, ((decision, reason),) if reason else (), **effects)
 
 
-def a_call(name: str = "PreToolUse", handler: Handler | None = None) -> Call:
+def a_call(name: str = "PreToolUse", handler: HookHandler | None = None) -> Call:
     event = Event.of(name, session_id="s", work_dir="/w", tool_name="Bash", tool_input={"command": "ls"})
     return Call(a_settings_hook("guard", handler, kind=event.kind, trigger=name), event)
 
@@ -47,8 +47,8 @@ def a_call(name: str = "PreToolUse", handler: Handler | None = None) -> Call:
 def answer_to(call: Call, end: Exit) -> tuple[Any, Any]:
     try:
         return read_answer(call, end)
-    except Faulty as fault:
-        return fault.status, fault.why
+    except AnswerError as error:
+        return error.status, error.why
 
 
 def prints(answer: Any, code: int = 0, stderr: bytes = b"") -> Exit:

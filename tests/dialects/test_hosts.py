@@ -16,7 +16,7 @@ from boathook.core.catalog import Selector
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.tool_names import KEYS, KNOWN, TOOLS
+from boathook.core.tool_names import KNOWN_TOOLS, TOOL_INPUT_KEYS, TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects.claude import write_hook_event
 from boathook.dialects.host_dialect import degraded, dialect
@@ -290,9 +290,9 @@ ALL_TOOLS = [(host, tool) for host in NAMES for tool in load(host).tools]
 @pytest.mark.parametrize("host", NAMES)
 def test_tables_of_tools_use_known_names_and_keys(host):
     for name, (ours, renames) in load(host).tools.items():
-        assert name in KNOWN
-        assert name == ours or name in TOOLS[ours]
-        assert {key for _, key in renames} <= set(KEYS[ours])
+        assert name in KNOWN_TOOLS
+        assert name == ours or name in TOOL_NAMES[ours]
+        assert {key for _, key in renames} <= set(TOOL_INPUT_KEYS[ours])
         theirs = {place.removesuffix(LINES) for place, key in renames if place != key}
         assert not theirs & {key for _, key in renames}
 
@@ -302,7 +302,11 @@ def test_tables_of_tools_use_known_names_and_keys(host):
 def test_an_input_comes_back_as_it_was(data, which):
     tools = load(which[0]).tools
     ours, renames = tools[which[1]]
-    keys = {place.removesuffix(LINES) for place, _ in renames} | {"x", *KEYS[ours], *(f"host_{k}" for k in KEYS[ours])}
+    keys = {place.removesuffix(LINES) for place, _ in renames} | {
+        "x",
+        *TOOL_INPUT_KEYS[ours],
+        *(f"host_{k}" for k in TOOL_INPUT_KEYS[ours]),
+    }
     texts = st.lists(st.text(max_size=3), max_size=3) | st.text(max_size=3) | json_values
     given_input = data.draw(st.dictionaries(st.sampled_from(sorted(keys)), texts))
     name, found, renamed = inward(tools, which[1], given_input)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from boathook.core.event import SPELLINGS, Event
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.policy import Faulty
-from boathook.core.text import clean
+from boathook.core.policy import AnswerError
+from boathook.core.text import clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
 from boathook.errors import DialectError
@@ -104,9 +104,9 @@ WRONG_EVENTS = {
 
 @pytest.mark.parametrize(("data", "name", "told"), WRONG_EVENTS.values(), ids=WRONG_EVENTS)
 def test_what_is_no_event_is_refused_in_words(data, name, told):
-    with pytest.raises(DialectError) as fault:
+    with pytest.raises(DialectError) as error:
         read_event(data, name)
-    assert str(fault.value)[: len(told)] == told
+    assert str(error.value)[: len(told)] == told
 
 
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "x"]))
@@ -130,8 +130,8 @@ def test_any_object_is_an_event_or_refused(found, name):
 # Answers: how a hook ended
 
 
-def junk(detail: str) -> Faulty:
-    return Faulty(UNREADABLE, f"the answer is not valid: {detail}")
+def junk(detail: str) -> AnswerError:
+    return AnswerError(UNREADABLE, f"the answer is not valid: {detail}")
 
 
 ENDS = {
@@ -152,14 +152,14 @@ ENDS = {
     "exit 2 with colours": (Exit(2, stderr=b"\x1b[31mno\x1b[0m\r\n"), said(BLOCK, "no")),
     "exit 2 with blank stderr": (Exit(2, b'{"reason": "r"}', b" \n"), said(BLOCK, "r")),
     "exit 2 with bytes": (Exit(2, stderr=b"a\xffb"), said(BLOCK, "a\ufffdb")),
-    "exit 1": (Exit(1), Faulty(FAILED, "exit code 1 (only exit 2 blocks)")),
-    "exit 1 with stderr": (Exit(1, stderr=b"oops"), Faulty(FAILED, "exit code 1 (only exit 2 blocks): oops")),
-    "exit 1 saying deny": (Exit(1, b'{"decision": "deny"}'), Faulty(FAILED, "exit code 1 (only exit 2 blocks)")),
-    "exit 3": (Exit(3, stderr=b"\x1b[1moops"), Faulty(FAILED, "exit code 3: oops")),
-    "exit 127": (Exit(127), Faulty(FAILED, "exit code 127")),
-    "a signal": (Exit(-9), Faulty(FAILED, "killed by signal 9")),
-    "no end": (Exit(None), Faulty(FAILED, "it did not run")),
-    "too long": (Exit(0, b"{}", overflow=True), Faulty(UNREADABLE, "the answer is longer than 1 MiB")),
+    "exit 1": (Exit(1), AnswerError(FAILED, "exit code 1 (only exit 2 blocks)")),
+    "exit 1 with stderr": (Exit(1, stderr=b"oops"), AnswerError(FAILED, "exit code 1 (only exit 2 blocks): oops")),
+    "exit 1 saying deny": (Exit(1, b'{"decision": "deny"}'), AnswerError(FAILED, "exit code 1 (only exit 2 blocks)")),
+    "exit 3": (Exit(3, stderr=b"\x1b[1moops"), AnswerError(FAILED, "exit code 3: oops")),
+    "exit 127": (Exit(127), AnswerError(FAILED, "exit code 127")),
+    "a signal": (Exit(-9), AnswerError(FAILED, "killed by signal 9")),
+    "no end": (Exit(None), AnswerError(FAILED, "it did not run")),
+    "too long": (Exit(0, b"{}", overflow=True), AnswerError(UNREADABLE, "the answer is longer than 1 MiB")),
 }
 
 
@@ -171,13 +171,13 @@ def test_the_exit_decides_what_the_rest_means(end, expected):
 def answer_to(call: Call, end: Exit, *, strict: bool = False):
     try:
         outcome, notes = read_answer(call, end, strict=strict)
-    except Faulty as fault:
-        return told(fault)
+    except AnswerError as error:
+        return told(error)
     return outcome, notes
 
 
 def told(expected):
-    return (expected.status, expected.why) if isinstance(expected, Faulty) else (expected, ())
+    return (expected.status, expected.why) if isinstance(expected, AnswerError) else (expected, ())
 
 
 def test_a_reason_is_cut_at_its_limit():
@@ -413,7 +413,7 @@ def test_an_answer_for_a_host_is_itself_a_valid_answer_that_says_the_same(verdic
     assert notes == ()
     assert outcome == Outcome(
         verdict.decision,
-        ((verdict.decision, clean(reason)),) if reason else (),
+        ((verdict.decision, clean_text(reason)),) if reason else (),
         ABSENT if verdict.modified_input is None else verdict.modified_input,
         verdict.outcome.output,
         (contexts,) if contexts else (),

@@ -28,7 +28,7 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.outcome import Outcome
-from boathook.core.tool_names import TOOLS
+from boathook.core.tool_names import TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects import native
 from boathook.dialects.host_dialect import dialect
@@ -155,7 +155,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
     """Draw a host, the event that its command names, and a payload, mostly one that it could send."""
     host = load(draw(st.sampled_from(FAST)))
     row = draw(st.sampled_from([one for one in host.events if one.kind.has_tool] * 3 + list(host.events)))
-    tool = draw(st.sampled_from([*host.tools, *TOOLS, "mcp__x__y", ""]) | json_values)
+    tool = draw(st.sampled_from([*host.tools, *TOOL_NAMES, "mcp__x__y", ""]) | json_values)
     given = draw(host_inputs | host_inputs | host_inputs.map(json.dumps) | json_values)
     names = draw(st.sampled_from([("tool_name", "tool_input"), ("toolName", "toolArgs"), ("toolName", "toolInput")]))
     other = draw(st.sampled_from([row.name, row.name, row.name, row.kind_name, "Stop", "unknown", 5]))

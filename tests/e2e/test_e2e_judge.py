@@ -105,7 +105,7 @@ def test_a_command_that_was_never_called_for_was_not_blocked():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"fault": "it did not end"}, {"requests": []}, {"code": 1}], ids=["fault", "no request", "exit code"]
+    "changes", [{"error": "it did not end"}, {"requests": []}, {"code": 1}], ids=["error", "no request", "exit code"]
 )
 def test_a_broken_run_fails_everything(changes):
     assert failed(replace(GOOD, **changes), PLAIN) == failed(GOOD, replace(PLAIN, **changes)) == set(BEHAVIOURS)

@@ -56,7 +56,7 @@ def fake(tmp_path, monkeypatch):
 
 def test_what_an_agent_did_is_observed(fake, tmp_path):
     seen = stage.play(fake(), stage.CONTROL)
-    assert (seen.fault, seen.code, seen.version, seen.said.strip()) == ("", 0, "1.2.3", "All is done.")
+    assert (seen.error, seen.code, seen.version, seen.said.strip()) == ("", 0, "1.2.3", "All is done.")
     assert [one.step for one in seen.own] == ["rewrite", "plain", "block", "stop"]
     assert {"before-word", "plain", "forbidden-word"} <= set(seen.files)
     assert not (tmp_path / "scratch").exists()
@@ -76,7 +76,7 @@ def test_its_exit_code_is_told(fake):
 def test_another_version_than_the_pinned_is_a_fault(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "cache", lambda: Cache(tmp_path, pins("npm fake 1.2.4")))
     seen = stage.play(fake(), stage.CONTROL)
-    assert "version 1.2.4 is pinned" in seen.fault
+    assert "version 1.2.4 is pinned" in seen.error
     assert not seen.requests
 
 
@@ -85,11 +85,11 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(fake, tmp_path, monkey
     monkeypatch.setattr(stage.uuid, "uuid4", lambda: SimpleNamespace(hex=mark))
     began = time.monotonic()
     seen = stage.play(fake("hangs", seconds=1), stage.CONTROL)
-    assert (seen.fault, seen.code) == ("it did not end within 1 s", None)
+    assert (seen.error, seen.code) == ("it did not end within 1 s", None)
     assert time.monotonic() - began < 20
     assert stage._marked(mark) == []
 
 
 def test_a_program_that_is_not_there_is_a_fault(fake):
     agent = Agent("fake", "fake", "Bash", lambda _: ["/nonexistent/agent"], lambda _: [])
-    assert "nonexistent" in stage.play(agent, stage.CONTROL).fault
+    assert "nonexistent" in stage.play(agent, stage.CONTROL).error

@@ -41,7 +41,7 @@ answers = st.sampled_from(
         BLOCKS,
         Exit(1, stderr=b"oops"),
         Exit(-9),
-        Exit(fault=TIMEOUT, detail="no end within 1 s"),
+        Exit(error=TIMEOUT, detail="no end within 1 s"),
         says(decision="allow", reason="fine"),
         says(decision="deny", reason="never"),
         says(decision="ask", system_message="look"),
@@ -166,11 +166,11 @@ def test_cancelling_leaves_no_open_pipe():
 
 
 class Broken:
-    def __init__(self, fault: Exception) -> None:
-        self.fault = fault
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
     def run(self, calls, cancel=None):
-        raise self.fault
+        raise self.error
 
 
 DRIVES = {"sync": lambda e, event: e.dispatch(event), "async": lambda e, event: asyncio.run(e.adispatch(event))}
@@ -178,12 +178,12 @@ DRIVES = {"sync": lambda e, event: e.dispatch(event), "async": lambda e, event: 
 
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
 @pytest.mark.parametrize(
-    "fault", [OSError(24, "Too many open files"), RuntimeError("odd"), MemoryError(), KeyError("x")]
+    "error", [OSError(24, "Too many open files"), RuntimeError("odd"), MemoryError(), KeyError("x")]
 )
-def test_a_runner_that_raises_is_a_failed_run_and_never_an_exception(drive, fault):
-    engine = an_engine([a_hook()], {}, runner=Broken(fault))
+def test_a_runner_that_raises_is_a_failed_run_and_never_an_exception(drive, error):
+    engine = an_engine([a_hook()], {}, runner=Broken(error))
     verdict = drive(engine, a_call())
-    why = f"the engine failed to run it: {type(fault).__name__}: {fault}".strip()
+    why = f"the engine failed to run it: {type(error).__name__}: {error}".strip()
     assert [(run.status, run.why, run.code) for run in verdict.runs] == [(FAILED, why, None)]
     assert verdict.decision == Decision.NONE
     assert verdict.warnings() == (f"hook 'guard' failed: {why}",)
@@ -230,9 +230,9 @@ WRONG = {
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
 @pytest.mark.parametrize(("fields", "told"), WRONG.values(), ids=WRONG)
 def test_a_mapping_that_is_no_event_is_a_clear_error(drive, fields, told):
-    with pytest.raises(DialectError) as fault:
+    with pytest.raises(DialectError) as error:
         drive(an_engine([], {}), fields)
-    assert str(fault.value) == told
+    assert str(error.value) == told
 
 
 def test_an_engine_without_a_reader_of_events_takes_events_only():

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from boathook.system.programs import Entry, find_entry, first_bytes, how_to_run, interpreter_fault, which
+from boathook.system.programs import EntryPoint, choose_command, find_entry, find_interpreter_error, first_bytes, which
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_other_names_are_no_entry_points(folder):
 @pytest.mark.parametrize("start", ["#!/bin/sh\n", "\x7fELF", "\xcf\xfa\xed\xfe"])
 def test_an_executable_script_or_binary_is_run_as_it_is(folder, name, start):
     path = script(folder, name, start)
-    assert how_to_run(path) == Entry(path, (path,))
+    assert choose_command(path) == EntryPoint(path, (path,))
 
 
 ODD = {
@@ -70,10 +70,10 @@ def test_anything_else_is_run_by_an_interpreter_with_a_warning(folder, name, by)
     program, word = by
     path = script(folder, name, "echo hi\n", 0o755)
     told = f"scripts/{name} has no interpreter line (#!); it was run by {word}"
-    assert how_to_run(path) == Entry(path, (program, path), told)
+    assert choose_command(path) == EntryPoint(path, (program, path), told)
     os.chmod(path, 0o644)
     told = f"scripts/{name} is not executable (chmod +x); it was run by {word}"
-    assert how_to_run(path) == Entry(path, (program, path), told)
+    assert choose_command(path) == EntryPoint(path, (program, path), told)
 
 
 def test_the_start_of_a_file_is_read_without_waiting(folder):
@@ -101,7 +101,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(("head", "expected"), FAULTS.values(), ids=FAULTS)
 def test_a_wrong_interpreter_line_is_told(head, expected):
-    assert interpreter_fault(head) == expected
+    assert find_interpreter_error(head) == expected
 
 
 def test_a_program_is_found_on_the_path(tmp_path):

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.system.files import MANIFEST_LIMIT, FileFault, foreign, read_regular, read_text, write_private
+from boathook.system.files import MANIFEST_LIMIT, FileError, find_foreign_owner, read_regular, read_text, write_private
 
 
 def fault_of(path, limit=MANIFEST_LIMIT) -> str:
-    with pytest.raises(FileFault) as fault:
+    with pytest.raises(FileError) as error:
         read_text(str(path), limit)
-    return str(fault.value)
+    return str(error.value)
 
 
 def test_a_regular_file_is_read_whole_up_to_the_limit(tmp_path):
@@ -72,18 +72,18 @@ def test_what_is_no_text_says_where(tmp_path):
 
 
 def test_a_folder_that_anybody_may_write_to_is_foreign(tmp_path):
-    assert foreign(str(tmp_path)) is None
+    assert find_foreign_owner(str(tmp_path)) is None
     tmp_path.chmod(0o777)
-    assert foreign(str(tmp_path)) == "can be written by anybody (chmod o-w)"
+    assert find_foreign_owner(str(tmp_path)) == "can be written by anybody (chmod o-w)"
     tmp_path.chmod(0o770)
-    assert foreign(str(tmp_path)) is None
-    assert foreign(str(tmp_path / "gone")) is None
+    assert find_foreign_owner(str(tmp_path)) is None
+    assert find_foreign_owner(str(tmp_path / "gone")) is None
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 def test_a_folder_of_another_user_is_foreign(tmp_path):
     os.chown(tmp_path, 4711, -1)
-    assert foreign(str(tmp_path)) == "belongs to another user (uid 4711)"
+    assert find_foreign_owner(str(tmp_path)) == "belongs to another user (uid 4711)"
 
 
 @given(st.binary(max_size=300))

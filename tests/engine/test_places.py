@@ -14,10 +14,10 @@ from boathook.system.locations import (
     agents_dir,
     cache_dir,
     claude_dir,
-    environment,
     find_claude_project,
     find_project,
     is_dir,
+    read_environment,
     state_dir,
 )
 
@@ -53,8 +53,8 @@ def test_folders_follow_the_variables_where_they_are_absolute(env, expected):
 
 def test_the_environment_is_that_of_this_process_as_bytes(monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", "/é")
-    assert environment()[b"XDG_CONFIG_HOME"] == "/é".encode()
-    assert dict(environment()) == dict(os.environb)
+    assert read_environment()[b"XDG_CONFIG_HOME"] == "/é".encode()
+    assert dict(read_environment()) == dict(os.environb)
 
 
 def test_the_project_is_the_nearest_folder_upwards_with_hooks(tmp_path):

@@ -171,14 +171,14 @@ def test_a_call_that_was_blocked_costs_nothing_and_one_that_failed_does() -> Non
 # retry
 
 
-def failing(times: int, fault: Exception) -> tuple[Callable[[], str], list[int]]:
+def failing(times: int, error: Exception) -> tuple[Callable[[], str], list[int]]:
     """A tool that fails some times, and its calls."""
     calls: list[int] = []
 
     def flaky() -> str:
         calls.append(len(calls))
         if len(calls) <= times:
-            raise fault
+            raise error
         return "there"
 
     return flaky, calls

@@ -16,7 +16,7 @@ from boathook import (
     Decision,
     ExecutionContext,
     FailureContext,
-    HookFault,
+    HookError,
     Outcome,
     ScriptedModel,
     Stack,
@@ -142,7 +142,7 @@ def test_a_tool_context_shows_the_call_and_lets_a_hook_change_it_before_and_read
     builder(*calls("make")).on_before_tool_use(first).on_after_tool_use(last).build().run("go")
     assert RAN == ["nice make"]
     assert seen == [("bash", "make", True, 0), ("output of nice make", None, False)]
-    with pytest.raises(HookFault, match="'args' cannot be changed at post-tool-call: only result can"):
+    with pytest.raises(HookError, match="'args' cannot be changed at post-tool-call: only result can"):
         before("make").after("done").replace(args={})
 
 
@@ -188,10 +188,10 @@ def test_a_failure_context_has_the_error_its_text_and_its_class() -> None:
         seen.append((context.error, context.error_message, context.error_class))
         return Outcome.proceed()
 
-    fault = TimeoutError("no answer")
+    error = TimeoutError("no answer")
     with pytest.raises(TimeoutError):
-        builder(fault).on_agent_failed(look).build().run("go")
-    assert seen == [(fault, "no answer", "TimeoutError")]
+        builder(error).on_agent_failed(look).build().run("go")
+    assert seen == [(error, "no answer", "TimeoutError")]
 
 
 # Matchers

@@ -428,7 +428,7 @@ def test_many_jobs_of_all_kinds_end_each_in_its_own_way() -> None:
     before = len(os.listdir("/proc/self/fd"))
     ends = ProcessRunner().run_all([job(script, 0.5) for script in scripts])
     assert [end.code for end in ends[:20]] == list(range(20))
-    assert [end.fault for end in ends[20:30]] == [TIMEOUT] * 10
+    assert [end.error for end in ends[20:30]] == [TIMEOUT] * 10
     assert [end.code for end in ends[30:]] == [2] * 10
     assert len(os.listdir("/proc/self/fd")) == before
     assert processes_with(b"BOATHOOK_RUN=%d-" % os.getpid()) == []
@@ -441,7 +441,7 @@ def test_a_cancelled_stage_ends_at_once_and_starts_nothing_more() -> None:
         start = time.monotonic()
         ends = ProcessRunner().run_all([job("sleep 60")] * 40, reading)
         assert time.monotonic() - start < 0.5
-        assert {(end.fault, end.detail) for end in ends} == {("failed", "cancelled")}
+        assert {(end.error, end.detail) for end in ends} == {("failed", "cancelled")}
     finally:
         os.close(reading)
         os.close(writing)

@@ -80,11 +80,11 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize(("data", "fault"), UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize(("data", "error"), UNREADABLE.values(), ids=UNREADABLE)
 def test_an_answer_that_hides_something_is_unreadable_and_says_why(
-    project: Project, way: str, data: bytes, fault: str
+    project: Project, way: str, data: bytes, error: str
 ) -> None:
-    assert_unreadable(answer(project, way, data), INVALID + fault)
+    assert_unreadable(answer(project, way, data), INVALID + error)
 
 
 @pytest.mark.parametrize("data", [case[0] for case in UNREADABLE.values()], ids=UNREADABLE)

@@ -741,7 +741,7 @@ def test_row_31_a_fork_that_fails_once_is_tried_again(number: int) -> None:
 
     job = Job(("/bin/sh",), b"", "/", {}, 5.0)
     [end] = ProcessRunner(spawn).run_all([job])
-    assert (end.code, end.fault, len(tried)) == (2, "", 2)
+    assert (end.code, end.error, len(tried)) == (2, "", 2)
 
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
@@ -751,7 +751,7 @@ def test_row_31_a_fork_that_keeps_failing_is_a_failure_that_says_so(number: int)
 
     job = Job(("/bin/sh",), b"", "/", {}, 5.0)
     [end] = ProcessRunner(spawn).run_all([job])
-    assert end == Exit(fault=FAILED, detail=f"the system is out of resources: {os.strerror(number)}")
+    assert end == Exit(error=FAILED, detail=f"the system is out of resources: {os.strerror(number)}")
 
 
 HOSTS = {

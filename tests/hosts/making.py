@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from boathook.core.hook import PROJECT, USER
-from boathook.install.host_files import here, parts_of
+from boathook.install.host_files import parts_of, resolve_install_place
 from boathook.install.plan import apply, plan_install, plan_removal
 from boathook.install.registry import Book
 from boathook.install.setups import BY_NAME, SETUPS
@@ -21,7 +21,7 @@ def book_of(world) -> Book:
 
 
 def place_of(world, scope=USER, *, trusting=False):
-    return here(scope, str(world.project), str(world.state), trusting=trusting)
+    return resolve_install_place(scope, str(world.project), str(world.state), trusting=trusting)
 
 
 def plan(world, host, scope=USER, *, trusting=False):

@@ -337,7 +337,7 @@ const hooks = await Boathook({ directory: process.argv[2] })
 const call = (tool, args) => [{ tool, sessionID: "s", callID: "c", args }, { args, output: "out", title: "", metadata: {} }]
 const said = {}
 let [input, output] = call("bash", { command: "rm -rf /" })
-try { await hooks["tool.execute.before"](input, output) } catch (fault) { said.refused = fault.message }
+try { await hooks["tool.execute.before"](input, output) } catch (error) { said.refused = error.message }
 ;[input, output] = call("bash", { command: "ls", workdir: "/" })
 await hooks["tool.execute.before"](input, output)
 said.args = output.args

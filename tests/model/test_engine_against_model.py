@@ -200,7 +200,7 @@ class Fake:
     @staticmethod
     def end(hook: Hook) -> Exit:
         if hook.answer.exit is None:
-            return Exit(fault=TIMEOUT, detail="too slow")
+            return Exit(error=TIMEOUT, detail="too slow")
         return Exit(hook.answer.exit, stdout(hook).encode(), hook.answer.err.encode())
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:

@@ -23,7 +23,7 @@ from boathook.process.hook_runner import DEPTH, LEADING, LEADING_STARTS, HookRun
 from boathook.process.reaper import MARK, Mark, is_above
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import offers
-from boathook.system.programs import how_to_run, which
+from boathook.system.programs import choose_command, which
 from core.making import a_hook
 
 BASH = Path("/bin/bash")
@@ -188,7 +188,7 @@ def false_bash(world, monkeypatch):
 def test_our_own_choice_of_a_shell_does_not_follow_the_path_into_a_project(world, false_bash):
     script = world.hook("guard") / "scripts/run.sh"
     script.write_text("exit 2\n")
-    chosen = how_to_run(str(script), (str(world.project),)).argv[0]
+    chosen = choose_command(str(script), (str(world.project),)).argv[0]
     assert (which("bash"), chosen.startswith(("bin", str(world.project)))) == ("bin/bash", False)
 
 

@@ -248,7 +248,7 @@ RUN = {
     "look": 2,
     "matched": {"event": "pre-tool-call", "tool": "Shell"},
     "notes": ["a note"],
-    "seal": "abc",
+    "approval": "abc",
 }
 ABOUT = {"v": 1, "time": "2027-01-15T00:00:00.000Z", "host": "native", "session": "s", "project": "/p", "event": "e"}
 RECORDS: tuple[dict[str, Any], ...] = (

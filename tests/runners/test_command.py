@@ -290,7 +290,7 @@ def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running
     event = a_call().replace(work_dir=str(tmp_path))
     calls = tuple(Call(a_settings_hook(f"h{at}", handler), event) for at, handler in enumerate(handlers))
     broken, guard, *others = runner.run(calls)
-    assert (broken.fault, guard.code, guard.stderr) == (REFUSED, 2, write_hook_event(event))
+    assert (broken.error, guard.code, guard.stderr) == (REFUSED, 2, write_hook_event(event))
     assert all(end.code != 0 for end in others)
 
 

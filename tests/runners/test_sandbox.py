@@ -46,7 +46,7 @@ class Ran(Value):
 
     code: int | None
     said: str
-    fault: str = ""
+    error: str = ""
     detail: str = ""
 
 
@@ -65,7 +65,7 @@ def run(world):
 
     def _run(script: str, *, environ: dict[str, str] | None = None, **fields) -> Ran:
         end = end_of(world, script, environ, **fields)
-        return Ran(end.code, (end.stdout + end.stderr).decode().strip(), end.fault, end.detail)
+        return Ran(end.code, (end.stdout + end.stderr).decode().strip(), end.error, end.detail)
 
     return _run
 
@@ -310,7 +310,7 @@ def test_a_script_that_cannot_start_says_so_within_walls(run, world, level):
     assert run("", sandbox=level) == Ran(0, "")
     (world.hooks("user") / "guard/scripts/run.sh").write_text("#!/no/such/interpreter\n")
     [end] = runner(world).run((bare_call(world, level),))
-    assert (end.fault, "No such file or directory" in end.detail, "sandbox" in end.detail) == (FAILED, True, True)
+    assert (end.error, "No such file or directory" in end.detail, "sandbox" in end.detail) == (FAILED, True, True)
 
 
 def bare_call(world, level: str) -> Call:

@@ -32,9 +32,9 @@ def read(*lines: str):
 
 
 def fault_of(text: str) -> tuple[str, int | None, str]:
-    with pytest.raises(Unreadable) as fault:
+    with pytest.raises(Unreadable) as error:
         read_frontmatter(text)
-    return fault.value.message, fault.value.line, fault.value.fix
+    return error.value.message, error.value.line, error.value.fix
 
 
 def test_nodes_keep_their_text_their_line_and_whether_they_were_quoted():

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.hook import ERROR, ISOLATED, LEVELS, WARNING
+from boathook.core.hook import ERROR, ISOLATED, SANDBOX_LEVELS, WARNING
 from boathook.sources.hooks_toml import Config, read_config, refusals, tune
 from boathook.sources.sandbox_levels import highest
 from core.making import a_hook, a_settings_hook
 
 NOTHING, SAID = frozenset[str](), frozenset({"sandbox"})
-B, R, I = LEVELS  # noqa: E741
+B, R, I = SANDBOX_LEVELS  # noqa: E741
 
 
 def config(scope: str, sandbox: str = "", default: str = "", override: str = "", **more) -> Config:
@@ -67,7 +67,7 @@ def test_the_level_of_a_hook_is_settled_by_rank(scope, own, users, projects, lev
     assert tune(hook, SAID if own else NOTHING, projects, users) == hook.replace(sandbox=level)
 
 
-levels = st.sampled_from(["", *LEVELS])
+levels = st.sampled_from(["", *SANDBOX_LEVELS])
 files = st.builds(config, st.just("project"), levels, levels, levels)
 users = st.builds(config, st.just("user"), levels, levels, levels)
 
@@ -78,7 +78,7 @@ def test_nothing_of_a_project_ever_lowers_a_level(own, projects, user_file, scop
     hook = a_hook(scope=scope, sandbox=own or B)
     found = tune(hook, written, projects, user_file).sandbox
     alone = tune(hook, written, project(), user_file).sandbox
-    assert LEVELS.index(found) >= LEVELS.index(alone)
+    assert SANDBOX_LEVELS.index(found) >= SANDBOX_LEVELS.index(alone)
     assert scope == "project" or found == alone
 
 
@@ -90,7 +90,7 @@ def test_a_project_hook_has_at_least_what_the_user_demands(own, user_file):
 
 
 def test_levels_are_ranked():
-    assert [highest(pair) for pair in itertools.product(LEVELS, LEVELS)] == [B, R, I, R, R, I, I, I, I]
+    assert [highest(pair) for pair in itertools.product(SANDBOX_LEVELS, SANDBOX_LEVELS)] == [B, R, I, R, R, I, I, I, I]
     assert (highest([]), highest([""])) == (B, B)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.event import KINDS, kind_of
+from boathook.core.event import KINDS, find_kind
 from boathook.core.hook import Hook, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.errors import ConfigError
@@ -35,7 +35,7 @@ PATTERNS = (
 
 def _hook(kind="pre-tool-call", tool=None, pattern=None, **fields):
     matcher = Matcher(compile_pattern(tool or ""), compile_pattern(pattern or ""))
-    return Hook("h", kind_of(kind), kind, "user", Script("/f"), "/f/HOOK.md", matcher=matcher, **fields)
+    return Hook("h", find_kind(kind), kind, "user", Script("/f"), "/f/HOOK.md", matcher=matcher, **fields)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

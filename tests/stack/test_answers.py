@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, as_async, stacked
@@ -121,9 +121,9 @@ WRONG = {
 @pytest.mark.parametrize(("hook", "told"), WRONG.values(), ids=WRONG)
 def test_a_wrong_answer_is_a_fault_of_the_hook_and_told(way, many, hook, told):
     hook.__qualname__ = "guard"
-    with pytest.raises(HookFault) as fault:
+    with pytest.raises(HookError) as error:
         way.process(Stack().with_(hook, match="bash" if many else None), BEFORE)
-    assert str(fault.value) == told.format("guard")
+    assert str(error.value) == told.format("guard")
 
 
 NOT_AROUND = ("the context of another moment", "a generator", "an async generator")
@@ -137,9 +137,9 @@ def test_a_wrong_answer_of_middleware_is_told_in_the_same_words(way, hook, told)
         return hook(context)
 
     around.__qualname__ = "guard"
-    with pytest.raises(HookFault) as fault:
+    with pytest.raises(HookError) as error:
         way.process(stacked(around), BEFORE)
-    assert str(fault.value) == told.format("guard")
+    assert str(error.value) == told.format("guard")
 
 
 @pytest.mark.parametrize(("failure", "expected"), [("allow", "none"), ("block", "block")])
@@ -149,7 +149,7 @@ def test_a_wrong_answer_is_a_failure_like_others(way, failure, expected):
 
     guard.__qualname__ = "guard"
     outcome = way.process(Stack().with_(guard, on_failure=failure), BEFORE)
-    told = "hook 'guard' failed: HookFault: guard gave back bool; wanted is None, an Outcome or a changed context"
+    told = "hook 'guard' failed: HookError: guard gave back bool; wanted is None, an Outcome or a changed context"
     if expected == "block":
         assert outcome == Outcome.block(told)
     else:
@@ -164,7 +164,7 @@ def test_a_change_that_the_event_does_not_allow_is_the_fault_of_the_hook(way):
         return context.replace(args={})
 
     outcome = way.process(hooks.stack, EVERY["post-tool-call"])
-    told = "HookFault: 'args' cannot be changed at post-tool-call: only result can"
+    told = "HookError: 'args' cannot be changed at post-tool-call: only result can"
     assert outcome.reason.endswith(told)
 
 

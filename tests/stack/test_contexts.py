@@ -16,7 +16,7 @@ from boathook.core.event import Event
 from boathook.core.json_text import dumps, loads
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import Skip, Verdict
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.contexts import (
     Context,
     ExecutionContext,
@@ -50,13 +50,13 @@ def test_a_hook_changes_what_the_event_allows_and_nothing_else(kind, field):
         assert type(changed) is type(context)
     else:
         can = f"only {MAY_CHANGE[kind]}" if kind in MAY_CHANGE else "nothing"
-        with pytest.raises(HookFault) as told:
+        with pytest.raises(HookError) as told:
             context.replace(**{field: NEW})
         assert str(told.value) == f"'{field}' cannot be changed at {kind}: {can} can"
 
 
 def test_a_field_that_there_is_not_cannot_be_changed_either():
-    with pytest.raises(HookFault, match="'arguments' cannot be changed at pre-tool-call: only args can"):
+    with pytest.raises(HookError, match="'arguments' cannot be changed at pre-tool-call: only args can"):
         EVERY["pre-tool-call"].replace(arguments={})
 
 

@@ -192,8 +192,8 @@ def heard(act, placed: list[Placed], answer: bool | None) -> Heard:
     stack = built(placed, answer, found.notes)
     try:
         found.end = act(stack)
-    except Exception as fault:
-        found.end = (type(fault).__name__, str(fault), getattr(fault, "__notes__", None))
+    except Exception as error:
+        found.end = (type(error).__name__, str(error), getattr(error, "__notes__", None))
     return found
 
 

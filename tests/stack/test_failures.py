@@ -13,7 +13,7 @@ from contextlib import suppress
 import pytest
 
 from boathook.core.outcome import NOTHING, Outcome
-from boathook.errors import Blocked, HookFault, HookTimeout
+from boathook.errors import Blocked, HookError, HookTimeout
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, CALL, noting, stacked
@@ -104,17 +104,17 @@ FORMS = {
 @pytest.fixture(params=FORMS.values(), ids=FORMS)
 def failing(request, gate):
     """A hook that fails, its limit of time, what it raises and how that is told."""
-    make, timeout, fault, told = request.param
+    make, timeout, error, told = request.param
     hook = make(gate)
     hook.__qualname__ = "guard"
-    return hook, timeout, fault, told
+    return hook, timeout, error, told
 
 
 def test_a_failure_is_raised_unless_it_was_said_otherwise(way, failing):
-    hook, timeout, fault, told = failing
+    hook, timeout, error, told = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout).with_(noting(notes, "later"))
-    with pytest.raises(fault) as raised:
+    with pytest.raises(error) as raised:
         way.process(stack, BEFORE)
     assert told == f"hook 'guard' failed: {type(raised.value).__name__}: {raised.value}"
     assert notes == []
@@ -232,8 +232,8 @@ def test_an_error_made_of_an_error_inside_is_one_of_the_middleware(way):
     def guard(context, go_on):
         try:
             return go_on(context)
-        except Broken as fault:
-            raise KeyError("outside") from fault
+        except Broken as error:
+            raise KeyError("outside") from error
 
     guard.__qualname__ = "guard"
 
@@ -287,8 +287,8 @@ def test_a_sync_hook_that_was_given_up_cannot_start_the_operation_any_more(way, 
         gate.wait()
         try:
             return go_on(context)
-        except HookFault as fault:
-            notes.append(str(fault))
+        except HookError as error:
+            notes.append(str(error))
             raise
         finally:
             ended.set()
@@ -310,8 +310,8 @@ def test_an_async_hook_that_was_given_up_and_does_not_give_up_cannot_start_the_o
             await asyncio.Event().wait()
         try:
             return await go_on(context)
-        except HookFault as fault:
-            notes.append(str(fault))
+        except HookError as error:
+            notes.append(str(error))
             raise
         finally:
             ended.set()

@@ -238,9 +238,9 @@ def test_arguments_that_do_not_fit_are_the_error_of_the_call(function, args, lef
     hooks = rewriting(**left)
     heard = []
     hooks.tool_failed(lambda context: heard.append(type(context.error)))
-    with pytest.raises(TypeError) as fault:
+    with pytest.raises(TypeError) as error:
         hooks.guard(function)(*args)
-    assert str(fault.value) == told
+    assert str(error.value) == told
     assert heard == [TypeError]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from boathook.core.event import KINDS
 from boathook.core.outcome import Outcome
-from boathook.errors import ConfigError, HookFault
+from boathook.errors import ConfigError, HookError
 from boathook.inprocess.contexts import CLASSES, Context
 from boathook.inprocess.hooks import Hooks, context_class, decorators
 from boathook.inprocess.matching import Match
@@ -182,9 +182,9 @@ UNFIT = {
 def test_what_cannot_be_called_as_a_hook_is_refused_when_it_is_added(hook, told):
     hooks = Hooks()
     for add in (hooks.before_tool, hooks.before_tool(priority=1), lambda one: Stack().with_(one)):
-        with pytest.raises(HookFault) as fault:
+        with pytest.raises(HookError) as error:
             add(hook)
-        assert str(fault.value) == told
+        assert str(error.value) == told
     assert len(hooks.stack) == 0
 
 
@@ -210,7 +210,7 @@ def test_what_can_be_called_with_a_context_is_a_plain_hook(way, hook):
 
 
 def test_a_builtin_that_tells_nothing_of_itself_is_called_and_seen(way):
-    with pytest.raises(HookFault, match="dir gave back list"):
+    with pytest.raises(HookError, match="dir gave back list"):
         way.process(Stack().with_(dir), BEFORE)
 
 
@@ -230,9 +230,9 @@ REFUSED = {
 @pytest.mark.parametrize(("fields", "told"), REFUSED.values(), ids=REFUSED)
 def test_wrong_fields_are_refused_when_a_hook_is_added(fields, told):
     hooks = Hooks()
-    with pytest.raises(HookFault) as fault:
+    with pytest.raises(HookError) as error:
         hooks.before_tool(**fields)(lambda context: None)
-    assert str(fault.value) == told
+    assert str(error.value) == told
     assert len(hooks.stack) == 0
 
 
@@ -253,18 +253,18 @@ WITHOUT_TOOL = [name for name, context in EVERY.items() if not context.kind.has_
 def test_the_name_of_a_tool_cannot_match_where_there_is_none(kind):
     told = f"'bash' is the name of a tool, and {kind} has none: give a callable to match by"
     for add in (Hooks().on(kind, match="bash"), lambda hook: Stack().with_(hook, on=kind, match="bash")):
-        with pytest.raises(HookFault) as fault:
+        with pytest.raises(HookError) as error:
             add(lambda context: None)
-        assert str(fault.value) == told
+        assert str(error.value) == told
 
 
 def test_an_async_matcher_is_refused_for_nobody_would_wait_for_it():
     async def match(context):
         return True
 
-    with pytest.raises(HookFault) as fault:
+    with pytest.raises(HookError) as error:
         Hooks().before_tool(match=match)(lambda context: None)
-    assert str(fault.value) == "a matcher cannot be async; it is asked at once"
+    assert str(error.value) == "a matcher cannot be async; it is asked at once"
 
 
 # Failures and rounds, where hooks say nothing themselves

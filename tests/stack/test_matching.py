@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
-from boathook.errors import ConfigError, HookFault, UnknownEvent
+from boathook.errors import ConfigError, HookError, UnknownEvent
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.matching import Match, all_of, any_of, as_match, event_is, tool_name, where
 from boathook.inprocess.stack import Stack
@@ -108,7 +108,7 @@ def test_callables_are_asked():
 
 @pytest.mark.parametrize("given", [5, None, b"bash", ["bash"]], ids=repr)
 def test_something_else_is_no_matcher(given):
-    with pytest.raises(HookFault) as told:
+    with pytest.raises(HookError) as told:
         as_match(given)
     assert str(told.value) == f"a matcher is a name, a callable or a Match, not {type(given).__name__}"
 
@@ -120,7 +120,7 @@ def test_a_callable_that_turns_out_to_be_async_is_a_fault():
     def disguised(context):
         return later(context)
 
-    with pytest.raises(HookFault, match="a matcher cannot be async"):
+    with pytest.raises(HookError, match="a matcher cannot be async"):
         as_match(disguised)(BEFORE)
 
 

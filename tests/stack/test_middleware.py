@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.errors import Blocked, HookFault, Stopped
+from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, CALL, EVERY, noting, stacked
@@ -228,7 +228,7 @@ def test_middleware_cannot_go_back_before_the_operation(way):
         return context.add_message("too late")
 
     guard.__qualname__ = "guard"
-    with pytest.raises(HookFault) as told:
+    with pytest.raises(HookError) as told:
         way.run_tool(stacked(guard, on="pre-tool-call"), CALL, run)
     assert str(told.value) == "guard gave back a ToolContext of pre-tool-call at post-tool-call"
 
@@ -244,11 +244,11 @@ WRONG_NEXT = {
 def test_middleware_hands_on_a_context_of_the_event(way, colour, handed_on, told):
     guard = colour(lambda context: handed_on)
     guard.__qualname__ = "guard"
-    with pytest.raises(HookFault) as fault:
+    with pytest.raises(HookError) as error:
         way.process(stacked(guard), BEFORE)
-    assert str(fault.value) == told
+    assert str(error.value) == told
     blocked = way.process(stacked(guard, on_failure="block"), BEFORE)
-    assert blocked == Outcome.block(f"hook 'guard' failed: HookFault: {told}")
+    assert blocked == Outcome.block(f"hook 'guard' failed: HookError: {told}")
 
 
 @pytest.mark.parametrize("timeout", [None, 60], ids=["any time", "in time"])
@@ -273,7 +273,7 @@ def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour, timeout):
         said = kept[0](BEFORE)
         return asyncio.run(said) if asyncio.iscoroutine(said) else said
 
-    with pytest.raises(HookFault, match="guard called `next` after it had ended"):
+    with pytest.raises(HookError, match="guard called `next` after it had ended"):
         again()
     assert notes == ["later"]
 
@@ -314,16 +314,16 @@ class Custom(Exception):
 
 
 @pytest.mark.parametrize("failure", ["raise", "allow", "block"])
-@pytest.mark.parametrize("fault", [Custom("inside"), Stopped("enough"), TimeoutError("slow")], ids=repr)
-def test_what_is_raised_inside_passes_through_untouched(way, colour, failure, fault):
+@pytest.mark.parametrize("error", [Custom("inside"), Stopped("enough"), TimeoutError("slow")], ids=repr)
+def test_what_is_raised_inside_passes_through_untouched(way, colour, failure, error):
     def broken(context):
-        raise fault
+        raise error
 
     around = colour()
     stack = Stack().with_(around, on_failure=failure, timeout=60).with_(around, on_failure=failure).with_(broken)
-    with pytest.raises(type(fault)) as told:
+    with pytest.raises(type(error)) as told:
         way.process(stack, BEFORE)
-    assert told.value is fault
+    assert told.value is error
 
 
 @pytest.mark.parametrize("failure", ["raise", "allow", "block"])
@@ -363,8 +363,8 @@ def test_middleware_may_make_something_of_an_error(way):
     def handling(context, go_on):
         try:
             return go_on(context)
-        except Custom as fault:
-            return Outcome.block(f"handled: {fault}")
+        except Custom as error:
+            return Outcome.block(f"handled: {error}")
 
     assert way.process(stacked(handling, broken), BEFORE) == Outcome.block("handled: inside")
 
@@ -414,8 +414,8 @@ def test_cancelling_reaches_the_operation_through_sync_middleware():
     def around(context, go_on):
         try:
             return go_on(context)
-        except BaseException as fault:
-            notes.append(type(fault).__name__)
+        except BaseException as error:
+            notes.append(type(error).__name__)
             raise
         finally:
             ended.set()
@@ -450,7 +450,7 @@ def test_async_hooks_are_refused_where_an_event_loop_would_be_held_up(colour):
     around = colour()
     for hook in (later, around) if asyncio.iscoroutinefunction(around) else (later,):
         hook.__qualname__ = "guard"
-        with pytest.raises(HookFault) as told:
+        with pytest.raises(HookError) as told:
             asyncio.run(main(stacked(hook)))
         assert str(told.value) == "guard is async, and an event loop runs here: await the async form instead"
 

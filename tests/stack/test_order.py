@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
-from boathook.errors import HookFault, UnknownEvent
+from boathook.errors import HookError, UnknownEvent
 from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, WAYS, noting
 
@@ -128,7 +128,7 @@ def test_an_unknown_event_is_refused_with_the_nearest_known():
 
 @pytest.mark.parametrize("priority", [True, 1.5, "1", None], ids=repr)
 def test_a_priority_is_a_whole_number(priority):
-    with pytest.raises(HookFault) as told:
+    with pytest.raises(HookError) as told:
         Stack().with_(noting([]), priority=priority)
     assert str(told.value) == f"priority must be a whole number, not {priority!r}"
 
@@ -166,6 +166,6 @@ def test_the_end_of_a_chain_may_be_async_in_an_event_loop():
 
 @pytest.mark.parametrize("stack", [Stack(), Stack().with_(lambda context, go_on: go_on())], ids=["empty", "around"])
 def test_an_end_that_gives_back_something_else_is_told(way, stack):
-    with pytest.raises(HookFault) as told:
+    with pytest.raises(HookError) as told:
         way.process(stack, BEFORE, lambda context: 5)
     assert str(told.value) == "the end of a chain gives back an Outcome, a context or None, not int"

@@ -211,14 +211,14 @@ def test_a_script_may_replace_a_result(way, world, load):
 def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, world, load, seen):
     script = f"cat >> {seen}; echo 'try another' >&2; exit 2"
     world.hook("consoler", script=script, fields={"trigger": "post-tool-call-failure"})
-    fault = ValueError("broken")
+    error = ValueError("broken")
 
     def operation(call):
-        raise fault
+        raise error
 
     with pytest.raises(ValueError, match="broken") as told:
         way.run_tool(load().stack, CALL, operation)
-    assert (told.value is fault, fault.__notes__) == (True, ["try another"])
+    assert (told.value is error, error.__notes__) == (True, ["try another"])
     assert json.loads(seen.read_text())["error"] == "broken"
 
 

@@ -62,16 +62,16 @@ def test_values_left_at_the_start_are_there_at_the_end(sessions):
     assert [context.get("started") for context in heard] == [5, 5]
 
 
-@pytest.mark.parametrize("fault", [ValueError("broken"), Stopped("enough"), KeyboardInterrupt()], ids=repr)
-def test_a_session_ends_also_after_an_error(sessions, fault):
+@pytest.mark.parametrize("error", [ValueError("broken"), Stopped("enough"), KeyboardInterrupt()], ids=repr)
+def test_a_session_ends_also_after_an_error(sessions, error):
     hooks, heard = listening()
 
     def work(context):
-        raise fault
+        raise error
 
-    with pytest.raises(type(fault)) as told:
+    with pytest.raises(type(error)) as told:
         sessions.during(hooks, work)
-    assert told.value is fault
+    assert told.value is error
     assert [(context.event, context.exit_reason) for context in heard] == [
         ("pre-session", None),
         ("post-session", "error"),
@@ -79,7 +79,7 @@ def test_a_session_ends_also_after_an_error(sessions, fault):
 
 
 @pytest.mark.parametrize(
-    ("said", "fault", "told"),
+    ("said", "error", "told"),
     [
         (Outcome.block("not today"), Blocked, "not today"),
         (Outcome.stop("enough"), Stopped, "enough"),
@@ -88,10 +88,10 @@ def test_a_session_ends_also_after_an_error(sessions, fault):
     ],
     ids=["block", "stop", "block without reason", "stop without reason"],
 )
-def test_a_session_that_is_refused_neither_happens_nor_ends(sessions, said, fault, told):
+def test_a_session_that_is_refused_neither_happens_nor_ends(sessions, said, error, told):
     hooks, heard = listening()
     hooks.session_start(lambda context: said)
-    with pytest.raises(fault) as raised:
+    with pytest.raises(error) as raised:
         sessions.during(hooks, pytest.fail)
     assert raised.value.reason == told
     assert heard == []

@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 
 from boathook.core.outcome import Outcome
-from boathook.errors import Blocked, HookFault, Stopped
+from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.stack import Stack
 from stack.making import CALL
@@ -20,16 +20,16 @@ WHOLE = [("pre-tool-call", None), ("post-tool-call", ("a", "b", "c"))]
 class Stream:
     """A tool that yields three items and notes when it makes each."""
 
-    def __init__(self, notes: list, fault: Exception | None = None) -> None:
-        self.notes, self.fault = notes, fault
+    def __init__(self, notes: list, error: Exception | None = None) -> None:
+        self.notes, self.error = notes, error
 
     def sync(self, call):
         try:
             for item in "abc":
                 self.notes.append(f"made {item}")
                 yield item
-                if self.fault is not None:
-                    raise self.fault
+                if self.error is not None:
+                    raise self.error
         finally:
             self.notes.append("closed")
 
@@ -38,8 +38,8 @@ class Stream:
             for item in "abc":
                 self.notes.append(f"made {item}")
                 yield item
-                if self.fault is not None:
-                    raise self.fault
+                if self.error is not None:
+                    raise self.error
         finally:
             self.notes.append("closed")
 
@@ -118,14 +118,14 @@ def test_whoever_stops_early_closes_the_tool_and_hooks_hear_of_what_there_was(co
 
 
 def test_an_error_in_a_stream_is_raised_as_it_is_and_hooks_hear_of_it(consumer):
-    notes, fault = [], ValueError("broken")
+    notes, error = [], ValueError("broken")
     hooks = listening(notes)
     hooks.tool_failed(lambda context: Outcome.block("try another"))
     with pytest.raises(ValueError, match="broken") as told:
-        consumer.run(hooks.stack, Stream(notes, fault))
-    assert told.value is fault
-    assert fault.__notes__ == ["try another"]
-    assert notes == [WHOLE[0], "made a", "got a", "closed", ("post-tool-call-failure", fault)]
+        consumer.run(hooks.stack, Stream(notes, error))
+    assert told.value is error
+    assert error.__notes__ == ["try another"]
+    assert notes == [WHOLE[0], "made a", "got a", "closed", ("post-tool-call-failure", error)]
 
 
 def test_a_stop_in_a_stream_ends_the_run_and_is_no_failure(consumer):
@@ -137,11 +137,11 @@ def test_a_stop_in_a_stream_ends_the_run_and_is_no_failure(consumer):
 
 
 def test_a_hook_may_end_the_run_after_the_error_of_a_stream(consumer):
-    fault = ValueError("broken")
+    error = ValueError("broken")
     stack = Stack().with_(lambda context: Outcome.stop("enough"), on="post-tool-call-failure")
     with pytest.raises(Stopped, match="enough") as told:
-        consumer.run(stack, Stream([], fault))
-    assert told.value.__cause__ is fault
+        consumer.run(stack, Stream([], error))
+    assert told.value.__cause__ is error
 
 
 def test_an_objection_comes_when_all_was_handed_on(consumer):
@@ -161,7 +161,7 @@ def test_a_stop_after_a_stream_ends_the_run(consumer):
 
 def test_what_was_handed_on_cannot_be_replaced(consumer):
     stack = Stack().with_(lambda context: context.replace(result="***"), on="post-tool-call")
-    with pytest.raises(HookFault) as told:
+    with pytest.raises(HookError) as told:
         consumer.run(stack, Stream([]))
     assert str(told.value) == "a hook replaced the result of a stream, but that was handed on already"
     same = Stack().with_(lambda context: context.replace(result=("a", "b", "c")), on="post-tool-call")

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from boathook.core.outcome import Decision, Outcome
-from boathook.errors import Blocked, HookFault, Stopped
+from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall
@@ -86,40 +86,40 @@ def test_a_result_that_is_objected_to_is_still_there(way):
 
 
 def test_an_error_is_raised_as_it_is_and_hooks_hear_of_it(way):
-    fault, notes = ValueError("broken"), []
+    error, notes = ValueError("broken"), []
 
     def operation(call):
-        raise fault
+        raise error
 
     with pytest.raises(ValueError, match="broken") as told:
         way.run_tool(heard(notes).stack, CALL, operation)
-    assert told.value is fault
+    assert told.value is error
     before = ToolContext.before("bash", {"command": "ls"}, call_id="c1")
-    assert notes == [before, before.failed(fault)]
-    assert not hasattr(fault, "__notes__")
+    assert notes == [before, before.failed(error)]
+    assert not hasattr(error, "__notes__")
 
 
 def test_what_hooks_say_of_an_error_is_a_note_on_it(way):
-    fault = ValueError("broken")
+    error = ValueError("broken")
 
     def operation(call):
-        raise fault
+        raise error
 
     stack = Stack().with_(lambda context: Outcome.block("try the other door"), on="post-tool-call-failure")
     with pytest.raises(ValueError, match="broken") as told:
         way.run_tool(stack, CALL, operation)
-    assert told.value is fault
-    assert fault.__notes__ == ["try the other door"]
+    assert told.value is error
+    assert error.__notes__ == ["try the other door"]
 
 
-@pytest.mark.parametrize("fault", [KeyboardInterrupt(), SystemExit(1), asyncio.CancelledError()], ids=repr)
-def test_what_is_no_error_of_the_tool_is_no_event(way, fault):
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), asyncio.CancelledError()], ids=repr)
+def test_what_is_no_error_of_the_tool_is_no_event(way, error):
     notes = []
 
     def operation(call):
-        raise fault
+        raise error
 
-    with pytest.raises(type(fault)):
+    with pytest.raises(type(error)):
         way.run_tool(heard(notes).stack, CALL, operation)
     assert [context.event for context in notes] == ["pre-tool-call"]
 
@@ -163,11 +163,11 @@ STOPS = ["pre-tool-call", "post-tool-call", "post-tool-call-failure", "permissio
 @pytest.mark.parametrize("kind", STOPS)
 @pytest.mark.parametrize("around", [False, True], ids=["plain", "around"])
 def test_a_stop_anywhere_ends_the_run(way, kind, around):
-    fault = ValueError("broken")
+    error = ValueError("broken")
 
     def operation(call):
         if kind == "post-tool-call-failure":
-            raise fault
+            raise error
 
     stop = (lambda context, go_on: Outcome.stop("enough")) if around else (lambda context: Outcome.stop("enough"))
     stack = Stack().with_(stop, on=kind)
@@ -176,7 +176,7 @@ def test_a_stop_anywhere_ends_the_run(way, kind, around):
     with pytest.raises(Stopped) as told:
         way.run_tool(stack, CALL, operation)
     assert told.value.reason == "enough"
-    assert told.value.__cause__ is (fault if kind == "post-tool-call-failure" else None)
+    assert told.value.__cause__ is (error if kind == "post-tool-call-failure" else None)
 
 
 def test_a_stop_in_the_operation_passes_through_and_is_no_failure(way):
@@ -192,12 +192,12 @@ def test_a_stop_in_the_operation_passes_through_and_is_no_failure(way):
 
 
 @pytest.mark.parametrize(
-    ("decision", "fault", "told"),
+    ("decision", "error", "told"),
     [(Decision.BLOCK, Blocked, "blocked by a hook"), (Decision.STOP, Stopped, "stopped by a hook")],
 )
-def test_who_objects_without_a_reason_is_given_one(way, decision, fault, told):
+def test_who_objects_without_a_reason_is_given_one(way, decision, error, told):
     for kind in ("pre-tool-call", "post-tool-call"):
-        with pytest.raises(fault, match=told):
+        with pytest.raises(error, match=told):
             way.run_tool(Stack().with_(lambda context: Outcome(decision), on=kind), CALL, run)
 
 
@@ -212,7 +212,7 @@ def test_middleware_that_lets_a_call_go_on_nowhere_is_told_so(way):
             return context.add_message("never mind")
 
     stack = Stack().with_(around, on="pre-tool-call").with_(broken, on="pre-tool-call")
-    with pytest.raises(HookFault, match="middleware has to call `next`"):
+    with pytest.raises(HookError, match="middleware has to call `next`"):
         way.run_tool(stack, CALL, run)
 
 
@@ -282,7 +282,7 @@ def test_somebody_who_says_nothing_is_nobody(way):
 def test_an_answer_is_yes_or_no_and_nothing_else(way, said):
     notes, hooks = [], asking("sure?")
     hooks.asked(lambda context, reason: said)
-    with pytest.raises(HookFault) as told:
+    with pytest.raises(HookError) as told:
         way.run_tool(hooks.stack, CALL, noting(notes, "operation"))
     assert str(told.value) == f"the question was answered with {type(said).__name__}; wanted is True or False"
     assert notes == []
@@ -314,7 +314,7 @@ def test_an_answer_that_comes_later_is_refused_where_an_event_loop_would_be_held
     async def main():
         asking("sure?").stack.with_ask(lambda context, reason: Later()).run_tool(CALL, pytest.fail)
 
-    with pytest.raises(HookFault, match="the question is async, and an event loop runs here"):
+    with pytest.raises(HookError, match="the question is async, and an event loop runs here"):
         asyncio.run(main())
 
 
@@ -416,14 +416,14 @@ def test_an_idle_stack_calls_the_operation_and_nothing_else(way):
     stack = Stack().with_(pytest.fail, on="notification").with_(pytest.fail, on="permission-request")
     assert stack.is_idle
     assert way.run_tool(stack, CALL, lambda call: call) == CALL
-    fault = ValueError("broken")
+    error = ValueError("broken")
 
     def operation(call):
-        raise fault
+        raise error
 
     with pytest.raises(ValueError, match="broken") as told:
         way.run_tool(stack, CALL, operation)
-    assert told.value is fault
+    assert told.value is error
 
 
 def test_an_idle_stack_hands_the_very_call_on():

@@ -118,10 +118,10 @@ def test_trust_all_and_trust_do_not_share_a_kept_catalogue(world):
 
 
 def test_a_private_copy_that_is_gone_is_made_again(world):
-    from boathook.trust.snapshot import remove_tree
+    from boathook.trust.snapshot import remove_snapshot
 
     world.hook("guard", scope="project", script="exit 2")
     trust(world)
     _keep(world)
-    remove_tree(str(world.state / "copies"))
+    remove_snapshot(str(world.state / "copies"))
     assert ran(verdict(world, "by the door")) == [("guard", "ok", "block")]

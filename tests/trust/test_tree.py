@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.trust import snapshot as trees
-from boathook.trust.snapshot import Part, Tree, TreeFault, is_copy, read_tree, remove_tree, write_tree
+from boathook.trust.snapshot import (
+    Snapshot,
+    SnapshotError,
+    SnapshotItem,
+    is_copy_of,
+    read_snapshot,
+    remove_snapshot,
+    write_snapshot,
+)
 
 
 @pytest.fixture
@@ -28,19 +36,19 @@ def folder(tmp_path):
 
 def test_a_tree_holds_every_part_in_order(folder):
     (folder / "scripts" / "also").symlink_to("run.sh")
-    assert read_tree(str(folder)) == Tree(
+    assert read_snapshot(str(folder)) == Snapshot(
         (
-            Part("", "folder", 0o755),
-            Part("HOOK.md", "file", 0o644, b"text"),
-            Part("scripts", "folder", 0o755),
-            Part("scripts/also", "link", 0, b"run.sh"),
-            Part("scripts/run.sh", "file", 0o755, b"#!/bin/sh\n"),
+            SnapshotItem("", "folder", 0o755),
+            SnapshotItem("HOOK.md", "file", 0o644, b"text"),
+            SnapshotItem("scripts", "folder", 0o755),
+            SnapshotItem("scripts/also", "link", 0, b"run.sh"),
+            SnapshotItem("scripts/run.sh", "file", 0o755, b"#!/bin/sh\n"),
         )
     )
 
 
 def test_a_single_file_is_a_tree_of_one_part(folder):
-    assert read_tree(str(folder / "HOOK.md")) == Tree((Part("", "file", 0o644, b"text"),))
+    assert read_snapshot(str(folder / "HOOK.md")) == Snapshot((SnapshotItem("", "file", 0o644, b"text"),))
 
 
 CHANGES = {
@@ -60,19 +68,19 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_digest_changes_with(folder, change):
-    before = read_tree(str(folder)).digest()
+    before = read_snapshot(str(folder)).digest()
     CHANGES[change](folder)
-    assert read_tree(str(folder)).digest() != before
+    assert read_snapshot(str(folder)).digest() != before
 
 
 def test_the_digest_does_not_change_with_time_or_what_tools_leave(folder):
-    before = read_tree(str(folder)).digest()
+    before = read_snapshot(str(folder)).digest()
     os.utime(folder / "HOOK.md", (1, 1))
     (folder / "scripts" / "__pycache__").mkdir()
     (folder / "scripts" / "__pycache__" / "x.pyc").write_bytes(b"evil")
     (folder / ".DS_Store").write_bytes(b"x")
-    assert read_tree(str(folder)).digest() == before
-    assert not [part for part in read_tree(str(folder)).parts if "__pycache__" in part.path]
+    assert read_snapshot(str(folder)).digest() == before
+    assert not [part for part in read_snapshot(str(folder)).parts if "__pycache__" in part.path]
 
 
 def _fifo(folder):
@@ -103,20 +111,20 @@ def _through(folder):
 
 
 def _many(folder):
-    for at in range(trees.MOST_FILES):
+    for at in range(trees.MAX_SNAPSHOT_FILES):
         (folder / f"{at}").touch()
     return f"{folder} holds more than 512 files and folders"
 
 
 def _large(folder):
     (folder / "large").write_bytes(b"")
-    os.truncate(folder / "large", trees.MOST_BYTES + 1)
+    os.truncate(folder / "large", trees.MAX_SNAPSHOT_BYTES + 1)
     return f"{folder} holds more than 8 MiB"
 
 
 def _deep(folder):
     at = folder
-    for _ in range(trees.MOST_DEEP + 1):
+    for _ in range(trees.MAX_SNAPSHOT_DEPTH + 1):
         at = at / "d"
     at.mkdir(parents=True)
     return f"{at} lies more than 16 folders deep"
@@ -126,38 +134,38 @@ def _deep(folder):
 def test_a_folder_is_refused_for(folder, make, monkeypatch):
     monkeypatch.chdir(folder)
     told = make(folder)
-    with pytest.raises(TreeFault) as fault:
-        read_tree(str(folder))
-    assert str(fault.value) == told
+    with pytest.raises(SnapshotError) as error:
+        read_snapshot(str(folder))
+    assert str(error.value) == told
 
 
 def test_a_root_that_is_a_link_or_a_device_is_refused(folder, tmp_path):
     (tmp_path / "link").symlink_to(folder)
     for path in (tmp_path / "link", "/dev/null", tmp_path / "gone"):
-        with pytest.raises(TreeFault):
-            read_tree(str(path))
+        with pytest.raises(SnapshotError):
+            read_snapshot(str(path))
 
 
 def test_a_copy_holds_the_same_and_nobody_can_write_to_it(folder, tmp_path):
     (folder / "scripts" / "also").symlink_to("run.sh")
-    read = read_tree(str(folder))
+    read = read_snapshot(str(folder))
     copy = tmp_path / "copy"
-    write_tree(read, str(copy))
-    assert is_copy(read, str(copy))
+    write_snapshot(read, str(copy))
+    assert is_copy_of(read, str(copy))
     modes = {p.name: stat.S_IMODE(p.lstat().st_mode) for p in copy.rglob("*") if not p.is_symlink()}
     assert modes == {"HOOK.md": 0o400, "scripts": 0o500, "run.sh": 0o500}
     (copy / "scripts" / "run.sh").chmod(0o600)
     (copy / "scripts" / "run.sh").write_text("evil")
-    assert not is_copy(read, str(copy))
-    remove_tree(str(copy))
+    assert not is_copy_of(read, str(copy))
+    remove_snapshot(str(copy))
     assert not copy.exists()
 
 
 NAMES = st.text(st.characters(blacklist_characters="/\0", blacklist_categories=("Cs",)), min_size=1, max_size=8)
-PARTS = st.builds(Part, NAMES, st.sampled_from(["file", "link"]), st.integers(0, 0o7777), st.binary(max_size=8))
+PARTS = st.builds(SnapshotItem, NAMES, st.sampled_from(["file", "link"]), st.integers(0, 0o7777), st.binary(max_size=8))
 TREES = st.lists(PARTS, max_size=4)
 
 
 @given(TREES, TREES)
 def test_two_trees_have_one_digest_only_if_they_are_the_same(one, other):
-    assert (Tree(tuple(one)).digest() == Tree(tuple(other)).digest()) == (one == other)
+    assert (Snapshot(tuple(one)).digest() == Snapshot(tuple(other)).digest()) == (one == other)

@@ -10,7 +10,7 @@ import pytest
 from tests.trust.making import CALL, WAYS, command, ran, settings, skipped, state_of, trust, verdict
 
 import boathook
-from boathook.trust.snapshot import remove_tree
+from boathook.trust.snapshot import remove_snapshot
 
 BLOCKS = "echo no >&2; exit 2"
 
@@ -271,7 +271,7 @@ def test_the_copy_is_made_again_if_it_is_gone_or_was_touched(world):
     script.chmod(0o700)
     script.write_text("#!/bin/sh\nexit 0\n")
     assert ran(verdict(world)) == [("guard", "ok", "block")]
-    remove_tree(str(copy))
+    remove_snapshot(str(copy))
     assert ran(verdict(world, "by command")) == [("guard", "ok", "block")]
 
 

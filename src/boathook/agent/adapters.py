@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from boathook.agent.state import AgentState
 from boathook.core.outcome import Outcome
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.contexts import StepContext, StopContext
 
 Processor = Callable[[AgentState], AgentState | None]
@@ -17,7 +17,7 @@ class StateProcessor(Protocol):
     """Makes another state of a state."""
 
     def process(self, state: AgentState) -> AgentState | None:
-        """Give the state to go on with; None leaves it."""
+        """Return the state to go on with; None leaves it."""
         ...
 
 
@@ -25,7 +25,7 @@ class ContinuationCriterion(Protocol):
     """Says whether an agent should go on."""
 
     def should_continue(self, state: AgentState) -> bool:
-        """Say whether there is work left."""
+        """Whether there is work left."""
         ...
 
 
@@ -38,7 +38,7 @@ def from_state(callback: Processor | StateProcessor) -> Callable[[StepContext], 
         if state is None or state is context.state:
             return None
         if not isinstance(state, AgentState):
-            raise HookFault(f"a processor of the state gives an AgentState back, not {type(state).__name__}")
+            raise HookError(f"a processor of the state gives an AgentState back, not {type(state).__name__}")
         return Outcome.proceed(context.replace(state=state))
 
     hook.__qualname__ = getattr(found, "__qualname__", type(callback).__name__)
@@ -51,7 +51,7 @@ class StateProcessorAdapter:
     def __init__(self, processor: Processor | StateProcessor, position: str = "after") -> None:
         """Take the processor and its place."""
         if position not in ("before", "after"):
-            raise HookFault(f"position must be before or after, not {position!r}")
+            raise HookError(f"position must be before or after, not {position!r}")
         self.event = "pre-step" if position == "before" else "post-step"
         self._hook = from_state(processor)
 

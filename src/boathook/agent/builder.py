@@ -29,7 +29,7 @@ from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.layers import STOP_ROUNDS
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.stack import Ask, Stack
-from boathook.system.locations import absolute
+from boathook.system.locations import make_absolute
 
 Answer = Outcome | Context | None
 StateHook = Callable[[AgentState], AgentState | None]
@@ -82,7 +82,7 @@ class AgentBuilder:
 
     def in_dir(self, work_dir: str | os.PathLike[str]) -> Self:
         """Take the folder to work in."""
-        return self._with(work_dir=absolute(os.fspath(work_dir)))
+        return self._with(work_dir=make_absolute(os.fspath(work_dir)))
 
     def with_limits(
         self, *, max_steps: int = MAX_STEPS, max_rounds: int = MAX_ROUNDS, token_budget: int | None = None
@@ -137,11 +137,11 @@ class AgentBuilder:
         return both.add_hook("PostToolUseFailure", callback, priority=priority, match=matcher)
 
     def on_before_step(self, callback: StateHook, priority: int = 0) -> Self:
-        """Let a callback look at the state before a step, and give another."""
+        """Let a callback look at the state before a step, and return another."""
         return self.add_hook("BeforeStep", from_state(callback), priority=priority)
 
     def on_after_step(self, callback: StateHook, priority: int = 0) -> Self:
-        """Let a callback look at the state after a step, and give another."""
+        """Let a callback look at the state after a step, and return another."""
         return self.add_hook("AfterStep", from_state(callback), priority=priority)
 
     def on_execution_start(self, callback: Callable[[ExecutionContext], Any], priority: int = 0) -> Self:
@@ -165,7 +165,7 @@ class AgentBuilder:
         return self.add_hook("AgentFailed", callback, priority=priority)
 
     def build(self) -> Agent:
-        """Give the agent."""
+        """Return the agent."""
         if self.model is None:
             raise ConfigError("an agent needs a model: with_model(…)")
         children = [name for name, _ in self.subagents]
@@ -176,7 +176,7 @@ class AgentBuilder:
             self.stack,
             {tool.name: tool for tool in self.tools},
             dict(self.subagents),
-            absolute(self.work_dir),
+            make_absolute(self.work_dir),
             self.system,
             self.ask,
             self.max_steps,

@@ -51,7 +51,7 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """Give the tool as a model is told of it."""
+        """Return the tool as a model is told of it."""
         return ToolSpec(self.name, self.description, self.parameters)
 
 
@@ -64,8 +64,8 @@ async def run_whole(tool: Tool, args: Mapping[str, Any], place: Workplace) -> An
             found = await _on_thread(lambda: _collected(tool.run(args, place)))
         found = await found if inspect.isawaitable(found) else found
         return [part async for part in found] if inspect.isasyncgen(found) else found
-    except SystemExit as fault:  # of a thread it would end nothing, of the loop everything
-        raise ToolError(f"the tool wanted to end the program: exit {fault.code}") from None
+    except SystemExit as error:  # of a thread it would end nothing, of the loop everything
+        raise ToolError(f"the tool wanted to end the program: exit {error.code}") from None
 
 
 def _collected(result: Any) -> Any:
@@ -85,8 +85,8 @@ async def _on_thread(work: Callable[[], Any]) -> Any:
     def run() -> None:
         try:
             end = (True, context.run(work))
-        except BaseException as fault:  # noqa: BLE001  (raised again where it is waited for)
-            end = (False, fault)
+        except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
+            end = (False, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, end)
 
@@ -138,7 +138,7 @@ JSON_TYPES: dict[Any, str] = {
 
 
 def _json_type(hint: Any) -> dict[str, Any]:
-    """Give the JSON schema of a parameter; what JSON does not have is written as a text."""
+    """Return the JSON schema of a parameter; what JSON does not have is written as a text."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any or hint is object:
         return {}
@@ -151,7 +151,7 @@ def _json_type(hint: Any) -> dict[str, Any]:
 
 
 def _schema(**properties: str) -> dict[str, Any]:
-    """Give the schema of texts by name; a description that ends with `?` is of one that may be left out."""
+    """Return the schema of texts by name; a description that ends with `?` is of one that may be left out."""
     return {
         "type": "object",
         "properties": {name: {"type": "string", "description": text.rstrip("?")} for name, text in properties.items()},
@@ -167,7 +167,7 @@ def _text(args: Mapping[str, Any], name: str, default: str | None = None) -> str
 
 
 def inside(place: Workplace, path: str) -> Path:
-    """Give the real path of a file in the work dir; ToolError if it is elsewhere."""
+    """Return the real path of a file in the work dir; ToolError if it is elsewhere."""
     top = Path(place.work_dir).resolve()
     found = (top / path).resolve()
     if found != top and top not in found.parents:
@@ -231,14 +231,14 @@ def _cut(text: str) -> str:
 
 
 def _bytes(args: Mapping[str, Any], place: Workplace) -> bytes:
-    """Give what stands in a file; only in a real one, for a pipe would be waited for."""
+    """Return what stands in a file; only in a real one, for a pipe would be waited for."""
     path = inside(place, _text(args, "path"))
     try:
         if path.exists() and not path.is_file():
             raise ToolError(f"{args['path']} is not a file")
         return path.read_bytes()
-    except OSError as fault:
-        raise ToolError(f"{args['path']} cannot be read: {fault.strerror}") from None
+    except OSError as error:
+        raise ToolError(f"{args['path']} cannot be read: {error.strerror}") from None
 
 
 def _read(args: Mapping[str, Any], place: Workplace) -> str:
@@ -253,8 +253,8 @@ def _write(args: Mapping[str, Any], place: Workplace) -> str:
         path.write_bytes(data)
     except UnicodeEncodeError:
         raise ToolError("'content' cannot be written as UTF-8") from None
-    except OSError as fault:
-        raise ToolError(f"{args['path']} cannot be written: {fault.strerror}") from None
+    except OSError as error:
+        raise ToolError(f"{args['path']} cannot be written: {error.strerror}") from None
     return f"wrote {len(content)} characters to {args['path']}"
 
 
@@ -276,8 +276,8 @@ def _search(args: Mapping[str, Any], place: Workplace) -> str:
 
     try:
         pattern = compile_pattern(_text(args, "pattern"))
-    except ConfigError as fault:
-        raise ToolError(str(fault)) from None
+    except ConfigError as error:
+        raise ToolError(str(error)) from None
     start = inside(place, _text(args, "path", "."))
     if not start.exists():
         raise ToolError(f"there is no {args['path']}")
@@ -291,7 +291,7 @@ def _search(args: Mapping[str, Any], place: Workplace) -> str:
 
 
 def _files(start: Path) -> Iterator[Path]:
-    """Give the files below a folder in order, or the file itself."""
+    """Return the files below a folder in order, or the file itself."""
     if not start.is_dir():
         yield start
     for folder, folders, names in os.walk(start):

@@ -83,7 +83,7 @@ class Loop:
 
     @property
     def common(self) -> dict[str, Any]:
-        """Give the fields that all contexts of this agent share; a subagent's events carry its identity."""
+        """Return the fields that all contexts of this agent share; a subagent's events carry its identity."""
         more: Mapping[str, Any] = {}
         if self.state.parent_agent_id is not None:
             more = {"agent_id": self.state.agent_id, "agent_type": self.state.agent_type}
@@ -150,8 +150,8 @@ class Loop:
             except Stopped as stop:
                 self.stopped = stop.reason
             await self._turn_ended(prompt, time.monotonic() - started)
-        except Exception as fault:
-            await self._failed(fault)
+        except Exception as error:
+            await self._failed(error)
             raise
         yield self._result(STOPPED if self.stopped else DONE, self.stopped)
 
@@ -162,13 +162,13 @@ class Loop:
         self.say(self._prompt)
 
     def _result(self, status: str, reason: str) -> TurnResult:
-        """Give the result of a turn, with everything the person has not been told yet."""
+        """Return the result of a turn, with everything the person has not been told yet."""
         told, self.told = tuple(self.told), []
         return TurnResult(status, self.last_text, reason, self.state.steps, told, self._stop_reason)
 
     @property
     def last_text(self) -> str:
-        """Give what the agent said last in this turn."""
+        """Return what the agent said last in this turn."""
         for message in reversed(self.state.messages if self._prompt is not None else ()):
             if message is self._prompt:
                 break
@@ -176,15 +176,15 @@ class Loop:
                 return message.text
         return ""
 
-    async def _failed(self, fault: Exception) -> None:
-        """Tell hooks of a failure; whatever they do cannot hide it."""
+    async def _failed(self, error: Exception) -> None:
+        """Report hooks of a failure; whatever they do cannot hide it."""
         try:
-            _, final = await self.fire(FailureContext.of(fault, **self.common))
+            _, final = await self.fire(FailureContext.of(error, **self.common))
             self.note(*final.added)
         except Stopped:
             return
         except Exception as another:  # noqa: BLE001  (the failure itself is what is raised)
-            fault.add_note(f"a hook failed at turn-failure: {type(another).__name__}: {another}")
+            error.add_note(f"a hook failed at turn-failure: {type(another).__name__}: {another}")
 
     async def _turn_ended(self, prompt: str, seconds: float) -> None:
         fields = {
@@ -227,7 +227,7 @@ class Loop:
         return MAX_STEPS if self.state.step_count >= self.agent.max_steps else None
 
     async def _gate(self, reason: str, refused: int) -> str | None:
-        """Ask whether the agent may stop; give what it is told if it may not."""
+        """Ask whether the agent may stop; return what it is told if it may not."""
         fields = {
             "reason": reason,
             "step_count": self.state.step_count,
@@ -243,7 +243,7 @@ class Loop:
         return None
 
     def _goes_on(self, outcome: Outcome, reason: str, limit: str = "") -> bool:
-        """Say whether a refused stop sends the agent back to work; the person hears of a refusal that does not."""
+        """Whether a refused stop sends the agent back to work; the person hears of a refusal that does not."""
         if not outcome.is_blocked:
             return False
         if reason != NO_TOOL_CALLS:
@@ -348,7 +348,7 @@ class Loop:
         return said
 
     async def notify(self, message: str, title: str = "") -> None:
-        """Tell the person something, through the hooks."""
+        """Report the person something, through the hooks."""
         _, final = await self.fire(NotificationContext.of(message, title, **self.common))
         self.note(*final.added)
 
@@ -426,8 +426,8 @@ class Subloop(Loop):
     async def _reply(self) -> Reply:
         try:
             return await super()._reply()
-        except Exception as fault:
-            raise ToolError(f"the subagent failed: {type(fault).__name__}: {fault}") from fault
+        except Exception as error:
+            raise ToolError(f"the subagent failed: {type(error).__name__}: {error}") from error
 
     async def _gate(self, reason: str, refused: int) -> str | None:
         """Ask whether the subagent may stop; a refusal has the limits that one of the main agent has."""
@@ -443,19 +443,19 @@ class Subloop(Loop):
 
 
 def why(outcome: Outcome, between: str = "\n") -> str:
-    """Give the reasons of a block; there is always one."""
+    """Return the reasons of a block; there is always one."""
     return between.join(filter(None, outcome.reasons)) or "blocked by a hook"
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the values that are new or different: those that stayed must not overwrite what somebody else did meanwhile."""
+    """Return the values that are new or different: those that stayed must not overwrite what somebody else did meanwhile."""
     if after is before:
         return {}
     return {key: value for key, value in after.items() if key not in before or before[key] is not value}
 
 
 def _told(outcome: Outcome, context: ToolContext) -> tuple[str, bool]:
-    """Give what the model reads about a call, and whether it is an error."""
+    """Return what the model reads about a call, and whether it is an error."""
     if context.kind.is_pre:
         return why(outcome), True
     reasons = outcome.reason if outcome.decision == Decision.BLOCK else ""

@@ -47,7 +47,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """Give the model's name."""
+        """Return the model's name."""
         ...
 
     async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def model_named(name: str) -> Model:
-    """Give the model of a name, as provider:name; ConfigError says what is missing."""
+    """Return the model of a name, as provider:name; ConfigError says what is missing."""
     if ":" not in name:
         raise ConfigError(f"write the model as provider:name, such as anthropic:claude-haiku-4-5, not '{name}'")
     try:
@@ -23,8 +23,8 @@ def model_named(name: str) -> Model:
         raise ConfigError("models need a library: pip install 'boathook[agent]'") from None
     try:
         return ProviderModel(name, infer_model(name))
-    except Exception as fault:
-        raise ConfigError(f"the model {name} cannot be used: {fault}") from fault
+    except Exception as error:
+        raise ConfigError(f"the model {name} cannot be used: {error}") from error
 
 
 class ProviderModel:
@@ -59,7 +59,7 @@ class ProviderModel:
 
 
 def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Give a conversation as the library has it: what is not the model's stands in requests, in order."""
+    """Return a conversation as the library has it: what is not the model's stands in requests, in order."""
     from pydantic_ai.messages import (
         ModelRequest,
         ModelResponse,

@@ -53,7 +53,7 @@ def _beginning(messages: Sequence[Message]) -> int:
 
 
 def _unanswered(messages: Sequence[Message]) -> int:
-    """Give where that begins which the model is to answer: after what it said last, or with it if it called tools."""
+    """Return where that begins which the model is to answer: after what it said last, or with it if it called tools."""
     last = next((at for at in reversed(range(1, len(messages))) if messages[at].role == ASSISTANT), 0)
     done = last == 0 or (last < len(messages) - 1 and not messages[last].calls)
     return last + 1 if done else last
@@ -78,7 +78,7 @@ class Agent:
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
-        """Give the tools that the model is told of."""
+        """Return the tools that the model is told of."""
         return (*self.tools.values(), *([_subagent_tool(self.subagents)] if self.subagents else []))
 
     def tell(self, what: str, value: Any) -> None:
@@ -87,7 +87,7 @@ class Agent:
             self.listener(what, value)
 
     def within(self, parent: Agent) -> Agent:
-        """Give the agent as a child of another: in the same place, under the same hooks, and its own besides."""
+        """Return the agent as a child of another: in the same place, under the same hooks, and its own besides."""
         known = {id(layer) for layer in parent.stack.layers}
         own = tuple(layer for layer in self.stack.layers if id(layer) not in known)
         return dataclasses.replace(
@@ -99,7 +99,7 @@ class Agent:
         )
 
     def session(self, session_id: str = "", source: str = "startup") -> Session:
-        """Give a session for many turns, to be used in a `with` or `async with` block."""
+        """Return a session for many turns, to be used in a `with` or `async with` block."""
         return Session(self, session_id or uuid.uuid4().hex, source)
 
     def run(self, prompt: str) -> TurnResult:
@@ -152,7 +152,7 @@ class Session:
 
     @property
     def state(self) -> AgentState:
-        """Give where the agent stands."""
+        """Return where the agent stands."""
         return self._loop.state
 
     # In an event loop
@@ -172,11 +172,11 @@ class Session:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End, and tell hooks why."""
         self._begun = False
-        await _to_its_end(self._end(self._why(fault)))
+        await _to_its_end(self._end(self._why(error)))
 
     async def _end(self, reason: str) -> None:
         loop = self._loop
@@ -189,12 +189,12 @@ class Session:
             if loop.stack.engine is not None:  # async hooks of files may be at work, whether or not one waits for this
                 await asyncio.to_thread(loop.stack.engine.drain)
 
-    def _why(self, fault: BaseException | None) -> str:
-        if isinstance(fault, KeyboardInterrupt | asyncio.CancelledError | GeneratorExit):
+    def _why(self, error: BaseException | None) -> str:
+        if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | GeneratorExit):
             return "interrupted"
-        if self._loop.stopped and (fault is None or isinstance(fault, Stopped)):
+        if self._loop.stopped and (error is None or isinstance(error, Stopped)):
             return "stopped"
-        return "done" if fault is None else "error"
+        return "done" if error is None else "error"
 
     async def arun(self, prompt: str) -> TurnResult:
         """Run one turn."""
@@ -219,7 +219,7 @@ class Session:
         return await self._loop.compact("manual")
 
     async def anotify(self, message: str, title: str = "") -> None:
-        """Tell the person something, through the hooks."""
+        """Report the person something, through the hooks."""
         self._check()
         await self._loop.notify(message, title)
 
@@ -244,13 +244,13 @@ class Session:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End, and tell hooks why."""
         runner = self._open_runner()
         try:
             _clear(runner.get_loop())
-            runner.run(self.__aexit__(kind, fault, trace))
+            runner.run(self.__aexit__(kind, error, trace))
         finally:
             self._runner = None
             runner.close()
@@ -277,7 +277,7 @@ class Session:
         return self._open_runner().run(self.acompact())
 
     def notify(self, message: str, title: str = "") -> None:
-        """Tell the person something, through the hooks."""
+        """Report the person something, through the hooks."""
         self._open_runner().run(self.anotify(message, title))
 
     def _open_runner(self) -> asyncio.Runner:

@@ -29,7 +29,7 @@ class ScriptedModel:
         self._calls = 0
 
     async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:  # noqa: ARG002
-        """Give the next move; when there is none left, an empty text."""
+        """Return the next move; when there is none left, an empty text."""
         self.heard.append(tuple(messages))
         move: Any = next(self._moves, "")
         while callable(move) and not isinstance(move, Reply | ToolCall):
@@ -55,8 +55,8 @@ def read_script(path: str) -> ScriptedModel:
     """Read a script from a JSON file: a list of moves, each a text or {"text": …, "calls": [{"name": …, "args": {…}}]}."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as fault:
-        raise ConfigError(f"the script {path} cannot be read: {fault}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the script {path} cannot be read: {error}") from None
     if not isinstance(data, list):
         raise ConfigError(f"the script {path} must be a list of moves")
     return ScriptedModel([_move(path, at, one) for at, one in enumerate(data)], f"script {Path(path).name}")

@@ -30,7 +30,7 @@ class Step:
 
     @property
     def has_errors(self) -> bool:
-        """Say whether a tool call failed or was blocked."""
+        """Whether a tool call failed or was blocked."""
         return any(result.is_error for result in self.results)
 
 
@@ -52,13 +52,13 @@ class AgentState:
 
     @property
     def current_step(self) -> Step | None:
-        """Give the last step."""
+        """Return the last step."""
         return self.steps[-1] if self.steps else None
 
     def with_messages(self, *messages: Message) -> Self:
-        """Give the state with more messages in its conversation."""
+        """Return the state with more messages in its conversation."""
         return dataclasses.replace(self, messages=(*self.messages, *messages))
 
     def with_metadata(self, key: str, value: Any) -> Self:
-        """Give the state with a value that later hooks find."""
+        """Return the state with a value that later hooks find."""
         return dataclasses.replace(self, metadata={**self.metadata, key: value})

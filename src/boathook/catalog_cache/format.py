@@ -39,13 +39,13 @@ class Compiled:
         self._body = body
 
     def section(self, name: str) -> Any:
-        """Give one section: the rows or the hooks of a kind."""
+        """Return one section: the rows or the hooks of a kind."""
         start, end = self.head["sections"][name]
         return marshal.loads(self._body[start:end])
 
 
 def path_of(cache: str, project: str, claude: str = "", claude_project: str = "", trust: str = "") -> str | None:
-    """Give the file that keeps the catalogue of a project; None if it must not or cannot be kept.
+    """Return the file that keeps the catalogue of a project; None if it must not or cannot be kept.
 
     `trust` is the folder of the book of trust, empty if every hook is trusted. A cache inside a project would be the
     project's word about itself, so it is not used.
@@ -62,7 +62,7 @@ def path_of(cache: str, project: str, claude: str = "", claude_project: str = ""
 
 
 def pack(head: dict[str, Any], sections: dict[str, Any]) -> bytes:
-    """Give the bytes of a compiled catalogue."""
+    """Return the bytes of a compiled catalogue."""
     body, places = b"", {}
     for name, value in sections.items():
         data = marshal.dumps(value)
@@ -126,7 +126,7 @@ def _read(path: str) -> bytes | None:
 
 
 def may_match(rows: Iterable[tuple[Any, Any]], tool: str, text: str, gram: int) -> bool:
-    """Say whether any hook can match: its tool words fit the tool's name and its pattern words stand in the text.
+    """Whether any hook can match: its tool words fit the tool's name and its pattern words stand in the text.
 
     No false "no": the words are what every match needs (see core.words).
     """

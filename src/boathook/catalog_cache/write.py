@@ -8,10 +8,10 @@ from typing import Any
 
 from boathook.catalog_cache import format as compiled
 from boathook.core import tool_names as tools
-from boathook.core.catalog import DOUBTED_STATES, Catalog, Settings, is_loud, takes_part
+from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, is_loud, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
-from boathook.core.prefilter import EQUALS, GRAM, Words, index_words
+from boathook.core.prefilter import EQUALS, GRAM, PrefilterWords, index_words
 from boathook.hosts import host as hosts
 from boathook.hosts.compact import lean, others
 from boathook.hosts.host import NAMES as HOSTS
@@ -76,8 +76,8 @@ def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
 
 
 def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
-    """Give what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
-    doubts = [hook for hook in hooks if hook.state in DOUBTED_STATES]  # told when they match, as if they ran
+    """Return what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
+    doubts = [hook for hook in hooks if hook.state in UNTRUSTED_STATES]  # told when they match, as if they ran
     loud = [hook for hook in hooks if is_loud(hook) and not takes_part(hook) and hook not in doubts]
     errors = [d for d in catalog.diagnostics if d.level == "error"]
     active = [hook for hook in hooks if takes_part(hook) or hook in doubts]
@@ -95,8 +95,8 @@ def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[A
     return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
 
 
-def _tool_words(words: Words | None, hook: Hook) -> tuple[Any, Any]:
-    """Give the names a tool may equal and the parts it may contain; (None, ()) if anything may match."""
+def _tool_words(words: PrefilterWords | None, hook: Hook) -> tuple[Any, Any]:
+    """Return the names a tool may equal and the parts it may contain; (None, ()) if anything may match."""
     if hook.matcher.tool is None or words is None:
         return (None, ())
     return (words.any_of, ()) if words.proof == EQUALS else ((), words.any_of)

@@ -28,7 +28,7 @@ from boathook.cli.list import prompt_text
 from boathook.cli.show import say
 from boathook.core.event import PRE_STOP, Event
 from boathook.core.hook import ARMED, Hook
-from boathook.core.json_text import alike
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import Verdict
 from boathook.engine import DRAIN_SECONDS, Engine
@@ -36,7 +36,7 @@ from boathook.errors import Blocked, BoathookError, ConfigError, Stopped
 from boathook.inprocess.contexts import Context, ToolContext, plain
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
-from boathook.system.locations import agents_dir, environment
+from boathook.system.locations import agents_dir, read_environment
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -74,7 +74,7 @@ class Options:
 
 
 def agent(task: str | None, options: Options) -> int:
-    """Run an agent for a task, or for several at a terminal; give the exit code."""
+    """Run an agent for a task, or for several at a terminal; return the exit code."""
     with ended_by_signals() as ended:
         try:
             return _run(task, options, ended)
@@ -131,7 +131,7 @@ def _debug(line: str) -> None:
 
 
 def choose_model(options: Options, configured: str) -> Model:
-    """Give the model: of the command line, else of the user's hooks.toml."""
+    """Return the model: of the command line, else of the user's hooks.toml."""
     if options.script and options.model:
         raise ConfigError("give --model or --script, not both")
     if options.script:
@@ -140,7 +140,7 @@ def choose_model(options: Options, configured: str) -> Model:
     if not name:
         raise ConfigError(
             "the agent needs a model: --model anthropic:claude-haiku-4-5 (any provider:name), or "
-            f'model = "provider:name" below [hooks] in {agents_dir(environment())}/hooks.toml, '
+            f'model = "provider:name" below [hooks] in {agents_dir(read_environment())}/hooks.toml, '
             "or --script FILE to play a scripted one"
         )
     from boathook.agent.providers import model_named
@@ -176,7 +176,7 @@ def assemble(
 
 
 def read_task(task: str | None) -> str:
-    """Give the task: the argument, else all of standard input."""
+    """Return the task: the argument, else all of standard input."""
     piped = task is None or task == "-"
     found = (sys.stdin.buffer.read().decode("utf-8", "replace") if piped else task or "").strip()
     if not found:
@@ -211,7 +211,7 @@ def converse(
     working: Working = contextlib.nullcontext,
     signals: Sequence[int] = (),
 ) -> int:
-    """Run one turn or many in one session; give the exit code. `signals` are those that end the session."""
+    """Run one turn or many in one session; return the exit code. `signals` are those that end the session."""
     session = made.session()
     trace.began(made, session)
     try:
@@ -226,8 +226,8 @@ def converse(
     except KeyboardInterrupt:
         trace.ended(INTERRUPTED, "interrupted")
         raise
-    except Exception as fault:  # noqa: BLE001  (models fail in ways of their own)
-        trace.failed(fault)
+    except Exception as error:  # noqa: BLE001  (models fail in ways of their own)
+        trace.failed(error)
         return 1
 
 
@@ -244,13 +244,13 @@ def _many_turns(
             if signals:
                 raise
             trace.ended(INTERRUPTED, "interrupted")
-        except Exception as fault:  # noqa: BLE001
-            trace.failed(fault)
+        except Exception as error:  # noqa: BLE001
+            trace.failed(error)
     return 0
 
 
 def _turn(session: Session, prompt: str, trace: Trace) -> str:
-    """Run one turn; give how it ended."""
+    """Run one turn; return how it ended."""
     trace.turn(prompt)
     result = session.run(prompt)
     status, reason = result.status, result.reason
@@ -287,14 +287,14 @@ class Trace:
             raise
 
     def began(self, made: Agent, session: Session) -> None:
-        """Tell that a session begins."""
+        """Report that a session begins."""
         engine = made.stack.engine
         hooks = [] if engine is None else [hook for hook in engine.catalog.hooks if hook.state == ARMED]
         count = len(hooks) + sum(layer.hook != self.saw for layer in made.stack.layers)
         self.tell("session", session_id=session.id, model=made.model.name, work_dir=made.work_dir, hooks=count)
 
     def turn(self, prompt: str) -> None:
-        """Tell that a turn begins."""
+        """Report that a turn begins."""
         self._stop_refused = False
         self._since = time.monotonic()
         self.tell("turn", prompt=prompt)
@@ -307,14 +307,14 @@ class Trace:
             self._ran(context, who)
 
     def replied(self, agent: str, reply: Reply) -> None:
-        """Tell what a model said."""
+        """Report what a model said."""
         self._replies.append((reply, agent))
         self._steps += agent == MAIN
         calls = [{"tool": call.name, "input": plain(call.args), "id": call.id} for call in reply.calls]
         self.tell("reply", agent=agent, text=reply.text, calls=calls)
 
     def judged(self, verdict: Verdict) -> None:
-        """Tell what hooks of files decided."""
+        """Report what hooks of files decided."""
         event = verdict.original
         for run in verdict.runs:
             self.decided(event, run.to_json(), run.outcome)
@@ -328,9 +328,9 @@ class Trace:
             self.decided(event, {"hook": started.hook, "decision": "none", "reason": None}, NOTHING, background=True)
 
     def decided(self, event: Event, said: Mapping[str, Any], outcome: Outcome, *, background: bool = False) -> None:
-        """Tell what one hook decided."""
+        """Report what one hook decided."""
         more: dict[str, Any] = {}
-        if outcome.input is not ABSENT and not alike(outcome.input, event.tool_input):
+        if outcome.input is not ABSENT and not is_same_json(outcome.input, event.tool_input):
             more["modified_input"] = outcome.input
         if outcome.output is not ABSENT:
             more["modified_output"] = outcome.output
@@ -343,7 +343,7 @@ class Trace:
         self.tell("hook", **about, **said, **more, counts=counts, background=background)
 
     def asked(self, context: ToolContext, reason: str, by: str, *, allowed: bool) -> None:
-        """Tell how a question was answered."""
+        """Report how a question was answered."""
         who = context.more.get("agent_type", MAIN)
         self.tell("ask", agent=who, tool=context.name, id=context.call_id, reason=reason, allowed=allowed, by=by)
 
@@ -387,7 +387,7 @@ class Trace:
         self.tell("tool", agent=agent, id=call.id, tool=call.name, input=call.args, output=output, **fields)
 
     def unfinished(self, result: TurnResult) -> str:
-        """Say why a turn ended before its agent was done; nothing if it was."""
+        """Return why a turn ended before its agent was done; nothing if it was."""
         if result.stop_reason == TOOL_REJECTED:
             return "a call was refused"
         if result.stop_reason == MOST_STEPS or self._stop_refused:
@@ -395,16 +395,16 @@ class Trace:
         return ""
 
     def ended(self, status: str, reason: str = "", result: TurnResult | None = None) -> None:
-        """Tell how a turn ended, or a session that could not begin or was interrupted."""
+        """Report how a turn ended, or a session that could not begin or was interrupted."""
         seconds = round(time.monotonic() - self._since, 3)
         numbers = {"steps": self._steps, "seconds": seconds, "decisions": self._decisions}
         self._steps = self._decisions = 0
         self.tell("result", status=status, reason=reason, text=result.text if result else "", **numbers)
 
-    def failed(self, fault: Exception) -> None:
-        """Tell of an error."""
-        name = "" if isinstance(fault, BoathookError) else f"{type(fault).__name__}: "
-        self.tell("error", message=f"{name}{fault}")
+    def failed(self, error: Exception) -> None:
+        """Report of an error."""
+        name = "" if isinstance(error, BoathookError) else f"{type(error).__name__}: "
+        self.tell("error", message=f"{name}{error}")
 
 
 class WatchedModel:
@@ -443,7 +443,7 @@ class WatchedEngine(Engine):
         return verdict
 
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
-        """Give an engine for some of the hooks."""
+        """Return an engine for some of the hooks."""
         return WatchedEngine(self._engine.only(hooks, diagnostics=diagnostics), self._heard)
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
@@ -468,7 +468,7 @@ class Person:
         self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, context: ToolContext, reason: str) -> bool:
-        """Say whether a call may go on."""
+        """Whether a call may go on."""
         async with self._one_at_a_time:
             allowed, by = await self._decide(context, reason)
         self._trace.asked(context, reason, by, allowed=allowed)

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from boathook.cli.show import console, printable
-from boathook.core.text import clean
+from boathook.core.text import clean_text
 
 Record = Mapping[str, Any]
 MAIN = "main"
@@ -97,7 +97,7 @@ class Display:
 
     def line(self, label: str, text: str, style: str = "", *, label_style: str = "dim") -> None:
         """Print a text behind a label; a terminal gets it in a column of its own, a pipe as plain lines."""
-        body = printable(clean(text))
+        body = printable(clean_text(text))
         if self.out.is_terminal:
             grid = Table.grid()
             grid.add_column(width=LABEL)
@@ -216,7 +216,7 @@ class Display:
         self.line(ENDS.get(status, status), said, style, label_style=style)
 
     def _error(self, record: Record) -> None:
-        console(err=True).print(Text(f"boathook: {printable(clean(record['message']))}"), soft_wrap=True)
+        console(err=True).print(Text(f"boathook: {printable(clean_text(record['message']))}"), soft_wrap=True)
 
 
 SHOWN: dict[str, Callable[[Display, Record], None]] = {
@@ -236,7 +236,7 @@ SHOWN: dict[str, Callable[[Display, Record], None]] = {
 
 
 def effects(record: Record, room: int = ROOM) -> list[str]:
-    """Say what one hook said and changed; reasons are never cut."""
+    """Return what one hook said and changed; reasons are never cut."""
     told = [record["reason"]] if record["reason"] else []
     if "modified_input" in record:
         told.append(f"input becomes {view(record['tool'], record['modified_input'], room)}")
@@ -257,7 +257,7 @@ VIEWS: dict[str, Callable[[Callable[[str], str]], str]] = {
 
 
 def view(tool: str, given: Any, room: int = ROOM) -> str:
-    """Give the input of a call in one short line."""
+    """Return the input of a call in one short line."""
     seen = VIEWS.get(tool)
     if seen is None or not isinstance(given, Mapping):
         return one_line(_as_text(given), room)
@@ -265,7 +265,7 @@ def view(tool: str, given: Any, room: int = ROOM) -> str:
 
 
 def full_view(given: Any) -> str:
-    """Give the input of a call to somebody who is to allow it: whole but for long texts of files, and nothing in it hides."""
+    """Return the input of a call to somebody who is to allow it: whole but for long texts of files, and nothing in it hides."""
     if not isinstance(given, Mapping):
         return _visible(_as_text(given))
     shown = []
@@ -281,14 +281,14 @@ def _visible(text: str) -> str:
 
 
 def one_line(text: str, room: int) -> str:
-    """Give a text as one line within some room."""
-    flat = " ".join(clean(text).split("\n"))
+    """Return a text as one line within some room."""
+    flat = " ".join(clean_text(text).split("\n"))
     return flat if len(flat) <= room else f"{flat[: room - 1]}…"
 
 
 def few_lines(text: str, most: int) -> str:
-    """Give the first lines of a text, and say how many are left out."""
-    lines = clean(text).splitlines()
+    """Return the first lines of a text, and say how many are left out."""
+    lines = clean_text(text).splitlines()
     left = len(lines) - most
     return "\n".join(lines if left <= 0 else [*lines[:most], f"… {_count(left, 'more line')}"])
 

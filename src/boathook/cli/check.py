@@ -14,7 +14,7 @@ from boathook.sources.checker import check_catalog, check_path
 def check(
     paths: tuple[str, ...], project: str | None, *, strict: bool, as_json: bool, hosts: tuple[str, ...] = ()
 ) -> int:
-    """Print what is wrong; give the exit code: 0 clean, 1 with errors (with strict: or warnings).
+    """Print what is wrong; return the exit code: 0 clean, 1 with errors (with strict: or warnings).
 
     With hosts, everything that a hook wants and cannot do there is told, too.
     """
@@ -38,7 +38,7 @@ def check(
 
 
 def misfitting(catalog: Catalog, host: str) -> list[Diagnostic]:
-    """Give a warning for everything that the hooks of a catalogue cannot do in a host."""
+    """Return a warning for everything that the hooks of a catalogue cannot do in a host."""
     table = load(host)
     return [
         Diagnostic(

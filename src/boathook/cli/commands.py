@@ -26,12 +26,12 @@ class EventName(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Take a known spelling; suggest one for any other."""
-        from boathook.core.event import kind_of
+        from boathook.core.event import find_kind
 
         try:
-            kind_of(value)
-        except BoathookError as fault:
-            self.fail(f"{fault}; boathook events lists them", param, ctx)
+            find_kind(value)
+        except BoathookError as error:
+            self.fail(f"{error}; boathook events lists them", param, ctx)
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
@@ -93,8 +93,8 @@ class Group(click.Group):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except (BoathookError, OSError) as fault:
-            click.echo(f"boathook: {fault}", err=True)
+        except (BoathookError, OSError) as error:
+            click.echo(f"boathook: {error}", err=True)
             sys.exit(1)
 
 
@@ -234,7 +234,7 @@ def explain(
     state: str | None,
     trust_all: bool,
 ) -> None:
-    """Say for each hook whether it would run on an event, and why or why not. Nothing is executed.
+    """Report for each hook whether it would run on an event, and why or why not. Nothing is executed.
 
     \b
     Example:
@@ -362,7 +362,7 @@ def untrust(names: tuple[str, ...], everything: bool, project: str | None, state
 @project_option
 @state_option
 def deny(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> None:
-    """Say no to hooks of this project, for good: they never run and are not asked about again."""
+    """Report no to hooks of this project, for good: they never run and are not asked about again."""
     from boathook.cli.trust import deny as run_deny
 
     sys.exit(run_deny(names, project, state, everything=everything))
@@ -523,7 +523,7 @@ def log(**options: Any) -> None:
 @json_option
 @state_option
 def why(id: str, as_json: bool, state: str | None) -> None:
-    """Tell the whole story of one record: which hooks ran on what, what they said, what was skipped, what changed.
+    """Report the whole story of one record: which hooks ran on what, what they said, what was skipped, what changed.
 
     \b
     ID is that of `boathook log` or `boathook run --json`, or as much of it as is like no other.
@@ -559,7 +559,7 @@ def ledger() -> None:
 @json_option
 @state_option
 def verify(as_json: bool, state: str | None) -> None:
-    """Say whether the ledger is as it was written: nothing edited, nothing missing.
+    """Whether the ledger is as it was written: nothing edited, nothing missing.
 
     \b
     Every record holds the hash of the one before it. Exit codes: 0 the chain holds, 1 it does not.

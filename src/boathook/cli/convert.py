@@ -35,9 +35,9 @@ from boathook.sources.hook_md.folder import MANIFESTS, read_hook
 from boathook.sources.hooks_toml import read_config
 from boathook.sources.own_commands import calls_us
 from boathook.sources.settings_json.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
-from boathook.system.files import FileFault, read_regular, read_text
-from boathook.system.locations import agents_dir, claude_dir, environment, find_claude_project, find_project
-from boathook.system.programs import BINARIES, find_entry, first_bytes, how_to_run, which
+from boathook.system.files import FileError, read_regular, read_text
+from boathook.system.locations import agents_dir, claude_dir, find_claude_project, find_project, read_environment
+from boathook.system.programs import BINARIES, choose_command, find_entry, first_bytes, which
 
 CONVERTED, LEFT = "converted", "left"
 TO_HOOKS, TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
@@ -93,7 +93,7 @@ class Plan(Value):
 def convert(
     direction: str, project: str | None, *, user: bool, local: bool, dry_run: bool, move: bool, as_json: bool
 ) -> int:
-    """Convert the hooks of one level; give the exit code: 0 if all were converted, 1 if some were left."""
+    """Convert the hooks of one level; return the exit code: 0 if all were converted, 1 if some were left."""
     ends = ends_of(project, user=user, local=local)
     catalog = load_catalog(project, trust_all=True)
     make = plan_folders if direction == TO_HOOKS else plan_settings
@@ -116,7 +116,7 @@ def convert(
 
 def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
     """Find the two ends; ConfigError if they do not belong together."""
-    env = environment()
+    env = read_environment()
     start = start_of(project)
     if user and local:
         raise ConfigError("--local is about a project's settings.local.json; it cannot stand with --user")
@@ -164,7 +164,7 @@ def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> Plan:
 
 
 def _calls_us(catalog: Catalog) -> bool:
-    """Say whether Claude Code calls this engine, so that HOOK.md hooks run there too."""
+    """Whether Claude Code calls this engine, so that HOOK.md hooks run there too."""
     commands = (hook.handler for hook in catalog.hooks if isinstance(hook.handler, Command))
     return any(map(calls_us, commands))
 
@@ -177,7 +177,7 @@ class _Making:
         self.settled = {(hook.path, hook.place): hook for hook in catalog.hooks}
         self.folders: list[Folder] = []
         self.done: dict[object, Row] = {}
-        configs = [read_config(f"{agents_dir(environment())}/hooks.toml", USER)]
+        configs = [read_config(f"{agents_dir(read_environment())}/hooks.toml", USER)]
         configs += [read_config(f"{ends.top}/.agents/hooks.toml", PROJECT)] if ends.top else []
         self.explicit = frozenset(key for config in configs for key in config.defaults)
         spoken = [name for config in configs for name in (*config.disable, *(name for name, _ in config.override))]
@@ -186,12 +186,12 @@ class _Making:
         self.shown = ".claude/" + os.path.basename(ends.settings) if ends.top else "the user's settings.json"
 
     def _names_of_others(self) -> list[str]:
-        """Give the names of hooks that are not just where a new one of that name would be: they would be replaced or replace it."""
+        """Return the names of hooks that a new one of that name would replace, or be replaced by."""
         hooks = (hook for hook in self.catalog.hooks if hook.source == HOOK_MD)
         return [hook.name for hook in hooks if hook.folder != f"{self.ends.hooks}/{hook.name}"]
 
     def row(self, written: Hook) -> Row:
-        """Say what becomes of an entry, and note the folder to be written for it."""
+        """Return what becomes of an entry, and note the folder to be written for it."""
         hook = self.settled.get((written.path, written.place), written)
         row = Row(hook.name, hook.place, hook.trigger, CONVERTED)
         twin = self.done.get((hook.name, hook.handler)) if hook.state == SHADOWED else None
@@ -199,8 +199,8 @@ class _Making:
             return row.replace(to=twin.to, notes=(f"the same entry as {twin.place}: one hook for both",))
         try:
             folder, notes = self._folder(hook)
-        except Unfit as fault:
-            return row.replace(status=LEFT, reason=str(fault))
+        except Unfit as error:
+            return row.replace(status=LEFT, reason=str(error))
         notes = (*folder.notes, *notes, *tuning_note(written, hook), *self._company(hook))
         row = row.replace(to=f"{self.ends.hooks}/{folder.name}", notes=notes)
         self.done[hook.name, hook.handler] = row
@@ -238,17 +238,17 @@ class _Making:
 
 
 def _way_back(target: str) -> str:
-    """Say how a hook comes back whose manifest was put aside by the other direction."""
+    """Return how a hook comes back whose manifest was put aside by the other direction."""
     names = sorted(os.listdir(target)) if os.path.isdir(target) else []
     aside = next((name for name in names if name.startswith(f"{MANIFESTS[0]}.bak-")), "")
     return f" (name its {aside} HOOK.md to bring that hook back)" if aside and MANIFESTS[0] not in names else ""
 
 
 def _is_there(folder: Folder, target: str) -> bool:
-    """Say whether a folder holds just what would be written."""
+    """Whether a folder holds just what would be written."""
     try:
         found = [read_regular(f"{target}/{name}") for name in ("HOOK.md", "scripts/run.sh")]
-    except FileFault:
+    except FileError:
         return False
     return found == [folder.manifest, folder.script] and find_entry(target) == f"{target}/scripts/run.sh"
 
@@ -282,19 +282,19 @@ class _Filling:
         self.ends, self.catalog, self.data = ends, catalog, data
         local = ends.settings.endswith(".local.json")  # what the project disables is its own alone
         names = () if not ends.top else ("settings.local.json",) if local else ("settings.json", "settings.local.json")
-        files = [read_settings(f"{claude_dir(environment())}/settings.json", USER)]
+        files = [read_settings(f"{claude_dir(read_environment())}/settings.json", USER)]
         files += [read_settings(f"{ends.top}/.claude/{name}", PROJECT, ends.top) for name in names]
         self.off = next((file.path for file in files if file.disables), "")
 
     def row(self, hook: Hook) -> Row:
-        """Say what becomes of a hook, and put its entry into the data."""
+        """Return what becomes of a hook, and put its entry into the data."""
         row = Row(hook.name, hook.path, hook.trigger, CONVERTED)
         try:
             self._must_be_free(hook)
             entry = to_entry(hook, command_for(hook, self.ends), texts_of(hook))
             place, there = with_entry(self.data, entry)
-        except Unfit as fault:
-            return row.replace(status=LEFT, reason=str(fault))
+        except Unfit as error:
+            return row.replace(status=LEFT, reason=str(error))
         others = [h for h in self.catalog.hooks if h.kind is hook.kind and h.path != hook.path and h.state == ARMED]
         notes = [*entry.notes, *tuning_note(read_hook(hook.path, hook.folder, hook.scope)[0], hook)]
         notes += [TOGETHER] if not hook.background and any(not other.background for other in others) else []
@@ -316,9 +316,9 @@ class _Filling:
 
 
 def command_for(hook: Hook, ends: Ends) -> str:
-    """Give the command that starts a hook's script where it is."""
+    """Return the command that starts a hook's script where it is."""
     path = find_entry(hook.folder) or ""
-    if odd := how_to_run(path).warning:
+    if odd := choose_command(path).warning:
         raise Unfit(f"{odd.partition(';')[0]}, so a command cannot start it")
     if hook.dialect != DIALECT and first_bytes(path).startswith(BINARIES):
         raise Unfit("its script is a binary: what it reads and answers cannot be seen")
@@ -328,7 +328,7 @@ def command_for(hook: Hook, ends: Ends) -> str:
 
 
 def texts_of(hook: Hook) -> tuple[str, ...]:
-    """Give the texts of the programs in a hook folder, for a script may call another. A native hook's must all be seen."""
+    """Return the texts of the programs in a hook folder, for a script may call another. A native hook's must all be seen."""
     files = (f"{at}/{name}" for at, _, names in os.walk(hook.folder) for name in names)
     paths = sorted(path for path in files if _is_program(path, hook.folder))
     whole = hook.dialect != DIALECT
@@ -338,9 +338,9 @@ def texts_of(hook: Hook) -> tuple[str, ...]:
     for path in paths[:MOST_FILES]:
         try:
             found.append(read_regular(path).decode("utf-8", "replace"))
-        except FileFault as fault:
+        except FileError as error:
             if whole:
-                raise Unfit(f"{os.path.relpath(path, hook.folder)} {fault}, so its words cannot be seen") from None
+                raise Unfit(f"{os.path.relpath(path, hook.folder)} {error}, so its words cannot be seen") from None
     return tuple(found)
 
 
@@ -356,7 +356,7 @@ class Style(Value):
     end: str = "\n"
 
     def write(self, data: dict[str, Any]) -> bytes:
-        """Give the bytes of the file."""
+        """Return the bytes of the file."""
         try:
             text = json.dumps(data, indent=self.indent, ensure_ascii=False, allow_nan=False)
         except ValueError:
@@ -374,8 +374,8 @@ def read_object(path: str) -> tuple[dict[str, Any], Style]:
     try:
         text = read_text(path)
         data = json.loads(text, object_pairs_hook=_no_key_twice) if text.strip() else {}
-    except (FileFault, ValueError, RecursionError) as fault:
-        told = str(fault) if isinstance(fault, FileFault) else f"is not valid JSON: {fault}"
+    except (FileError, ValueError, RecursionError) as error:
+        told = str(error) if isinstance(error, FileError) else f"is not valid JSON: {error}"
         raise ConfigError(f"{path} {told}") from None
     if not isinstance(data, dict):
         raise ConfigError(f"{path} is not a JSON object")
@@ -393,14 +393,14 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def files_of(plan: Plan, ends: Ends) -> dict[str, bytes]:
-    """Give the files that a plan writes."""
+    """Return the files that a plan writes."""
     files = {f"{ends.hooks}/{folder.name}/HOOK.md": folder.manifest for folder in plan.folders}
     files |= {f"{ends.hooks}/{folder.name}/scripts/run.sh": folder.script for folder in plan.folders}
     return {**dict(sorted(files.items())), **({ends.settings: plan.settings} if plan.settings is not None else {})}
 
 
 def apply(plan: Plan, ends: Ends, project: str | None) -> str:
-    """Do what is planned, all of it or nothing; give the backup of the settings file, if one was made."""
+    """Do what is planned, all of it or nothing; return the backup of the settings file, if one was made."""
     backup = ""
     with ExitStack() as undo:
         _put_folders(plan.folders, ends.hooks, undo)
@@ -457,7 +457,7 @@ def _write_folder(path: str, folder: Folder) -> None:
 
 
 def _put_settings(data: bytes, path: str, undo: ExitStack) -> str:
-    """Write the settings file in one step, with its mode, through a link if it is one; give the backup."""
+    """Write the settings file in one step, with its mode, through a link if it is one; return the backup."""
     if not os.path.lexists(path):
         _make_folder(os.path.dirname(path), undo)
         _replace(path, data, 0o666 & ~_umask())
@@ -497,13 +497,13 @@ def _rename(path: str, target: str, undo: ExitStack) -> None:
 
 
 def free_path(path: str) -> str:
-    """Give the first path of the form FILE.bak-N that is free."""
+    """Return the first path of the form FILE.bak-N that is free."""
     numbered: Callable[[int], str] = f"{path}.bak-{{}}".format
     return next(found for found in map(numbered, itertools.count(1)) if not os.path.lexists(found))
 
 
 def _print(plan: Plan, source: str, planned: dict[str, bytes] | None, backup: str) -> None:
-    """Tell a person; `planned` are the files that would be written, None if they were."""
+    """Report a person; `planned` are the files that would be written, None if they were."""
     if not plan.rows:
         say(f"there are no hooks in {source}: nothing to convert")
         return

@@ -25,7 +25,7 @@ WAIT_SECONDS = 20.0
 
 
 def demo() -> int:
-    """Play the turn; give the exit code."""
+    """Play the turn; return the exit code."""
     folder = tempfile.mkdtemp(prefix="boathook-demo-")
     try:
         project = f"{folder}/project"
@@ -57,7 +57,7 @@ def lay_out(project: str) -> None:
 
 
 def play(engine: Engine, project: str) -> int:
-    """Let the agent do its task; give the exit code."""
+    """Let the agent do its task; return the exit code."""
     trace = Trace(Display(every=True).show)
 
     def moves() -> Iterator[Move]:
@@ -82,7 +82,7 @@ def _never(_context: ToolContext, _reason: str) -> bool:
 
 
 def _when_all_is_quiet(engine: Engine, project: str, trace: Trace) -> Move:
-    """Give the last move: it waits for hooks in the background and shows what they did."""
+    """Return the last move: it waits for hooks in the background and shows what they did."""
 
     def move(_: Any) -> str:
         left = engine.drain(WAIT_SECONDS)
@@ -95,7 +95,7 @@ def _when_all_is_quiet(engine: Engine, project: str, trace: Trace) -> Move:
 
 
 def _told(trace: Trace, hook: Callable[[ToolContext], Outcome | None]) -> Callable[[ToolContext], Outcome | None]:
-    """Give a hook in process whose opinions are shown like those of the others."""
+    """Return a hook in process whose opinions are shown like those of the others."""
 
     def told(context: ToolContext) -> Outcome | None:
         started = time.perf_counter()

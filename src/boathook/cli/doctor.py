@@ -28,14 +28,14 @@ from boathook.core.hook import (
     Script,
 )
 from boathook.core.matcher import TOOL_NAME
-from boathook.core.tool_names import FOREIGN
+from boathook.core.tool_names import SERVER_TOOL_MARKS
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import now
 from boathook.entry.run_once import dialect_of
 from boathook.errors import ConfigError
 from boathook.hosts.host import Row, load
-from boathook.install.host_files import here as place_here
+from boathook.install.host_files import resolve_install_place as place_here
 from boathook.install.probe import Shot, command_for, fire, payload, rows_of
 from boathook.install.registry import Book, Installation
 from boathook.install.setups import BY_NAME, Setup
@@ -47,8 +47,8 @@ from boathook.process.sandbox import offers
 from boathook.process.supervisor import DOOR
 from boathook.sources.own_commands import calls_us, named
 from boathook.sources.samples import sample_event, tools_for
-from boathook.system.programs import find_entry, first_bytes, interpreter_fault, which
-from boathook.trust.snapshot import FILE, TreeFault, read_tree, write_tree
+from boathook.system.programs import find_entry, find_interpreter_error, first_bytes, which
+from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_snapshot
 
 MANY = 4
 GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
@@ -68,7 +68,7 @@ class Finding(Value):
     fix: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the fields."""
+        """Return the fields."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
@@ -81,7 +81,7 @@ class Visit(Value):
     ms: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as `doctor --json` prints it."""
+        """Return it as `doctor --json` prints it."""
         return {
             "hook": self.hook.name,
             "scope": self.hook.scope,
@@ -95,7 +95,7 @@ class Visit(Value):
 
 
 def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
-    """Examine everything; give the exit code: 1 if a guard is not alive, or something is wrong with the house."""
+    """Examine everything; return the exit code: 1 if a guard is not alive, or something is wrong with the house."""
     loaded, book = look_up(project, state=state)
     catalog, folder = loaded.catalog, state_of(state)
     installed = _installed(catalog, folder)
@@ -116,7 +116,7 @@ def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
 
 
 def _machine() -> list[Finding]:
-    """Say what this machine offers."""
+    """Return what this machine offers."""
     return [
         Finding(
             GOOD if offer.there else NOTE,
@@ -128,7 +128,7 @@ def _machine() -> list[Finding]:
 
 
 def _state(folder: str, problem: str) -> list[Finding]:
-    """Say whether trust and ledger can be kept."""
+    """Whether trust and ledger can be kept."""
     record = {"v": VERSION, "id": new_id(), "time": now(), "type": "doctor"}
     trouble = Ledger(folder).append(record)
     ledger = Finding(ERROR, "ledger", trouble, f"make {folder} writable, or give --state") if trouble else None
@@ -147,7 +147,7 @@ def _files(catalog: Catalog, book: str) -> list[Finding]:
 
 
 def _hosts(catalog: Catalog, *, others: bool) -> list[Finding]:
-    """Say which settings call this engine, and whether what they call is there."""
+    """Return which settings call this engine, and whether what they call is there."""
     calls = _calls(catalog)
     if not calls and others:
         return []
@@ -161,12 +161,12 @@ def _hosts(catalog: Catalog, *, others: bool) -> list[Finding]:
 
 
 def _calls(catalog: Catalog) -> list[Hook]:
-    """Give the entries of settings files that call us: they are no hooks, but the way of a host to them."""
+    """Return the entries of settings files that call us: they are no hooks, but the way of a host to them."""
     return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_us(hook.handler)]
 
 
 def _target(hook: Hook) -> str:
-    """Give the path that a settings hook calls us by."""
+    """Return the path that a settings hook calls us by."""
     line = hook.handler.line if isinstance(hook.handler, Command) else ""
     return named(line) or which("boathook") or ""
 
@@ -186,8 +186,8 @@ def _installed(catalog: Catalog, state: str) -> list[Finding]:
     book = Book(state)
     try:
         installations = book.read()
-    except ConfigError as fault:
-        return [Finding(ERROR, "installations", str(fault), fault.fix)]
+    except ConfigError as error:
+        return [Finding(ERROR, "installations", str(error), error.fix)]
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="boathook-doctor-"))
     try:
         return [finding for one in installations for finding in _fired(one, catalog, book, scratch)]
@@ -218,7 +218,7 @@ def _fired(one: Installation, catalog: Catalog, book: Book, scratch: str) -> lis
 
 
 def _quiet_row(setup: Setup, catalog: Catalog, scratch: str) -> Row:
-    """Give an event that no hook is asked about, so that nothing runs and nothing is recorded; else that of a tool call."""
+    """Return an event that no hook is asked about, so that nothing runs and nothing is recorded; else that of a tool call."""
     host = load(setup.name)
     rows = rows_of(host, setup)
     for row in rows:
@@ -229,7 +229,7 @@ def _quiet_row(setup: Setup, catalog: Catalog, scratch: str) -> Row:
 
 
 def _answered(shot: Shot, subject: str, mend: str) -> Finding:
-    """Say whether a command that was fired is alive."""
+    """Whether a command that was fired is alive."""
     said = shot.err.strip().splitlines()[-1:] or [""]
     if shot.code == 0:
         return Finding(GOOD, subject, f"alive: its command answers, {shot.ms:.0f} ms")
@@ -258,11 +258,11 @@ def _visits(catalog: Catalog, seen: dict[str, Tally]) -> list[Visit]:
 def _furnish(catalog: Catalog, scratch: str) -> None:
     """Copy what settings hooks may name relative to their project."""
     try:
-        tree = read_tree(f"{catalog.claude_project}/.claude") if catalog.claude_project else None
-    except TreeFault:
+        tree = read_snapshot(f"{catalog.claude_project}/.claude") if catalog.claude_project else None
+    except SnapshotError:
         return
     if tree is not None:
-        write_tree(tree, f"{scratch}/.claude")
+        write_snapshot(tree, f"{scratch}/.claude")
         for part in tree.parts:
             if part.kind != FILE:
                 continue
@@ -293,7 +293,7 @@ def _visit(hook: Hook, engine: Any, scratch: str, seen: Tally | None) -> Visit:
 
 
 def _asleep(hook: Hook) -> Finding:
-    """Say what it means that a hook is not armed."""
+    """Return what it means that a hook is not armed."""
     fixes = {
         UNTRUSTED: f"boathook trust {hook.name}",
         MODIFIED: f"boathook trust {hook.name}",
@@ -311,7 +311,7 @@ def _entry(hook: Hook) -> list[Finding]:
     path = find_entry(hook.folder) if isinstance(hook.handler, Script) else None
     if path is None:
         return []
-    wrong = interpreter_fault(first_bytes(path))
+    wrong = find_interpreter_error(first_bytes(path))
     if wrong:
         return [Finding(ERROR, hook.name, f"cannot run: {path}: {wrong}")]
     if not os.access(path, os.X_OK):
@@ -320,18 +320,18 @@ def _entry(hook: Hook) -> list[Finding]:
 
 
 def _reach(hook: Hook) -> list[Finding]:
-    """Say so if no tool is known that a hook would ever be asked about."""
+    """Report so if no tool is known that a hook would ever be asked about."""
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME or (hook.kind is not None and not hook.kind.has_tool):
         return []
-    if tools_for(hook) or any(mark in tool.source for mark in FOREIGN):
+    if tools_for(hook) or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         return []
     told = f"its matcher '{tool.shown}' fits no tool that is known: it may never be asked"
     return [Finding(WARNING, hook.name, told, "boathook check suggests names")]
 
 
 def _past(hook: Hook, seen: Tally | None) -> list[Finding]:
-    """Say what the ledger knows."""
+    """Return what the ledger knows."""
     if seen is None:
         return [Finding(NOTE, hook.name, "has never fired here, says the ledger")]
     figures = seen.to_json()
@@ -342,7 +342,7 @@ def _past(hook: Hook, seen: Tally | None) -> list[Finding]:
 
 
 def _reason_not_to(hook: Hook) -> str:
-    """Say why a hook is better not fired just to see."""
+    """Return why a hook is better not fired just to see."""
     if isinstance(hook.metadata, dict) and hook.metadata.get("doctor") == "skip":
         return "it says that it has effects (metadata.doctor: skip)"
     if isinstance(hook.handler, Prompt):
@@ -353,7 +353,7 @@ def _reason_not_to(hook: Hook) -> str:
 
 
 def _judged(hook: Hook, run: Run) -> list[Finding]:
-    """Say how a fired hook did."""
+    """Return how a fired hook did."""
     ms = run.seconds * 1000
     if run.status == TIMEOUT:
         return [

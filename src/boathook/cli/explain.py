@@ -6,15 +6,15 @@ from typing import Any
 
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
-from boathook.core.catalog import TOGETHER, Catalog, is_hollow, once
-from boathook.core.event import Event, kind_of
+from boathook.core.catalog import TOGETHER, Catalog, deduplicate, is_hollow
+from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
-from boathook.core.json_text import JsonFault, loads
+from boathook.core.json_text import JsonError, loads
 from boathook.core.matcher import TOOL_NAME, Matcher
 from boathook.errors import ConfigError
 from boathook.process.hook_runner import unmet
-from boathook.system.locations import environment
-from boathook.system.programs import find_entry, first_bytes, interpreter_fault
+from boathook.system.locations import read_environment
+from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 
 WORDS = {True: "runs", False: "-", None: "maybe"}
 
@@ -22,8 +22,8 @@ WORDS = {True: "runs", False: "-", None: "maybe"}
 def explain(
     name: str, catalog: Catalog, tool: str | None, tool_input: str | None, data: str | None, *, as_json: bool
 ) -> int:
-    """Print what would happen; give the exit code."""
-    event = Event.of(kind_of(name), **_fields(tool, tool_input, data))
+    """Print what would happen; return the exit code."""
+    event = Event.of(find_kind(name), **_fields(tool, tool_input, data))
     rows = explain_event(catalog, event)
     if as_json:
         print_json(rows)
@@ -48,15 +48,15 @@ def _fields(tool: str | None, tool_input: str | None, data: str | None) -> dict[
 def _json(option: str, text: str) -> Any:
     try:
         return loads(text)
-    except JsonFault as fault:
-        raise ConfigError(f"{option} is not JSON: {fault}") from None
+    except JsonError as error:
+        raise ConfigError(f"{option} is not JSON: {error}") from None
 
 
 def explain_event(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
-    """Give a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
+    """Return a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
     hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _place(hook)))
     rows = [(hook, *_why(hook, event, catalog.settings.model)) for hook in hooks]
-    kept = once(tuple(hook for hook, would_run, _ in rows if would_run))
+    kept = deduplicate(tuple(hook for hook, would_run, _ in rows if would_run))
     return [_row(hook, *_first(hook, kept, would_run, why)) for hook, would_run, why in rows]
 
 
@@ -65,7 +65,7 @@ def _place(hook: Hook) -> tuple[object, ...]:
 
 
 def _first(hook: Hook, kept: tuple[Hook, ...], would_run: bool | None, why: str) -> tuple[bool | None, str]:
-    """Say so if the same command runs already as another hook."""
+    """Report so if the same command runs already as another hook."""
     if not would_run or hook in kept:
         return would_run, why
     other = next(one.name for one in kept if one.handler == hook.handler)
@@ -89,7 +89,7 @@ def _row(hook: Hook, would_run: bool | None, why: str) -> dict[str, Any]:
 
 
 def _why(hook: Hook, event: Event, model: str = "") -> tuple[bool | None, str]:
-    """Say whether a hook would run, and why; None if that depends on an input that was not given."""
+    """Whether a hook would run, and why; None if that depends on an input that was not given."""
     if hook.state != ARMED:
         blocks = " (set to block when it cannot run: such events are blocked)" if is_hollow(hook) else ""
         return False, f"{hook.state}: {hook.why}{blocks}"
@@ -99,11 +99,11 @@ def _why(hook: Hook, event: Event, model: str = "") -> tuple[bool | None, str]:
         return None, f"depends on '{hook.matcher.subject}': give --data ({matcher_text(hook)})"
     if why := hook.matcher.why_not(event):
         return False, why
-    if why := unmet(hook, environment()):
+    if why := unmet(hook, read_environment()):
         return False, f"refused: {why}"
     if isinstance(hook.handler, Prompt) and not hook.handler.choose(model)[0]:
         return False, "refused: no model is named for prompt hooks (model in hooks.toml)"
-    if hook.folder and (wrong := interpreter_fault(first_bytes(find_entry(hook.folder) or ""))):
+    if hook.folder and (wrong := find_interpreter_error(first_bytes(find_entry(hook.folder) or ""))):
         return False, f"it would fail to start: {wrong}"
     if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
         return True, "it takes every such event"
@@ -111,7 +111,7 @@ def _why(hook: Hook, event: Event, model: str = "") -> tuple[bool | None, str]:
 
 
 def _entry(hook: Hook) -> str | None:
-    """Give what a hook runs: its script, its command, its prompt or its address."""
+    """Return what a hook runs: its script, its command, its prompt or its address."""
     if hook.folder:
         return find_entry(hook.folder)
     handler = hook.handler

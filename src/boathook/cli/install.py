@@ -17,7 +17,7 @@ from boathook.core.hook import SHADOWED as REPLACED
 from boathook.errors import ConfigError
 from boathook.hosts.host import load
 from boathook.install.formats import TRUST
-from boathook.install.host_files import Place, folder_part, here
+from boathook.install.host_files import Place, folder_part, resolve_install_place
 from boathook.install.plan import Change, Plan, apply, forget, plan_install, plan_removal, remember
 from boathook.install.registry import Book
 from boathook.install.setups import BY_HOST, BY_NAME, Setup
@@ -34,7 +34,7 @@ from boathook.install.status import (
     switched_off,
     untrusted,
 )
-from boathook.system.locations import environment, find_claude_project, find_project, strays
+from boathook.system.locations import find_claude_project, find_project, find_untrusted_locations, read_environment
 
 STYLES = {INSTALLED: "green", ABSENT: "dim"}
 FEW = 3
@@ -55,7 +55,7 @@ def install(
     trust_folder: bool,
     as_json: bool,
 ) -> int:
-    """Make a host call us; give the exit code: 1 if it was not done."""
+    """Make a host call us; return the exit code: 1 if it was not done."""
     setup, book = BY_NAME[host], Book(state_of(state))
     if trust_folder and not in_project:
         raise ConfigError("--trust-folder is about the folder of a project: say --project, too")
@@ -87,7 +87,7 @@ def install(
 def uninstall(
     host: str, project: str | None, state: str | None, *, in_project: bool, dry_run: bool, yes: bool, as_json: bool
 ) -> int:
-    """Make a host not call us any more; give the exit code."""
+    """Make a host not call us any more; return the exit code."""
     setup, book = BY_NAME[host], Book(state_of(state))
     plan = plan_removal(setup, _place(host, project, book, in_project=in_project), book)
     if not as_json:
@@ -104,9 +104,9 @@ def uninstall(
 
 
 def status(project: str | None, state: str | None, *, as_json: bool) -> int:
-    """Show how it stands with every host; give the exit code: 1 if something that is installed is not well."""
+    """Show how it stands with every host; return the exit code: 1 if something that is installed is not well."""
     book = Book(state_of(state))
-    found = standings(here(USER, project, book.state), book)
+    found = standings(resolve_install_place(USER, project, book.state), book)
     notes = doubles(found)
     if as_json:
         hosts = [_host_json(setup, found) for setup in BY_NAME.values()]
@@ -117,7 +117,7 @@ def status(project: str | None, state: str | None, *, as_json: bool) -> int:
 
 
 def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
-    """Say for each hook that would run what it cannot do in a host."""
+    """Report for each hook that would run what it cannot do in a host."""
     from boathook.hosts.capabilities import misfits
 
     catalog = load_catalog(project, state=state, settings=setup.settings != BY_HOST)
@@ -127,7 +127,7 @@ def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str
 
 
 def still_to_do(plan: Plan) -> list[str]:
-    """Say what the person has to do before hooks fire, and what they should know."""
+    """Return what the person has to do before hooks fire, and what they should know."""
     setup, place = plan.setup, plan.place
     found = list(setup.todo)
     if place.scope == PROJECT:
@@ -145,7 +145,7 @@ def still_to_do(plan: Plan) -> list[str]:
 
 
 def _about_trust(plan: Plan) -> list[str]:
-    """Say that the host has to trust the folder: that is for the person to decide, for it is about more than our entries."""
+    """Return that the host has to trust the folder: that is for the person to decide, for it is about more than our entries."""
     if folder_part(plan.setup, plan.place) is None or plan.place.trusting:
         return []
     trust = plan.setup.trust
@@ -166,7 +166,7 @@ def _about_git(plan: Plan) -> list[str]:
 
 
 def _place(host: str, project: str | None, book: Book, *, in_project: bool, trusting: bool = False) -> Place:
-    place = here(PROJECT if in_project else USER, project, book.state, trusting=trusting)
+    place = resolve_install_place(PROJECT if in_project else USER, project, book.state, trusting=trusting)
     if in_project and not os.path.isdir(place.project) and book.find(host, PROJECT, place.project) is None:
         raise ConfigError(f"{place.project} is not a folder")
     if in_project and place.project == os.path.realpath(place.variables["HOME"]):
@@ -187,10 +187,10 @@ def _refuse_second_road(setup: Setup, place: Place, book: Book) -> None:
 
 def _refuse_strays(place: Place, *, by_variable: bool) -> None:
     """Refuse to write down folders for good that variables lead into a project: whoever wrote its `.env` could own them."""
-    env, start = environment(), place.project
+    env, start = read_environment(), place.project
     folders = place.folders
     ours = (folders.config, folders.claude, *((folders.state,) if by_variable else ()))
-    astray = strays(start, ours, (find_project(start), find_claude_project(start, env)), env)
+    astray = find_untrusted_locations(start, ours, (find_project(start), find_claude_project(start, env)), env)
     if astray:
         raise ConfigError(
             f"{astray[0]} lies in a project: a variable of this shell (XDG_*, CLAUDE_*, HOME) leads there"

@@ -8,7 +8,7 @@ from boathook.ledger.reader import Report, verify
 
 
 def show_verify(state: str | None, *, as_json: bool) -> int:
-    """Walk through the ledger and print what is wrong; give the exit code."""
+    """Walk through the ledger and print what is wrong; return the exit code."""
     folder = state_of(state)
     report = verify(folder)
     if as_json:

@@ -6,16 +6,16 @@ from typing import Any
 
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import Catalog
-from boathook.core.event import kind_of
-from boathook.core.hook import ARMED, DENIED, HANDLER_WORDS, MODIFIED, UNTRUSTED, Diagnostic, Handler, Hook, Http
+from boathook.core.event import find_kind
+from boathook.core.hook import ARMED, DENIED, HANDLER_WORDS, MODIFIED, UNTRUSTED, Diagnostic, Hook, HookHandler, Http
 from boathook.core.matcher import TOOL_NAME, Matcher
 
 OF_TRUST = (UNTRUSTED, MODIFIED, DENIED)  # nothing is broken: they wait for a person
 
 
 def list_hooks(catalog: Catalog, event: str | None, *, as_json: bool, prompt: bool) -> int:
-    """Print the hooks; give the exit code."""
-    hooks = [hook for hook in catalog.hooks if event is None or hook.kind is kind_of(event)]
+    """Print the hooks; return the exit code."""
+    hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
         say(f"No hook is made for {event} here; {len(catalog.hooks)} for other events.")
         return 0
@@ -32,7 +32,7 @@ def list_hooks(catalog: Catalog, event: str | None, *, as_json: bool, prompt: bo
 
 
 def hook_to_json(hook: Hook) -> dict[str, Any]:
-    """Give a hook as `list --json` prints it."""
+    """Return a hook as `list --json` prints it."""
     return {
         "name": hook.name,
         "description": hook.description,
@@ -68,8 +68,8 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
     return {"tool": tool.shown if tool else None, "pattern": pattern.shown if pattern else None}
 
 
-def _handler_to_json(handler: Handler) -> dict[str, Any]:
-    """Give a handler by its kind and fields; what headers hold may be secret."""
+def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
+    """Return a handler by its kind and fields; what headers hold may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
     if isinstance(handler, Http):
         fields |= {"url": handler.shown, "headers": [name for name, _ in handler.headers]}
@@ -77,7 +77,7 @@ def _handler_to_json(handler: Handler) -> dict[str, Any]:
 
 
 def prompt_text(hooks: list[Hook]) -> str:
-    """Give the armed hooks in a form to put into an agent's prompt: name, description and event, no more."""
+    """Return the armed hooks in a form to put into an agent's prompt: name, description and event, no more."""
     armed = [hook for hook in hooks if hook.state == ARMED]
     if not armed:
         return "No hooks are active."
@@ -120,7 +120,7 @@ def _problem_text(problem: Diagnostic) -> str:
 
 
 def matcher_text(hook: Hook) -> str:
-    """Say a matcher in a few words."""
+    """Report a matcher in a few words."""
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
     subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
     parts = [f"{subject} {tool.shown}" if tool else "", f"input {pattern.shown}" if pattern else ""]

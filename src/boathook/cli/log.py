@@ -12,7 +12,7 @@ from typing import Any
 
 from boathook.assembly import state_of
 from boathook.cli.show import console, printable, say
-from boathook.core.event import kind_of
+from boathook.core.event import find_kind
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
 from boathook.ledger.reader import Reader, Record
@@ -34,16 +34,16 @@ class Wanted:
     since: str | None = None
 
     def fits(self, record: Record) -> bool:
-        """Say whether a record is one of them."""
+        """Whether a record is one of them."""
         return (
             (self.hook is None or self.hook in hooks_of(record))
-            and (self.event is None or record.get("event") == kind_of(self.event).name)
+            and (self.event is None or record.get("event") == find_kind(self.event).name)
             and (self.decision is None or record.get("decision") == self.decision)
         )
 
 
 def show_log(state: str | None, wanted: Wanted, *, follow: bool, as_json: bool) -> int:
-    """Print the records that are asked for; give the exit code."""
+    """Print the records that are asked for; return the exit code."""
     reader = Reader(state_of(state))
     show = _print_json if as_json else _Table().show
     try:
@@ -72,21 +72,21 @@ def _shown(records: Iterable[Record | None], wanted: Wanted, show: Any) -> int:
 
 
 def nothing(folder: str, *, asked: bool) -> str:
-    """Say that there is nothing to show."""
+    """Return that there is nothing to show."""
     if asked and next(iter(Reader(folder).read()), None) is not None:
         return "No record is like that."
     return f"Nothing is recorded yet in {folder}: a record is made when a hook runs, or should have."
 
 
 def tell_odd(reader: Reader) -> None:
-    """Tell of lines that were passed over."""
+    """Report of lines that were passed over."""
     if reader.odd:
         lines = "1 line" if reader.odd == 1 else f"{reader.odd} lines"
         say(f"{lines} could not be read; boathook ledger verify says which", "yellow", err=True)
 
 
 def since_of(text: str | None, now: datetime | None = None) -> str:
-    """Give the time that a text means, as the records have it; nothing for none."""
+    """Return the time that a text means, as the records have it; nothing for none."""
     if not text:
         return ""
     number, unit = text[:-1], text[-1]
@@ -102,7 +102,7 @@ def since_of(text: str | None, now: datetime | None = None) -> str:
 
 
 def hooks_of(record: Record) -> Iterator[str]:
-    """Give the names of all hooks that a record speaks of."""
+    """Return the names of all hooks that a record speaks of."""
     yield from (one["hook"] for key in ("hooks", "background", "skipped") for one in record.get(key) or ())
     if "hook" in record:
         yield record["hook"]
@@ -133,7 +133,7 @@ class _Table:
 
 
 def cells(record: Record) -> tuple[str, ...]:
-    """Give the row of a record: time, id, event, tool, decision, hooks."""
+    """Return the row of a record: time, id, event, tool, decision, hooks."""
     at = record["time"][:19].replace("T", " ")
     if record["type"] == DISPATCH:
         decision, told = record.get("decision", ""), ", ".join(_told(record))

@@ -8,12 +8,12 @@ import shlex
 
 from boathook.assembly import project_of
 from boathook.cli.show import say
-from boathook.core.event import EventKind, kind_of
+from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
-from boathook.core.tool_names import KNOWN
+from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import name_fault
-from boathook.system.locations import agents_dir, environment
+from boathook.system.locations import agents_dir, read_environment
 
 BLOCK_SH = """\
 #!/bin/sh
@@ -59,10 +59,10 @@ SCRIPTS = {("sh", True): BLOCK_SH, ("sh", False): NOTE_SH, ("py", True): BLOCK_P
 def new(
     name: str, event: str, tool: str | None, pattern: str | None, lang: str, project: str | None, *, user: bool
 ) -> int:
-    """Write a hook folder; give the exit code. Nothing that is there is overwritten."""
+    """Write a hook folder; return the exit code. Nothing that is there is overwritten."""
     if wrong := name_fault(name):
         raise ConfigError(f"the name {wrong}")
-    kind = kind_of(event)
+    kind = find_kind(event)
     if (tool or pattern) and not kind.has_tool:
         raise ConfigError(f"{kind.name} has no tool, so --tool and --pattern cannot be used with it")
     for source in (tool, pattern):
@@ -93,15 +93,15 @@ def new(
 
 
 def _example(tool: str | None, pattern: str | None) -> str:
-    """Give options that show the hook at work, as far as they can be guessed."""
-    name = next((known for known in KNOWN if tool and re.search(tool, known)), tool)
+    """Return options that show the hook at work, as far as they can be guessed."""
+    name = next((known for known in KNOWN_TOOLS if tool and re.search(tool, known)), tool)
     said = f" --tool {shlex.quote(name)}" if name else ""
     return said + (""" --input '{"command": "…"}'""" if pattern else "")
 
 
 def _root(project: str | None, *, user: bool) -> str:
     if user:
-        return f"{agents_dir(environment())}/hooks"
+        return f"{agents_dir(read_environment())}/hooks"
     project_of(project)  # refuses what is no folder
     at = here = os.path.abspath(project or os.getcwd())
     while not any(os.path.exists(f"{at}/{sign}") for sign in (".agents/hooks", ".git")):
@@ -114,7 +114,7 @@ def _root(project: str | None, *, user: bool) -> str:
 def manifest_text(
     name: str, kind: EventKind, event: str, tool: str | None, pattern: str | None, *, blocks: bool
 ) -> str:
-    """Give the HOOK.md of a new hook."""
+    """Return the HOOK.md of a new hook."""
     does = "Blocks" if blocks else "Watches"
     about = f" of {tool}" if tool else ""
     lines = ["---", f"name: {name}", f"description: {does} {kind.name}{about}", f"trigger: {event}"]
@@ -129,7 +129,7 @@ def manifest_text(
 
 
 def _quoted(text: str) -> str:
-    """Give a text as a single-quoted YAML scalar: backslashes stay what they are."""
+    """Return a text as a single-quoted YAML scalar: backslashes stay what they are."""
     return "'" + text.replace("'", "''") + "'"
 
 

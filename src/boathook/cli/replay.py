@@ -38,7 +38,7 @@ class Difference(Value):
     by: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as `replay --json` prints it."""
+        """Return it as `replay --json` prints it."""
         kept = {name: self.record.get(name) for name in ("id", "time", "event", "tool", "input")}
         was = self.record["decision"]
         return {**kept, "was": was, "now": self.now, "reasons": list(self.reasons), "hooks": list(self.by)}
@@ -54,7 +54,7 @@ class Replay:
         self.differences: list[Difference] = []
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything that was found."""
+        """Return everything that was found."""
         counts = {n: getattr(self, n) for n in ("events", "replayed", "partial", "redacted", "failed")}
         blocked = sum(self.decisions.get(word, 0) for word in HALTS)
         rows = [difference.to_json() for difference in self.differences]
@@ -64,7 +64,7 @@ class Replay:
 def replay(
     path: str | None, since: str | None, project: str | None, state: str | None, *, unconfined: bool, as_json: bool
 ) -> int:
-    """Send recorded events through hooks again, in a sandbox; give the exit code: 1 if any would go another way."""
+    """Send recorded events through hooks again, in a sandbox; return the exit code: 1 if any would go another way."""
     catalog = _catalog(path, project, state)
     catalog = _confined(catalog, allowed=unconfined, foreign=path is not None)
     reader = Reader(state_of(state))
@@ -78,7 +78,7 @@ def replay(
 
 
 def _catalog(path: str | None, project: str | None, state: str | None) -> Catalog:
-    """Give the hooks to ask: the one at a path, or all that are armed here."""
+    """Return the hooks to ask: the one at a path, or all that are armed here."""
     if path is None:
         return look_up(project, state=state)[0].catalog
     start_of(project)

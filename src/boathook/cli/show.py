@@ -29,7 +29,7 @@ STATE_STYLES = {
 
 
 def console(*, err: bool = False) -> Console:
-    """Give a console for what a person reads."""
+    """Return a console for what a person reads."""
     return Console(stderr=err, highlight=False, emoji=False)
 
 
@@ -62,5 +62,5 @@ def say(text: str, style: str = "", *, err: bool = False) -> None:
 
 
 def printable(text: str) -> str:
-    """Give a text that is safe to print: undecodable bytes as escapes, no control characters."""
+    """Return a text that is safe to print: undecodable bytes as escapes, no control characters."""
     return text.encode("utf-8", "backslashreplace").decode().translate(CONTROL)

@@ -36,7 +36,7 @@ class Tally:
         self.failures += run["status"] not in (OK, TIMEOUT)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the figures."""
+        """Return the figures."""
         times = sorted(self.times)
         counts = {"runs": len(times), "blocks": self.blocks, "failures": self.failures, "timeouts": self.timeouts}
         return {**counts, **{f"p{share}_ms": percentile(times, share) for share in (50, 95, 99)}}
@@ -52,7 +52,7 @@ class Tally:
 
 
 def percentile(times: Sequence[float], share: int) -> float:
-    """Give the time that a share of all (in percent) does not exceed; the times are sorted."""
+    """Return the time that a share of all (in percent) does not exceed; the times are sorted."""
     return round(times[max(0, -(-len(times) * share // 100) - 1)], 1)
 
 
@@ -67,7 +67,7 @@ def tally(reader: Reader, since: str) -> dict[str, Tally]:
 
 
 def show_stats(since: str | None, state: str | None, *, as_json: bool) -> int:
-    """Print the figures; give the exit code."""
+    """Print the figures; return the exit code."""
     reader = Reader(state_of(state))
     found = dict(sorted(tally(reader, since_of(since)).items(), key=lambda one: (-len(one[1].times), one[0])))
     if as_json:

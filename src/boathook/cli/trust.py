@@ -14,7 +14,7 @@ import click
 from boathook.assembly import look_up
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
-from boathook.core.approval import DENY, TRUST, Record, place_of
+from boathook.core.approval import DENY, TRUST, TrustRecord, resolve_copy_path
 from boathook.core.hook import ARMED, BASIC, HOOK_MD, USER, Command, Hook, Http, Prompt, Script
 from boathook.core.value import Value
 from boathook.errors import TrustError
@@ -22,7 +22,7 @@ from boathook.loader import Loaded
 from boathook.system.programs import find_entry
 from boathook.trust.bound_files import Binding
 from boathook.trust.judge import Judged, Proposal, identity_of, propose
-from boathook.trust.snapshot import FILE, LINK, Part, TreeFault, read_tree
+from boathook.trust.snapshot import FILE, LINK, SnapshotError, SnapshotItem, read_snapshot
 from boathook.trust.store import Trust
 
 FIRST_LINES = 20
@@ -36,19 +36,19 @@ class Candidate(Value):
 
     hook: Hook
     state: str
-    record: Record | None
+    record: TrustRecord | None
     proposal: Proposal | None
-    fault: str = ""
+    error: str = ""
     replaces: bool = False
 
     @property
     def shown_state(self) -> str:
-        """Say trusted instead of armed."""
+        """Report trusted instead of armed."""
         return "trusted" if self.state == ARMED else self.state
 
 
 def trust(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
-    """Show hooks, ask, and remember the answer; give the exit code: 0 if none of those that were meant is left."""
+    """Show hooks, ask, and remember the answer; return the exit code: 0 if none of those that were meant is left."""
     loaded, book = look_up(project, state=state)
     candidates = _candidates(loaded)
     chosen = _chosen(candidates, names)
@@ -82,7 +82,7 @@ def _settle(one: Candidate, book: Trust, *, yes: bool, override: bool) -> bool:
         return False
     _show(one, book)
     if one.proposal is None:
-        say(f"  {name} cannot be trusted: {one.fault}", "bold red", err=True)
+        say(f"  {name} cannot be trusted: {one.error}", "bold red", err=True)
         return False
     if one.replaces and yes and not override:
         say(f"  {name} would replace your own hook: add --override if you want that", "yellow", err=True)
@@ -99,9 +99,9 @@ def _remember(one: Candidate, proposal: Proposal, book: Trust) -> None:
     """Keep the very bytes that were shown, then the word about them."""
     try:
         book.keep(proposal.digest, proposal.trees)
-    except OSError as fault:
-        raise TrustError(f"no private copy could be made in {book.state}: {fault.strerror}") from None
-    record = Record(
+    except OSError as error:
+        raise TrustError(f"no private copy could be made in {book.state}: {error.strerror}") from None
+    record = TrustRecord(
         proposal.project,
         proposal.identity,
         one.hook.name,
@@ -117,21 +117,21 @@ def _remember(one: Candidate, proposal: Proposal, book: Trust) -> None:
 
 
 def deny(names: tuple[str, ...], project: str | None, state: str | None, *, everything: bool) -> int:
-    """Say no to hooks, whatever becomes of them; give the exit code."""
+    """Report no to hooks, whatever becomes of them; return the exit code."""
     loaded, book = look_up(project, state=state)
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or say --all")
     for one in _chosen(_candidates(loaded), names):
         judged = next(j for j in loaded.judged if j.hook is one.hook)
         real = os.path.realpath(judged.project)
-        record = Record(real, identity_of(one.hook, judged.project), one.hook.name, DENY, when=_now())
+        record = TrustRecord(real, identity_of(one.hook, judged.project), one.hook.name, DENY, when=_now())
         book.put(record)
         say(f"{one.hook.name} is denied: it never runs here, however it changes", "yellow")
     return 0
 
 
 def untrust(names: tuple[str, ...], project: str | None, state: str | None, *, everything: bool) -> int:
-    """Forget what was said of hooks, those that are gone included; give the exit code."""
+    """Forget what was said of hooks, those that are gone included; return the exit code."""
     loaded, book = look_up(project, state=state)
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or say --all")
@@ -183,7 +183,7 @@ def _rows(loaded: Loaded, book: Trust) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(project: str, identity: str, name: str, state: str, record: Record | None) -> dict[str, Any]:
+def _row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:
     said = {"digest": record.digest, "override": record.override, "when": record.when} if record else {}
     return {
         "name": name,
@@ -197,7 +197,7 @@ def _row(project: str, identity: str, name: str, state: str, record: Record | No
 
 
 def _candidates(loaded: Loaded) -> list[Candidate]:
-    """Give the project's hooks that could run if they were trusted."""
+    """Return the project's hooks that could run if they were trusted."""
     states = {(h.source, h.path, h.place or h.path): (h.state, h.why) for h in loaded.catalog.hooks if h.scope != USER}
     users = {h.name for h in loaded.catalog.hooks if h.scope == USER and h.source == HOOK_MD}
     return [_candidate(judged, states, users) for judged in loaded.judged]
@@ -208,10 +208,10 @@ def _candidate(judged: Judged, states: dict[Any, tuple[str, str]], users: set[st
     state, _ = states.get((hook.source, hook.path, hook.place or hook.path), (hook.state, ""))
     replaces = hook.source == HOOK_MD and hook.name in users
     try:
-        proposal, fault = propose(hook, judged.project, judged.config), ""
-    except TreeFault as wrong:
-        proposal, fault = None, str(wrong)
-    return Candidate(hook, state, judged.record, proposal, fault, replaces)
+        proposal, error = propose(hook, judged.project, judged.config), ""
+    except SnapshotError as wrong:
+        proposal, error = None, str(wrong)
+    return Candidate(hook, state, judged.record, proposal, error, replaces)
 
 
 def _chosen(candidates: list[Candidate], names: tuple[str, ...]) -> list[Candidate]:
@@ -314,7 +314,7 @@ def _show_loose(binding: Binding) -> None:
         say(f"  not bound what this runs could not be found out: {_visible(binding.unclear, None)}", "bold yellow")
 
 
-def _about(part: Part) -> str:
+def _about(part: SnapshotItem) -> str:
     if part.kind == LINK:
         return f"-> {_visible(part.data.decode('utf-8', 'backslashreplace'))}"
     runs = ", executable" if part.mode & 0o111 else ""
@@ -322,7 +322,7 @@ def _about(part: Part) -> str:
 
 
 def _first_texts(proposal: Proposal) -> list[tuple[str, str]]:
-    """Give the files that run first, with their text."""
+    """Return the files that run first, with their text."""
     handler = proposal.hook.handler
     if isinstance(handler, Script):
         entry = find_entry(handler.folder)
@@ -347,14 +347,14 @@ def _show_text(path: str, text: str) -> None:
         say(f"    … {len(lines) - FIRST_LINES} more lines", "dim")
 
 
-def _show_changes(proposal: Proposal, old: str, record: Record) -> None:
+def _show_changes(proposal: Proposal, old: str, record: TrustRecord) -> None:
     """Show what is not as it was trusted: definition, then files."""
     say("  changed since it was trusted:", "yellow")
     if record.definition != proposal.definition.decode():
         _show_diff("the definition", _spread(record.definition), _spread(proposal.definition.decode()))
     shown: set[str] = set()
     for root in dict.fromkeys((*record.roots, *proposal.trees)):
-        before = _texts_of(place_of(old, record.roots.index(root), root)) if root in record.roots else {}
+        before = _texts_of(resolve_copy_path(old, record.roots.index(root), root)) if root in record.roots else {}
         tree = proposal.trees.get(root)
         after = {part.path: part for part in tree.parts} if tree else {}
         for path in sorted({*before, *after}):
@@ -372,18 +372,18 @@ def _spread(definition: str) -> str:
     return definition.replace(", ", ",\n")
 
 
-def _texts_of(root: str) -> dict[str, Part]:
+def _texts_of(root: str) -> dict[str, SnapshotItem]:
     try:
-        return {part.path: part for part in read_tree(root).parts}
-    except TreeFault:
+        return {part.path: part for part in read_snapshot(root).parts}
+    except SnapshotError:
         return {}
 
 
-def _looks(part: Part | None) -> tuple[str, bytes] | None:
+def _looks(part: SnapshotItem | None) -> tuple[str, bytes] | None:
     return (part.kind, part.data) if part else None
 
 
-def _show_part(path: str, old: Part | None, new: Part | None) -> None:
+def _show_part(path: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
     word = "added" if old is None else "removed" if new is None else "changed"
     say(f"    {word}: {_visible(path)}", "yellow")
     _show_diff(path, _text(old) if old else "", _text(new) if new else "")
@@ -399,7 +399,7 @@ def _show_diff(name: str, old: str, new: str) -> None:
         say(f"    … {len(lines) - DIFF_LINES} more lines", "dim")
 
 
-def _text(part: Part) -> str:
+def _text(part: SnapshotItem) -> str:
     return "(binary)" if b"\0" in part.data else part.data.decode("utf-8", "backslashreplace")
 
 

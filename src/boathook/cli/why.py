@@ -16,7 +16,7 @@ FEW, MANY = 5, 1000
 
 
 def show_why(id: str, state: str | None, *, as_json: bool) -> int:
-    """Print what a record says; give the exit code."""
+    """Print what a record says; return the exit code."""
     record, ends = find(Reader(state_of(state)), id.strip().lower())
     if as_json:
         print_json({**record, "ends": ends} if ends else record)
@@ -45,7 +45,7 @@ def find(reader: Reader, prefix: str) -> tuple[Record, list[Record]]:
 
 
 def story(record: Record, ends: list[Record]) -> Iterator[str]:
-    """Tell a record line by line."""
+    """Report a record line by line."""
     yield f"{record['id']}  {record['time'].replace('T', ' ').rstrip('Z')} UTC"
     if record["type"] == DISPATCH:
         yield from _dispatch(record, ends)
@@ -91,8 +91,8 @@ def _run(at: int, run: dict[str, Any]) -> Iterator[str]:
     yield f"       matched  {', '.join(asked) or 'not kept'}"
     yield from (f"       said     {line}" for line in (run["reason"] or "").splitlines())
     yield from (f"       note     {note}" for note in run["notes"])
-    if run.get("seal"):
-        yield f"       trusted  as {run['seal']}"
+    if run.get("approval"):
+        yield f"       trusted  as {run['approval']}"
 
 
 def _others(record: Record, ends: list[Record]) -> Iterator[str]:

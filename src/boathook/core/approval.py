@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 TRUST, DENY = "trust", "deny"
 
 
-class Record(Value):
+class TrustRecord(Value):
     """What a person said about one hook of one project; `digest` is of everything that was shown.
 
     `project` is a real path, `identity` names the hook in it and never by its place in a list. `roots` are the folders and
@@ -31,7 +31,7 @@ class Record(Value):
     when: str = ""
 
 
-class Seal(Value):
+class Approval(Value):
     """What a trusted hook must still be when it runs: the digest of its definition and of the trees at its roots.
 
     `definition` are the bytes that stand in no file of the roots; `copy` is the folder of the private copy; `absent` are files
@@ -46,12 +46,12 @@ class Seal(Value):
     absent: tuple[str, ...] = ()
 
 
-def digest_of(definition: bytes, trees: Iterable[str]) -> str:
-    """Give the digest of a hook: of its definition and of the digests of its trees."""
+def compute_digest(definition: bytes, trees: Iterable[str]) -> str:
+    """Return the digest of a hook: of its definition and of the digests of its trees."""
     words = [tree.encode("utf-8", "surrogatepass") for tree in trees]
     return hexdigest(b"\n".join((b"boathook hook 1", hexdigest(definition).encode(), *words)))
 
 
-def place_of(copy: str, at: int, root: str) -> str:
-    """Give where the copy of a root is: each in a folder of its own, under its own name."""
+def resolve_copy_path(copy: str, at: int, root: str) -> str:
+    """Return where the copy of a root is: each in a folder of its own, under its own name."""
     return f"{copy}/{at}/{root.rpartition('/')[2]}"

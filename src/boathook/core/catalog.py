@@ -17,7 +17,7 @@ from boathook.core.hook import (
     Hook,
 )
 from boathook.core.matcher import Texts
-from boathook.core.prefilter import grams_of, index_words
+from boathook.core.prefilter import index_words, list_grams
 from boathook.core.value import Value
 from boathook.core.verdict import Skip
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 TOGETHER = (-100, len(SCOPES), "", "")  # the place of the hooks that run together: after all others of priority 100
 BROKEN_STATES = (INVALID, NO_ENTRY)
-DOUBTED_STATES = (UNTRUSTED, MODIFIED)
-LOUD_STATES = (*BROKEN_STATES, *DOUBTED_STATES)
+UNTRUSTED_STATES = (UNTRUSTED, MODIFIED)
+LOUD_STATES = (*BROKEN_STATES, *UNTRUSTED_STATES)
 
 
 class Settings(Value):
@@ -71,7 +71,7 @@ class Catalog(Value):
 
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event; those that run together form one stage, each handler once."""
-        matching = once(self._selector(event.kind).select(event))
+        matching = deduplicate(self._selector(event.kind).select(event))
         stages = [Stage(hook.order, (hook,)) for hook in matching if not _waits(hook) and not hook.together]
         if group := tuple(hook for hook in matching if hook.together and not _waits(hook)):
             stages.append(Stage(TOGETHER, group))
@@ -89,7 +89,7 @@ class Catalog(Value):
         ) + tuple(Skip(d.path, f"ignored: {d}", loud=True) for d in self.diagnostics if d.level == "error")
 
     def concerned(self, kind: EventKind) -> tuple[Hook, ...]:
-        """Give the hooks of a kind, whatever their state, and those whose kind could not be read."""
+        """Return the hooks of a kind, whatever their state, and those whose kind could not be read."""
         return tuple(hook for hook in self.hooks if hook.kind is kind or hook.kind is None)
 
     def _selector(self, kind: EventKind) -> Selector:
@@ -104,7 +104,7 @@ def _place(stage: Stage) -> tuple[int, int, str, str]:
     return stage.order
 
 
-def once(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
+def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     """Leave out hooks that run together and whose very handler another one has: the one that guards best stays.
 
     That is one whose answer counts, then one that blocks when it fails, then the most patient, then the first. The user's stays
@@ -129,29 +129,29 @@ def _worth(hook: Hook) -> tuple[object, ...]:
 
 
 def is_hollow(hook: Hook) -> bool:
-    """Say whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
+    """Whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
     return hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
 
 
-def doubted(hook: Hook, state: str, why: str, untrusted: str) -> Hook:
-    """Give a hook that is not trusted as it is: skipped, or at a tool call a refused run if the user wants that blocked."""
+def mark_untrusted(hook: Hook, state: str, why: str, untrusted: str) -> Hook:
+    """Return a hook that is not trusted as it is: skipped, or at a tool call a refused run if the user wants that blocked."""
     blocks = untrusted == "block" and hook.kind is PRE_TOOL
-    return hook.replace(state=state, why=why, on_failure="block" if blocks else "allow", seal=None)
+    return hook.replace(state=state, why=why, on_failure="block" if blocks else "allow", approval=None)
 
 
 def _waits(hook: Hook) -> bool:
-    """Say whether a hook runs in the background, after the others."""
+    """Whether a hook runs in the background, after the others."""
     return hook.background and not is_hollow(hook)
 
 
 def takes_part(hook: Hook) -> bool:
-    """Say whether a hook is in the plan."""
+    """Whether a hook is in the plan."""
     return hook.state == ARMED or is_hollow(hook)
 
 
 def is_loud(hook: Hook) -> bool:
-    """Say whether it must be told that a hook did not run: it cannot, or another has taken the place of one that counted."""
-    counted = hook.scope == USER or hook.seal is not None
+    """Whether it must be told that a hook did not run: it cannot, or another has taken the place of one that counted."""
+    counted = hook.scope == USER or hook.approval is not None
     replaced = hook.state == SHADOWED and counted and not hook.together
     return replaced or hook.state in LOUD_STATES
 
@@ -173,7 +173,7 @@ class Selector:
         self._by_tool: dict[str, tuple[list[int], frozenset[int]]] = {}
 
     def select(self, event: Event) -> tuple[Hook, ...]:
-        """Give the hooks that match, in the order of running."""
+        """Return the hooks that match, in the order of running."""
         texts = Texts(event.tool_input)
         self._calls += 1
         candidates: Sequence[Hook] = self._hooks
@@ -196,7 +196,7 @@ class Selector:
         return [self._hooks[at] for at in sorted([*asked, *(hits & wordy)])]
 
     def _for_tool(self, tool: str, index: _Index) -> tuple[list[int], frozenset[int]]:
-        """Give the hooks for a tool that must be asked anyway, and those that need a word first."""
+        """Return the hooks for a tool that must be asked anyway, and those that need a word first."""
         found = self._by_tool.get(tool)
         if found is None:
             matchers = enumerate(hook.matcher for hook in self._hooks)
@@ -222,8 +222,8 @@ class _Index:
         self.asked = frozenset(at for at, needed in enumerate(words) if not needed)
 
     def owners(self, text: str) -> Iterator[int]:
-        """Give the hooks one of whose words stands in a text."""
-        found = [word for gram in grams_of(text) & self._keys for word in self._grams[gram]]
+        """Return the hooks one of whose words stands in a text."""
+        found = [word for gram in list_grams(text) & self._keys for word in self._grams[gram]]
         for word in (*found, *self._short):
             if word in text:
                 yield from self._owners[word]

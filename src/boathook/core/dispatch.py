@@ -5,8 +5,8 @@ Everything that waits, starts or reads is done by whoever drives it; so the sync
 
 from __future__ import annotations
 
-from boathook.core.catalog import DOUBTED_STATES, TOGETHER, Stage
-from boathook.core.json_text import alike
+from boathook.core.catalog import TOGETHER, UNTRUSTED_STATES, Stage
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import Call, Run, Skip, Verdict
 
@@ -77,20 +77,20 @@ class _Course:
             self._saw(last.hook)
 
     def _is_rewrite(self, found: Any) -> bool:
-        return found is not ABSENT and not alike(found, self.event.tool_input)
+        return found is not ABSENT and not is_same_json(found, self.event.tool_input)
 
     def _saw(self, hook: Hook) -> None:
         self.seen[hook.order] = (*self.seen.get(hook.order, ()), self.event.tool_input)
 
     def unseen(self, until: Place | None = None) -> tuple[Stage, ...]:
-        """Give the stages of hooks that match the input as it stands and have not seen it so."""
+        """Return the stages of hooks that match the input as it stands and have not seen it so."""
         stages = (s for s in self.plan.stages if until is None or s.order < until or s.order == until == TOGETHER)
         fresh = (Stage(s.order, tuple(hook for hook in s.hooks if not self._has_seen(hook))) for s in stages)
         return tuple(stage for stage in fresh if stage.hooks)
 
     def _has_seen(self, hook: Hook) -> bool:
         now = self.event.tool_input
-        return any(alike(now, one) for one in self.seen.get(hook.order, ()))
+        return any(is_same_json(now, one) for one in self.seen.get(hook.order, ()))
 
 
 def dispatch(
@@ -126,18 +126,18 @@ def _look_again(course: _Course) -> Asking:
 
 
 def _doubts(skipped: tuple[Skip, ...]) -> tuple[str, ...]:
-    """Give the word to the person about hooks that nobody has trusted as they are."""
-    names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in DOUBTED_STATES]
+    """Return the word to the person about hooks that nobody has trusted as they are."""
+    names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
     return (f"{DOUBT}: {', '.join(names)}. {REVIEW}",) if names else ()
 
 
 def _allowed(outcome: Outcome) -> Outcome:
-    """Give the allow in an outcome, if it is one."""
+    """Return the allow in an outcome, if it is one."""
     return Outcome(outcome.decision, outcome.said) if outcome.decision == Decision.ALLOW else NOTHING
 
 
 def _ended(course: _Course, outcome: Outcome) -> str:
-    """Say who kept the remaining hooks from running."""
+    """Report who kept the remaining hooks from running."""
     by = next((run.hook.name for run in course.runs if run.outcome.decision == outcome.decision), None)
     who = f" by '{by}'" if by else ""
     return f"not reached: {outcome.decision.word}{who}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.json_text import JsonFault, JsonLimit, decode, loads, word_of
+from boathook.core.json_text import JsonError, JsonLimitError, decode, describe_json_type, loads
 from boathook.core.value import Value
 from boathook.errors import BeyondLimits, DialectError, NotJson, UnknownEvent
 
@@ -34,12 +34,12 @@ class EventKind(Value):
 
     @property
     def has_tool(self) -> bool:
-        """Say whether the events carry a tool call, so that matchers apply."""
+        """Whether the events carry a tool call, so that matchers apply."""
         return "tool_name" in self.fields
 
     @property
     def is_pre(self) -> bool:
-        """Say whether the event comes before what it is about."""
+        """Whether the event comes before what it is about."""
         return self.name.startswith("pre-") or self.name == "permission-request"
 
     def __eq__(self, other: object) -> bool:
@@ -144,7 +144,7 @@ UNMAPPED = EventKind("unmapped", (), (), "none", extension=True)  # an event of 
 SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling in (kind.name, *kind.spellings)}
 
 
-def kind_of(name: str) -> EventKind:
+def find_kind(name: str) -> EventKind:
     """Find the kind that a name spells; raise UnknownEvent with the nearest known name."""
     kind = SPELLINGS.get(name)
     if kind is None:
@@ -156,19 +156,19 @@ def kind_of(name: str) -> EventKind:
     return kind
 
 
-def host_object(data: bytes) -> dict[str, Any]:
+def parse_host_object(data: bytes) -> dict[str, Any]:
     """Read the JSON object that a host sent as an event; DialectError says what is wrong with it."""
     if not data.strip():
         raise DialectError("there is no event on standard input: one JSON object is wanted")
     try:
         fields = loads(decode(data))
-    except JsonLimit as fault:
-        told = f"the event on standard input is beyond limits, so no hook could look at it: {fault}"
+    except JsonLimitError as error:
+        told = f"the event on standard input is beyond limits, so no hook could look at it: {error}"
         raise BeyondLimits(told) from None
-    except JsonFault as fault:
-        raise NotJson(f"the event on standard input is not JSON: {fault}") from None
+    except JsonError as error:
+        raise NotJson(f"the event on standard input is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise DialectError(f"the event on standard input is {word_of(fields)}, not a JSON object")
+        raise DialectError(f"the event on standard input is {describe_json_type(fields)}, not a JSON object")
     found: dict[str, Any] = fields  # pyright: ignore[reportUnknownVariableType]
     return found
 
@@ -186,39 +186,39 @@ class Event(Value):
     @classmethod
     def of(cls, kind: str | EventKind, **fields: Any) -> Event:
         """Make an event from a kind (any spelling) and its fields by name."""
-        found = kind if isinstance(kind, EventKind) else kind_of(kind)
+        found = kind if isinstance(kind, EventKind) else find_kind(kind)
         common = {name: fields.pop(name) for name in COMMON_FIELDS if name in fields}
         common.pop("event_type", None)
         return cls(found, data=fields, **common)
 
     @property
     def tool_name(self) -> str:
-        """Give the tool's name, empty where there is none."""
+        """Return the tool's name, empty where there is none."""
         name = self.data.get("tool_name", "")
         return name if isinstance(name, str) else ""
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """Give every name that a matcher may mean: ours, and where a host's was translated, the host's and Claude Code's."""
+        """Return every name that a matcher may mean: ours, and where a host's was translated, the host's and Claude Code's."""
         theirs = self.data.get(HOST_TOOL)
         if not isinstance(theirs, str):
             return (self.tool_name,)
-        from boathook.core.tool_names import claude_name
+        from boathook.core.tool_names import find_claude_name
 
-        return tuple(dict.fromkeys((self.tool_name, theirs, claude_name(self.tool_name, theirs))))
+        return tuple(dict.fromkeys((self.tool_name, theirs, find_claude_name(self.tool_name, theirs))))
 
     @property
     def tool_input(self) -> Any:
-        """Give the tool's input, an empty object where there is none."""
+        """Return the tool's input, an empty object where there is none."""
         found = self.data.get("tool_input")
         return {} if found is None else found
 
     def with_data(self, **changes: Any) -> Event:
-        """Give the event with some of its own fields changed."""
+        """Return the event with some of its own fields changed."""
         return self.replace(data={**self.data, **changes})
 
     def to_fields(self, spelling: str | None = None) -> dict[str, Any]:
-        """Give all fields as the protocol orders them, the kind in the given spelling."""
+        """Return all fields as the protocol orders them, the kind in the given spelling."""
         return {
             "event_type": spelling or self.kind.name,
             "timestamp": self.timestamp,

@@ -18,5 +18,5 @@ __all__ = ["hexdigest", "sha256"]
 
 
 def hexdigest(data: bytes) -> str:
-    """Give the SHA-256 of some bytes in hexadecimal."""
+    """Return the SHA-256 of some bytes in hexadecimal."""
     return sha256(data).hexdigest()

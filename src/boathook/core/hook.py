@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from boathook.core.approval import Seal
+from boathook.core.approval import Approval
 from boathook.core.matcher import ALL, Matcher, Pattern
-from boathook.core.prefilter import Words
-from boathook.core.text import clean
+from boathook.core.prefilter import PrefilterWords
+from boathook.core.text import clean_text
 from boathook.core.value import Value
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ UNTRUSTED, MODIFIED, DENIED = "untrusted", "modified", "denied"
 
 HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
 
-BASIC, RESTRICTED, ISOLATED = LEVELS = ("basic", "restricted", "isolated")  # each stricter than the last
+BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")  # each stricter than the last
 
 ERROR, WARNING = "error", "warning"
 TOLD_LIMIT = 2000
@@ -41,13 +41,13 @@ class Diagnostic(Value):
     fix: str = ""
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Report it in one line."""
         place = f"{self.path}:{self.line}" if self.line else self.path
         key = f" [{self.key}]" if self.key else ""
-        return clean(f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else ""), TOLD_LIMIT)
+        return clean_text(f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else ""), TOLD_LIMIT)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the fields for output."""
+        """Return the fields for output."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
@@ -67,7 +67,7 @@ class Command(Value):
 
     @property
     def line(self) -> str:
-        """Give the command with its arguments, to be shown."""
+        """Return the command with its arguments, to be shown."""
         return " ".join((self.text, *(self.words or ())))
 
 
@@ -78,7 +78,7 @@ class Prompt(Value):
     model: str = ""
 
     def choose(self, configured: str) -> tuple[str, str]:
-        """Give the model to ask as provider:name, nothing if there is none, and a word if it is not the one wanted."""
+        """Return the model to ask as provider:name, nothing if there is none, and a word if it is not the one wanted."""
         if ":" in self.model:
             return self.model, ""
         if self.model.startswith("claude-"):
@@ -96,15 +96,15 @@ class Http(Value):
 
     @property
     def shown(self) -> str:
-        """Give the address without what may be secret in it: the user, the path, the query."""
+        """Return the address without what may be secret in it: the user, the path, the query."""
         scheme, _, rest = self.url.partition("://")
         for mark in "/?#":
             rest = rest.partition(mark)[0]
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-Handler = Script | Command | Prompt | Http
-HANDLERS: dict[str, type[Handler]] = {"script": Script, "command": Command, "prompt": Prompt, "http": Http}
+HookHandler = Script | Command | Prompt | Http
+HANDLERS: dict[str, type[HookHandler]] = {"script": Script, "command": Command, "prompt": Prompt, "http": Http}
 HANDLER_WORDS = {kind: word for word, kind in HANDLERS.items()}
 
 
@@ -123,7 +123,7 @@ class Hook(Value):
     kind: EventKind | None
     trigger: str
     scope: str
-    handler: Handler
+    handler: HookHandler
     path: str
     description: str = ""
     matcher: Matcher = ALL
@@ -141,13 +141,13 @@ class Hook(Value):
     state: str = ARMED
     why: str = ""
     problems: tuple[Diagnostic, ...] = ()
-    seal: Seal | None = None
+    approval: Approval | None = None
     sandbox: str = BASIC
     network: bool = False
 
     @property
     def order(self) -> tuple[int, int, str, str]:
-        """Give the sort key of running: priority, then scope, then name."""
+        """Return the sort key of running: priority, then scope, then name."""
         found: tuple[int, int, str, str] | None = self.__dict__.get("_order")
         if found is None:
             found = (-self.priority, SCOPES.index(self.scope), self.name, self.path)
@@ -156,22 +156,22 @@ class Hook(Value):
 
     @property
     def mode(self) -> str:
-        """Say sync or async."""
+        """Report sync or async."""
         return "async" if self.background else "sync"
 
     @property
     def folder(self) -> str:
-        """Give the folder of a HOOK.md hook, nothing for others."""
+        """Return the folder of a HOOK.md hook, nothing for others."""
         return self.handler.folder if isinstance(self.handler, Script) else ""
 
     @property
     def together(self) -> bool:
-        """Say whether the hook runs together with its like, as those of settings.json do."""
+        """Whether the hook runs together with its like, as those of settings.json do."""
         return self.source != HOOK_MD
 
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:
-    """Give a hook as plain values that `marshal` can keep."""
+    """Return a hook as plain values that `marshal` can keep."""
     plain = dict(hook.__dict__)
     plain["kind"] = hook.kind.name if hook.kind else None
     handler = hook.handler
@@ -180,7 +180,7 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     plain["matcher"] = (*(_pattern_to_data(p) for p in (matcher.tool, matcher.pattern)), matcher.subject)
     plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
     plain["problems"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.problems)
-    plain["seal"] = tuple(hook.seal.__dict__[n] for n in Seal.FIELDS) if hook.seal else None
+    plain["approval"] = tuple(hook.approval.__dict__[n] for n in Approval.FIELDS) if hook.approval else None
     return tuple(plain[name] for name in Hook.FIELDS)
 
 
@@ -197,7 +197,7 @@ def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
         plain["matcher"] = ALL
     plain["needs"] = Needs(*plain["needs"])
     plain["problems"] = tuple(Diagnostic(*problem) for problem in plain["problems"])
-    plain["seal"] = Seal(*plain["seal"]) if plain["seal"] else None
+    plain["approval"] = Approval(*plain["approval"]) if plain["approval"] else None
     return Hook(**plain)
 
 
@@ -208,4 +208,4 @@ def _pattern_to_data(pattern: Pattern | None) -> tuple[Any, ...] | None:
 
 
 def _pattern_from_data(data: tuple[Any, ...] | None) -> Pattern | None:
-    return Pattern(data[0], Words(*data[1]) if data[1] else None, data[2]) if data else None
+    return Pattern(data[0], PrefilterWords(*data[1]) if data[1] else None, data[2]) if data else None

@@ -18,17 +18,17 @@ try:
 except ImportError:  # an interpreter without the C accelerator
     accelerator = None
 
-SPACE = " \t\n\r"
+JSON_WHITESPACE = " \t\n\r"
 INFINITY = float("inf")
-TEXT_LIMIT = 1 << 20  # a longer tool input is not searched: it counts as a match
+MAX_TEXT_CHARS = 1 << 20  # a longer tool input is not searched: it counts as a match
 MAX_DEPTH = 200  # far below where the interpreter's own limit would strike while writing
 
 
-class JsonFault(ValueError):
+class JsonError(ValueError):
     """What is wrong with a JSON text, in words."""
 
 
-class JsonLimit(JsonFault):
+class JsonLimitError(JsonError):
     """JSON that is well made but beyond what is read here."""
 
 
@@ -38,19 +38,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise JsonFault(f"repeated key {key!r}")
+                raise JsonError(f"repeated key {key!r}")
             seen.add(key)
     return found
 
 
 def _constant(name: str) -> Any:
-    raise JsonFault(f"{name} is not JSON")
+    raise JsonError(f"{name} is not JSON")
 
 
 def _float(text: str) -> float:
     number = float(text)
     if number in (INFINITY, -INFINITY):
-        raise JsonLimit(f"number {text[:20]} is beyond limits")
+        raise JsonLimitError(f"number {text[:20]} is beyond limits")
     return number
 
 
@@ -58,7 +58,7 @@ def _int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise JsonLimit(f"number of {len(text)} digits is beyond limits") from None
+        raise JsonLimitError(f"number of {len(text)} digits is beyond limits") from None
 
 
 class _Reading:
@@ -90,33 +90,33 @@ def decode(data: bytes) -> str:
         data = data[3:]
     try:
         text = data.decode("utf-8")
-    except UnicodeDecodeError as fault:
-        raise JsonFault(f"not UTF-8 at byte {fault.start}") from None
+    except UnicodeDecodeError as error:
+        raise JsonError(f"not UTF-8 at byte {error.start}") from None
     if "\0" in text:
-        raise JsonFault(f"NUL at character {text.index(chr(0))}")
+        raise JsonError(f"NUL at character {text.index(chr(0))}")
     return text
 
 
 def loads(text: str, depth: int = MAX_DEPTH) -> Any:
-    """Read one JSON value that fills the whole text; raise JsonFault otherwise."""
-    start = len(text) - len(text.lstrip(SPACE))
+    """Read one JSON value that fills the whole text; raise JsonError otherwise."""
+    start = len(text) - len(text.lstrip(JSON_WHITESPACE))
     try:
         value, end = _scanned(text, start)
-    except JsonFault:
+    except JsonError:
         raise
-    except StopIteration as fault:
-        raise JsonFault(f"no JSON value at {place(text, fault.value)}") from None
+    except StopIteration as error:
+        raise JsonError(f"no JSON value at {describe_position(text, error.value)}") from None
     except RecursionError:
-        raise JsonLimit("nested too deep") from None
-    except ValueError as fault:  # json.JSONDecodeError, raised by the scanner itself
-        message = getattr(fault, "msg", str(fault))
-        raise JsonFault(f"{message} at {place(text, getattr(fault, 'pos', 0))}") from None
-    rest = text[end:].strip(SPACE)
+        raise JsonLimitError("nested too deep") from None
+    except ValueError as error:  # json.JSONDecodeError, raised by the scanner itself
+        message = getattr(error, "msg", str(error))
+        raise JsonError(f"{message} at {describe_position(text, getattr(error, 'pos', 0))}") from None
+    rest = text[end:].strip(JSON_WHITESPACE)
     if rest:
         what = "a second document" if rest[0] in '{["' else "text"
-        raise JsonFault(f"{what} after the JSON value at {place(text, end)}")
+        raise JsonError(f"{what} after the JSON value at {describe_position(text, end)}")
     if text.count("[") + text.count("{") > depth and _deeper_than(value, depth):
-        raise JsonLimit(f"nested too deep (more than {depth} levels)")
+        raise JsonLimitError(f"nested too deep (more than {depth} levels)")
     return value
 
 
@@ -145,8 +145,8 @@ def _scanned(text: str, start: int) -> tuple[Any, int]:
     return found
 
 
-def place(text: str, position: int) -> str:
-    """Say a position as line and column."""
+def describe_position(text: str, position: int) -> str:
+    """Report a position as line and column."""
     before = text[:position]
     return f"line {before.count(chr(10)) + 1} column {position - before.rfind(chr(10))}"
 
@@ -162,7 +162,7 @@ def dumps(value: Any) -> str:
     return "".join(encode(value, 0))
 
 
-def canonical(value: Any) -> bytes:
+def canonical_json(value: Any) -> bytes:
     """Write JSON the one way that equal values share, to be digested: keys sorted, no spaces."""
     if accelerator is None:
         import json
@@ -183,19 +183,19 @@ def _refuse(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Say whether two JSON values are equal; true is not 1, and the order of keys does not matter."""
+def is_same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; true is not 1, and the order of keys does not matter."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(is_same_json(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(alike, one, other))
+        return len(one) == len(other) and all(map(is_same_json, one, other))
     return bool(one == other)
 
 
-def leaves(value: Any) -> Iterator[str]:
-    """Give every string found anywhere among the values of a JSON value; nesting of any depth."""
+def iter_leaves(value: Any) -> Iterator[str]:
+    """Return every string found anywhere among the values of a JSON value; nesting of any depth."""
     pending: list[Any] = [value]
     while pending:
         item: Any = pending.pop()
@@ -207,12 +207,12 @@ def leaves(value: Any) -> Iterator[str]:
             pending.extend(item)
 
 
-def word_of(value: object) -> str:
-    """Say in words what kind of JSON value something is."""
-    return WORDS.get(type(value).__name__, type(value).__name__)
+def describe_json_type(value: object) -> str:
+    """Report in words what kind of JSON value something is."""
+    return TYPE_WORDS.get(type(value).__name__, type(value).__name__)
 
 
-WORDS = {
+TYPE_WORDS = {
     "NoneType": "null",
     "bool": "a flag",
     "int": "a number",

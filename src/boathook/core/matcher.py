@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.core.json_text import TEXT_LIMIT, dumps, leaves
-from boathook.core.prefilter import HINT, Words, words_of
+from boathook.core.json_text import MAX_TEXT_CHARS, dumps, iter_leaves
+from boathook.core.prefilter import HINT, PrefilterWords, find_words
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 
@@ -31,8 +31,8 @@ NOT_IN_RE2 = (
 )
 
 
-LONGEST = 4096  # characters of a pattern
-HEAVIEST = 20_000  # how large its program may become, about: RE2 takes a microsecond for each instruction
+MAX_PATTERN_CHARS = 4096  # characters of a pattern
+MAX_PATTERN_WEIGHT = 20_000  # how large its program may become, about: RE2 takes a microsecond for each instruction
 CLASS_WEIGHT = 1200  # of a class such as \pL, which is hundreds of ranges
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
 
@@ -41,16 +41,16 @@ class Pattern(Value):
     """A searched RE2 pattern, compiled at its first real use in a one-shot, at load time elsewhere."""
 
     source: str
-    words: Words | None
+    words: PrefilterWords | None
     written: str = ""
 
     @property
     def shown(self) -> str:
-        """Give the pattern as its author wrote it."""
+        """Return the pattern as its author wrote it."""
         return self.written or self.source
 
     def search(self, text: str) -> bool:
-        """Say whether the pattern is found anywhere in the text."""
+        """Whether the pattern is found anywhere in the text."""
         words = self.words
         if words is not None:
             may = words.may_match(text)
@@ -62,7 +62,7 @@ class Pattern(Value):
             return self.compiled().search(text.encode("utf-8", "replace").decode()) is not None
 
     def compiled(self) -> Any:
-        """Give the RE2 object, compiled once."""
+        """Return the RE2 object, compiled once."""
         found = self.__dict__.get("_compiled")
         if found is None:
             found = self.__dict__["_compiled"] = _compile(self.source)
@@ -87,17 +87,17 @@ def compile_names(source: str) -> Pattern | None:
 
 
 def _pattern(source: str, written: str = "") -> Pattern:
-    if weight_of(source) > HEAVIEST:
+    if compute_weight(source) > MAX_PATTERN_WEIGHT:
         raise ConfigError(f"the pattern {source[:40]!r}… is too large")
-    pattern = Pattern(source, words_of(source), written)
+    pattern = Pattern(source, find_words(source), written)
     pattern.compiled()
     return pattern
 
 
-def weight_of(source: str) -> int:
+def compute_weight(source: str) -> int:
     """Guess how large the program of a pattern becomes, before RE2 is asked: counted repetitions multiply what they repeat."""
-    if len(source) > LONGEST:
-        return HEAVIEST + 1
+    if len(source) > MAX_PATTERN_CHARS:
+        return MAX_PATTERN_WEIGHT + 1
     totals, last, at = [0], 0, 0
     while at < len(source):
         char, end = source[at], at + 1
@@ -141,15 +141,15 @@ def _compile(source: str) -> Any:
     options.log_errors = False
     try:
         return re2.compile(source, options)
-    except (re2.error, UnicodeEncodeError) as fault:
-        raise ConfigError(_why_not(source, fault)) from None
+    except (re2.error, UnicodeEncodeError) as error:
+        raise ConfigError(_why_not(source, error)) from None
 
 
-def _why_not(source: str, fault: Exception) -> str:
+def _why_not(source: str, error: Exception) -> str:
     for mark, construct in NOT_IN_RE2:
         if mark in source:
             return f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    detail = fault.args[0] if fault.args else fault
+    detail = error.args[0] if error.args else error
     text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
     return f"the pattern {source!r} does not compile: {text}"
 
@@ -162,7 +162,7 @@ class Matcher(Value):
     subject: str = TOOL_NAME
 
     def why_not(self, event: Event, texts: Texts | None = None) -> str:
-        """Say why the event does not match, or nothing if it does."""
+        """Return why the event does not match, or nothing if it does."""
         if self.subject != TOOL_NAME:
             return self._other_why_not(event)
         if not event.kind.has_tool:
@@ -182,7 +182,7 @@ class Matcher(Value):
 
     @property
     def is_all(self) -> bool:
-        """Say whether every event matches."""
+        """Whether every event matches."""
         return self.tool is None and self.pattern is None
 
 
@@ -199,18 +199,18 @@ class Texts:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Give every string leaf and the JSON text."""
+        """Return every string leaf and the JSON text."""
         if self._all is None:
-            self._all = (*leaves(self._input), dumps(self._input))
+            self._all = (*iter_leaves(self._input), dumps(self._input))
         return self._all
 
     @property
     def too_long(self) -> bool:
-        """Say whether the text is beyond what is searched, so that it counts as a match."""
-        return len(self.all[-1]) > TEXT_LIMIT
+        """Whether the text is beyond what is searched, so that it counts as a match."""
+        return len(self.all[-1]) > MAX_TEXT_CHARS
 
     def match(self, pattern: Pattern) -> bool:
-        """Say whether a pattern is found in any of the texts; the JSON text is made only if no leaf matches."""
-        if self._all is None and any(pattern.search(text) for text in leaves(self._input)):
+        """Whether a pattern is found in any of the texts; the JSON text is made only if no leaf matches."""
+        if self._all is None and any(pattern.search(text) for text in iter_leaves(self._input)):
             return True
         return self.too_long or any(pattern.search(text) for text in self.all)

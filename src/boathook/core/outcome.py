@@ -23,7 +23,7 @@ class Decision(int):
 
     @property
     def word(self) -> str:
-        """Give the decision as the protocol writes it."""
+        """Return the decision as the protocol writes it."""
         return self.NAMES[self]
 
     def __repr__(self) -> str:
@@ -87,17 +87,17 @@ class Outcome(Value):
 
     @property
     def is_blocked(self) -> bool:
-        """Say whether the action is prevented."""
+        """Whether the action is prevented."""
         return self.decision == Decision.BLOCK
 
     @property
     def is_stopped(self) -> bool:
-        """Say whether the run is to end."""
+        """Whether the run is to end."""
         return self.decision == Decision.STOP
 
     @property
     def reason(self) -> str:
-        """Give the reasons of the decision as one text."""
+        """Return the reasons of the decision as one text."""
         return "\n".join(self.reasons)
 
     def __or__(self, other: Outcome) -> Outcome:
@@ -117,23 +117,23 @@ class Outcome(Value):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Give the reasons of the winning decision, in the order the hooks ran."""
+        """Return the reasons of the winning decision, in the order the hooks ran."""
         return tuple(text for decision, text in self.said if decision == self.decision)
 
     @property
     def halts(self) -> bool:
-        """Say whether nothing more needs to be asked."""
+        """Whether nothing more needs to be asked."""
         return self.decision >= Decision.BLOCK
 
     def without_allow(self) -> Outcome:
-        """Give the outcome without what was said to allow it."""
+        """Return the outcome without what was said to allow it."""
         if all(decision != Decision.ALLOW for decision, _ in self.said) and self.decision != Decision.ALLOW:
             return self
         said = tuple(one for one in self.said if one[0] != Decision.ALLOW)
         return self.replace(decision=Decision.NONE if self.decision == Decision.ALLOW else self.decision, said=said)
 
     def within_limit(self) -> Outcome:
-        """Give the outcome with its contexts together within the limit; a cut is said in a message."""
+        """Return the outcome with its contexts together within the limit; a cut is said in a message."""
         total = sum(map(len, self.contexts))
         if total <= CONTEXT_LIMIT:
             return self

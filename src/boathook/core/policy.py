@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
 from boathook.core.verdict import OK, STATUS_WORDS, Call, Exit, Run
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boathook.core.event import Event
 
 
-class Faulty(Exception):
+class AnswerError(Exception):
     """An answer that cannot count: the status of its run, and the exact fault."""
 
     def __init__(self, status: str, why: str) -> None:
@@ -34,16 +34,16 @@ class Policy(Value):
     def judge(self, call: Call, end: Exit, read: Callable[[Call, Exit], tuple[Outcome, tuple[str, ...]]]) -> Run:
         """Turn the end of a call into a run; a failure becomes what the hook's `on_failure` says."""
         try:
-            if end.fault:
-                raise Faulty(end.fault, end.detail)
+            if end.error:
+                raise AnswerError(end.error, end.detail)
             outcome, notes = read(call, end)
-            stderr = clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT) if end.stderr else ""
+            stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
             return Run(call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look, stderr)
-        except Faulty as fault:
-            why = clean(fault.why, REASON_LIMIT)
-            outcome = failure(call, fault.status, why)
-            code = None if end.fault else end.code  # what the engine did to end it is no answer of the hook
-            return Run(call.hook, fault.status, outcome, code, end.seconds, why, end.warnings, call.look)
+        except AnswerError as error:
+            why = clean_text(error.why, MAX_REASON_CHARS)
+            outcome = failure(call, error.status, why)
+            code = None if end.error else end.code  # what the engine did to end it is no answer of the hook
+            return Run(call.hook, error.status, outcome, code, end.seconds, why, end.warnings, call.look)
 
     def settle(self, event: Event, outcome: Outcome) -> Outcome:
         """Apply what concerns the event as a whole: questions with nobody to ask, the context limit."""
@@ -70,7 +70,7 @@ class Policy(Value):
 
 
 def failure(call: Call, status: str, why: str) -> Outcome:
-    """Give the outcome of a failed call: nothing, or a block that names hook and fault."""
+    """Return the outcome of a failed call: nothing, or a block that names hook and fault."""
     if call.hook.on_failure != "block":
         return NOTHING
     return Outcome(Decision.BLOCK, ((Decision.BLOCK, f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {why}"),))

@@ -22,14 +22,14 @@ CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
 START, END, GAP = "^", "$", "."
 
 
-class Words(Value):
+class PrefilterWords(Value):
     """Words of a pattern, and what they prove: that it matches (contains, equals) or only that it may (hint)."""
 
     any_of: tuple[str, ...]
     proof: str
 
     def may_match(self, text: str) -> bool:
-        """Say whether a text can match; for a proof other than a hint, whether it does."""
+        """Whether a text can match; for a proof other than a hint, whether it does."""
         if self.proof == EQUALS:
             return text in self.any_of
         return any(word in text for word in self.any_of)
@@ -49,7 +49,7 @@ class _Piece(Value):
 _ANYTHING = _Piece((), exact=False)
 
 
-def words_of(source: str) -> Words | None:
+def find_words(source: str) -> PrefilterWords | None:
     """Work out the words of a pattern; None where nothing certain can be said."""
     if len(source) > LONGEST or source.count("(") > MOST:
         return None
@@ -62,8 +62,8 @@ def words_of(source: str) -> Words | None:
     return _whole(branches) or _hint([_needed(branch) for branch in branches])
 
 
-def _whole(branches: list[list[_Piece | str]]) -> Words | None:
-    """Give the words if they alone decide: all branches exact, and all of them anchored or none."""
+def _whole(branches: list[list[_Piece | str]]) -> PrefilterWords | None:
+    """Return the words if they alone decide: all branches exact, and all of them anchored or none."""
     anchored = [(b[:1] == [START], b[-1:] == [END]) for b in branches]
     if len(set(anchored)) != 1 or anchored[0] not in ((True, True), (False, False)):
         return None
@@ -80,18 +80,18 @@ def _whole(branches: list[list[_Piece | str]]) -> Words | None:
         if not product or (not both and not all(product)):
             return None
         words += product
-    return Words(tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS) if len(words) <= MOST else None
+    return PrefilterWords(tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS) if len(words) <= MOST else None
 
 
-def _hint(needed: list[tuple[str, ...]]) -> Words | None:
+def _hint(needed: list[tuple[str, ...]]) -> PrefilterWords | None:
     words = tuple(dict.fromkeys(word for branch in needed for word in branch))
     if not all(needed) or not all(words) or len(words) > MOST:
         return None
-    return Words(words, HINT)
+    return PrefilterWords(words, HINT)
 
 
 def _needed(branch: list[_Piece | str]) -> tuple[str, ...]:
-    """Give the most telling words of one branch: the set whose shortest word is longest."""
+    """Return the most telling words of one branch: the set whose shortest word is longest."""
     candidates: list[tuple[str, ...]] = []
     run: list[_Piece] = []
     for piece in [*branch, GAP]:
@@ -214,19 +214,19 @@ def _class_end(source: str, at: int) -> int:
 
 
 def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Index many words by one letter group each, the rarest it has; give the index and the words too short for it.
+    """Index many words by one letter group each, the rarest it has; return the index and the words too short for it.
 
     A text is then looked up group by group (`grams_of`), so the cost depends on the text and not on the number of words.
     """
     unique = tuple(dict.fromkeys(words))
     count: dict[str, int] = {}
     for word in unique:
-        for gram in grams_of(word):
+        for gram in list_grams(word):
             count[gram] = count.get(gram, 0) + 1
     index: dict[str, list[str]] = {}
     short: list[str] = []
     for word in unique:
-        grams = grams_of(word)
+        grams = list_grams(word)
         if grams:
             index.setdefault(min(sorted(grams), key=count.__getitem__), []).append(word)
         else:
@@ -234,6 +234,6 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple
     return {gram: tuple(found) for gram, found in index.items()}, tuple(short)
 
 
-def grams_of(text: str) -> set[str]:
-    """Give the letter groups of a text."""
+def list_grams(text: str) -> set[str]:
+    """Return the letter groups of a text."""
     return {text[at : at + GRAM] for at in range(len(text) - GRAM + 1)}

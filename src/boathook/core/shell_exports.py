@@ -26,7 +26,7 @@ class _Odd(Exception):
 
 
 def read_exports(text: str, around: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Give the variables that a file sets, and the statements that were not understood."""
+    """Return the variables that a file sets, and the statements that were not understood."""
     found: dict[str, str] = {}
     odd: list[str] = []
     reading = _Reading(text, found, around)
@@ -50,7 +50,7 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def _assigned(words: list[tuple[str, int]]) -> dict[str, str]:
-    """Give the variables of one statement; `int` says how much of a word was bare, so that quotes hide no `=`."""
+    """Return the variables of one statement; `int` says how much of a word was bare, so that quotes hide no `=`."""
     if "=" not in words[0][0]:
         plain = [word for word, _ in words[:2]]
         words = words[next((len(prefix) for prefix in PREFIXES if plain[: len(prefix)] == prefix), 0) :]
@@ -148,7 +148,7 @@ class _Reading:
         return "".join(parts)
 
     def _variable(self) -> str:
-        """Give the value of the variable whose name begins here, behind its `$`."""
+        """Return the value of the variable whose name begins here, behind its `$`."""
         char = self.text[self.at : self.at + 1]
         if char in SPECIAL and char in "('\"":
             raise _Odd

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-REASON_LIMIT = 8192
+MAX_REASON_CHARS = 8192
 CONTROL = {code: None for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
 
 
-def clean(text: str, limit: int | None = None) -> str:
+def clean_text(text: str, limit: int | None = None) -> str:
     """Strip escape sequences, control characters and outer white space; cut at a limit, and say so."""
     if limit is not None and len(text) > limit:
-        return f"{clean(text[:limit])}… [cut, {len(text):,} characters]"
+        return f"{clean_text(text[:limit])}… [cut, {len(text):,} characters]"
     if "\x1b" in text:
         text = _without_escapes(text)
     return text.replace("\r\n", "\n").translate(CONTROL).strip()

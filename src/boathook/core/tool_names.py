@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TOOLS: dict[str, tuple[str, ...]] = {
+TOOL_NAMES: dict[str, tuple[str, ...]] = {
     "Shell": (
         "Bash",
         "Monitor",
@@ -102,11 +102,11 @@ TOOLS: dict[str, tuple[str, ...]] = {
         "vscode_askQuestions",
     ),
 }
-FOREIGN = ("mcp", "__", "MCP:", "@")  # tools of servers that people add: any name is possible
+SERVER_TOOL_MARKS = ("mcp", "__", "MCP:", "@")  # tools of servers that people add: any name is possible
 
-KNOWN: tuple[str, ...] = tuple(name for ours, others in TOOLS.items() for name in (ours, *others))
+KNOWN_TOOLS: tuple[str, ...] = tuple(name for ours, others in TOOL_NAMES.items() for name in (ours, *others))
 
-KEYS: dict[str, tuple[str, ...]] = {
+TOOL_INPUT_KEYS: dict[str, tuple[str, ...]] = {
     "Shell": ("command", "cwd", "timeout", "run_in_background", "description"),
     "ReadFile": ("file_path", "offset", "limit"),
     "WriteFile": ("file_path", "content"),
@@ -123,7 +123,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "AskUser": ("questions",),
 }  # what an input is called here; hosts' keys become these
 
-CLAUDE: dict[str, str] = {
+CLAUDE_NAMES: dict[str, str] = {
     "Shell": "Bash",
     "ReadFile": "Read",
     "WriteFile": "Write",
@@ -132,7 +132,7 @@ CLAUDE: dict[str, str] = {
     "AskUser": "AskUserQuestion",
 }  # what hooks of settings.json call them, where that is another name
 
-CLAUDES = frozenset(
+CLAUDE_TOOLS = frozenset(
     (
         "Bash",
         "PowerShell",
@@ -152,18 +152,18 @@ CLAUDES = frozenset(
 _CANONICAL: dict[str, str] = {}
 
 
-def canonical(name: str) -> str:
-    """Give our name of a tool that agents are known to call so, else the name itself."""
+def find_canonical_name(name: str) -> str:
+    """Return our name of a tool that agents are known to call so, else the name itself."""
     if not _CANONICAL:
-        _CANONICAL.update({other: ours for ours, others in TOOLS.items() for other in others})
+        _CANONICAL.update({other: ours for ours, others in TOOL_NAMES.items() for other in others})
     return _CANONICAL.get(name, name)
 
 
-def is_claudes(name: str) -> bool:
-    """Say whether Claude Code has a tool of that name, other than ours."""
-    return name in CLAUDES
+def is_claude_tool(name: str) -> bool:
+    """Whether Claude Code has a tool of that name, other than ours."""
+    return name in CLAUDE_TOOLS
 
 
-def claude_name(ours: str, theirs: str) -> str:
-    """Give what Claude Code calls a tool that is named so here and so by its host."""
-    return theirs if theirs in CLAUDES else CLAUDE.get(ours, ours)
+def find_claude_name(ours: str, theirs: str) -> str:
+    """Return what Claude Code calls a tool that is named so here and so by its host."""
+    return theirs if theirs in CLAUDE_TOOLS else CLAUDE_NAMES.get(ours, ours)

@@ -65,7 +65,7 @@ class Value:
             raise AttributeError(f"{type(self).__name__} is frozen")
 
     def replace(self, **changes: Any) -> Self:
-        """Give a copy with some fields changed."""
+        """Return a copy with some fields changed."""
         values = {name: self.__dict__[name] for name in self.FIELDS}
         values.update(changes)
         return type(self)(*values.values()) if len(values) == len(self.FIELDS) else type(self)(**values)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from boathook.core.json_text import alike
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ class Call(Value):
 
     @property
     def about(self) -> dict[str, str]:
-        """Give what is told of the call when it ends and nobody waits for it."""
+        """Return what is told of the call when it ends and nobody waits for it."""
         event = self.event
         return {
             "session": event.session_id,
@@ -53,7 +53,7 @@ class Exit(Value):
     stdout: bytes = b""
     stderr: bytes = b""
     seconds: float = 0.0
-    fault: str = ""
+    error: str = ""
     detail: str = ""
     overflow: bool = False
     warnings: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Run(Value):
     stderr: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the run as `run --json` prints it."""
+        """Return the run as `run --json` prints it."""
         said = [text for decision, text in self.outcome.said if decision == self.outcome.decision]
         return {
             "hook": self.hook.name,
@@ -120,59 +120,59 @@ class Verdict(Value):
 
     @property
     def decision(self) -> Decision:
-        """Give the decision."""
+        """Return the decision."""
         return self.outcome.decision
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Give the reasons of the decision."""
+        """Return the reasons of the decision."""
         return self.outcome.reasons
 
     @property
     def blocked(self) -> bool:
-        """Say whether the event must not go on: a block or a stop."""
+        """Whether the event must not go on: a block or a stop."""
         return self.outcome.halts
 
     @property
     def modified_input(self) -> Any:
-        """Give the tool input if hooks changed it, else None."""
+        """Return the tool input if hooks changed it, else None."""
         now, before = self.event.data.get("tool_input"), self.original.data.get("tool_input")
-        return None if now is before or alike(now, before) else self.event.tool_input
+        return None if now is before or is_same_json(now, before) else self.event.tool_input
 
     @property
     def modified_output(self) -> Any:
-        """Give the tool output if a hook replaced it, else None."""
+        """Return the tool output if a hook replaced it, else None."""
         return None if self.outcome.output is ABSENT else self.outcome.output
 
     @property
     def additional_context(self) -> tuple[str, ...]:
-        """Give what hooks want the model to know."""
+        """Return what hooks want the model to know."""
         return self.outcome.contexts
 
     @property
     def system_message(self) -> tuple[str, ...]:
-        """Give what hooks and the engine want the person to know."""
+        """Return what hooks and the engine want the person to know."""
         return self.outcome.messages
 
     @property
     def feedback(self) -> str | None:
-        """Give the text that sends an agent back to work when its stop was blocked."""
+        """Return the text that sends an agent back to work when its stop was blocked."""
         if self.event.kind.name != "pre-agent-turn-stop" or self.decision != Decision.BLOCK:
             return None
         return f"[Hook blocked stop: {'; '.join(self.reasons)}]"
 
     def warnings(self) -> tuple[str, ...]:
-        """Give a line for every hook that failed or did not run: a failure must never look like consent."""
+        """Return a line for every hook that failed or did not run: a failure must never look like consent."""
         lines = [s.why if "/" in s.hook else f"hook '{s.hook}' did not run: {s.why}" for s in self.skipped if s.loud]
         for run in self.runs:
             told = self.decision == Decision.BLOCK and run.outcome.decision == Decision.BLOCK  # it is among the reasons
             if run.status != OK and not told:
                 lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.why}")
             lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
-        return tuple(dict.fromkeys(clean(line, REASON_LIMIT) for line in lines))
+        return tuple(dict.fromkeys(clean_text(line, MAX_REASON_CHARS) for line in lines))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole verdict as `run --json` prints it."""
+        """Return the whole verdict as `run --json` prints it."""
         return {
             "event": self.event.kind.name,
             "decision": self.decision.word,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.core.json_text import JsonFault, place, word_of
-from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.json_text import JsonError, describe_json_type, describe_position
+from boathook.core.text import MAX_REASON_CHARS, clean_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def begins_like_json(text: str) -> bool:
-    """Say whether a text sets out to be JSON, so that it must be."""
+    """Whether a text sets out to be JSON, so that it must be."""
     return text[:1] in ("{", "[", '"')
 
 
@@ -28,33 +28,33 @@ def refuse_buried(text: str, keys: Iterable[str]) -> None:
         at = text.find(f'"{key}"', first)
         while at >= 0:
             if text[at + len(key) + 2 : at + len(key) + 10].lstrip().startswith(":"):
-                raise JsonFault(f"text before the JSON object at {place(text, text.rindex('{', 0, at))}")
+                raise JsonError(f"text before the JSON object at {describe_position(text, text.rindex('{', 0, at))}")
             at = text.find(f'"{key}"', at + 1)
 
 
 def check_types(answer: Any, types: Types, where: str = "") -> None:
     """Refuse an answer with a field of the wrong type, with the exact fault; null counts as absent."""
     if not isinstance(answer, dict):
-        raise JsonFault(f"the top level is {word_of(answer)}, not an object")
+        raise JsonError(f"the top level is {describe_json_type(answer)}, not an object")
     found: dict[str, Any] = answer  # pyright: ignore[reportUnknownVariableType]
     for key, (wanted, words) in types.items():
         value = found.get(key)
         if value is not None and not isinstance(value, wanted):
-            raise JsonFault(f"'{where}{key}' must be {words}, not {word_of(value)}")
+            raise JsonError(f"'{where}{key}' must be {words}, not {describe_json_type(value)}")
 
 
 def default_reason(hook: Hook) -> str:
-    """Give the reason of a block that came without one."""
+    """Return the reason of a block that came without one."""
     return f"blocked by hook '{hook.name}'"
 
 
 def reason_in(end: Exit) -> str:
-    """Give what a hook said on standard error."""
-    return clean(end.stderr.decode("utf-8", "replace"), REASON_LIMIT)
+    """Return what a hook said on standard error."""
+    return clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS)
 
 
 def exit_words(end: Exit) -> str:
-    """Say how a hook failed."""
+    """Return how a hook failed."""
     if end.code is None:
         return "it did not run"
     how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
@@ -64,6 +64,6 @@ def exit_words(end: Exit) -> str:
 
 
 def texts(text: str | None) -> tuple[str, ...]:
-    """Give a text as an effect: cleaned, nothing if it is empty."""
-    found = clean(text or "")
+    """Return a text as an effect: cleaned, nothing if it is empty."""
+    found = clean_text(text or "")
     return (found,) if found else ()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, Event
 from boathook.core.hook import Http, Prompt
-from boathook.core.json_text import JsonFault, decode, dump_line, loads
+from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.policy import Faulty
-from boathook.core.text import REASON_LIMIT, clean
-from boathook.core.tool_names import claude_name, is_claudes
+from boathook.core.policy import AnswerError
+from boathook.core.text import MAX_REASON_CHARS, clean_text
+from boathook.core.tool_names import find_claude_name, is_claude_tool
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit
 from boathook.dialects.answers import (
     check_types,
@@ -101,8 +101,13 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
     keys = fields.pop(HOST_KEYS, None)
     fields.pop(HOST_EVENT, None)
     if isinstance(theirs, str):
-        fields["tool_name"] = claude_name(event.tool_name, theirs)
-    if isinstance(theirs, str) and is_claudes(theirs) and isinstance(keys, dict) and isinstance(event.tool_input, dict):
+        fields["tool_name"] = find_claude_name(event.tool_name, theirs)
+    if (
+        isinstance(theirs, str)
+        and is_claude_tool(theirs)
+        and isinstance(keys, dict)
+        and isinstance(event.tool_input, dict)
+    ):
         fields["tool_input"] = {keys.get(key, key): value for key, value in event.tool_input.items()}
 
 
@@ -110,7 +115,7 @@ def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
     """Read the answer of a hook of settings.json; notes say what had no effect."""
     asked = isinstance(call.hook.handler, Prompt | Http)
     if asked and end.code != 0:
-        raise Faulty(FAILED, reason_in(end) or exit_words(end))
+        raise AnswerError(FAILED, reason_in(end) or exit_words(end))
     row = BY_KIND.get(call.event.kind.name) or Row(
         call.event.kind.name, call.event.kind.name, refuses=True, context=True
     )
@@ -118,18 +123,18 @@ def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
         return _refused(call, row, end)
     try:
         if end.overflow:
-            raise JsonFault("it is longer than 1 MiB")
+            raise JsonError("it is longer than 1 MiB")
         text = decode(end.stdout).strip()
         if isinstance(call.hook.handler, Prompt):
             return _judged(call, text)
         answer = _answer_in(text)
-    except JsonFault as fault:
+    except JsonError as error:
         if end.code != 0:
-            raise Faulty(FAILED, exit_words(end)) from None
-        raise Faulty(UNREADABLE, f"the answer is not valid: {fault}") from None
+            raise AnswerError(FAILED, exit_words(end)) from None
+        raise AnswerError(UNREADABLE, f"the answer is not valid: {error}") from None
     if answer is None:
         if end.code != 0:
-            raise Faulty(FAILED, exit_words(end))
+            raise AnswerError(FAILED, exit_words(end))
         said = texts(text)
         return (Outcome(contexts=said) if row.plain else Outcome(logs=said)) if said else NOTHING, ()
     outcome, notes = _Reading(call, row, answer).outcome()
@@ -144,12 +149,12 @@ def _counted(call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]) ->
     else:
         late = ()
     if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.halts):
-        raise Faulty(FAILED, exit_words(end))
+        raise AnswerError(FAILED, exit_words(end))
     return outcome, (*notes, f"exit code {end.code}, but its JSON answer counts", *late)
 
 
 def _answer_in(text: str) -> dict[str, Any] | None:
-    """Give the JSON answer in an output, None if that is plain text; JsonFault if it is neither."""
+    """Return the JSON answer in an output, None if that is plain text; JsonError if it is neither."""
     if not text.startswith("{"):  # Claude Code takes nothing else for JSON
         refuse_buried(text, DECISIVE)
         return None
@@ -166,7 +171,7 @@ def _answer_in(text: str) -> dict[str, Any] | None:
 
 def _known(word: str | None, words: dict[str, Decision], key: str, hint: str = "") -> None:
     if word is not None and word not in words:
-        raise JsonFault(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
+        raise JsonError(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
 
 
 def _refused(call: Call, row: Row, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
@@ -175,12 +180,12 @@ def _refused(call: Call, row: Row, end: Exit) -> tuple[Outcome, tuple[str, ...]]
     notes: tuple[str, ...] = ()
     try:
         answer = _answer_in(decode(end.stdout).strip()) or {}
-    except JsonFault:
+    except JsonError:
         answer = {}
     if answer:
         outcome, notes = _Reading(call, row, answer).outcome()
         spoken = "\n".join(text for decision, text in outcome.said if decision != Decision.STOP)
-        reason = reason or spoken or (clean(answer.get("reason") or "", REASON_LIMIT) if row.refuses else "")
+        reason = reason or spoken or (clean_text(answer.get("reason") or "", MAX_REASON_CHARS) if row.refuses else "")
         if outcome.decision != Decision.STOP:
             outcome = outcome.replace(decision=Decision.NONE)
         outcome = outcome.replace(said=tuple(one for one in outcome.said if one[0] == Decision.STOP))
@@ -195,8 +200,8 @@ def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
     answer: dict[str, Any] = loads(text)
     check_types(answer, JUDGEMENT_TYPES)
     if answer.get("ok") is None:
-        raise JsonFault('there is no "ok": the model is to answer {"ok": true} or {"ok": false, "reason": "…"}')
-    reason = clean(answer.get("reason") or "", REASON_LIMIT)
+        raise JsonError('there is no "ok": the model is to answer {"ok": true} or {"ok": false, "reason": "…"}')
+    reason = clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
     if answer["ok"]:
         return Outcome(logs=texts(reason)) if reason else NOTHING, ()
     return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),)), ()
@@ -225,7 +230,7 @@ class _Reading:
         if decision == Decision.BLOCK and not said:
             said = ((decision, default_reason(self.call.hook)),)
         if self.answer.get("continue") is False:
-            stop = clean(self.answer.get("stopReason") or self.answer.get("reason") or "", REASON_LIMIT)
+            stop = clean_text(self.answer.get("stopReason") or self.answer.get("reason") or "", MAX_REASON_CHARS)
             decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
         outcome = Outcome(
             decision,
@@ -242,7 +247,7 @@ class _Reading:
         self.notes.append(f"{what} has no effect on {self.row.name}")
 
     def _decided(self) -> tuple[Decision, Said]:
-        """Give the decision and its reason: that of the newer fields, unless those of old object more."""
+        """Return the decision and its reason: that of the newer fields, unless those of old object more."""
         newer, older = self._newer(), self._older()
         return newer if newer[0] >= older[0] else older
 
@@ -274,7 +279,7 @@ class _Reading:
         return self._said(LEGACY[word], self.answer.get("reason")) if word is not None else (Decision.NONE, ())
 
     def _said(self, decision: Decision, reason: str | None) -> tuple[Decision, Said]:
-        text = clean(reason or "", REASON_LIMIT)
+        text = clean_text(reason or "", MAX_REASON_CHARS)
         return decision, ((decision, text),) if text else ()
 
     def _input(self) -> Any:

@@ -14,11 +14,11 @@ from boathook.core.event import (
     SPELLINGS,
     UNMAPPED,
     Event,
-    host_object,
+    parse_host_object,
 )
-from boathook.core.json_text import JsonFault, dump_line, dumps, loads, word_of
+from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, loads
 from boathook.core.outcome import ABSENT, Decision
-from boathook.core.tool_names import canonical
+from boathook.core.tool_names import find_canonical_name
 from boathook.core.verdict import Exit, Verdict
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.host import NESTED, Host, Row, derived, load
@@ -50,7 +50,7 @@ class Dialect:
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         """Read an event; one that has no counterpart here is read too, as an event nobody can hook."""
-        fields = host_object(data)
+        fields = parse_host_object(data)
         row, said = self._row(fields, name)
         if row is None or (row.needs and not fields.get(row.needs)):
             return Event(UNMAPPED, data={**fields, HOST_EVENT: said})
@@ -62,7 +62,7 @@ class Dialect:
         inside = next((fields[key] for key in self.host.event_at if fields.get(key) is not None), None)
         for name in (inside, beside):
             if name is not None and not isinstance(name, str):
-                raise DialectError(f"the event's name must be text, not {word_of(name)}")
+                raise DialectError(f"the event's name must be text, not {describe_json_type(name)}")
             row = self.host.row(name) if name is not None else None
             if name is not None and (row or name in self.host.elsewhere):
                 found.append((row, name))
@@ -96,25 +96,27 @@ class Dialect:
         return Event(kind, stamp if isinstance(stamp, str) else "", session[1], folder[1], {}, data)
 
     def _first(self, fields: dict[str, Any], places: Sequence[str]) -> tuple[str, str]:
-        """Give the first of several places that holds something, and the text there."""
+        """Return the first of several places that holds something, and the text there."""
         for place in places:
             value = _at(fields, place)
             if isinstance(value, str):
                 return place, value
             if value is not None:
-                raise DialectError(f"the event's '{place}' must be text, not {word_of(value)}")
+                raise DialectError(f"the event's '{place}' must be text, not {describe_json_type(value)}")
         return "", ""
 
     def _translate(self, data: dict[str, Any], kind: EventKind) -> None:
         """Put the tool call under our names; the host's stay beside them."""
         name, given = data.get("tool_name"), _object_in(data.get("tool_input"))
         if name is not None and not isinstance(name, str):
-            raise DialectError(f"the tool's name must be text, not {word_of(name)}")
+            raise DialectError(f"the tool's name must be text, not {describe_json_type(name)}")
         if not name:
             return
         tools = self.host.tools
         if name not in tools:
-            tools = {name: (canonical(name), ())}  # a tool that the table does not know, under a name that others have
+            tools = {
+                name: (find_canonical_name(name), ())
+            }  # a tool that the table does not know, under a name that others have
         given = shaped(tools, name, given)
         data[HOST_TOOL] = name
         data["tool_name"], data["tool_input"], renamed = (
@@ -128,7 +130,7 @@ class Dialect:
             raise BeyondLimits(f"no command can be read in the input of {name}, so no hook could look at it")
 
     def look_up(self, event: Event) -> str:
-        """Give the file that says whether a tool call failed, where the payload does not; nothing if there is none."""
+        """Return the file that says whether a tool call failed, where the payload does not; nothing if there is none."""
         row = self._row_of(event)
         if row is None or not row.failed.startswith(FILE) or event.kind is not row.kind:
             return ""
@@ -136,7 +138,7 @@ class Dialect:
         return path if isinstance(path, str) and isinstance(event.data.get("tool_use_id"), str) else ""
 
     def looked_up(self, event: Event, text: str) -> Event:
-        """Give an event as the end of that file has it: a failure if the item of this call says so."""
+        """Return an event as the end of that file has it: a failure if the item of this call says so."""
         call = event.data["tool_use_id"]
         for line in reversed(text.splitlines()):
             item = _item(line, call) if call in line else None
@@ -157,7 +159,7 @@ class Dialect:
         return event
 
     def derive(self, verdict: Verdict) -> tuple[Event, ...]:
-        """Give the events that the host has not, made of one that has passed."""
+        """Return the events that the host has not, made of one that has passed."""
         row = self._row_of(verdict.event)
         if row is None or verdict.decision == Decision.BLOCK:
             return ()
@@ -168,7 +170,7 @@ class Dialect:
         )
 
     def refuse(self, name: str | None, reason: str) -> Exit | None:
-        """Say no to an event that could not be read, where that can be said; None if it cannot."""
+        """Report no to an event that could not be read, where that can be said; None if it cannot."""
         row = self.host.row(name) if name else None
         if row is None or not row.block or not row.kind.is_pre or row.goes_on:
             return None
@@ -196,14 +198,14 @@ class Dialect:
         return answer.end(self.host.empty)
 
     def degraded(self, verdict: Verdict, refuses: bool = False) -> tuple[str, ...]:  # noqa: FBT001, FBT002
-        """Give a text for everything that the hooks want and the host cannot be told, or does otherwise."""
+        """Return a text for everything that the hooks want and the host cannot be told, or does otherwise."""
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             return self._unheard(verdict)
         row = self._row_of(verdict.event)
         return tuple(self._say(verdict, row, _Answer(row), refuses=refuses)) if row is not None else ()
 
     def _unheard(self, verdict: Verdict) -> tuple[str, ...]:
-        """Give what hooks of a derived event want: the host has no ear for any of it."""
+        """Return what hooks of a derived event want: the host has no ear for any of it."""
         wants = [f"{verdict.decision.word}: {reason}" for reason in verdict.reasons]
         wants += [f"context for the model: {text}" for text in verdict.additional_context]
         name = verdict.event.kind.name
@@ -214,7 +216,7 @@ class Dialect:
         return self.host.row(name if isinstance(name, str) else event.kind.name)
 
     def _say(self, verdict: Verdict, row: Row, answer: _Answer, *, refuses: bool) -> list[str]:
-        """Say all that can be said; give what cannot."""
+        """Report all that can be said; return what cannot."""
         reasons = "\n".join(verdict.reasons)
         notes = self._say_decision(verdict.decision, row, reasons, answer)
         effects = self._say_effects(verdict, row, answer)
@@ -277,7 +279,7 @@ class Dialect:
         return notes
 
     def _back(self, verdict: Verdict) -> Any:
-        """Give the changed input under the host's keys."""
+        """Return the changed input under the host's keys."""
         data, before, now = verdict.event.data, verdict.original.tool_input, verdict.modified_input
         name, renamed = data.get(HOST_TOOL), data.get(HOST_KEYS) or {}
         if not (isinstance(name, str) and isinstance(now, dict) and isinstance(before, dict)):
@@ -295,7 +297,7 @@ class _Answer:
 
     @property
     def is_said(self) -> bool:
-        """Say whether anything was."""
+        """Whether anything was."""
         return bool(self.fields or self.code or any(self.streams.values()))
 
     def clear(self) -> None:
@@ -303,7 +305,7 @@ class _Answer:
         self.code, self.fields, self.streams = 0, {}, {"stdout": "", "stderr": ""}
 
     def say(self, saying: Saying, what: Any, *, even_empty: bool = False) -> None:
-        """Say one thing; texts in a place that has one already are added to it, and a reason that is empty is none."""
+        """Report one thing; texts in a place that has one already are added to it, and a reason that is empty is none."""
         for place, value in saying:
             if value == "$" and what == "" and not even_empty:
                 continue
@@ -325,14 +327,14 @@ class _Answer:
             fields[last] = f"{old}\n{value}" if isinstance(old, str) and old != value else value
 
     def end(self, empty: str) -> Exit:
-        """Give the answer as the host reads it."""
+        """Return the answer as the host reads it."""
         plain = self.streams["stdout"] or (f"{empty}\n" if empty else "")
         stdout = dump_line(self.fields) if self.fields else plain.encode("utf-8", "backslashreplace")
         return Exit(self.code, stdout=stdout, stderr=self.streams["stderr"].encode("utf-8", "backslashreplace"))
 
 
 def _at(fields: Any, place: str) -> Any:
-    """Give what stands at a place such as `a.b` or `a.0`; None if there is nothing."""
+    """Return what stands at a place such as `a.b` or `a.0`; None if there is nothing."""
     for key in place.split("."):
         if isinstance(fields, list) and key.isdigit():
             fields = fields[int(key)] if int(key) < len(fields) else None
@@ -342,10 +344,10 @@ def _at(fields: Any, place: str) -> Any:
 
 
 def _item(line: str, call: str) -> dict[str, Any] | None:
-    """Give the item of a call that a line of a transcript says is done."""
+    """Return the item of a call that a line of a transcript says is done."""
     try:
         found = _at(loads(line), "payload.item")
-    except JsonFault:
+    except JsonError:
         return None
     return found if isinstance(found, dict) and found.get("id") == call and "status" in found else None
 
@@ -360,7 +362,7 @@ def _failed(fields: dict[str, Any], place: str) -> bool:
 
 
 def _renamed(fields: dict[str, Any], row: Row) -> dict[str, Any]:
-    """Give the fields under our names; what lies deeper is copied, and nothing is overwritten."""
+    """Return the fields under our names; what lies deeper is copied, and nothing is overwritten."""
     data = dict(fields)
     for theirs, ours in row.renames:
         value = _at(fields, theirs)
@@ -380,28 +382,28 @@ def _is_plain_message(name: str, value: Any) -> bool:
 
 
 def _is_hidden(given: Any, renames: Renames) -> bool:
-    """Say whether a call of a shell has a command that cannot be read; one without any is the host's to refuse."""
+    """Whether a call of a shell has a command that cannot be read; one without any is the host's to refuse."""
     if isinstance(given, dict) and "command" in given:
         return not isinstance(given["command"], str)
     return not isinstance(given, dict) or any(key == "command" for _, key in renames)
 
 
 def _object_in(value: Any) -> Any:
-    """Give a tool input as an object where a host wrote it as text."""
+    """Return a tool input as an object where a host wrote it as text."""
     if isinstance(value, str):
         try:
             found = loads(value)
-        except JsonFault:
+        except JsonError:
             return value
         return found if isinstance(found, dict) else value
     return value
 
 
 def dialect(name: str) -> Dialect:
-    """Give the tongue of a host, one of `core.hosts.NAMES`."""
+    """Return the tongue of a host, one of `core.hosts.NAMES`."""
     return Dialect(load(name))
 
 
 def degraded(verdict: Verdict, host: str) -> tuple[str, ...]:
-    """Give a text for everything in a verdict that a host cannot be told."""
+    """Return a text for everything in a verdict that a host cannot be told."""
     return dialect(host).degraded(verdict)

@@ -5,11 +5,11 @@ Four pure functions. An answer written for a host is itself a valid answer of a 
 
 from __future__ import annotations
 
-from boathook.core.event import COMMON_FIELDS, Event, EventKind, host_object, kind_of
-from boathook.core.json_text import JsonFault, decode, dump_line, loads, word_of
+from boathook.core.event import COMMON_FIELDS, Event, EventKind, find_kind, parse_host_object
+from boathook.core.json_text import JsonError, decode, describe_json_type, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.policy import Faulty
-from boathook.core.text import REASON_LIMIT, clean
+from boathook.core.policy import AnswerError
+from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.answers import (
     begins_like_json,
@@ -58,7 +58,7 @@ FIELD_TYPES: dict[str, tuple[type, str]] = {
 
 def read_event(data: bytes, name: str | None = None) -> Event:
     """Read an event from a host; `name` is the event's name where the host says it beside the data."""
-    return event_of(host_object(data), name)
+    return event_of(parse_host_object(data), name)
 
 
 def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
@@ -66,7 +66,7 @@ def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
     fields = {key: value for key, value in fields.items() if value is not None or key not in FIELD_TYPES}
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
-            raise DialectError(f"the event's '{key}' must be {words}, not {word_of(fields[key])}")
+            raise DialectError(f"the event's '{key}' must be {words}, not {describe_json_type(fields[key])}")
     kind = _kind(fields.get("event_type"), name)
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
     common = [fields.get(key, "") for key in COMMON_FIELDS[1:4]]
@@ -79,9 +79,9 @@ def _kind(in_data: str | None, beside: str | None) -> EventKind:
             "which event? Name it as an argument, or as 'event_type' in the JSON (boathook events lists them)"
         )
     try:
-        kinds = [kind_of(name) for name in (beside, in_data) if name is not None]
-    except UnknownEvent as fault:
-        raise DialectError(str(fault)) from None
+        kinds = [find_kind(name) for name in (beside, in_data) if name is not None]
+    except UnknownEvent as error:
+        raise DialectError(str(error)) from None
     if kinds[0] is not kinds[-1]:
         raise DialectError(f"the argument says '{beside}', but 'event_type' in the JSON says '{in_data}'")
     return kinds[0]
@@ -97,9 +97,9 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     if end.code == 2:
         return _blocked(call, end), ()
     if end.code != 0:
-        raise Faulty(FAILED, exit_words(end))
+        raise AnswerError(FAILED, exit_words(end))
     if end.overflow:
-        raise Faulty(UNREADABLE, "the answer is longer than 1 MiB")
+        raise AnswerError(UNREADABLE, "the answer is longer than 1 MiB")
     try:
         text = decode(end.stdout).strip()
         if not begins_like_json(text):
@@ -108,8 +108,8 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
             return Outcome(contexts=contexts) if contexts else NOTHING, ()
         answer = loads(text)
         _check(answer)
-    except JsonFault as fault:
-        raise Faulty(UNREADABLE, f"the answer is not valid: {fault}") from None
+    except JsonError as error:
+        raise AnswerError(UNREADABLE, f"the answer is not valid: {error}") from None
     return _outcome(call, answer, strict=strict)
 
 
@@ -118,8 +118,8 @@ def _blocked(call: Call, end: Exit) -> Outcome:
     if not reason:
         try:
             answer = loads(decode(end.stdout))
-            reason = clean(answer["reason"], REASON_LIMIT)
-        except (JsonFault, KeyError, TypeError, AttributeError):
+            reason = clean_text(answer["reason"], MAX_REASON_CHARS)
+        except (JsonError, KeyError, TypeError, AttributeError):
             reason = ""
     return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),))
 
@@ -129,7 +129,7 @@ def _check(answer: Any) -> None:
     check_types(answer, TYPES)
     decision = answer.get("decision")
     if decision is not None and decision.lower() not in DECISIONS:
-        raise JsonFault(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
+        raise JsonError(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
 
 
 def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outcome, tuple[str, ...]]:
@@ -159,11 +159,11 @@ def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outco
 
 
 def _decided(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, str], ...]]:
-    word, reason = answer.get("decision"), clean(answer.get("reason") or "", REASON_LIMIT)
+    word, reason = answer.get("decision"), clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
     decision = DECISIONS[word.lower()] if word is not None else Decision.NONE
     said: tuple[tuple[Decision, str], ...] = ((decision, reason),) if reason and decision else ()
     if answer.get("continue") is False:
-        stop = clean(answer.get("stop_reason") or "", REASON_LIMIT) or reason
+        stop = clean_text(answer.get("stop_reason") or "", MAX_REASON_CHARS) or reason
         decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
     return decision, said
 

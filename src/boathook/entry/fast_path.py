@@ -9,19 +9,19 @@ from __future__ import annotations
 import sys
 
 from boathook.catalog_cache.format import load, may_match, path_of
-from boathook.core.json_text import TEXT_LIMIT, JsonFault, decode, dumps, leaves, loads
+from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, iter_leaves, loads
 from boathook.system.locations import (
     agents_dir,
     cache_dir,
     claude_dir,
-    environment,
+    current_dir,
     find_claude_project,
+    find_host_project,
     find_project,
-    here,
-    host_project,
+    find_untrusted_locations,
     is_dir,
+    read_environment,
     state_dir,
-    strays,
     system,
 )
 
@@ -109,7 +109,7 @@ def _read_all() -> bytes | None:
 
 
 def _is_certain(wanted: dict[str, str], data: bytes) -> bool:
-    """Say whether there is nothing to do; any trouble with finding that out is the engine's to tell."""
+    """Whether there is nothing to do; any trouble with finding that out is the engine's to tell."""
     try:
         return _nothing_to_do(wanted, data)
     except Exception:  # noqa: BLE001
@@ -117,12 +117,12 @@ def _is_certain(wanted: dict[str, str], data: bytes) -> bool:
 
 
 def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
-    """Say whether it is certain that no hook has anything to do with an event."""
-    if len(data) > TEXT_LIMIT:
+    """Whether it is certain that no hook has anything to do with an event."""
+    if len(data) > MAX_TEXT_CHARS:
         return False
     try:
         event = loads(decode(data))
-    except JsonFault:
+    except JsonError:
         return False
     host = wanted.get("--host", NATIVE)
     event_keys, _, folder_key = KEYS[host]
@@ -130,8 +130,8 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         return False
     names = [event[key] for key in event_keys if key in event]
     names = [wanted["--event"], *names] if "--event" in wanted else names
-    env = environment()
-    start = wanted.get("--project") or host_project(host, env) or event.get(folder_key) or here()
+    env = read_environment()
+    start = wanted.get("--project") or find_host_project(host, env) or event.get(folder_key) or current_dir()
     if not start.startswith("/") or "//" in start or "\0" in start or _is_crooked(start + "/"):
         return False
     if "--project" in wanted and not is_dir(wanted["--project"]):
@@ -148,7 +148,7 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         find_project(start),
         find_claude_project(start, env) if claude and "--without" not in wanted else "",
     )
-    if strays(start, by_variables, (project, claude_project), env):
+    if find_untrusted_locations(start, by_variables, (project, claude_project), env):
         return False
     where = (project, claude, claude_project, "" if TRUST_ALL in wanted else state)
     path = path_of(cache, *where)
@@ -167,7 +167,7 @@ def _is_crooked(path: str) -> bool:
 
 
 def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tuple[Any, Any, Any] | None:
-    """Give the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
+    """Return the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
     if host == NATIVE:
         kinds = {found.head["spellings"].get(name) for name in names}
         return (
@@ -201,7 +201,7 @@ def _first(event: dict[str, Any], places: tuple[str, ...]) -> Any:
 
 
 def _may_be_wanted(found: Any, kind: str | None, tools: tuple[str, ...], tool_input: Any) -> bool:
-    """Say whether a hook may have anything to do with a kind of event and a tool that has these names."""
+    """Whether a hook may have anything to do with a kind of event and a tool that has these names."""
     rows = found.section(f"rows {kind}") if kind is not None else None
     if rows is None or (kind in found.head["with_tool"] and not tools[0]):
         return True
@@ -211,8 +211,8 @@ def _may_be_wanted(found: Any, kind: str | None, tools: tuple[str, ...], tool_in
 def _may_match(rows: Any, tools: tuple[str, ...], tool_input: Any, gram: int) -> bool:
     tool_input = {} if tool_input is None else tool_input
     whole = dumps(tool_input)
-    text = "\n".join((*leaves(tool_input), whole))
-    return len(whole) > TEXT_LIMIT or any(may_match(rows, tool, text, gram) for tool in tools)
+    text = "\n".join((*iter_leaves(tool_input), whole))
+    return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
 
 
 def _well_formed(event: Any, host: str) -> bool:

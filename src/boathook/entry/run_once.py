@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.event import UNMAPPED, host_object
-from boathook.core.json_text import JsonFault, dump_line, loads
+from boathook.core.event import UNMAPPED, parse_host_object
+from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects import native
 from boathook.errors import BeyondLimits, BoathookError, DialectError, NotJson
 from boathook.hosts.detection import another, calls_for, may_be_another, own_files
 from boathook.hosts.host import NAMES
-from boathook.system.locations import absolute, environment, here, host_project, state_dir
+from boathook.system.locations import current_dir, find_host_project, make_absolute, read_environment, state_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def parse(args: list[str]) -> Options:
 
 
 def dialect_of(host: str) -> Any:
-    """Give the dialect of a host."""
+    """Return the dialect of a host."""
     if host == native.NAME:
         return native
     from boathook.dialects.host_dialect import dialect
@@ -96,7 +96,7 @@ def dialect_of(host: str) -> Any:
 
 
 def main(args: list[str], data: bytes | None = None) -> int:
-    """Run one event; give the exit code."""
+    """Run one event; return the exit code."""
     options = Options()
     try:
         _catch_signals()
@@ -118,24 +118,24 @@ def main(args: list[str], data: bytes | None = None) -> int:
         if event.kind.has_tool and not event.tool_name:
             _tell("the event has no 'tool_name': hooks for particular tools did not run")
         return code
-    except BeyondLimits as fault:  # a model could write such an input to slip past the guards
-        return _refuse(str(fault), options, 2)
-    except NotJson as fault:  # some hosts pass on what a model wrote, NaN for one; without a host it is a caller's slip
-        return _refuse(str(fault), options, 1 if options.host == native.NAME else 2)
-    except DialectError as fault:
-        return _refuse(str(fault), options, 1)
-    except Usage as fault:
-        return _complain(str(fault))
+    except BeyondLimits as error:  # a model could write such an input to slip past the guards
+        return _refuse(str(error), options, 2)
+    except NotJson as error:  # some hosts pass on what a model wrote, NaN for one; without a host it is a caller's slip
+        return _refuse(str(error), options, 1 if options.host == native.NAME else 2)
+    except DialectError as error:
+        return _refuse(str(error), options, 1)
+    except Usage as error:
+        return _complain(str(error))
     except Interrupted as signal:
         return 128 + int(signal.args[0])
     except KeyboardInterrupt:
         return 130
-    except Exception as fault:  # noqa: BLE001  (whatever it is, the host gets a word and an exit code)
-        return _refuse(f"internal error: {type(fault).__name__}: {fault}", options, 1)
+    except Exception as error:  # noqa: BLE001  (whatever it is, the host gets a word and an exit code)
+        return _refuse(f"internal error: {type(error).__name__}: {error}", options, 1)
 
 
 def _refuse(text: str, options: Options, code: int) -> int:
-    """Tell what went wrong; a host that would make a refusal of it without a word, or hear none, is told in its own tongue."""
+    """Report what went wrong; a host that would make a refusal of it without a word, or hear none, is told in its own tongue."""
     _tell(text)
     if options.host == native.NAME:
         return code
@@ -161,23 +161,23 @@ def _record_refusal(text: str, options: Options) -> None:
     try:
         from boathook.assembly import record_refusal
 
-        state = absolute(options.state) if options.state else state_dir(environment())
+        state = make_absolute(options.state) if options.state else state_dir(read_environment())
         trouble = record_refusal(state, options.host, dialect_of(options.host).host.row(options.event).kind, text)
-    except Exception as fault:  # noqa: BLE001  (the refusal itself must go out)
-        trouble = f"{type(fault).__name__}: {fault}"
+    except Exception as error:  # noqa: BLE001  (the refusal itself must go out)
+        trouble = f"{type(error).__name__}: {error}"
     if trouble:
         _tell(trouble)
 
 
 def _is_anothers(options: Options, data: bytes) -> bool:
     """Find out who really calls, and speak that host's tongue; say whether it calls on a road of its own as well."""
-    fields, env = host_object(data), environment()
+    fields, env = parse_host_object(data), read_environment()
     host = another(fields, env)
     if not host:
         return False
     options.host = host
-    state = absolute(options.state) if options.state else state_dir(env)
-    folder = fields.get("cwd") or here()
+    state = make_absolute(options.state) if options.state else state_dir(env)
+    folder = fields.get("cwd") or current_dir()
     known = own_files(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
     return any(calls_for(host, _end_of(path)) for path in known)
 
@@ -186,13 +186,13 @@ def _installations(path: str) -> Any:
     try:
         with open(path, encoding="utf-8") as file:
             found = loads(file.read())
-    except (OSError, ValueError, JsonFault):
+    except (OSError, ValueError, JsonError):
         return None
     return found.get("installations") if isinstance(found, dict) else None
 
 
 def _end_of(path: str) -> str:
-    """Give the end of a regular file as text; nothing if it cannot be read."""
+    """Return the end of a regular file as text; nothing if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
@@ -213,8 +213,8 @@ def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple
     for event in events:
         try:
             found.append(_dispatch(event, options, dialect))
-        except Exception as fault:  # noqa: BLE001  (what was decided on the event itself must go out)
-            _tell(f"hooks of {event.kind.name} did not run: {type(fault).__name__}: {fault}")
+        except Exception as error:  # noqa: BLE001  (what was decided on the event itself must go out)
+            _tell(f"hooks of {event.kind.name} did not run: {type(error).__name__}: {error}")
     return tuple(found)
 
 
@@ -223,14 +223,14 @@ def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
 
     if options.project is not None and not os.path.isdir(options.project):
         raise Usage(f"--project {options.project} is not a folder")
-    given = options.project or host_project(options.host, environment()) or event.work_dir.replace("\0", "")
-    start = os.path.abspath(absolute(given or here()))
+    given = options.project or find_host_project(options.host, read_environment()) or event.work_dir.replace("\0", "")
+    start = os.path.abspath(make_absolute(given or current_dir()))
     engine = one_shot(
         event.kind,
         start,
         host=options.host,
-        home=host_project(options.host, environment()),
-        fixed={name: absolute(path) for name in FIXED if (path := getattr(options, name))},
+        home=find_host_project(options.host, read_environment()),
+        fixed={name: make_absolute(path) for name in FIXED if (path := getattr(options, name))},
         trust_all=options.trust_all,
         settings=options.without != SETTINGS,
         of_projects=options.without == "",

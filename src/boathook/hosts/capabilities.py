@@ -7,7 +7,7 @@ guard. What hooks then really want and do not get stands in the ledger, said or 
 from __future__ import annotations
 
 from boathook.core.matcher import TOOL_NAME
-from boathook.core.tool_names import FOREIGN, claude_name
+from boathook.core.tool_names import SERVER_TOOL_MARKS, find_claude_name
 from boathook.hosts.host import DERIVED_KINDS, Host, Row
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ EFFECTS = ("block", "ask", "stop", "rewrite", "context")
 
 
 def wants(hook: Hook) -> tuple[str, ...]:
-    """Give the effects that a hook is after."""
+    """Return the effects that a hook is after."""
     if hook.background:
         return ()
     metadata: Any = hook.metadata
@@ -33,7 +33,7 @@ def wants(hook: Hook) -> tuple[str, ...]:
 
 
 def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
-    """Say everything that a hook wants and cannot do in a host, and what comes instead."""
+    """Report everything that a hook wants and cannot do in a host, and what comes instead."""
     if hook.kind is None:
         return ()
     row = next((row for row in host.events if hook.kind.name in row.kind_names), None)
@@ -52,7 +52,7 @@ def _can_be_blocked(kind: EventKind) -> bool:
 
 
 def _unheard(hook: Hook, host: Host, row: Row) -> list[str]:
-    """Say which effects the host does not hear at an event."""
+    """Return which effects the host does not hear at an event."""
     found: list[str] = []
     for want in wants(hook):
         needed = ("output" if hook.kind and hook.kind.rewrites_output else "input") if want == "rewrite" else want
@@ -82,11 +82,13 @@ def _stopped(row: Row) -> str:
 
 
 def _no_tool(hook: Hook, host: Host) -> list[str]:
-    """Say that no tool of the host has a name that a hook matches, unless it may be one of a server that people add."""
+    """Return that no tool of the host has a name that a hook matches, unless it may be one of a server that people add."""
     tool, subject = hook.matcher.tool, hook.matcher.subject
-    if tool is None or subject != TOOL_NAME or any(mark in tool.source for mark in FOREIGN):
+    if tool is None or subject != TOOL_NAME or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         return []
-    names = {name for theirs, (ours, _) in host.tools.items() for name in (ours, theirs, claude_name(ours, theirs))}
+    names = {
+        name for theirs, (ours, _) in host.tools.items() for name in (ours, theirs, find_claude_name(ours, theirs))
+    }
     if any(tool.search(name) for name in names):
         return []
     return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.shown})"]

@@ -31,7 +31,7 @@ LEGEND = (
 
 
 def letters(host: Host, row: Row | None) -> str:
-    """Give what can be said at an event, a letter for each."""
+    """Return what can be said at an event, a letter for each."""
     if row is None:
         return "–"
     found = ""
@@ -43,7 +43,7 @@ def letters(host: Host, row: Row | None) -> str:
 
 
 def capabilities() -> list[tuple[str, ...]]:
-    """Give a row for every event: its name, and its letters in each host."""
+    """Return a row for every event: its name, and its letters in each host."""
     hosts = [load(name) for name in NAMES]
     rows: list[tuple[str, ...]] = []
     for kind in KINDS:
@@ -59,7 +59,7 @@ def _cell(kind: str, host: Host, row: Row | None) -> str:
 
 
 def spoken(saying: Saying) -> str:
-    """Give a saying as a person reads it."""
+    """Return a saying as a person reads it."""
     parts = [f"{place} {'…' if value == '$' else _word(value)}" for place, value in saying]
     return ", ".join(parts)
 
@@ -69,7 +69,7 @@ def _word(value: Any) -> str:
 
 
 def to_json(host: Host) -> dict[str, Any]:
-    """Give a whole table for a program."""
+    """Return a whole table for a program."""
     return {
         "name": host.name,
         "title": host.title,

@@ -35,7 +35,7 @@ class Row(Value):
 
     @property
     def kind(self) -> EventKind:
-        """Give the kind of event it is here."""
+        """Return the kind of event it is here."""
         return SPELLINGS[self.kind_name]
 
 

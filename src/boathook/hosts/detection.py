@@ -6,7 +6,7 @@ and tools have their names. Only where a payload leaves it open does a variable 
 
 from __future__ import annotations
 
-from boathook.core.tool_names import is_claudes
+from boathook.core.tool_names import is_claude_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ SIGNS = (b'"timestamp"', b'"cursor_version"')  # one of them stands in what the 
 
 
 def may_be_another(host: str, data: bytes) -> bool:
-    """Say whether bytes that came for a host may be another's; cheap, for it is asked at every event."""
+    """Whether bytes that came for a host may be another's; cheap, for it is asked at every event."""
     return host == READ_BY_OTHERS and any(sign in data for sign in SIGNS)
 
 
 def another(fields: Mapping[str, Any], env: Mapping[bytes, bytes]) -> str:
-    """Give the host that sent these fields to Claude Code's command; nothing if it was Claude Code."""
+    """Return the host that sent these fields to Claude Code's command; nothing if it was Claude Code."""
     if "cursor_version" in fields:
         return "cursor"
     if "timestamp" not in fields:
@@ -49,13 +49,13 @@ def another(fields: Mapping[str, Any], env: Mapping[bytes, bytes]) -> str:
         return "gemini"
     if isinstance(tool, str) and tool in OF_CODE:
         return "vscode"
-    if isinstance(tool, str) and is_claudes(tool):
+    if isinstance(tool, str) and is_claude_tool(tool):
         return "copilot"
     return "copilot" if b"COPILOT_CLI" in env else "vscode"
 
 
 def own_files(installations: Any, host: str, folder: str) -> list[str]:
-    """Give the files by which a host has a command of its own, everywhere or for the project that a folder belongs to."""
+    """Return the files by which a host has a command of its own, everywhere or for the project that a folder belongs to."""
     found: list[str] = []
     for one in _objects(installations):
         place = str(one.get("project") or "").rstrip("/")
@@ -65,7 +65,7 @@ def own_files(installations: Any, host: str, folder: str) -> list[str]:
 
 
 def calls_for(host: str, text: str) -> bool:
-    """Say whether a file of a host's still has our command: a record alone is not believed, for twice is better than never."""
+    """Whether a file of a host's still has our command: a record alone is not believed, for twice is better than never."""
     return f"--host {host} " in text and "hook_entry.py" in text
 
 

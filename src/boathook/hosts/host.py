@@ -82,21 +82,21 @@ class Row(Value):
 
     @property
     def kind(self) -> EventKind:
-        """Give the kind of event it is here."""
+        """Return the kind of event it is here."""
         return SPELLINGS[self.kind_name]
 
     @property
     def kind_names(self) -> tuple[str, ...]:
-        """Give the names of all kinds that it may be here."""
+        """Return the names of all kinds that it may be here."""
         return (self.kind_name, "post-tool-call-failure") if self.failed else (self.kind_name,)
 
     @property
     def goes_on(self) -> bool:
-        """Say whether a block there sends an agent back to work."""
+        """Whether a block there sends an agent back to work."""
         return self.kind_name in ("pre-agent-turn-stop", "post-subagent")
 
     def can(self, what: str) -> Saying:
-        """Give how one of the CAPABILITIES is said."""
+        """Return how one of the CAPABILITIES is said."""
         found: Saying = self.__dict__[what]
         return found
 
@@ -126,11 +126,11 @@ class Host(Value):
 
     @property
     def evidence(self) -> str:
-        """Say how its rows are known."""
+        """Return how its rows are known."""
         return f"run, version {self.version}" if self.version else f"read: {self.source}"
 
     def row(self, name: str) -> Row | None:
-        """Give the row that a name spells: theirs first, then any spelling of ours."""
+        """Return the row that a name spells: theirs first, then any spelling of ours."""
         for row in self.events:
             if name == row.name or name in row.also:
                 return row
@@ -142,7 +142,7 @@ DERIVED_KINDS = ("post-agent-turn", "post-agent-turn-stop")  # made of a stop th
 
 
 def derived(host: Host, row: Row) -> tuple[str, ...]:
-    """Give the kinds that are made of an event where the host has none of its own."""
+    """Return the kinds that are made of an event where the host has none of its own."""
     if row.kind_name != "pre-agent-turn-stop":
         return ()
     known = {name for one in host.events for name in one.kind_names}
@@ -150,7 +150,7 @@ def derived(host: Host, row: Row) -> tuple[str, ...]:
 
 
 def load(name: str) -> Host:
-    """Give the table of a host, one of NAMES."""
+    """Return the table of a host, one of NAMES."""
     module: Any = __import__(f"{__package__}.{name.replace('-', '_')}", fromlist=["HOST"])
     found: Host = module.HOST
     return found

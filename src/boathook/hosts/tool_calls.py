@@ -19,7 +19,7 @@ NOWHERE = ""  # instead of a host's key: the host says this in a way that has no
 
 
 def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, str]]:
-    """Give our name of a tool, its input under our keys, and the host's key of each that was renamed."""
+    """Return our name of a tool, its input under our keys, and the host's key of each that was renamed."""
     ours, renames = tools.get(name, (name, ()))
     names = {key: key for key in given}
     texts: dict[str, str] = {}
@@ -42,7 +42,7 @@ def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict
 
 
 def shaped(tools: Tools, name: str, given: Any) -> Any:
-    """Give an input as an object with the list that the host reads, where its tool takes other shapes as well.
+    """Return an input as an object with the list that the host reads, where its tool takes other shapes as well.
 
     A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model chose.
     """
@@ -63,7 +63,7 @@ def _fields(value: Any) -> dict[str, Any]:
 def outward(
     tools: Tools, name: str, renamed: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Give an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
+    """Return an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
     _, renames = tools.get(name, (name, ()))
     now = _without_texts(renames, before, now)
     found = {renamed.get(key, key): value for key, value in now.items() if key in before}
@@ -75,7 +75,7 @@ def outward(
 
 
 def _by_key(renames: Renames) -> dict[str, list[str]]:
-    """Give the host's keys that each of our keys may have there, the likeliest first."""
+    """Return the host's keys that each of our keys may have there, the likeliest first."""
     found: dict[str, list[str]] = {}
     for theirs, key in renames:
         found.setdefault(key, []).append(theirs)
@@ -83,7 +83,7 @@ def _by_key(renames: Renames) -> dict[str, list[str]]:
 
 
 def _away(key: str, given: Mapping[str, Any]) -> str:
-    """Give a key out of the way, for one that the host does not read."""
+    """Return a key out of the way, for one that the host does not read."""
     while key in given:
         key = f"host_{key}"
     return key
@@ -103,7 +103,7 @@ def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str
 
 
 def text_in(value: Any) -> str | None:
-    """Give what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
+    """Return what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
 
     None for anything else.
     """
@@ -121,7 +121,7 @@ def text_in(value: Any) -> str | None:
 
 
 def _program(value: dict[str, Any]) -> str | None:
-    """Give a program and its arguments as a line for the shell."""
+    """Return a program and its arguments as a line for the shell."""
     for key in ("commands", "cmd"):
         if key in value:
             return text_in(value[key])

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.core.dispatch import UNSETTLED
 from boathook.core.event import PRE_TOOL
-from boathook.core.json_text import alike
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.contexts import Context, ToolContext, plain
 from boathook.inprocess.file_hooks import Scripts
 from boathook.inprocess.layers import (
@@ -50,11 +50,11 @@ def as_outcome(said: Any) -> Outcome:
         return said
     if isinstance(said, Context):
         return Outcome(context=said)
-    raise HookFault(f"the end of a chain gives back an Outcome, a context or None, not {type(said).__name__}")
+    raise HookError(f"the end of a chain gives back an Outcome, a context or None, not {type(said).__name__}")
 
 
 def news(outcome: Outcome, given: Context) -> Outcome:
-    """Give an outcome as `process` does: with a context only if it is another one than was given."""
+    """Return an outcome as `process` does: with a context only if it is another one than was given."""
     if outcome.context is not given:
         return outcome
     said = outcome.said or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
@@ -77,10 +77,10 @@ class _Course:
         return one
 
     def permitted(self, context: Context, outcome: Outcome) -> Context:
-        """Give the context with a note that the call was allowed, if it was, as it now is."""
+        """Return the context with a note that the call was allowed, if it was, as it now is."""
         if outcome.decision != Decision.ALLOW or not isinstance(context, ToolContext) or context.allowed:
             return context
-        same = self.allowed_for is not None and alike(self.allowed_for, plain(context.args))
+        same = self.allowed_for is not None and is_same_json(self.allowed_for, plain(context.args))
         return dataclasses.replace(context, allowed=True) if same else context
 
     def saw(self, at: int, context: Context) -> None:
@@ -89,60 +89,60 @@ class _Course:
             self.seen[at] = plain(context.args)
 
     def unseen(self, context: Context) -> list[int]:
-        """Give the steps of hooks of files that have not seen the input as it stands."""
+        """Return the steps of hooks of files that have not seen the input as it stands."""
         if not self.seen or not isinstance(context, ToolContext):
             return []
         now = plain(context.args)
-        return [at for at, args in self.seen.items() if not alike(args, now)]
+        return [at for at, args in self.seen.items() if not is_same_json(args, now)]
 
     def asks(self, context: Context, outcome: Outcome) -> bool:
-        """Say whether a person is to decide before the terminal is reached."""
+        """Whether a person is to decide before the terminal is reached."""
         return outcome.decision == Decision.ASK and context.kind is PRE_TOOL and self.terminal is not None
 
     def starts_background(self, context: Context, outcome: Outcome) -> bool:
-        """Say whether async hooks of files are to start now: once, whatever middleware does."""
+        """Whether async hooks of files are to start now: once, whatever middleware does."""
         starts = self.chain.background is not None and not self.begun and not (outcome.halts and context.kind.is_pre)
         self.begun = self.begun or starts
         return starts
 
     def left_of(self, outcome: Outcome) -> Outcome:
-        """Give what hooks before a middleware said, as far as it was not settled behind it."""
+        """Return what hooks before a middleware said, as far as it was not settled behind it."""
         return NOTHING if self.settled else outcome
 
     def scripts(self, at: int) -> Scripts:
-        """Give a step of hooks of files."""
+        """Return a step of hooks of files."""
         step = self.chain.steps[at]
         assert isinstance(step, Scripts)  # noqa: S101
         return step
 
     def layer(self, at: int) -> Layer:
-        """Give a step that is a hook in process."""
+        """Return a step that is a hook in process."""
         step = self.chain.steps[at]
         assert isinstance(step, Layer)  # noqa: S101
         return step
 
 
 def closed(outcome: Outcome, context: Context) -> Outcome:
-    """Give an outcome with the context it ended with."""
+    """Return an outcome with the context it ended with."""
     if outcome is NOTHING:  # as replace would, but three times as fast
         return Outcome(Decision.NONE, (), ABSENT, ABSENT, (), (), (), context)
     return outcome if outcome.context is context else outcome.replace(context=context)
 
 
 def joined(outcome: Outcome, last: Outcome, context: Context) -> Outcome:
-    """Give what hooks and the end of their chain say together."""
+    """Return what hooks and the end of their chain say together."""
     return closed(outcome | last, context if last.context is None else last.context)
 
 
 def is_open(answer: Outcome) -> bool:
-    """Say whether the hooks for permissions left a question to the person."""
+    """Whether the hooks for permissions left a question to the person."""
     return answer.decision in (Decision.NONE, Decision.ASK)
 
 
 def answered(outcome: Outcome, answer: Outcome, said: Any) -> Outcome:
-    """Give the outcome after a question: of the hooks for permissions if they know, else of the person."""
+    """Return the outcome after a question: of the hooks for permissions if they know, else of the person."""
     if said is not None and not isinstance(said, bool):
-        raise HookFault(f"the question was answered with {type(said).__name__}; wanted is True or False")
+        raise HookError(f"the question was answered with {type(said).__name__}; wanted is True or False")
     if answer.halts:
         return Outcome(answer.decision, answer.said)
     if said or not is_open(answer):
@@ -151,13 +151,13 @@ def answered(outcome: Outcome, answer: Outcome, said: Any) -> Outcome:
 
 
 def permission_of(context: ToolContext) -> ToolContext:
-    """Give the context in which permission is asked for a call."""
+    """Return the context in which permission is asked for a call."""
     common = {name: getattr(context, name) for name in ("session_id", "work_dir", "state", "metadata", "more")}
     return ToolContext.permission(context.name, context.args, call_id=context.call_id, **common)
 
 
 def after_permission(context: ToolContext, asked: Context | None) -> ToolContext:
-    """Give the call as the hooks for permissions left it, with what they want to be known."""
+    """Return the call as the hooks for permissions left it, with what they want to be known."""
     if not isinstance(asked, ToolContext):
         return context
     return dataclasses.replace(
@@ -175,46 +175,46 @@ class _Rest:
     def __init__(self, layer: Layer, context: Context) -> None:
         self.layer, self.context = layer, context
         self.last: Outcome | None = None
-        self.fault: BaseException | None = None
+        self.error: BaseException | None = None
         self.over = False
 
     def begin(self, changed: Any) -> Context:
-        """Give the context that `next` goes on with."""
+        """Return the context that `next` goes on with."""
         if self.over:
             raise late(self.layer)
         if changed is None:
             return self.context
         if type(changed) is not type(self.context) or changed.kind is not self.context.kind:
-            raise HookFault(f"{self.layer.name} handed on a {type(changed).__name__} at {self.context.kind.name}")
+            raise HookError(f"{self.layer.name} handed on a {type(changed).__name__} at {self.context.kind.name}")
         found: Context = changed
         return found
 
     def came(self, outcome: Outcome) -> Outcome:
         """Remember what came of it."""
-        self.last, self.fault = outcome, None
+        self.last, self.error = outcome, None
         return outcome
 
-    def raised(self, fault: BaseException) -> None:
+    def raised(self, error: BaseException) -> None:
         """Remember what it raised."""
-        self.last, self.fault = None, fault
+        self.last, self.error = None, error
 
     @property
     def base(self) -> Context:
-        """Give the context as it stands: after the rest, else as it was given."""
+        """Return the context as it stands: after the rest, else as it was given."""
         return self.context if self.last is None or self.last.context is None else self.last.context
 
     @property
     def opinion(self) -> Outcome:
-        """Give the mere opinion of the rest."""
+        """Return the mere opinion of the rest."""
         return NOTHING if self.last is None or self.last is NOTHING else Outcome(self.last.decision, self.last.said)
 
     @property
     def was_called(self) -> bool:
-        """Say whether the middleware went on."""
-        return self.last is not None or self.fault is not None
+        """Whether the middleware went on."""
+        return self.last is not None or self.error is not None
 
     def concluded(self, said: Any) -> Word:
-        """Give what the answer of the middleware comes to; one without decision leaves that of the rest."""
+        """Return what the answer of the middleware comes to; one without decision leaves that of the rest."""
         self.over = True
         if self.last is not None and said is self.last:
             return self.last, self.base, True
@@ -229,19 +229,19 @@ class _Rest:
         return opinion if opinion.decision else self.opinion, found, self.was_called or not here
 
     def _silent(self) -> Word:
-        """Give what a middleware comes to that says nothing: what the rest came to, which is still to be walked if it was not."""
-        if self.fault is not None:
-            raise self.fault
+        """Return what a middleware comes to that says nothing: what the rest came to, which is still to be walked if it was not."""
+        if self.error is not None:
+            raise self.error
         return self.opinion, self.base, self.was_called
 
-    def broken(self, fault: Exception) -> Word:
-        """Give what the failure of the middleware comes to; what the rest raised passes through."""
+    def broken(self, error: Exception) -> Word:
+        """Return what the failure of the middleware comes to; what the rest raised passes through."""
         self.over = True
-        if fault is self.fault:
-            raise fault
-        one, found = failed(self.layer, fault, self.base)
-        if self.fault is not None and not one.halts:
-            raise self.fault
+        if error is self.error:
+            raise error
+        one, found = failed(self.layer, error, self.base)
+        if self.error is not None and not one.halts:
+            raise self.error
         return self.opinion | one, found, self.was_called
 
 
@@ -279,8 +279,8 @@ class Walk(_Course):
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context
             return taken(layer, call(layer, context), context)
-        except Exception as fault:  # noqa: BLE001
-            return failed(layer, fault, context)
+        except Exception as error:  # noqa: BLE001
+            return failed(layer, error, context)
 
     def _around(self, layer: Layer, context: Context, at: int, before: Outcome) -> Word:
         rest = _Rest(layer, context)
@@ -289,16 +289,16 @@ class Walk(_Course):
             given = rest.begin(changed)
             try:
                 return rest.came(self.walk(given, at, NOTHING, before))
-            except BaseException as fault:
-                rest.raised(fault)
+            except BaseException as error:
+                rest.raised(error)
                 raise
 
         try:
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context, False
             return rest.concluded(call_around(layer, context, go_on))
-        except Exception as fault:  # noqa: BLE001
-            return rest.broken(fault)
+        except Exception as error:  # noqa: BLE001
+            return rest.broken(error)
 
     def _end(self, context: Context, outcome: Outcome, before: Outcome) -> Outcome:
         outcome, context = self._look_again(outcome, context)
@@ -382,8 +382,8 @@ class AsyncWalk(_Course):
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context
             return taken(layer, await acall(layer, context), context)
-        except Exception as fault:  # noqa: BLE001
-            return failed(layer, fault, context)
+        except Exception as error:  # noqa: BLE001
+            return failed(layer, error, context)
 
     async def _around(self, layer: Layer, context: Context, at: int, before: Outcome) -> Word:
         rest = _Rest(layer, context)
@@ -392,16 +392,16 @@ class AsyncWalk(_Course):
             given = rest.begin(changed)
             try:
                 return rest.came(await self.walk(given, at, NOTHING, before))
-            except BaseException as fault:
-                rest.raised(fault)
+            except BaseException as error:
+                rest.raised(error)
                 raise
 
         try:
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context, False
             return rest.concluded(await acall_around(layer, context, go_on))
-        except Exception as fault:  # noqa: BLE001
-            return rest.broken(fault)
+        except Exception as error:  # noqa: BLE001
+            return rest.broken(error)
 
     async def _end(self, context: Context, outcome: Outcome, before: Outcome) -> Outcome:
         outcome, context = await self._look_again(outcome, context)

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from boathook.core.event import SPELLINGS, Event, EventKind
-from boathook.core.json_text import MAX_DEPTH, alike, dumps
+from boathook.core.json_text import MAX_DEPTH, dumps, is_same_json
 from boathook.core.outcome import ABSENT
 from boathook.core.verdict import Verdict
-from boathook.errors import HookFault
+from boathook.errors import HookError
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -50,41 +50,41 @@ class Context:
 
     @property
     def event(self) -> str:
-        """Give the name of the event."""
+        """Return the name of the event."""
         return self.kind.name
 
     @property
     def tool(self) -> str:
-        """Give the name of the tool, empty where there is none."""
+        """Return the name of the tool, empty where there is none."""
         return ""
 
     def replace(self, **changes: Any) -> Self:
-        """Give the context with changes that its event allows; HookFault for others."""
+        """Return the context with changes that its event allows; HookError for others."""
         allowed = CHANGES.get(self.kind.name, ())
         for name in changes:
             if name not in allowed:
                 can = f"only {', '.join(allowed)}" if allowed else "nothing"
-                raise HookFault(f"'{name}' cannot be changed at {self.kind.name}: {can} can")
+                raise HookError(f"'{name}' cannot be changed at {self.kind.name}: {can} can")
         return dataclasses.replace(self, **changes)
 
     def with_metadata(self, key: str, value: Any) -> Self:
-        """Give the context with a value that later hooks of the run can `get`."""
+        """Return the context with a value that later hooks of the run can `get`."""
         return dataclasses.replace(self, metadata={**self.metadata, key: value})
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Give a value that an earlier hook of the run left."""
+        """Return a value that an earlier hook of the run left."""
         return self.metadata.get(key, default)
 
     def add_context(self, text: str) -> Self:
-        """Give the context with something more that the model is to know."""
+        """Return the context with something more that the model is to know."""
         return dataclasses.replace(self, added=(*self.added, text))
 
     def add_message(self, text: str) -> Self:
-        """Give the context with something that the person is to know."""
+        """Return the context with something that the person is to know."""
         return dataclasses.replace(self, messages=(*self.messages, text))
 
     def to_event(self) -> Event:
-        """Give the event as hooks of files read it; what JSON cannot say becomes text."""
+        """Return the event as hooks of files read it; what JSON cannot say becomes text."""
         data = {theirs: plain(getattr(self, ours)) for ours, theirs in self.NAMES}
         wanted = {
             name: value
@@ -95,7 +95,7 @@ class Context:
         return Event(self.kind, "", self.session_id, self.work_dir, {}, {**wanted, **more})
 
     def absorb(self, verdict: Verdict) -> Self:
-        """Give the context as hooks of files left it."""
+        """Return the context as hooks of files left it."""
         changes: dict[str, Any] = {}
         if verdict.additional_context:
             changes["added"] = (*self.added, *verdict.additional_context)
@@ -106,7 +106,7 @@ class Context:
 
 
 def plain(value: Any) -> Any:
-    """Give a copy of a value as JSON can say it: part by part, or as text. Whatever it is, this gives something."""
+    """Return a copy of a value as JSON can say it: part by part, or as text. Whatever it is, this gives something."""
     return _plain(value, ())
 
 
@@ -182,27 +182,27 @@ class ToolContext(Context):
         return cls(SPELLINGS["permission-request"], name, args, **fields)
 
     def after(self, result: Any, duration_ms: float | None = None) -> Self:
-        """Give the context of the call that happened."""
+        """Return the context of the call that happened."""
         kind = SPELLINGS["post-tool-call"]
         return dataclasses.replace(self, kind=kind, result=result, error=None, duration_ms=duration_ms)
 
     def failed(self, error: BaseException, duration_ms: float | None = None) -> Self:
-        """Give the context of the call that failed."""
+        """Return the context of the call that failed."""
         kind = SPELLINGS["post-tool-call-failure"]
         return dataclasses.replace(self, kind=kind, result=None, error=error, duration_ms=duration_ms)
 
     @property
     def tool(self) -> str:
-        """Give the name of the tool."""
+        """Return the name of the tool."""
         return self.name
 
     @property
     def is_before(self) -> bool:
-        """Say whether the call is still to come."""
+        """Whether the call is still to come."""
         return self.kind.is_pre
 
     def absorb(self, verdict: Verdict) -> Self:
-        """Give the context as hooks of files left it, with their input or output."""
+        """Return the context as hooks of files left it, with their input or output."""
         found = super(ToolContext, self).absorb(verdict)  # slots make a new class, which bare super() misses
         if verdict.modified_input is not None:
             return dataclasses.replace(found, args=_restored(verdict.modified_input, self.args))
@@ -212,9 +212,9 @@ class ToolContext(Context):
 
 
 def _restored(changed: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Give changed arguments, those that are as before as the very objects they were: hooks of files saw them as JSON."""
+    """Return changed arguments, those that are as before as the very objects they were: hooks of files saw them as JSON."""
     return {
-        name: before[name] if name in before and alike(plain(before[name]), value) else value
+        name: before[name] if name in before and is_same_json(plain(before[name]), value) else value
         for name, value in changed.items()
     }
 
@@ -240,7 +240,7 @@ class StepContext(Context):
 
     @property
     def number(self) -> int:
-        """Give the number of the step, counted from 1, to show to people."""
+        """Return the number of the step, counted from 1, to show to people."""
         return self.index + 1
 
 
@@ -273,12 +273,12 @@ class StopContext(Context):
 
     @property
     def active(self) -> bool:
-        """Say whether this stop was refused before."""
+        """Whether this stop was refused before."""
         return self.block_count > 0
 
     @property
     def message(self) -> dict[str, str] | None:
-        """Give the final message as events carry it."""
+        """Return the final message as events carry it."""
         return None if self.final_message is None else {"role": "assistant", "content": self.final_message}
 
 
@@ -310,7 +310,7 @@ class ExecutionContext(Context):
 
     @property
     def is_start(self) -> bool:
-        """Say whether the turn begins."""
+        """Whether the turn begins."""
         return self.kind.is_pre
 
 
@@ -332,17 +332,17 @@ class FailureContext(Context):
 
     @property
     def error_message(self) -> str:
-        """Give what the error says."""
+        """Return what the error says."""
         return str(self.error)
 
     @property
     def error_class(self) -> str:
-        """Give the name of the error's class."""
+        """Return the name of the error's class."""
         return type(self.error).__name__
 
     @property
     def described(self) -> str:
-        """Give the error as events carry it."""
+        """Return the error as events carry it."""
         return f"{self.error_class}: {self.error}"
 
 

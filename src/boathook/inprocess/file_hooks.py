@@ -39,7 +39,7 @@ class Background:
     engine: Engine
 
     def run(self, context: Context) -> Context:
-        """Start them; give the context with what they could not do."""
+        """Start them; return the context with what they could not do."""
         event = context.to_event()
         meant = self._meant(event)
         return context.absorb(meant.dispatch(event)) if meant else context
@@ -51,7 +51,7 @@ class Background:
         return context.absorb(await meant.adispatch(event)) if meant else context
 
     def _meant(self, event: Event) -> Engine | None:
-        """Give an engine for those that the event asks for; the plan leaves out what ran already as a sync hook."""
+        """Return an engine for those that the event asks for; the plan leaves out what ran already as a sync hook."""
         hooks = self.engine.catalog.plan(event).background
         return self.engine.only(hooks, diagnostics=False) if hooks else None
 
@@ -64,7 +64,7 @@ def _absorbed(verdict: Verdict, context: Context) -> tuple[Outcome, Context]:
 
 
 def steps_of(engine: Engine, kind: EventKind, cuts: Iterable[int]) -> list[Scripts]:
-    """Give the sync hooks of a kind as steps, cut wherever a hook in process has its place; the first tells what cannot run."""
+    """Return the sync hooks of a kind as steps, cut wherever a hook in process has its place; the first tells what cannot run."""
     hooks = [hook for hook in engine.catalog.concerned(kind) if not _waits(hook)]
     edges = sorted(set(cuts), reverse=True)
     groups: dict[int, list[Hook]] = {}
@@ -76,12 +76,12 @@ def steps_of(engine: Engine, kind: EventKind, cuts: Iterable[int]) -> list[Scrip
 
 
 def background_of(engine: Engine, kind: EventKind) -> Background | None:
-    """Give the async hooks of a kind, if there are any."""
+    """Return the async hooks of a kind, if there are any."""
     return Background(engine) if any(map(_waits, engine.catalog.concerned(kind))) else None
 
 
 def _waits(hook: Hook) -> bool:
-    """Say whether a hook is to start in the background; one that cannot run is told of, or blocks, with the sync ones."""
+    """Whether a hook is to start in the background; one that cannot run is told of, or blocks, with the sync ones."""
     return hook.background and hook.state == ARMED
 
 

@@ -20,7 +20,7 @@ class HasStack(Protocol):
 
     @property
     def stack(self) -> Stack:
-        """Give the stack as it is now."""
+        """Return the stack as it is now."""
         ...
 
 
@@ -62,7 +62,7 @@ def guarded(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Callab
 
 
 def bind(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Give the arguments of a call by name, defaults included, as hooks see them.
+    """Return the arguments of a call by name, defaults included, as hooks see them.
 
     Those of a `**more` stand beside the others, unless one has the name of another or of `more`: then they stay together.
     """
@@ -76,7 +76,7 @@ def bind(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def unbind(signature: inspect.Signature, named: Mapping[str, Any]) -> inspect.BoundArguments:
-    """Give the arguments as the function takes them; TypeError if hooks left something it does not take."""
+    """Return the arguments as the function takes them; TypeError if hooks left something it does not take."""
     args: list[Any] = []
     kwargs = dict(named)
     parameters = signature.parameters.values()

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
-from boathook.core.event import SPELLINGS, EventKind, kind_of
+from boathook.core.event import SPELLINGS, EventKind, find_kind
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.inprocess.contexts import (
@@ -52,7 +52,7 @@ class PlainHook(Protocol[C]):
     """A hook that is asked: `hook(context)`."""
 
     def __call__(self, context: C, /) -> Outcome | C | None:
-        """Give an opinion, or the context with changes; None lets it go on."""
+        """Return an opinion, or the context with changes; None lets it go on."""
         ...
 
 
@@ -60,7 +60,7 @@ class AsyncHook(Protocol[C]):
     """A plain hook that is awaited."""
 
     def __call__(self, context: C, /) -> Awaitable[Outcome | C | None]:
-        """Give an opinion, or the context with changes; None lets it go on."""
+        """Return an opinion, or the context with changes; None lets it go on."""
         ...
 
 
@@ -154,7 +154,7 @@ class Registrar(Generic[C]):
     @overload
     def __call__(self: Registrar[FailureContext], hook: FailureHook, /) -> FailureHook: ...
     def __call__(self, hook: Any = None, **fields: Any) -> Any:
-        """Add a hook and give it back as it was; or take how hooks are to be added, and give what adds them so."""
+        """Add a hook and give it back as it was; or take how hooks are to be added, and return what adds them so."""
         if hook is None:
             return Registrar(self._hooks, self._kind, {**self._fields, **fields})
         self._hooks.add(self._kind, hook() if isinstance(hook, type) else hook, **self._fields, **fields)
@@ -169,7 +169,7 @@ class On(Generic[C]):
         self.kind = SPELLINGS[name]
 
     def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Registrar[C]:
-        """Give the decorator of one collection of hooks."""
+        """Return the decorator of one collection of hooks."""
         return Registrar(hooks, self.kind, {})
 
 
@@ -205,12 +205,12 @@ class Hooks:
 
     @property
     def stack(self) -> Stack:
-        """Give the hooks as they are now, as a value."""
+        """Return the hooks as they are now, as a value."""
         return self._stack
 
     def on(self, event: str | EventKind, /, **fields: Any) -> Registrar[Any]:
-        """Give the decorator of any event, in any spelling."""
-        return Registrar(self, event if isinstance(event, EventKind) else kind_of(event), fields)
+        """Return the decorator of any event, in any spelling."""
+        return Registrar(self, event if isinstance(event, EventKind) else find_kind(event), fields)
 
     def add(
         self,
@@ -224,7 +224,7 @@ class Hooks:
         max_rounds: int | None = None,
     ) -> None:
         """Add a hook for an event. A stop is refused by one hook at most `max_rounds` times in a turn (3)."""
-        kind = event if isinstance(event, EventKind) else kind_of(event)
+        kind = event if isinstance(event, EventKind) else find_kind(event)
         layer = make_layer(
             hook,
             kinds=(kind,),
@@ -291,13 +291,13 @@ class Hooks:
 
 
 def _ended(begun: SessionContext, reason: str) -> SessionContext:
-    """Give the context of the end of a session, with all that goes along with it."""
+    """Return the context of the end of a session, with all that goes along with it."""
     common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "metadata", "more")}
     return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=reason, **common)
 
 
 def admitted(outcome: Outcome, context: C) -> C:
-    """Give the context to go on with; Blocked or Stopped if hooks say no."""
+    """Return the context to go on with; Blocked or Stopped if hooks say no."""
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if outcome.is_blocked:
@@ -306,10 +306,10 @@ def admitted(outcome: Outcome, context: C) -> C:
 
 
 def decorators() -> dict[str, EventKind]:
-    """Give the decorators of `Hooks` by name, with their events."""
+    """Return the decorators of `Hooks` by name, with their events."""
     return {name: found.kind for name, found in vars(Hooks).items() if isinstance(found, On)}
 
 
 def context_class(kind: EventKind) -> type[Context]:
-    """Give the class of the contexts of a kind."""
+    """Return the class of the contexts of a kind."""
     return CLASSES[kind.name]

@@ -11,7 +11,7 @@ from typing import Any
 
 from boathook.core.event import PRE_STOP, EventKind
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.contexts import Context, StopContext
 from boathook.inprocess.matching import Match
 from boathook.inprocess.threads import acall_aside, acall_in_time, call_aside, call_between
@@ -39,42 +39,42 @@ class Layer:
 
     @property
     def simple(self) -> bool:
-        """Say whether calling the hook is all there is to do."""
+        """Whether calling the hook is all there is to do."""
         special = self.around or self.timeout is not None or self.rounds is not None or self.on_failure != RAISE
         return not special and (self.match is None or self.match.fixed)
 
 
 def rounds_of(kind: EventKind | None, wanted: int | None) -> int | None:
-    """Give how often a hook may refuse a stop, None where there is none; HookFault if that was asked for elsewhere."""
+    """Return how often a hook may refuse a stop, None where there is none; HookError if that was asked for elsewhere."""
     gate = kind is None or kind is PRE_STOP
     if wanted is not None and not gate:
-        raise HookFault(f"max_rounds is for stops; {kind.name if kind else ''} is none")
+        raise HookError(f"max_rounds is for stops; {kind.name if kind else ''} is none")
     return (STOP_ROUNDS if wanted is None else wanted) if gate else None
 
 
 def make_layer(hook: Any, **fields: Any) -> Layer:
-    """Make a layer of a callable or of an object with `handle`; HookFault if it cannot be one."""
+    """Make a layer of a callable or of an object with `handle`; HookError if it cannot be one."""
     on_failure, timeout = fields.get("on_failure", RAISE), fields.get("timeout")
     if on_failure not in FAILURES:
-        raise HookFault(f"on_failure must be {', '.join(FAILURES)}, not {on_failure!r}")
+        raise HookError(f"on_failure must be {', '.join(FAILURES)}, not {on_failure!r}")
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
-        raise HookFault(f"timeout must be more than 0 seconds, not {timeout!r}")
+        raise HookError(f"timeout must be more than 0 seconds, not {timeout!r}")
     handle = getattr(hook, "handle", None)
     called = handle if callable(handle) else hook
     name = getattr(hook, "__qualname__", "") or type(hook).__name__
     if not callable(called):
-        raise HookFault(f"{name} is no hook: it is neither callable nor has it a method 'handle'")
+        raise HookError(f"{name} is no hook: it is neither callable nor has it a method 'handle'")
     around = _takes_next(called, name, handles=called is handle)
     return Layer(called, around=around, is_async=is_async(called), name=name, **fields)
 
 
 def is_async(called: Any) -> bool:
-    """Say whether a callable gives a coroutine: a function, or an object that is called like one."""
+    """Whether a callable gives a coroutine: a function, or an object that is called like one."""
     return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004
 
 
 def _takes_next(called: Callable[..., Any], name: str, *, handles: bool) -> bool:
-    """Say whether a hook takes (context, next) rather than (context)."""
+    """Whether a hook takes (context, next) rather than (context)."""
     try:
         parameters = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):  # a builtin that does not say
@@ -90,7 +90,7 @@ def _takes_next(called: Callable[..., Any], name: str, *, handles: bool) -> bool
         fits = len(needed) in (1, 2) or (not needed and (bool(places) or many))
         wanted = "hook(context) or hook(context, next)"
     if not fits or keywords:
-        raise HookFault(f"{name} cannot be called as {wanted}: it takes {inspect.signature(called)}")
+        raise HookError(f"{name} cannot be called as {wanted}: it takes {inspect.signature(called)}")
     return handles or len(needed) == 2
 
 
@@ -105,11 +105,11 @@ def taken(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
 
 
 def answer_of(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
-    """Give the mere opinion in an answer, and the context with all that was said for it; it may be of another moment."""
+    """Return the mere opinion in an answer, and the context with all that was said for it; it may be of another moment."""
     if isinstance(said, Context):
         return NOTHING, _of_its_class(layer, said, context)
     if not isinstance(said, Outcome):
-        raise HookFault(_no_answer(layer, said))
+        raise HookError(_no_answer(layer, said))
     found = context if said.context is None else _of_its_class(layer, said.context, context)
     for text in said.contexts:
         found = found.add_context(text)
@@ -135,10 +135,10 @@ def _no_answer(layer: Layer, said: Any) -> str:
     return f"{layer.name} gave back {type(said).__name__}; wanted is None, an Outcome or a changed context"
 
 
-def misplaced(layer: Layer, found: Any, context: Context) -> HookFault:
-    """Give the fault of a hook that gave back a context of something else."""
+def misplaced(layer: Layer, found: Any, context: Context) -> HookError:
+    """Return the fault of a hook that gave back a context of something else."""
     moment = f" of {found.kind.name}" if type(found) is type(context) else ""
-    return HookFault(f"{layer.name} gave back a {type(found).__name__}{moment} at {context.kind.name}")
+    return HookError(f"{layer.name} gave back a {type(found).__name__}{moment} at {context.kind.name}")
 
 
 def bounded(layer: Layer, said: Outcome, context: Context) -> tuple[Outcome, Context]:
@@ -155,11 +155,11 @@ def bounded(layer: Layer, said: Outcome, context: Context) -> tuple[Outcome, Con
     return NOTHING, context.add_message(told)
 
 
-def failed(layer: Layer, fault: Exception, context: Context) -> tuple[Outcome, Context]:
-    """Give what the failure of a hook comes to; raises it if that is what was chosen."""
+def failed(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:
+    """Return what the failure of a hook comes to; raises it if that is what was chosen."""
     if layer.on_failure == RAISE:
-        raise fault
-    told = f"hook '{layer.name}' failed: {type(fault).__name__}: {fault}"
+        raise error
+    told = f"hook '{layer.name}' failed: {type(error).__name__}: {error}"
     LOG.warning("%s (at %s)", told, context.kind.name)
     if layer.on_failure == BLOCK:
         return Outcome.block(told), context
@@ -204,7 +204,7 @@ def wait_for(work: Awaitable[Any], name: str) -> Any:
     """Wait for something in a program without event loop."""
     try:
         refuse_in_loop(name)
-    except HookFault:
+    except HookError:
         if inspect.iscoroutine(work):
             work.close()
         raise
@@ -221,4 +221,4 @@ def refuse_in_loop(name: str) -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise HookFault(f"{name} is async, and an event loop runs here: await the async form instead")
+    raise HookError(f"{name} is async, and an event loop runs here: await the async form instead")

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from boathook.core.event import EventKind, kind_of
+from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import Pattern, compile_pattern
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.contexts import Context
 
 
@@ -18,7 +18,7 @@ class Match:
     fixed = False
 
     def __call__(self, context: Any) -> bool:
-        """Say whether the context matches."""
+        """Whether the context matches."""
         raise NotImplementedError
 
     def __and__(self, other: MatchLike) -> Match:
@@ -38,22 +38,22 @@ MatchLike = Match | str | Callable[[Any], bool]
 
 
 def as_match(given: MatchLike) -> Match:
-    """Give a matcher: a text is a tool's name, a callable is asked."""
+    """Return a matcher: a text is a tool's name, a callable is asked."""
     if isinstance(given, Match):
         return given
     if isinstance(given, str):
         return tool_name(given)
     if inspect.iscoroutinefunction(given):
-        raise HookFault("a matcher cannot be async; it is asked at once")
+        raise HookError("a matcher cannot be async; it is asked at once")
     if callable(given):
         return _Where(given)
-    raise HookFault(f"a matcher is a name, a callable or a Match, not {type(given).__name__}")
+    raise HookError(f"a matcher is a name, a callable or a Match, not {type(given).__name__}")
 
 
 def match_for(given: MatchLike | None, kind: EventKind | None) -> Match | None:
-    """Give the matcher of a hook for a kind of event; HookFault for the name of a tool where there is none."""
+    """Return the matcher of a hook for a kind of event; HookError for the name of a tool where there is none."""
     if isinstance(given, str) and kind is not None and not kind.has_tool:
-        raise HookFault(f"'{given}' is the name of a tool, and {kind.name} has none: give a callable to match by")
+        raise HookError(f"'{given}' is the name of a tool, and {kind.name} has none: give a callable to match by")
     return None if given is None else as_match(given)
 
 
@@ -64,7 +64,7 @@ def tool_name(pattern: str) -> Match:
 
 def event_is(*names: str | EventKind) -> Match:
     """Match some kinds of events, in any spelling."""
-    return _EventIs(tuple(name if isinstance(name, EventKind) else kind_of(name) for name in names))
+    return _EventIs(tuple(name if isinstance(name, EventKind) else find_kind(name) for name in names))
 
 
 def where(asked: Callable[[Any], bool]) -> Match:
@@ -132,7 +132,7 @@ class _Where(Match):
         said: Any = self.asked(context)
         if inspect.iscoroutine(said):
             said.close()
-            raise HookFault("a matcher cannot be async; it is asked at once")
+            raise HookError("a matcher cannot be async; it is asked at once")
         return bool(said)
 
     def __repr__(self) -> str:

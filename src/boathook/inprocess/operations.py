@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.outcome import Outcome
-from boathook.errors import Blocked, HookFault, Stopped
+from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.contexts import ToolContext
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def run_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall],
             result = operation(ToolCall(final.name, final.args, final.call_id))
         except Stopped:
             raise  # the end of the run is no failure of the tool
-        except Exception as fault:  # noqa: BLE001  (it is the result)
-            return _with_context(stack.process(after := final.failed(fault, _since(started))), after)
+        except Exception as error:  # noqa: BLE001  (it is the result)
+            return _with_context(stack.process(after := final.failed(error, _since(started))), after)
         if inspect.isgenerator(result):
             return Outcome(context=final.after(_stream(stack, final, result, started)))
         after = final.after(result, _since(started))
@@ -65,8 +65,8 @@ async def arun_tool(
             result = await result if inspect.isawaitable(result) else result
         except Stopped:
             raise
-        except Exception as fault:  # noqa: BLE001
-            return _with_context(await stack.aprocess(after := final.failed(fault, _since(started))), after)
+        except Exception as error:  # noqa: BLE001
+            return _with_context(await stack.aprocess(after := final.failed(error, _since(started))), after)
         if inspect.isasyncgen(result):
             return Outcome(context=final.after(_astream(stack, final, result, started)))
         if inspect.isgenerator(result):
@@ -97,7 +97,7 @@ def told(outcome: Outcome) -> Outcome:
 
 
 def result_of(outcome: Outcome) -> Any:
-    """Give the result of a tool call, or raise what kept it from having one."""
+    """Return the result of a tool call, or raise what kept it from having one."""
     context = outcome.context
     if context is not None and context.error is not None:
         raise _objected(outcome, context.error)
@@ -105,22 +105,22 @@ def result_of(outcome: Outcome) -> Any:
         raise Stopped(outcome.reason or "stopped by a hook")
     if context is None or context.kind.is_pre:
         if not outcome.halts:
-            raise HookFault("a hook let the call go on, but went on with it nowhere: middleware has to call `next`")
+            raise HookError("a hook let the call go on, but went on with it nowhere: middleware has to call `next`")
         raise Blocked(outcome.reason or "blocked by a hook")
     if outcome.is_blocked:
         raise Blocked(outcome.reason or "blocked by a hook", context.result)
     return context.result
 
 
-def _objected(outcome: Outcome, fault: BaseException) -> BaseException:
-    """Give what is raised for a tool's error: that very one, with what hooks say of it, or the end of the run."""
+def _objected(outcome: Outcome, error: BaseException) -> BaseException:
+    """Return what is raised for a tool's error: that very one, with what hooks say of it, or the end of the run."""
     if outcome.is_stopped:
         end = Stopped(outcome.reason or "stopped by a hook")
-        end.__cause__ = fault
+        end.__cause__ = error
         return end
     if outcome.reason:
-        fault.add_note(outcome.reason)
-    return fault
+        error.add_note(outcome.reason)
+    return error
 
 
 def _with_context(outcome: Outcome, context: ToolContext) -> Outcome:
@@ -142,8 +142,8 @@ class _Kept(Generator[Any, Any, Any]):
         self.parts.append(part := self.stream.send(value))
         return part
 
-    def throw(self, *fault: Any) -> Any:
-        self.parts.append(part := self.stream.throw(*fault))
+    def throw(self, *error: Any) -> Any:
+        self.parts.append(part := self.stream.throw(*error))
         return part
 
     def close(self) -> None:
@@ -162,8 +162,8 @@ def _stream(
         raise
     except Stopped:
         raise
-    except Exception as fault:  # noqa: BLE001
-        raise _objected(stack.process(context.failed(fault, _since(started))), fault)  # noqa: B904
+    except Exception as error:  # noqa: BLE001
+        raise _objected(stack.process(context.failed(error, _since(started))), error)  # noqa: B904
     _settle(stack.process(context.after(tuple(kept.parts), _since(started))), kept.parts)
     return value
 
@@ -182,8 +182,8 @@ async def _astream(
         raise
     except Stopped:
         raise
-    except Exception as fault:  # noqa: BLE001
-        raise _objected(await stack.aprocess(context.failed(fault, _since(started))), fault)  # noqa: B904
+    except Exception as error:  # noqa: BLE001
+        raise _objected(await stack.aprocess(context.failed(error, _since(started))), error)  # noqa: B904
     _settle(await stack.aprocess(context.after(tuple(parts), _since(started))), parts)
 
 
@@ -195,4 +195,4 @@ def _settle(outcome: Outcome, parts: list[Any]) -> None:
         raise Blocked(outcome.reason or "blocked by a hook", tuple(parts))
     changed = outcome.context is not None and outcome.context.result != tuple(parts)
     if changed:
-        raise HookFault("a hook replaced the result of a stream, but that was handed on already")
+        raise HookError("a hook replaced the result of a stream, but that was handed on already")

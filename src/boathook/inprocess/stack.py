@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boathook.core.event import SPELLINGS, EventKind, kind_of
+from boathook.core.event import SPELLINGS, EventKind, find_kind
 from boathook.core.outcome import NOTHING, Outcome
-from boathook.errors import HookFault
+from boathook.errors import HookError
 from boathook.inprocess.chain import AsyncWalk, Walk, as_outcome, news
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.file_hooks import Background, Scripts, background_of, steps_of
@@ -83,11 +83,11 @@ class Stack:
         on_failure: str = "raise",
         max_rounds: int | None = None,
     ) -> Stack:
-        """Give a stack with one hook more; without `on` it is asked at every event.
+        """Return a stack with one hook more; without `on` it is asked at every event.
 
         A stop is refused by one hook at most `max_rounds` times in a turn (3).
         """
-        kind = on if on is None or isinstance(on, EventKind) else kind_of(on)
+        kind = on if on is None or isinstance(on, EventKind) else find_kind(on)
         layer = make_layer(
             hook,
             kinds=None if kind is None else (kind,),
@@ -100,17 +100,17 @@ class Stack:
         return self.with_layer(layer)
 
     def with_layer(self, layer: Layer) -> Stack:
-        """Give a stack with one layer more."""
+        """Return a stack with one layer more."""
         if isinstance(layer.priority, bool) or not isinstance(layer.priority, int):
-            raise HookFault(f"priority must be a whole number, not {layer.priority!r}")
+            raise HookError(f"priority must be a whole number, not {layer.priority!r}")
         return Stack((*self.layers, layer), self.engine, self.ask)
 
     def with_engine(self, engine: Engine | None) -> Stack:
-        """Give a stack in which the hooks of files take part."""
+        """Return a stack in which the hooks of files take part."""
         return Stack(self.layers, engine, self.ask)
 
     def with_ask(self, ask: Ask | None) -> Stack:
-        """Give a stack in which a person can be asked; `ask` gets the call and the reason, and says whether it may go on."""
+        """Return a stack in which a person can be asked; `ask` gets the call and the reason, and says whether it may go on."""
         return Stack(self.layers, self.engine, ask)
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class Stack:
         return len(self.layers)
 
     def process(self, context: Context, terminal: Terminal | None = None) -> Outcome:
-        """Run a context through the hooks, and then through the terminal if they let it; give the outcome.
+        """Run a context through the hooks, and then through the terminal if they let it; return the outcome.
 
         Its `context` is what the hooks and the terminal made of it, None if that is the one that was given.
         """
@@ -190,7 +190,7 @@ class Stack:
         return found
 
     def _chain(self, kind: EventKind) -> Chain:
-        """Give the chain of a kind, made once."""
+        """Return the chain of a kind, made once."""
         found = self._chains.get(kind.name)
         if found is None:
             layers = [layer for layer in self.layers if layer.kinds is None or kind in layer.kinds]
@@ -210,7 +210,7 @@ class Stack:
 
 
 def _index(hooks: Sequence[Any], hook: Any) -> int:
-    """Give the place behind a hook; by identity, for a hook may call anything its equal."""
+    """Return the place behind a hook; by identity, for a hook may call anything its equal."""
     return next(at for at, one in enumerate(hooks, 1) if one is hook)
 
 
@@ -224,5 +224,5 @@ def _by_place(step: Step) -> tuple[int, int]:
 
 
 def _may_want(layer: Layer, context: Context) -> bool:
-    """Say whether a layer may want events of this kind and tool; matchers that ask for more are asked each time."""
+    """Whether a layer may want events of this kind and tool; matchers that ask for more are asked each time."""
     return layer.match is None or not layer.match.fixed or layer.match(context)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boathook.errors import HookFault, HookTimeout
+from boathook.errors import HookError, HookTimeout
 
 if TYPE_CHECKING:
     from boathook.inprocess.layers import Layer
@@ -37,10 +37,10 @@ class _Gave:
 class _Raised:
     """The end of a hook, or of what it handed on: what was raised."""
 
-    fault: BaseException
+    error: BaseException
 
     def opened(self) -> Any:
-        raise self.fault
+        raise self.error
 
 
 _End = _Gave | _Raised
@@ -62,7 +62,7 @@ class _Aside:
         self._layer, self._tell = layer, tell
         self._lock = threading.Lock()
         self._open: list[_Asked] = []
-        self._over: HookFault | None = None
+        self._over: HookError | None = None
         self._cancel: Callable[[], Any] = _nothing
 
     def start(self, *given: Any) -> None:
@@ -73,19 +73,19 @@ class _Aside:
         name = f"boathook {self._layer.name}"
         threading.Thread(target=run, args=(self._work, given), name=name, daemon=True).start()
 
-    def end(self, fault: HookFault) -> None:
+    def end(self, error: HookError) -> None:
         """Let the hook hand on nothing any more. A thread cannot be ended, it is left behind; a coroutine can."""
         with self._lock:
             if self._over is not None:
                 return
-            self._over, waiting = fault, self._open
+            self._over, waiting = error, self._open
         for asked in waiting:
-            asked.answer(_Raised(fault))
+            asked.answer(_Raised(error))
         with suppress(RuntimeError):  # its loop is closed already
             self._cancel()
 
     def answer(self, asked: _Asked, end: _End) -> None:
-        """Give a `next` what became of it."""
+        """Return a `next` what became of it."""
         with self._lock:
             self._open.remove(asked)
         asked.answer(end)
@@ -95,8 +95,8 @@ class _Aside:
         try:
             said = self._layer.hook(*given)
             end = _Gave(asyncio.run(self._awaited(said)) if self._layer.is_async else said)
-        except BaseException as fault:  # noqa: BLE001  (raised again where it is waited for)
-            end = _Raised(fault)
+        except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
+            end = _Raised(error)
         self._tell(end)
 
     async def _awaited(self, said: Coroutine[Any, Any, Any]) -> Any:
@@ -128,7 +128,7 @@ def _nothing() -> None:
 
 
 def _into(box: asyncio.Queue[Any]) -> Callable[[Any], None]:
-    """Give what puts something into a queue of this loop from another thread, if the loop is still there."""
+    """Return what puts something into a queue of this loop from another thread, if the loop is still there."""
     loop = asyncio.get_running_loop()
 
     def put(item: Any) -> None:
@@ -138,13 +138,13 @@ def _into(box: asyncio.Queue[Any]) -> Callable[[Any], None]:
     return put
 
 
-def late(layer: Layer) -> HookFault:
-    """Give the fault of a hook that hands on when it has no say any more."""
-    return HookFault(f"{layer.name} called `next` after it had ended")
+def late(layer: Layer) -> HookError:
+    """Return the fault of a hook that hands on when it has no say any more."""
+    return HookError(f"{layer.name} called `next` after it had ended")
 
 
 def too_slow(layer: Layer) -> HookTimeout:
-    """Give the fault of a hook that took too long."""
+    """Return the fault of a hook that took too long."""
     return HookTimeout(f"hook '{layer.name}' did not end within {layer.timeout:g} s")
 
 
@@ -159,8 +159,8 @@ def call_aside(layer: Layer, context: Any, go_on: Callable[[Any], Any] | None = 
             began = time.monotonic()
             told = _next_of(box, left)
             if told is None:
-                aside.end(fault := too_slow(layer))
-                raise fault
+                aside.end(error := too_slow(layer))
+                raise error
             if not isinstance(told, _Asked):
                 return told.opened()
             left = _rest_of(left, time.monotonic() - began)
@@ -184,8 +184,8 @@ def _rest_of(left: float | None, spent: float) -> float | None:
 def _done(asked: _Asked, go_on: Callable[[Any], Any]) -> _End:
     try:
         return _Gave(asked.variables.run(go_on, asked.changed))
-    except BaseException as fault:  # noqa: BLE001  (it goes to who asked)
-        return _Raised(fault)
+    except BaseException as error:  # noqa: BLE001  (it goes to who asked)
+        return _Raised(error)
 
 
 def call_between(layer: Layer, context: Any, go_on: Callable[[Any], Any]) -> Any:
@@ -220,15 +220,15 @@ async def acall_aside(layer: Layer, context: Any, go_on: Callable[[Any], Awaitab
             began = clock()
             told = await _anext_of(box, left)
             if told is None:
-                aside.end(fault := too_slow(layer))
-                raise fault
+                aside.end(error := too_slow(layer))
+                raise error
             if not isinstance(told, _Asked):
                 return told.opened()
             left = _rest_of(left, clock() - began)
             assert go_on is not None  # noqa: S101
             aside.answer(told, end := await _adone(told, go_on))
-            if isinstance(end, _Raised) and isinstance(end.fault, asyncio.CancelledError):
-                raise end.fault
+            if isinstance(end, _Raised) and isinstance(end.error, asyncio.CancelledError):
+                raise end.error
     finally:
         aside.end(late(layer))
 
@@ -244,8 +244,8 @@ async def _anext_of(box: asyncio.Queue[_Asked | _End], left: float | None) -> _A
 async def _adone(asked: _Asked, go_on: Callable[[Any], Any]) -> _End:
     try:
         return _Gave(await asyncio.create_task(go_on(asked.changed), context=asked.variables))
-    except BaseException as fault:  # noqa: BLE001
-        return _Raised(fault)
+    except BaseException as error:  # noqa: BLE001
+        return _Raised(error)
 
 
 async def acall_in_time(layer: Layer, context: Any, go_on: Callable[[Any], Awaitable[Any]] | None = None) -> Any:
@@ -256,10 +256,10 @@ async def acall_in_time(layer: Layer, context: Any, go_on: Callable[[Any], Await
             if go_on is None:
                 return await layer.hook(context)
             return await layer.hook(context, _Paused(layer, clock, go_on))
-    except TimeoutError as fault:
+    except TimeoutError as error:
         if not clock.expired():
             raise  # one of its own, or of what it handed on
-        raise too_slow(layer) from fault
+        raise too_slow(layer) from error
 
 
 class _Paused:

@@ -19,7 +19,7 @@ WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 
 
 def trust_of(event: str, handler: dict[str, Any], matcher: str | None = None) -> str:
-    """Give the hash of an entry: of its canonical JSON, as Codex fills it in.
+    """Return the hash of an entry: of its canonical JSON, as Codex fills it in.
 
     Proved with codex 0.166.0: entries with these hashes run without being asked about.
     """
@@ -32,12 +32,12 @@ def trust_of(event: str, handler: dict[str, Any], matcher: str | None = None) ->
 
 
 def label(event: str) -> str:
-    """Give an event's name as the keys of trust spell it."""
+    """Return an event's name as the keys of trust spell it."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
 def trust_part(setup: Setup, home: str, hooks: str, text: str) -> Part:
-    """Give what config.toml is to say so that our entries in a hooks.json run."""
+    """Return what config.toml is to say so that our entries in a hooks.json run."""
     wanted: dict[tuple[str, ...], dict[str, Any]] = {}
     for event, at, group in _items(Editor(text).get("hooks")):
         for _, index, handler in _items({event: group.get("hooks")}):
@@ -49,13 +49,13 @@ def trust_part(setup: Setup, home: str, hooks: str, text: str) -> Part:
 
 
 def _items(lists: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Give the objects in lists by event, with their places."""
+    """Return the objects in lists by event, with their places."""
     for event, items in lists.items() if isinstance(lists, dict) else ():
         found: list[Any] = items if isinstance(items, list) else []
         yield from ((event, at, item) for at, item in enumerate(found) if isinstance(item, dict))
 
 
 def ways_to(path: str) -> tuple[str, ...]:
-    """Give the paths that Codex may call a file: it resolves links in $CODEX_HOME, but none in ~/.codex."""
+    """Return the paths that Codex may call a file: it resolves links in $CODEX_HOME, but none in ~/.codex."""
     folder, name = os.path.split(path)
     return tuple(dict.fromkeys((path, os.path.join(os.path.realpath(folder), name))))

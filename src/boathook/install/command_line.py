@@ -12,7 +12,7 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.install.setups import BY_BOTH, BY_HOST, Setup
 from boathook.sources.own_commands import ASSIGNMENT, DOOR, PYTHON, named, text_calls_us
-from boathook.system.locations import agents_dir, claude_dir, environment
+from boathook.system.locations import agents_dir, claude_dir, read_environment
 
 GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
 FLAG = re.compile(r"-[BEIOPSsu]+")  # of Python, none that gives it something else to run
@@ -36,18 +36,18 @@ class Found(Value):
 
 
 def door() -> str:
-    """Give the path of this installation's door."""
+    """Return the path of this installation's door."""
     return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "entry", "hook_entry.py")
 
 
 def folders(state: str) -> Folders:
-    """Give the folders that count now."""
-    env = environment()
+    """Return the folders that count now."""
+    env = read_environment()
     return Folders(agents_dir(env), claude_dir(env), state)
 
 
 def words(setup: Setup, event: str, places: Folders) -> list[str]:
-    """Give the program and its arguments for an event."""
+    """Return the program and its arguments for an event."""
     left = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings)
     settings = ["--without", left] if left else []
     found = [
@@ -63,13 +63,13 @@ def words(setup: Setup, event: str, places: Folders) -> list[str]:
 
 
 def line(setup: Setup, event: str, places: Folders) -> str:
-    """Give the command for an event as a shell reads it."""
+    """Return the command for an event as a shell reads it."""
     unless = f'[ -n "${setup.unless}" ] || ' if setup.unless else ""
     return unless + shlex.join(words(setup, event, places))
 
 
 def understand(text: object) -> Found | None:
-    """Say what a command calls if it is one that was installed, and nothing else beside; None for any other.
+    """Return what a command calls if it is one that was installed, and nothing else beside; None for any other.
 
     This is the one rule for what is ours: what is overwritten, taken out, trusted or fired is found by it.
     """
@@ -101,11 +101,11 @@ def _is_python(program: str) -> bool:
 
 
 def is_ours(text: object, host: str) -> bool:
-    """Say whether a command is one that was installed for a host, by this installation or another."""
+    """Whether a command is one that was installed for a host, by this installation or another."""
     found = understand(text)
     return found is not None and found.host == host
 
 
 def is_stranger(text: str, host: str) -> bool:
-    """Say whether a command calls us and was not installed for a host, or does more than what was."""
+    """Whether a command calls us and was not installed for a host, or does more than what was."""
     return not is_ours(text, host) and (text_calls_us(text) or (" --host " in text and bool(DOOR.search(named(text)))))

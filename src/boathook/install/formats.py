@@ -41,15 +41,15 @@ class Shape(Protocol):
     """How entries stand in a text."""
 
     def found(self, text: str, part: Part) -> dict[Any, list[Any]]:
-        """Give our entries, by event."""
+        """Return our entries, by event."""
         ...
 
     def put(self, text: str, part: Part) -> str:
-        """Give the text with the entries that are wanted, each once, and no other of ours."""
+        """Return the text with the entries that are wanted, each once, and no other of ours."""
         ...
 
     def take(self, text: str, part: Part, before: str | None) -> str | None:
-        """Give the text without ours; what was made for them goes too, unless it was there before. None: no file is left."""
+        """Return the text without ours; what was made for them goes too, unless it was there before. None: no file is left."""
         ...
 
 
@@ -112,7 +112,7 @@ class _Json:
             raise TextFault(f"'{HOOKS}' is not an object", 1)
 
     def _paths(self, editor: Editor, part: Part) -> list[Path]:
-        """Give where ours stand: a group that is all ours as a whole, else each handler in it."""
+        """Return where ours stand: a group that is all ours as a whole, else each handler in it."""
         hooks = editor.get(HOOKS)
         found: list[Path] = []
         for event, items in hooks.items() if isinstance(hooks, dict) else ():
@@ -143,7 +143,7 @@ class _Json:
 
 
 def ours_in(entry: Any, part: Part) -> list[Mapping[str, Any]]:
-    """Give the handlers of an entry as `found` gives it: those of a group, else itself."""
+    """Return the handlers of an entry as `found` gives it: those of a group, else itself."""
     inside = entry.get(HOOKS) if isinstance(entry, Mapping) and part.shape == GROUPS else None
     return [one for one in (inside if isinstance(inside, list) else [entry]) if isinstance(one, Mapping)]
 
@@ -242,7 +242,7 @@ class _Named:
 
 
 def _others(value: Any, names: Container[tuple[str, ...]], at: tuple[str, ...] = ()) -> Any:
-    """Give what tables say beside those of some names, and beside what is empty."""
+    """Return what tables say beside those of some names, and beside what is empty."""
     if not isinstance(value, dict):
         return value
     inside = {key: _others(one, names, (*at, key)) for key, one in value.items() if (*at, key) not in names}
@@ -286,7 +286,7 @@ class _Values:
 
 
 def _member(editor: Editor, name: tuple[str, ...]) -> Any:
-    """Give the value of a key, True for a member of a list."""
+    """Return the value of a key, True for a member of a list."""
     items = editor.get(*name[:-1])
     if isinstance(items, list):
         return True if name[-1] in items else None
@@ -294,7 +294,7 @@ def _member(editor: Editor, name: tuple[str, ...]) -> Any:
 
 
 def _holds(there: Any, entry: Any) -> bool:
-    """Say whether a table holds what we wrote there; if not, somebody else has it by now."""
+    """Whether a table holds what we wrote there; if not, somebody else has it by now."""
     return isinstance(there, Mapping) and isinstance(entry, Mapping) and {**there, **entry} == {**there}
 
 

@@ -14,8 +14,8 @@ from boathook.install.codex import trust_part
 from boathook.install.command_line import Folders, folders, line, words
 from boathook.install.formats import MARK, TRUST, VALUES, Part
 from boathook.install.setups import FILES, PLUGIN, TABLES, Setup
-from boathook.system.locations import account, environment
-from boathook.system.locations import here as current
+from boathook.system.locations import account_home, read_environment
+from boathook.system.locations import current_dir as current
 
 SCRIPT = "#!/bin/sh\n# {mark} cline`; `boathook uninstall cline` takes it away\nexec {command}\n"
 
@@ -34,7 +34,7 @@ class Place(Value):
 
 
 def home_of(setup: Setup, place: Place) -> str:
-    """Give the folder of a host's own files."""
+    """Return the folder of a host's own files."""
     variable, below = setup.home
     value = place.variables.get(variable, "") if variable else ""
     if value.startswith("/"):
@@ -43,7 +43,7 @@ def home_of(setup: Setup, place: Place) -> str:
 
 
 def path_of(setup: Setup, place: Place) -> str:
-    """Give the file, or the folder of files, that a host is to be told in."""
+    """Return the file, or the folder of files, that a host is to be told in."""
     if place.scope == USER:
         return os.path.join(home_of(setup, place), setup.user)
     if not setup.project:
@@ -55,7 +55,7 @@ def path_of(setup: Setup, place: Place) -> str:
 
 
 def parts_of(setup: Setup, place: Place) -> list[Part]:
-    """Give the files that hold entries, and the entries."""
+    """Return the files that hold entries, and the entries."""
     path = path_of(setup, place)
     if setup.shape == FILES:
         return [
@@ -68,7 +68,7 @@ def parts_of(setup: Setup, place: Place) -> list[Part]:
 
 
 def further(setup: Setup, place: Place, read: Callable[[str], str]) -> list[Part]:
-    """Give the files that depend on what stands in the first; `read` gives the text that a file has, or is to have."""
+    """Return the files that depend on what stands in the first; `read` gives the text that a file has, or is to have."""
     folder = folder_part(setup, place) if place.trusting else None
     if setup.name != "codex":
         return [folder] if folder else []
@@ -78,7 +78,7 @@ def further(setup: Setup, place: Place, read: Callable[[str], str]) -> list[Part
 
 
 def folder_part(setup: Setup, place: Place) -> Part | None:
-    """Give what says to a host that the project's folder is trusted, None if it has no such thing."""
+    """Return what says to a host that the project's folder is trusted, None if it has no such thing."""
     trust = setup.trust
     if trust is None or place.scope == USER:
         return None
@@ -89,7 +89,7 @@ def folder_part(setup: Setup, place: Place) -> Part | None:
 
 
 def entry(setup: Setup, event: str, folders: Folders) -> dict[str, Any]:
-    """Give the entry of one event."""
+    """Return the entry of one event."""
     command = {setup.command_key: line(setup, event, folders), setup.timeout_key: setup.timeout(event)}
     return {"event": event, **command} if setup.shape == TABLES else {**setup.fields, **command}
 
@@ -99,7 +99,7 @@ def _script(setup: Setup, event: str, place: Place) -> str:
 
 
 def _plugin(setup: Setup, place: Place) -> str:
-    """Give the plugin with our command in it; the event is added with each call."""
+    """Return the plugin with our command in it; the event is added with each call."""
     found = words(setup, "", place.folders)
     at = found.index("--event")
     with open(os.path.join(os.path.dirname(__file__), "opencode.js"), encoding="utf-8") as file:
@@ -107,16 +107,16 @@ def _plugin(setup: Setup, place: Place) -> str:
     return text.replace("COMMAND = []", f"COMMAND = {json.dumps(found[:at] + found[at + 2 :], ensure_ascii=False)}", 1)
 
 
-def here(scope: str, project: str | None, state: str, *, trusting: bool = False) -> Place:
-    """Give the place that is meant from here: for a project without a name, the one that the current folder belongs to."""
-    variables = {key.decode(errors="surrogateescape"): os.fsdecode(value) for key, value in environment().items()}
+def resolve_install_place(scope: str, project: str | None, state: str, *, trusting: bool = False) -> Place:
+    """Return the place that is meant from here: for a project without a name, the one that the current folder belongs to."""
+    variables = {key.decode(errors="surrogateescape"): os.fsdecode(value) for key, value in read_environment().items()}
     if not variables.get("HOME", "").startswith("/"):
-        variables["HOME"] = account()
+        variables["HOME"] = account_home()
     return Place(scope, project_at(project), variables, folders(state), trusting)
 
 
 def project_at(given: str | None) -> str:
-    """Give the real path of a project's folder: the one that is named, else the nearest with `.git` or `.agents/hooks`."""
+    """Return the real path of a project's folder: the one that is named, else the nearest with `.git` or `.agents/hooks`."""
     if given is not None:
         return os.path.realpath(given)
     start = at = os.path.realpath(current())

@@ -51,11 +51,11 @@ class Node:
 
     @property
     def end(self) -> int:
-        """Give where it ends in what it stands in."""
+        """Return where it ends in what it stands in."""
         return self.start + self.size
 
     def index(self, step: str | int) -> int | None:
-        """Give the place of a key among the keys."""
+        """Return the place of a key among the keys."""
         if isinstance(self.value, dict) and step in self.value:
             return self.keys.index(step)
         return step if isinstance(self.value, list) and isinstance(step, int) and step < len(self.nodes) else None
@@ -77,7 +77,7 @@ def read(text: str, *, comments: bool = False) -> Node:
         return Node(start, 0, {})
     node = reader.value(start, 0)
     if (rest := reader.gap(node.end)) != len(text):
-        raise reader.fault("there is more after the value", rest)
+        raise reader.error("there is more after the value", rest)
     return node
 
 
@@ -86,7 +86,7 @@ class _Reader:
         self.text = text
         self.between = GAP if comments else SPACE
 
-    def fault(self, why: str, at: int) -> TextFault:
+    def error(self, why: str, at: int) -> TextFault:
         if self.between is SPACE and self.text.startswith(("//", "/*"), at):
             why = "comments are no JSON, and this program does not read them"
         return TextFault(why, self.text.count("\n", 0, at) + 1)
@@ -97,17 +97,17 @@ class _Reader:
 
     def value(self, at: int, depth: int) -> Node:
         if depth > DEEPEST:
-            raise self.fault("it is too deep", at)
+            raise self.error("it is too deep", at)
         if self.text[at : at + 1] in CLOSING:
             return self.container(at, depth)
         found = STRING.match(self.text, at) or PLAIN.match(self.text, at)
         if not found:
             what = "a value is missing" if at == len(self.text) else f"unexpected {self.text[at : at + 10]!r}"
-            raise self.fault(what, at)
+            raise self.error(what, at)
         try:
             return Node(at, found.end() - at, json.loads(found.group()))
         except ValueError:
-            raise self.fault("the number has too many digits", at) from None
+            raise self.error("the number has too many digits", at) from None
 
     def container(self, start: int, depth: int) -> Node:
         opening = self.text[start]
@@ -116,7 +116,7 @@ class _Reader:
         while self.text[at : at + 1] != CLOSING[opening]:
             if made.nodes:
                 if self.text[at : at + 1] != ",":
-                    raise self.fault(f"',' or '{CLOSING[opening]}' expected", at)
+                    raise self.error(f"',' or '{CLOSING[opening]}' expected", at)
                 at = self.gap(at + 1)
             made.begins.append(at - start)
             at = self.member(made, at, depth)
@@ -124,7 +124,7 @@ class _Reader:
         return made
 
     def member(self, made: Node, at: int, depth: int) -> int:
-        """Read one member into a container; give where the next sign is."""
+        """Read one member into a container; return where the next sign is."""
         key: str | int = len(made.nodes)
         if isinstance(made.value, dict):
             key, at = self.key(at, made.value)
@@ -142,24 +142,24 @@ class _Reader:
     def key(self, at: int, keys: Container[object]) -> tuple[str, int]:
         found = STRING.match(self.text, at)
         if not found:
-            raise self.fault("a key in double quotes is expected", at)
+            raise self.error("a key in double quotes is expected", at)
         key = json.loads(found.group())
         if key in keys:
-            raise self.fault(f"the key {found.group()} stands there twice", at)
+            raise self.error(f"the key {found.group()} stands there twice", at)
         colon = self.gap(found.end())
         if self.text[colon : colon + 1] != ":":
-            raise self.fault("':' expected", colon)
+            raise self.error("':' expected", colon)
         return key, self.gap(colon + 1)
 
 
 def get(node: Node, path: Path) -> Node | None:
-    """Give what stands at a path."""
+    """Return what stands at a path."""
     way = _way(node, path)
     return way[-1] if way else None
 
 
 def _way(node: Node, path: Path) -> list[Node]:
-    """Give the nodes on the way to a path, from the first to that at its end; none if there is nothing."""
+    """Return the nodes on the way to a path, from the first to that at its end; none if there is nothing."""
     found = [node]
     for step in path:
         at = node.index(step)
@@ -184,16 +184,16 @@ class Editor:
 
     @property
     def value(self) -> Any:
-        """Give the whole value."""
+        """Return the whole value."""
         return self.root.value
 
     def get(self, *path: str | int) -> Any:
-        """Give the value at a path, None if there is nothing."""
+        """Return the value at a path, None if there is nothing."""
         node = get(self.root, path)
         return node.value if node is not None else None
 
     def checked(self) -> str:
-        """Give the text, once it is sure that it says what was meant; TextFault if not."""
+        """Return the text, once it is sure that it says what was meant; TextFault if not."""
         try:
             if read(self.text, comments=self.comments).value == self.value:
                 return self.text
@@ -236,7 +236,7 @@ class Editor:
     # How it is done
 
     def _around(self, parent: Node, index: int, top: int) -> tuple[int, int, str]:
-        """Give the stretch that goes with a member of a container that begins at `top`, and the comments that stay."""
+        """Return the stretch that goes with a member of a container that begins at `top`, and the comments that stay."""
         begin, end = top + parent.begins[index], top + parent.nodes[index].end
         if index:
             before = top + parent.nodes[index - 1].end
@@ -249,20 +249,20 @@ class Editor:
         return top + 1, last, self._joined(self._kept(top + 1, begin), self._kept(end, last))
 
     def _start(self, path: Path) -> int:
-        """Give where in the text something stands."""
+        """Return where in the text something stands."""
         return sum(node.start for node in _way(self.root, path))
 
     def _gap(self, at: int) -> int:
-        """Give where space and comments end."""
+        """Return where space and comments end."""
         return _Reader(self.text, comments=self.comments).gap(at)
 
     def _kept(self, start: int, end: int) -> str:
-        """Give the comments of a stretch, up to the end of the last; its space goes."""
+        """Return the comments of a stretch, up to the end of the last; its space goes."""
         last = max((found.end() for found in COMMENT.finditer(self.text, start, end)), default=start)
         return self.text[start:last] if self.comments else ""
 
     def _closing(self, kept: str, following: str) -> str:
-        """Give the end of a line that keeps a comment at the end of a text from swallowing what follows, if it needs one."""
+        """Return the end of a line that keeps a comment at the end of a text from swallowing what follows, if it needs one."""
         last = next(reversed(COMMENT.findall(kept)), "") if self.comments else ""
         is_open = last.startswith("//") and kept.endswith(last)
         if not is_open or not following or LINE_END.match(following):
@@ -328,7 +328,7 @@ class Editor:
         self._revalue(path)
 
     def _revalue(self, path: Path) -> None:
-        """Say anew what the containers on the way to a path hold; values that were given out stay as they are."""
+        """Report anew what the containers on the way to a path hold; values that were given out stay as they are."""
         for node in reversed(_way(self.root, path)):
             if isinstance(node.value, dict):
                 node.value = dict(zip(node.keys, (one.value for one in node.nodes), strict=True))
@@ -341,7 +341,7 @@ class Editor:
             raise TextFault(f"{name} is not {word}", self.text.count("\n", 0, self._start(path)) + 1)
 
     def _is_spread(self, path: Path) -> bool:
-        """Say whether what is in a container stands on lines of its own; an empty one is like what it stands in."""
+        """Whether what is in a container stands on lines of its own; an empty one is like what it stands in."""
         node, top = get(self.root, path), self._start(path)
         if node is not None and node.nodes:
             before = node.nodes[-2].end if len(node.nodes) > 1 else 0
@@ -349,14 +349,14 @@ class Editor:
         return self._is_spread(path[:-1]) if path else True
 
     def _inner(self, path: Path) -> str:
-        """Give the indentation of what stands in a container."""
+        """Return the indentation of what stands in a container."""
         node, top = get(self.root, path), self._start(path)
         if node is not None and node.nodes:
             return self._indent_at(top + node.begins[-1])
         return self._indent_at(top) + self.unit
 
     def _indent_at(self, at: int) -> str:
-        """Give the space that the line of a place begins with."""
+        """Return the space that the line of a place begins with."""
         line = self.text.rfind("\n", 0, at) + 1
         found = re.compile(r"[ \t]*").match(self.text, line)
         return found.group() if found else ""

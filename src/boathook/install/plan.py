@@ -18,7 +18,7 @@ from boathook.install.host_files import Place, further, parts_of
 from boathook.install.json_edit import TextFault
 from boathook.install.registry import LIMIT, Book, Installation, Written, digest
 from boathook.install.setups import Setup
-from boathook.system.files import FileFault, may_be_there, read_regular
+from boathook.system.files import FileError, may_be_there, read_regular
 from boathook.version import __version__
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Change(Value):
 
     @property
     def is_one(self) -> bool:
-        """Say whether anything changes."""
+        """Whether anything changes."""
         return self.now != self.then
 
 
@@ -52,12 +52,12 @@ class Plan(Value):
 
     @property
     def is_empty(self) -> bool:
-        """Say whether nothing changes."""
+        """Whether nothing changes."""
         return not any(change.is_one for change in self.changes)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Give what the book calls it."""
+        """Return what the book calls it."""
         return (self.setup.name, self.place.scope, self.place.project if self.place.scope == PROJECT else "")
 
 
@@ -65,7 +65,7 @@ class Plan(Value):
 
 
 def plan_install(setup: Setup, place: Place, book: Book) -> Plan:
-    """Say what has to change so that a host calls us; ConfigError if that cannot be done."""
+    """Return what has to change so that a host calls us; ConfigError if that cannot be done."""
     plan = Plan(setup, place, ())
     old = book.find(*plan.key)
     parts = parts_of(setup, place)
@@ -88,7 +88,7 @@ def _refuse_ways_out(parts: list[Part], place: Place) -> None:
 
 
 def plan_removal(setup: Setup, place: Place, book: Book) -> Plan:
-    """Say what has to change so that a host does not call us any more."""
+    """Return what has to change so that a host does not call us any more."""
     plan = Plan(setup, place, ())
     old = book.find(*plan.key)
     parts = parts_of(setup, place)
@@ -107,7 +107,7 @@ def _text_at(path: str) -> str:
 
 
 def _part_of(one: Written, setup: Setup) -> Part:
-    """Give a part that is known from the book alone."""
+    """Return a part that is known from the book alone."""
     return Part(one.path, one.shape, setup, dict(one.values) or {"": ""})
 
 
@@ -122,12 +122,12 @@ def _change(part: Part, old: Installation | None, book: Book) -> Change:
 
 
 def _is_former(name: tuple[str, ...], part: Part) -> bool:
-    """Say whether the trust of an entry is out of date; that of a folder is only taken back with all the rest."""
+    """Whether the trust of an entry is out of date; that of a folder is only taken back with all the rest."""
     return name[: len(STATE)] == STATE and name not in part.wanted
 
 
 def _original(part: Part, real: str, now: bytes | None, old: Installation | None, book: Book) -> bytes | None:
-    """Give the file as it would be without us."""
+    """Return the file as it would be without us."""
     if now is None:
         return None
     written = _written(real, old)
@@ -141,7 +141,7 @@ def _original(part: Part, real: str, now: bytes | None, old: Installation | None
 
 
 def _restored(part: Part, old: Installation | None, book: Book) -> Change:
-    """Give the change back: byte for byte if the file is as it was left, else ours alone goes."""
+    """Return the change back: byte for byte if the file is as it was left, else ours alone goes."""
     real = os.path.realpath(part.path)
     now, written = read_file(real), _written(real, old)
     if now is None:
@@ -154,7 +154,7 @@ def _restored(part: Part, old: Installation | None, book: Book) -> Change:
 
 
 def _is_as_left(now: bytes | None, written: Written | None, book: Book) -> bool:
-    """Say whether a file is as an installation left it, and what it was before can be put back."""
+    """Whether a file is as an installation left it, and what it was before can be put back."""
     if written is None or now is None or digest(now) != written.after:
         return False
     return written.before is None or book.copy(written.before) is not None
@@ -175,12 +175,12 @@ def _tried(part: Part, work: Callable[[], T]) -> T:
     """Do something with a text of a host; ConfigError names file, line, and what to do."""
     try:
         return work()
-    except TextFault as fault:
+    except TextFault as error:
         raise ConfigError(
-            f"{part.path}, line {fault.line}: {fault.why}. Nothing was written: mend the file, then do this again"
+            f"{part.path}, line {error.line}: {error.why}. Nothing was written: mend the file, then do this again"
         ) from None
-    except Taken as fault:
-        raise ConfigError(f"{part.path}: {fault}. Nothing was written: move it away, then do this again") from None
+    except Taken as error:
+        raise ConfigError(f"{part.path}: {error}. Nothing was written: move it away, then do this again") from None
 
 
 def read_file(path: str) -> bytes | None:
@@ -189,16 +189,16 @@ def read_file(path: str) -> bytes | None:
         return None
     try:
         return read_regular(path, LIMIT)
-    except FileFault as fault:
-        raise ConfigError(f"{path} {fault}. Nothing was written") from None
+    except FileError as error:
+        raise ConfigError(f"{path} {error}. Nothing was written") from None
 
 
 def text_of(data: bytes, path: str) -> str:
-    """Give bytes as text, a mark at the beginning kept."""
+    """Return bytes as text, a mark at the beginning kept."""
     try:
         return data.decode()
-    except UnicodeDecodeError as fault:
-        line_number = data.count(b"\n", 0, fault.start) + 1
+    except UnicodeDecodeError as error:
+        line_number = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}, line {line_number}: it is not UTF-8. Nothing was written") from None
 
 
@@ -229,11 +229,11 @@ def apply(plan: Plan, book: Book, *, installed: bool) -> None:
 
 @contextlib.contextmanager
 def _told_if_not_written(path: str) -> Generator[None, None, None]:
-    """Say what could not be written, and that nothing else was."""
+    """Return what could not be written, and that nothing else was."""
     try:
         yield
-    except OSError as fault:
-        raise ConfigError(f"{path} cannot be written: {fault.strerror}. Nothing was changed") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Nothing was changed") from None
 
 
 def remember(plan: Plan, book: Book) -> None:
@@ -271,7 +271,7 @@ def _remembered(plan: Plan, book: Book, folders: tuple[str, ...]) -> Installatio
 
 
 def _values(change: Change, old: Installation | None) -> tuple[tuple[tuple[str, ...], object], ...]:
-    """Give what is ours by its place, what an earlier installation wrote included."""
+    """Return what is ours by its place, what an earlier installation wrote included."""
     part, written = change.part, _written(change.path, old)
     if part.shape not in BY_PLACE:
         return ()
@@ -280,7 +280,7 @@ def _values(change: Change, old: Installation | None) -> tuple[tuple[tuple[str, 
 
 
 def _missing(changes: list[Change]) -> list[str]:
-    """Give the folders that have to be made, the outermost first."""
+    """Return the folders that have to be made, the outermost first."""
     found: list[str] = []
     for change in changes:
         at = os.path.dirname(change.path)
@@ -317,13 +317,13 @@ def _write_all(changes: list[Change], remember_it: Callable[[], None], book: str
             done.append(change)
         at = book
         remember_it()
-    except BaseException as fault:
+    except BaseException as error:
         stuck = [change.path for change in reversed(done) if not _is_undone(change, modes[change.path])]
         _remove_folders(tuple(made))
-        if not isinstance(fault, OSError):
+        if not isinstance(error, OSError):
             raise
         told = f"; {', '.join(stuck)} could not be put back" if stuck else ". Nothing was changed"
-        raise ConfigError(f"{at} cannot be written: {fault.strerror}{told}") from None
+        raise ConfigError(f"{at} cannot be written: {error.strerror}{told}") from None
 
 
 def _is_undone(change: Change, mode: int) -> bool:
@@ -336,7 +336,7 @@ def _is_undone(change: Change, mode: int) -> bool:
 
 
 def _mode_of(path: str, otherwise: int) -> int:
-    """Give the mode of a file, for one that is not there what the person's umask leaves."""
+    """Return the mode of a file, for one that is not there what the person's umask leaves."""
     with contextlib.suppress(FileNotFoundError):
         return stat.S_IMODE(os.stat(path).st_mode)
     mask = os.umask(0o077)

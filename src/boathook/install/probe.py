@@ -32,13 +32,13 @@ class Shot(Value):
 
 
 def rows_of(host: Host, setup: Setup) -> list[Row]:
-    """Give the events that are installed, that of a tool call first."""
+    """Return the events that are installed, that of a tool call first."""
     rows = [row for row in host.events if row.name in setup.events]
     return sorted(rows, key=lambda row: row.kind_name != FIRST)
 
 
 def payload(host: Host, row: Row, folder: str) -> bytes:
-    """Give what a host would send if a tool that nobody knows were called in an empty folder."""
+    """Return what a host would send if a tool that nobody knows were called in an empty folder."""
     theirs = {ours: place for place, ours in reversed(row.renames)}
     fields: dict[str, Any] = {}
     said: dict[str, Any] = {
@@ -63,7 +63,7 @@ def _put(fields: dict[str, Any], steps: list[str], value: Any) -> None:
 
 
 def command_for(setup: Setup, place: Place, event: str) -> str | None:
-    """Give the command of an event in a host's configuration, nothing if there is none.
+    """Return the command of an event in a host's configuration, nothing if there is none.
 
     None if it is not the one that would be installed now: whoever can write that file must not choose what is run.
     """
@@ -77,12 +77,12 @@ def command_for(setup: Setup, place: Place, event: str) -> str | None:
 
 
 def _is_same(entry: Any, part: Part, key: str) -> bool:
-    """Say whether what stands there has the very command that is wanted."""
+    """Whether what stands there has the very command that is wanted."""
     return _stored(entry, part) == _stored(part.wanted[key], part)
 
 
 def _stored(entry: Any, part: Part) -> list[Any]:
-    """Give what decides what is run: of a file all of it, else the commands."""
+    """Return what decides what is run: of a file all of it, else the commands."""
     if part.shape == FILES:
         return [entry]
     if part.shape == PLUGIN:

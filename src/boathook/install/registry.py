@@ -12,7 +12,7 @@ from typing import Any
 
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.system.files import FileFault, may_be_there, read_regular, write_private
+from boathook.system.files import FileError, may_be_there, read_regular, write_private
 
 VERSION = 1
 LIMIT = 16 << 20
@@ -45,11 +45,11 @@ class Installation(Value):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Give what there is only one of."""
+        """Return what there is only one of."""
         return (self.host, self.scope, self.project)
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as it is kept."""
+        """Return it as it is kept."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
         return {**fields, "files": [{name: one.__dict__[name] for name in one.FIELDS} for one in self.files]}
 
@@ -63,17 +63,17 @@ class Book:
         self.path = f"{state}/installed.json"
 
     def read(self) -> list[Installation]:
-        """Give all installations; ConfigError if they cannot be read."""
+        """Return all installations; ConfigError if they cannot be read."""
         if not may_be_there(self.path):
             return []
         try:
             found = json.loads(read_regular(self.path, LIMIT))
             return [_installation(one) for one in found["installations"]]
-        except (FileFault, ValueError, KeyError, TypeError) as fault:
-            raise ConfigError(f"{self.path} cannot be read: {fault}", "move it away: what is installed stays") from None
+        except (FileError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{self.path} cannot be read: {error}", "move it away: what is installed stays") from None
 
     def find(self, host: str, scope: str, project: str) -> Installation | None:
-        """Give one installation."""
+        """Return one installation."""
         return next((one for one in self.read() if one.key == (host, scope, project)), None)
 
     def write(self, key: tuple[str, str, str], made: Installation | None) -> None:
@@ -84,17 +84,17 @@ class Book:
         write_private(self.path, f"{text}\n".encode())
 
     def keep(self, data: bytes) -> str:
-        """Keep a copy; give its hash, by which `copy` finds it."""
+        """Keep a copy; return its hash, by which `copy` finds it."""
         name = digest(data)
         if not may_be_there(self.place_of(name)):
             write_private(self.place_of(name), data)
         return name
 
     def copy(self, name: str) -> bytes | None:
-        """Give what was kept, None if it is not there or not as it was."""
+        """Return what was kept, None if it is not there or not as it was."""
         try:
             data = read_regular(self.place_of(name), LIMIT)
-        except FileFault:
+        except FileError:
             return None
         return data if digest(data) == name else None
 
@@ -108,7 +108,7 @@ class Book:
             os.rmdir(os.path.dirname(self.place_of("")))
 
     def place_of(self, name: str) -> str:
-        """Give where a copy is kept."""
+        """Return where a copy is kept."""
         return f"{self.state}/backups/{name}"
 
     @contextlib.contextmanager
@@ -124,7 +124,7 @@ class Book:
 
 
 def digest(data: bytes) -> str:
-    """Give the hash of some bytes."""
+    """Return the hash of some bytes."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -71,12 +71,12 @@ class Setup(Value):
 
     @property
     def events(self) -> tuple[str, ...]:
-        """Give the names of the events to register: all of the host's table, each in one spelling."""
+        """Return the names of the events to register: all of the host's table, each in one spelling."""
         rows = load(self.name).events
         return tuple(row.name for row in rows if not (self.name == "copilot" and row.name[0].isupper()))
 
     def timeout(self, event: str) -> int:
-        """Give the timeout of an event in the host's unit."""
+        """Return the timeout of an event in the host's unit."""
         return min(SECONDS, self.shorter.get(event, SECONDS)) * self.unit
 
 

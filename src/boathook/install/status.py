@@ -42,12 +42,12 @@ class Standing(Value):
     why: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Give the fields."""
+        """Return the fields."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
 def standings(place: Place, book: Book) -> list[Standing]:
-    """Say for every host how it stands, for the user and in the project."""
+    """Report for every host how it stands, for the user and in the project."""
     found: list[Standing] = []
     for setup in SETUPS:
         for scope in (USER, PROJECT) if setup.project else (USER,):
@@ -56,13 +56,13 @@ def standings(place: Place, book: Book) -> list[Standing]:
 
 
 def standing(setup: Setup, place: Place, book: Book) -> Standing:
-    """Say how it stands with one host."""
+    """Return how it stands with one host."""
     path = path_of(setup, place)
     old = book.find(setup.name, place.scope, place.project if place.scope == PROJECT else "")
     try:
         return _standing(setup, place, old)
-    except (ConfigError, TextFault) as fault:
-        line = f"line {fault.line}: {fault.why}" if isinstance(fault, TextFault) else str(fault)
+    except (ConfigError, TextFault) as error:
+        line = f"line {error.line}: {error.why}" if isinstance(error, TextFault) else str(error)
         return Standing(setup.name, place.scope, ALTERED if old else ABSENT, path, (f"cannot be read: {line}",))
 
 
@@ -87,7 +87,7 @@ def _standing(setup: Setup, place: Place, old: Installation | None) -> Standing:
 
 
 def _told(setup: Setup, place: Place) -> list[str]:
-    """Say which entries call us beside those that are installed."""
+    """Return which entries call us beside those that are installed."""
     return [f"another entry calls boathook, too: {command}" for command in dict.fromkeys(strangers(setup, place))]
 
 
@@ -98,7 +98,7 @@ def _text(path: str) -> str | None:
 
 
 def entries_of(part: Part) -> dict[Any, list[Any]]:
-    """Give what of ours stands in a file, by event."""
+    """Return what of ours stands in a file, by event."""
     return _found(part, _text(part.path))
 
 
@@ -113,7 +113,7 @@ def _is_as_left(path: str, old: Installation | None) -> bool:
 
 
 def _compare(part: Part, found: dict[Any, list[Any]], troubles: dict[str, list[str]], *, as_left: bool) -> None:
-    """Say what differs from what would be installed now; if nobody touched the file, it was another version that wrote it."""
+    """Return what differs from what would be installed now; if nobody touched the file, it was another version that wrote it."""
     calls = [call for entries in found.values() for one in entries for call in commands_in(one, part)]
     gone = [why for call in calls if (why := _dead(call))]
     troubles[STALE] += gone
@@ -137,7 +137,7 @@ def _differs(part: Part, found: dict[Any, list[Any]]) -> bool:
 
 
 def commands_in(entry: Any, part: Part) -> list[Found]:
-    """Give what an entry calls."""
+    """Return what an entry calls."""
     if part.shape == PLUGIN:
         found = COMMAND.search(str(entry))
         words: list[str] = json.loads(found.group(1)) if found else []
@@ -150,7 +150,7 @@ def commands_in(entry: Any, part: Part) -> list[Found]:
 
 
 def strangers(setup: Setup, place: Place) -> list[str]:
-    """Give the commands in a host's file that call boathook and were not installed: with ours, hooks run twice."""
+    """Return the commands in a host's file that call boathook and were not installed: with ours, hooks run twice."""
     if setup.shape not in (GROUPS, FLAT, TABLES):
         return []
     path = path_of(setup, place)
@@ -160,7 +160,7 @@ def strangers(setup: Setup, place: Place) -> list[str]:
 
 
 def _texts(value: Any) -> list[str]:
-    """Give all texts in a value."""
+    """Return all texts in a value."""
     if isinstance(value, str):
         return [value]
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -168,7 +168,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _dead(call: Found) -> str:
-    """Say why a command does not call this installation."""
+    """Return why a command does not call this installation."""
     for what, path in (("interpreter", call.python), ("door", call.door)):
         if not os.path.exists(path):
             return f"its {what} is gone: {path}"
@@ -178,7 +178,7 @@ def _dead(call: Found) -> str:
 
 
 def _trusted(part: Part, found: dict[Any, list[Any]], troubles: dict[str, list[str]]) -> None:
-    """Say which of our entries Codex does not run, since their hashes are not in its configuration."""
+    """Return which of our entries Codex does not run, since their hashes are not in its configuration."""
     there = {name: found.get(name, [{}])[0] for name in part.wanted}
     unfit = [name for name, wanted in part.wanted.items() if {**there[name], **wanted} != there[name]]
     off = [name for name in part.wanted if there[name].get("enabled") is False]
@@ -189,7 +189,7 @@ def _trusted(part: Part, found: dict[Any, list[Any]], troubles: dict[str, list[s
 
 
 def untrusted(setup: Setup, place: Place) -> list[str]:
-    """Say so if a host does not run hooks of the project, since it does not trust the folder."""
+    """Report so if a host does not run hooks of the project, since it does not trust the folder."""
     part = folder_part(setup, place)
     if part is None or setup.trust is None or not setup.trust.needed:
         return []
@@ -200,7 +200,7 @@ def untrusted(setup: Setup, place: Place) -> list[str]:
 
 
 def switched_off(setup: Setup, place: Place) -> list[str]:
-    """Say which settings of a host turn its hooks off."""
+    """Return which settings of a host turn its hooks off."""
     found: list[str] = []
     for switch in setup.switches:
         paths = [os.path.join(home_of(setup, place), name) for name in switch.user]
@@ -214,7 +214,7 @@ def switched_off(setup: Setup, place: Place) -> list[str]:
 
 
 def _value_at(path: str, place: tuple[str, ...]) -> Any:
-    """Give a setting of a host, None if there is none or it cannot be read."""
+    """Return a setting of a host, None if there is none or it cannot be read."""
     try:
         text = _text(path) or ""
         value: Any = parse(text) if path.endswith(".toml") else Editor(text, comments=True).value
@@ -226,12 +226,12 @@ def _value_at(path: str, place: tuple[str, ...]) -> Any:
 
 
 def program_of(setup: Setup) -> str:
-    """Give the path of the host's program, nothing if it is not on PATH."""
+    """Return the path of the host's program, nothing if it is not on PATH."""
     return next((found for name in setup.programs if (found := shutil.which(name))), "")
 
 
 def doubles(found: list[Standing]) -> list[str]:
-    """Say where what was installed for one host is read by another as well."""
+    """Return where what was installed for one host is read by another as well."""
     there = {(one.host, one.scope): one.path for one in found if one.state != ABSENT}
     notes: list[str] = []
     for setup in SETUPS:

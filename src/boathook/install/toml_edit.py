@@ -43,13 +43,13 @@ def parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except RecursionError:
         raise TextFault("it is too deep", 1) from None
-    except ValueError as fault:  # also numbers with too many digits
-        line = LINE.search(str(fault))
-        raise TextFault(str(fault), int(line.group(1)) if line else text.count("\n") + 1) from None
+    except ValueError as error:  # also numbers with too many digits
+        line = LINE.search(str(error))
+        raise TextFault(str(error), int(line.group(1)) if line else text.count("\n") + 1) from None
 
 
 def tables(text: str) -> list[Table]:
-    """Give the tables of a text, in order; TextFault if it cannot be parsed."""
+    """Return the tables of a text, in order; TextFault if it cannot be parsed."""
     parse(text)
     starts = _headers(text)
     found: list[Table] = []
@@ -64,7 +64,7 @@ def tables(text: str) -> list[Table]:
 
 
 def _headers(text: str) -> list[int]:
-    """Give where lines begin that are headers: a bracket at the start of a line that is in no list and no text."""
+    """Return where lines begin that are headers: a bracket at the start of a line that is in no list and no text."""
     found: list[int] = []
     depth, line = 0, int(text.startswith("\ufeff"))
     fresh = True
@@ -85,7 +85,7 @@ def _headers(text: str) -> list[int]:
 
 
 def _end_of_statements(text: str, start: int, end: int) -> int:
-    """Give where the last line of a table ends; comments and empty lines after it belong to what comes next."""
+    """Return where the last line of a table ends; comments and empty lines after it belong to what comes next."""
     last = at = start
     for token in TOKEN.finditer(text, start, end):
         if text[at : token.start()].strip():
@@ -99,19 +99,19 @@ def _end_of_statements(text: str, start: int, end: int) -> int:
 
 
 def _read(own: str, above: int) -> tuple[tuple[str, ...], Any]:
-    """Give the name of a table and what it says; `above` are the lines before it."""
+    """Return the name of a table and what it says; `above` are the lines before it."""
     try:
         name = _name_of(own.split("\n", 1)[0].rstrip("\r"))
         value: Any = parse(own)
         for key in name:
             value = value[key][0] if isinstance(value[key], list) else value[key]
-    except TextFault as fault:
-        raise TextFault(fault.why, above + fault.line) from None
+    except TextFault as error:
+        raise TextFault(error.why, above + error.line) from None
     return name, value
 
 
 def _name_of(header: str) -> tuple[str, ...]:
-    """Give the parts of a header's name, by letting the reader read it."""
+    """Return the parts of a header's name, by letting the reader read it."""
     found: Any = parse(header)
     name: list[str] = []
     while isinstance(found, dict) and found:

@@ -18,11 +18,11 @@ class Log:
         self.path = path
 
     def trouble(self) -> str:
-        """Say why nothing can be written to the log, if so."""
+        """Return why nothing can be written to the log, if so."""
         try:
             os.close(self._open())
-        except OSError as fault:
-            return f"{self.path} cannot be written ({fault.strerror}): what async hooks say is lost"
+        except OSError as error:
+            return f"{self.path} cannot be written ({error.strerror}): what async hooks say is lost"
         return ""
 
     def write(self, text: str) -> bool:

@@ -49,7 +49,7 @@ class Finding(Value):
     message: str
 
     def to_json(self) -> dict[str, str]:
-        """Give the fields for output."""
+        """Return the fields for output."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
@@ -71,11 +71,11 @@ class Report(Value):
 
     @property
     def is_good(self) -> bool:
-        """Say whether nothing is wrong."""
+        """Whether nothing is wrong."""
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:
-        """Give the report for output."""
+        """Return the report for output."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
         lists = {"torn": list(self.torn), "findings": [finding.to_json() for finding in self.findings]}
         return {"good": self.is_good, **fields, **lists}
@@ -95,14 +95,14 @@ class Reader:
         self._places = {name: _size_of(f"{folder}/{name}") for name in self._names()}
 
     def read(self, since: str = "") -> Iterator[Record]:
-        """Give the records from a time on (ISO 8601, UTC), those that were put aside included, in the order of time."""
+        """Return the records from a time on (ISO 8601, UTC), those that were put aside included, in the order of time."""
         streams = (self._sorted(self._chained(since)), self._sorted(self._spilled()))
         for record in heapq.merge(*streams, key=_time_of):
             if record["time"] >= since:
                 yield record
 
     def follow(self, seconds: float = FOLLOW_SECONDS) -> Iterator[Record | None]:
-        """Give what is written after this reader was made, segment after segment, without an end; None if nothing is new."""
+        """Return what is written after this reader was made, segment after segment, without an end; None if nothing is new."""
         while True:
             fresh = False
             for name in self._names():
@@ -114,7 +114,7 @@ class Reader:
                 time.sleep(seconds)
 
     def _fresh(self, name: str) -> Iterator[Record]:
-        """Give the records of a file that were not given before."""
+        """Return the records of a file that were not given before."""
         path = f"{self.folder}/{name}"
         size, at = _size_of(path), self._places.get(name, 0)
         self._places[name] = at if at <= size else 0  # it was made anew
@@ -179,7 +179,7 @@ def _parsed(line: bytes) -> Record | None:
 
 
 def _lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
-    """Give the lines of a part of a regular file with their numbers; of one that is too long only the beginning."""
+    """Return the lines of a part of a regular file with their numbers; of one that is too long only the beginning."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -198,7 +198,7 @@ def _lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _skip_line(file: BinaryIO, left: int) -> int:
-    """Pass over the rest of a line; give how much that was."""
+    """Pass over the rest of a line; return how much that was."""
     passed = 0
     while left > passed and (part := file.readline(min(CHUNK, left - passed))):
         passed += len(part)
@@ -227,7 +227,7 @@ def verify(folder: str) -> Report:
 
 
 def _still(folder: str) -> tuple[Head | None, dict[str, int]]:
-    """Give the head and the sizes of the segments at one moment, between two writers if they let us."""
+    """Return the head and the sizes of the segments at one moment, between two writers if they let us."""
 
     def sizes() -> dict[str, int]:
         return {name: _size_of(f"{folder}/{name}") for name in segments(folder)}
@@ -253,7 +253,7 @@ class _Walk:
         self.records = self.pruned = self.kept_from = 0
 
     def report(self, sizes: dict[str, int]) -> Report:
-        """Walk, and give the report."""
+        """Walk, and return the report."""
         for name, size in sizes.items():
             for line, number in _lines(f"{self.folder}/{name}", 0, size):
                 self._line(line, f"{name}:{number}")
@@ -345,7 +345,7 @@ class _Walk:
 
 
 def _numbers(last: int, found: int) -> str:
-    """Say which numbers are missing between two."""
+    """Return which numbers are missing between two."""
     if found <= last:
         return f"record {found} stands behind record {last}"
     first, until = last + 1, found - 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from boathook.core.event import DERIVED
 from boathook.core.hashing import hexdigest
-from boathook.core.json_text import canonical, dump_line, dumps
+from boathook.core.json_text import canonical_json, dump_line, dumps
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.outcome import ABSENT
-from boathook.core.text import clean
+from boathook.core.text import clean_text
 from boathook.core.verdict import FAILED, OK
 from boathook.ledger.redact import redact
 
@@ -44,7 +44,7 @@ def record_of(
     whole: bool = False,
     degraded: Sequence[str] = (),
 ) -> Fields:
-    """Give the record of a dispatch.
+    """Return the record of a dispatch.
 
     `around` are host and project, `whole` keeps all fields of the event, `degraded` is what the host could not be told.
     """
@@ -52,22 +52,22 @@ def record_of(
 
 
 def end_record(about: Fields, end: Exit, *, id: str, time: str) -> Fields:  # noqa: A002
-    """Give the record of the end of an async hook; `about` are hook, event, session, host, project and its dispatch."""
-    status = end.fault or (OK if end.code in (0, 2) else FAILED)
+    """Return the record of the end of an async hook; `about` are hook, event, session, host, project and its dispatch."""
+    status = end.error or (OK if end.code in (0, 2) else FAILED)
     made = {"v": VERSION, "id": id, "time": time, "type": END, **{key: _name(text) for key, text in about.items()}}
     if "session" in made:
         made["session"] = _free_name(about["session"])
     made |= {"status": status, "exit": end.code, "ms": _ms(end.seconds)}
-    return {**made, "detail": _cut(redact(clean(end.detail)), TEXT_LIMIT)} if end.detail else made
+    return {**made, "detail": _cut(redact(clean_text(end.detail)), TEXT_LIMIT)} if end.detail else made
 
 
 def pruned_record(names: list[str], before: int, *, id: str, time: str) -> Fields:  # noqa: A002
-    """Give the record of segments that were removed for their size; `before` is the first number that is left."""
+    """Return the record of segments that were removed for their size; `before` is the first number that is left."""
     return {"v": VERSION, "id": id, "time": time, "type": PRUNED, "segments": names[:LIST_LIMIT], "before": before}
 
 
 def must_last(record: Fields) -> bool:
-    """Say whether a record is to be on the disk before anything goes on: a refusal or a change."""
+    """Whether a record is to be on the disk before anything goes on: a refusal or a change."""
     changed: Fields = record.get("changed") or {}
     return record.get("decision") in ("block", "stop") or "tool_input" in changed or "output" in changed
 
@@ -80,7 +80,7 @@ class _Maker:
         self.was_cut = False
 
     def record(self, around: dict[str, str], time: str, seconds: float, *, whole: bool) -> Fields:
-        """Give the record."""
+        """Return the record."""
         verdict, original = self.verdict, self.verdict.original
         free: Any = redact(self._free(whole=whole))
         if isinstance(free, str):
@@ -141,7 +141,7 @@ class _Maker:
         return [self._texts((_reason(run), *run.notes[:LIST_LIMIT]), room) for run in self.verdict.runs]
 
     def _texts(self, texts: Sequence[str], room: list[int]) -> list[str]:
-        """Give the beginnings of texts, empty ones when there is no more room."""
+        """Return the beginnings of texts, empty ones when there is no more room."""
         kept: list[str] = []
         for text in texts:
             kept.append(text[: max(0, min(TEXT_SEARCHED, room[0]))])
@@ -156,7 +156,7 @@ class _Maker:
         return {"input": told, "rewritten": told, "whole": told, **lists, "runs": [[told] for _ in self.verdict.runs]}
 
     def _trimmed(self, value: Any, room: list[int]) -> Any:
-        """Give as much of a value as there is room for, in characters; nesting counts too."""
+        """Return as much of a value as there is room for, in characters; nesting counts too."""
         if isinstance(value, str):
             text, room[0] = value[: max(room[0], 0)], room[0] - len(value)
             self.was_cut = self.was_cut or len(text) < len(value)
@@ -176,7 +176,7 @@ class _Maker:
         return value
 
     def _share(self, value: Any, limit: int) -> Any:
-        """Give a value if its JSON text is within its share, else the beginning of that text."""
+        """Return a value if its JSON text is within its share, else the beginning of that text."""
         text = dumps(value)
         if len(text) <= limit:
             return value
@@ -184,7 +184,7 @@ class _Maker:
         return _cut(text, limit)
 
     def _text(self, text: str) -> str:
-        short = _cut(clean(text), TEXT_LIMIT)
+        short = _cut(clean_text(text), TEXT_LIMIT)
         self.was_cut = self.was_cut or len(text) > TEXT_LIMIT
         return short
 
@@ -205,7 +205,7 @@ class _Maker:
 
     def _run(self, run: Run, told: list[str]) -> Fields:
         hook, made = run.hook, run.to_json()
-        seal = getattr(getattr(hook, "seal", None), "digest", "")
+        approval = getattr(getattr(hook, "approval", None), "digest", "")
         return {
             "hook": _name(hook.name),
             "scope": hook.scope,
@@ -219,7 +219,7 @@ class _Maker:
             "look": run.look,
             "matched": _matched(hook),
             "notes": [self._text(text) for text in told[1:]],
-            **({"seal": seal} if seal else {}),
+            **({"approval": approval} if approval else {}),
         }
 
 
@@ -228,7 +228,7 @@ def _reason(run: Run) -> str:
 
 
 def _matched(hook: Hook) -> Fields:
-    """Give what a hook asks for, as its author wrote it."""
+    """Return what a hook asks for, as its author wrote it."""
     matcher = hook.matcher
     asked: Fields = {"event": hook.trigger}
     if matcher.tool is not None:
@@ -239,9 +239,9 @@ def _matched(hook: Hook) -> Fields:
 
 
 def digest(value: Any) -> str:
-    """Give the digest of a JSON value; nothing if it has no canonical form."""
+    """Return the digest of a JSON value; nothing if it has no canonical form."""
     try:
-        return hexdigest(canonical(value))
+        return hexdigest(canonical_json(value))
     except (ValueError, TypeError, RecursionError):
         return ""
 
@@ -251,7 +251,7 @@ def _name(text: str) -> str:
 
 
 def _free_name(text: str) -> str:
-    """Give a name that a host chose, without secrets."""
+    """Return a name that a host chose, without secrets."""
     return _name(str(redact(text[:TEXT_SEARCHED])))
 
 
@@ -264,7 +264,7 @@ def _ms(seconds: float) -> float:
 
 
 def fitted(record: Fields, limit: int = RECORD_LIMIT) -> Fields:
-    """Give a record that fits into a line: details are dropped, the least telling first, until it does."""
+    """Return a record that fits into a line: details are dropped, the least telling first, until it does."""
     if len(dump_line(record)) <= limit:
         return record
     record = {**record, "cut": True}

@@ -55,7 +55,7 @@ GIVING = ("--", "</", '"value"', "-pass")  # where a name has its value elsewher
 
 
 def redact(value: Any) -> Any:
-    """Give a JSON value, or a text, without what looks secret. Never raises."""
+    """Return a JSON value, or a text, without what looks secret. Never raises."""
     try:
         text = value if isinstance(value, str) else dumps(value)
         return _walked(value) if may_hold_secrets(text) else value
@@ -64,7 +64,7 @@ def redact(value: Any) -> Any:
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Say whether anything in a text could be secret: no means no."""
+    """Whether anything in a text could be secret: no means no."""
     folded = text.casefold()
     if any(mark in folded for mark in MARKED) or ("://" in folded and "@" in folded):
         return True
@@ -76,7 +76,7 @@ def may_hold_secrets(text: str) -> bool:
 
 
 def _is_given(text: str, name: str) -> bool:
-    """Say whether a name is followed closely by a sign that gives it a value."""
+    """Whether a name is followed closely by a sign that gives it a value."""
     at = text.find(name)
     while at >= 0:
         at += len(name)
@@ -88,7 +88,7 @@ def _is_given(text: str, name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Say whether what has this name is secret."""
+    """Whether what has this name is secret."""
     flat = _flat(name)
     if flat in EXACTLY or any(part in flat for part in ANYWHERE) or name.casefold().endswith("_pass"):
         return True
@@ -98,19 +98,19 @@ def is_secret_name(name: str) -> bool:
 
 
 def _flat(name: str) -> str:
-    """Give a name in small letters, written together."""
+    """Return a name in small letters, written together."""
     folded = name.casefold()
     return folded if folded.isalnum() else "".join(char for char in folded if char.isalnum())
 
 
 def _bare(flat: str) -> str:
-    """Give a name without what is added to tell several apart: apitokenv2, secretkeybase."""
+    """Return a name without what is added to tell several apart: apitokenv2, secretkeybase."""
     bare = flat.rstrip("0123456789")
     return (bare.removesuffix("v") if bare != flat else bare).removesuffix("base")
 
 
 def _secrecy(key: object) -> str:
-    """Say what is secret of the value of a key: nothing, its texts, or its numbers, too."""
+    """Return what is secret of the value of a key: nothing, its texts, or its numbers, too."""
     if not isinstance(key, str):
         return ""
     if is_secret_name(key):

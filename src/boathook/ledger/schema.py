@@ -66,7 +66,7 @@ class Misshapen(ValueError):
 
 
 def shaped(value: Any) -> Record:
-    """Give a record with all fields of its type, each of its shape; raise Misshapen if it is none."""
+    """Return a record with all fields of its type, each of its shape; raise Misshapen if it is none."""
     if not isinstance(value, dict) or any(not isinstance(value.get(key), str) for key in ("id", "time", "type")):
         raise Misshapen("no record")
     return _object(value, {**OTHER, **SHAPES.get(value["type"], {})})

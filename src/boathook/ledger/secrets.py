@@ -116,7 +116,7 @@ _compiled: dict[str, Pattern[str]] = {}
 
 
 def hide(text: str, what: str) -> str:
-    """Give what stands in the place of a secret."""
+    """Return what stands in the place of a secret."""
     if not text or _pattern(_HIDDEN).fullmatch(text):
         return text
     digest = hexdigest(text.encode("utf-8", "surrogatepass"))[:8]
@@ -124,7 +124,7 @@ def hide(text: str, what: str) -> str:
 
 
 def search(text: str) -> str:
-    """Give a text with every secret in it hidden; what was hidden before stays as it is."""
+    """Return a text with every secret in it hidden; what was hidden before stays as it is."""
     folded = text.casefold()
     rules = [(name, _pattern(source)) for name, marks, source in RULES if any(mark in folded for mark in marks)]
     for _ in range(PASSES if rules else 0):  # what is hidden can uncover a start that was not one before

@@ -88,12 +88,12 @@ class Ledger:
                     getattr(os, "fdatasync", os.fsync)(handle)
             finally:
                 os.close(handle)
-        except (OSError, ValueError) as fault:
-            return self._spill(body, getattr(fault, "strerror", None) or str(fault))
+        except (OSError, ValueError) as error:
+            return self._spill(body, getattr(error, "strerror", None) or str(error))
         return ""
 
     def _write(self, lock: int, body: bytes) -> int:
-        """Write a line behind the last one; give the open segment."""
+        """Write a line behind the last one; return the open segment."""
         head, today = read_head(lock), time.strftime("%Y-%m-%d", time.gmtime(self._now()))
         segment = head.segment if head else newest(self.folder) or segment_name(today)
         handle, size, last, torn = self._end_of(segment, head)
@@ -120,7 +120,7 @@ class Ledger:
         return handle
 
     def _end_of(self, segment: str, head: Head | None) -> tuple[int, int, Link, bool]:
-        """Open a segment; give it with its size, the last link, and whether it ends within a line.
+        """Open a segment; return it with its size, the last link, and whether it ends within a line.
 
         What the head says is true if the size is as it says. Else a writer died behind its write, which the tail shows, or
         something was taken away; the greater number counts, so that `verify` sees what is missing.
@@ -149,7 +149,7 @@ class Ledger:
         return None
 
     def _following(self, segment: str, today: str, size: int) -> str:
-        """Give the segment to write to: the same, or the next one on a new day or if this one is full."""
+        """Return the segment to write to: the same, or the next one on a new day or if this one is full."""
         day, number = order_of(segment)
         if today > day:  # never back: a clock that was set back must not change the order
             return segment_name(today)
@@ -213,7 +213,7 @@ class Turn:
         self._handle = -1
 
     def __enter__(self) -> int:
-        """Wait for the turn; give the lock file."""
+        """Wait for the turn; return the lock file."""
         deadline = time.monotonic() + self._patience
         if not _guard.acquire(timeout=self._patience):
             raise TimeoutError(errno.ETIMEDOUT, self._late())
@@ -260,7 +260,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def _append(handle: int, data: bytes, size: int) -> int:
-    """Write all or nothing; give the new size."""
+    """Write all or nothing; return the new size."""
     done = os.write(handle, data)
     if done != len(data):
         os.ftruncate(handle, size)
@@ -286,14 +286,14 @@ def _size_of(path: str) -> int:
 
 
 def chained(body: bytes, last: Link) -> tuple[bytes, Link]:
-    """Give a line, made of a record's text without its last brace and bound to the line before, and its link."""
+    """Return a line, made of a record's text without its last brace and bound to the line before, and its link."""
     text = b'%s, "seq":%d,"prev":"%s"' % (body, last.seq + 1, last.hash.encode())
     found = Link(last.seq + 1, hexdigest(text), last.hash)
     return b'%s,"hash":"%s"}\n' % (text, found.hash.encode()), found
 
 
 def read_link(line: bytes) -> Link | None:
-    """Give the link of a whole line as it says it; nothing if it has none."""
+    """Return the link of a whole line as it says it; nothing if it has none."""
     body, _, end = line.rpartition(b',"hash":"')
     rest, _, prev = body.rpartition(b',"prev":"')
     number = rest.rpartition(b'"seq":')[2]
@@ -303,12 +303,12 @@ def read_link(line: bytes) -> Link | None:
 
 
 def is_true(line: bytes, link: Link) -> bool:
-    """Say whether a line is as it was written."""
+    """Whether a line is as it was written."""
     return hexdigest(line.rpartition(b',"hash":"')[0]) == link.hash
 
 
 def last_link(data: bytes) -> Link | None:
-    """Give the link of the last line of some bytes that is whole and as it was written."""
+    """Return the link of the last line of some bytes that is whole and as it was written."""
     for line in reversed(data.splitlines(keepends=True)):
         link = read_link(line)
         if link is not None and is_true(line, link):
@@ -317,12 +317,12 @@ def last_link(data: bytes) -> Link | None:
 
 
 def last_link_of(path: str) -> Link | None:
-    """Give the last link of a segment."""
+    """Return the last link of a segment."""
     return last_link(_some_of(path, from_the_end=True))
 
 
 def first_link_of(path: str) -> Link | None:
-    """Give the first link of a segment."""
+    """Return the first link of a segment."""
     return next((link for line in _some_of(path).splitlines(keepends=True) if (link := read_link(line))), None)
 
 
@@ -391,12 +391,12 @@ NOWHERE = ("", -1)
 
 
 def segment_name(day: str, number: int = 0) -> str:
-    """Give the name of a segment of a day."""
+    """Return the name of a segment of a day."""
     return f"{PREFIX}{day}{f'.{number}' if number else ''}{SUFFIX}"
 
 
 def order_of(name: str) -> tuple[str, int]:
-    """Give the day and the number of a segment; NOWHERE if that is none."""
+    """Return the day and the number of a segment; NOWHERE if that is none."""
     middle = name[len(PREFIX) : -len(SUFFIX)]
     day, dot, number = middle.partition(".")
     digits = day.replace("-", "")
@@ -406,20 +406,20 @@ def order_of(name: str) -> tuple[str, int]:
 
 
 def segments(folder: str) -> list[str]:
-    """Give the names of the segments, the oldest first."""
+    """Return the names of the segments, the oldest first."""
     return sorted((name for name in os.listdir(folder) if order_of(name) != NOWHERE), key=order_of)
 
 
 def newest(folder: str) -> str:
-    """Give the name of the newest segment, nothing if there is none."""
+    """Return the name of the newest segment, nothing if there is none."""
     return max(segments(folder), key=order_of, default="")
 
 
 def new_id() -> str:
-    """Give a new id of a record."""
+    """Return a new id of a record."""
     return os.urandom(6).hex()
 
 
 def stamp(seconds: float) -> str:
-    """Give a time as ISO 8601 in UTC, with milliseconds."""
+    """Return a time as ISO 8601 in UTC, with milliseconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"

@@ -16,7 +16,7 @@ class Runner(Protocol):
     """Runs calls, and says which it would refuse."""
 
     def refusal(self, call: Call) -> str:
-        """Say why a call cannot run, if so."""
+        """Return why a call cannot run, if so."""
         ...
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
@@ -52,19 +52,19 @@ class Background:
     def _run(self, call: Call, bell: Bell) -> None:
         try:
             end = bell.run(self._runner, (call,))[0]
-        except Exception as fault:  # noqa: BLE001  (nobody waits for this thread: it must not fail in silence)
-            end = Exit(fault=FAILED, detail=f"the engine failed to run it: {type(fault).__name__}: {fault}")
+        except Exception as error:  # noqa: BLE001  (nobody waits for this thread: it must not fail in silence)
+            end = Exit(error=FAILED, detail=f"the engine failed to run it: {type(error).__name__}: {error}")
         self._report(call, end)
 
     def drain(self, seconds: float) -> int:
-        """Wait for what runs, at most some seconds; give the number of hooks still running."""
+        """Wait for what runs, at most some seconds; return the number of hooks still running."""
         return len(wait(tuple(self._running), timeout=seconds).not_done)
 
     def close(self) -> None:
         """Start nothing more, end what still runs, and say so in the log."""
         for future, (call, bell) in tuple(self._running.items()):
             if future.cancel():
-                self._report(call, Exit(fault=FAILED, detail="never started: the engine was closed"))
+                self._report(call, Exit(error=FAILED, detail="never started: the engine was closed"))
             else:
                 bell.ring()
         if self._pool is not None:

@@ -37,7 +37,7 @@ class Bell:
         """Run calls until they end or the bell is rung."""
         with self._lock:
             if self._rung:
-                return tuple(Exit(fault=FAILED, detail="cancelled") for _ in calls)
+                return tuple(Exit(error=FAILED, detail="cancelled") for _ in calls)
             waiting, self._handle = os.pipe()
         try:
             return runner.run(calls, waiting)

@@ -94,7 +94,7 @@ class Child:
         self.open = {self.out, self.err}
 
     def take(self, handle: int) -> int:
-        """Read what a pipe holds, keep it up to the limit; give the number of bytes: 0 at its end, -1 if there is nothing yet."""
+        """Read what a pipe holds, keep it up to the limit; return the number of bytes: 0 at its end, -1 if there is nothing yet."""
         kept = self.read[handle]
         limit = STDOUT_LIMIT if handle == self.out else STDERR_LIMIT
         try:
@@ -168,7 +168,7 @@ class Child:
                 os.close(handle)
 
     def end(self, seconds: float) -> Exit:
-        """Take the end of the leader, which has ended or is given up, and give the exit."""
+        """Take the end of the leader, which has ended or is given up, and return the exit."""
         code = _wait(self.pid, self.pidfd)
         self.reaped = True
         self.drain()
@@ -181,17 +181,17 @@ class Child:
             warnings=self.job.warnings,
         )
         if self.cancelled:
-            return exit_.replace(fault=FAILED, detail="cancelled")
+            return exit_.replace(error=FAILED, detail="cancelled")
         if self.timed_out and code != BLOCK:
-            return exit_.replace(fault=TIMEOUT, detail=f"no end within {self.job.timeout:g} s")
+            return exit_.replace(error=TIMEOUT, detail=f"no end within {self.job.timeout:g} s")
         if code is None:
             return exit_.replace(
-                fault=FAILED, detail="its exit code was lost: the host takes the ends of all processes"
+                error=FAILED, detail="its exit code was lost: the host takes the ends of all processes"
             )
         return exit_ if self.den is None else self.den.explain(exit_)
 
     def close(self) -> None:
-        """Give back what this child holds; the watcher goes first, for the end of its pipe would set it off."""
+        """Return back what this child holds; the watcher goes first, for the end of its pipe would set it off."""
         if self.watcher:
             _kill(self.watcher)
             _wait(self.watcher)
@@ -213,7 +213,7 @@ def _den_of(job: Job, limits: Limits) -> Den | None:
 
 
 def memory_file(data: bytes) -> int:
-    """Give a readable handle on data, at its start."""
+    """Return a readable handle on data, at its start."""
     handle = _memory_handle()
     try:
         view = memoryview(data)
@@ -227,7 +227,7 @@ def memory_file(data: bytes) -> int:
 
 
 def _memory_handle() -> int:
-    """Give a handle on nothing that has no name; a hardened system may refuse one in memory, then it is on disk."""
+    """Return a handle on nothing that has no name; a hardened system may refuse one in memory, then it is on disk."""
     try:
         return os.memfd_create("event")
     except (AttributeError, OSError):
@@ -246,7 +246,7 @@ def _pidfd(pid: int) -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Say whether a child has ended, leaving it to be waited for."""
+    """Whether a child has ended, leaving it to be waited for."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13: the end can only be taken, so it is kept for `_wait`
         return _take_end(pid)
     try:
@@ -291,7 +291,7 @@ def _wait(pid: int, pidfd: int = -1) -> int | None:
 
 
 def _recorded(pidfd: int) -> int | None:
-    """Give the exit code of a child that somebody else has waited for, where the kernel still knows it (Linux 6.15)."""
+    """Return the exit code of a child that somebody else has waited for, where the kernel still knows it (Linux 6.15)."""
     import fcntl
     import struct
 

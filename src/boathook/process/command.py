@@ -38,8 +38,8 @@ def start(
     env.setdefault(REMOTE, b"")
     try:
         begun = _start(hook, data, env, project, model, avoid or (project,))
-    except ValueError as fault:  # text that no program can be given: the others of its stage must not fall with it
-        begun = Start(refused=f"it cannot be started: {fault}")
+    except ValueError as error:  # text that no program can be given: the others of its stage must not fall with it
+        begun = Start(refused=f"it cannot be started: {error}")
     return begun.replace(cwd=project)
 
 
@@ -55,7 +55,7 @@ def _start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model
 
 
 def patience(timeout: float) -> float:
-    """Give the seconds that the asking may take, so that it can still say what went wrong before its process is ended."""
+    """Return the seconds that the asking may take, so that it can still say what went wrong before its process is ended."""
     return max(timeout - 1, timeout * 0.75)
 
 

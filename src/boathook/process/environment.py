@@ -54,7 +54,7 @@ def leave_out(env: dict[bytes, bytes], projects: Iterable[str], *, own: bool) ->
 
 
 def _kept(name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, own: bool) -> tuple[bytes, str]:
-    """Give what a hook gets of a variable, and what is said of the rest."""
+    """Return what a hook gets of a variable, and what is said of the rest."""
     code = name in CODE or name.startswith(FUNCTION)
     if len(value) > LONGEST and not code:
         return b"", "is too long to be looked through and was left out"
@@ -96,7 +96,7 @@ def _expanded(value: bytes, home: bytes) -> bytes:
 
 
 def _text_leads(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Say whether options or code name something of a project, or something that is plainly relative."""
+    """Whether options or code name something of a project, or something that is plainly relative."""
     return _mentions(value, tops) or any(piece.startswith((b"./", b"../")) for piece in _pieces(value))
 
 
@@ -105,7 +105,7 @@ def _pieces(value: bytes) -> list[bytes]:
 
 
 def _options_lead(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Say whether options load something of a project by a crooked path, or something that is looked for where a hook runs."""
+    """Whether options load something of a project by a crooked path, or something that is looked for where a hook runs."""
     if any(piece.startswith(b"/") and leads_into(_text(piece), tops) for piece in _pieces(value)):
         return True
     words = value.replace(b"=", b" ").split()
@@ -116,7 +116,7 @@ def _options_lead(value: bytes, tops: tuple[str, ...]) -> bool:
 
 
 def _mentions(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Say whether the path of a project stands in a text, as a whole."""
+    """Whether the path of a project stands in a text, as a whole."""
     return any(_stands_in(top.encode("utf-8", "surrogateescape"), value) for top in tops)
 
 

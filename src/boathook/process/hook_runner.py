@@ -14,8 +14,8 @@ from boathook.core.value import Value
 from boathook.process.child import Job
 from boathook.process.reaper import MARK, is_above
 from boathook.process.runner import ProcessRunner
-from boathook.system.files import exposed
-from boathook.system.programs import Entry, find_entry, how_to_run, which
+from boathook.system.files import find_exposure
+from boathook.system.programs import EntryPoint, choose_command, find_entry, which
 from boathook.system.stamps import stamp
 
 TYPE_CHECKING = False
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         """What is remembered of a session."""
 
         def env_file(self, session: str) -> str | None:
-            """Give the file for exported variables."""
+            """Return the file for exported variables."""
             ...
 
         def exports(self, session: str) -> dict[bytes, bytes]:
-            """Give the exported variables."""
+            """Return the exported variables."""
             ...
 
 
@@ -69,12 +69,12 @@ class Surroundings(Value):
     scratch: str = ""
 
     def project_for(self, hook: Hook, event: Event) -> str:
-        """Give the project that a hook is told of: that of its own form, or dialect, first."""
+        """Return the project that a hook is told of: that of its own form, or dialect, first."""
         own = self.claude_project if hook.dialect == CLAUDE else ""
         return own or self.project or self.home or event.work_dir
 
     def projects(self, event: Event) -> tuple[str, ...]:
-        """Give every folder that may be a project's, or lie in one."""
+        """Return every folder that may be a project's, or lie in one."""
         return self.project, self.claude_project, self.home, event.work_dir
 
 
@@ -104,7 +104,7 @@ class HookRunner:
         self._sessions = sessions
         self._environ = environ
         self._kept: dict[tuple[str, ...], dict[bytes, bytes]] = {}
-        self._entries: dict[str, tuple[object, Entry]] = {}
+        self._entries: dict[str, tuple[object, EntryPoint]] = {}
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Run calls together and give their ends in order."""
@@ -114,11 +114,11 @@ class HookRunner:
         """Make a job; a fault of ours fails this one hook, not those that run with it."""
         try:
             return self.job(call)
-        except Exception as fault:  # noqa: BLE001
-            return Job(("",), b"", "/", {}, 1.0, f"the engine failed to start it: {type(fault).__name__}: {fault}")
+        except Exception as error:  # noqa: BLE001
+            return Job(("",), b"", "/", {}, 1.0, f"the engine failed to start it: {type(error).__name__}: {error}")
 
     def refusal(self, call: Call) -> str:
-        """Say why a call cannot run, if so."""
+        """Return why a call cannot run, if so."""
         return self.job(call).refused
 
     def job(self, call: Call) -> Job:
@@ -171,16 +171,16 @@ class HookRunner:
 
         return leave_out(env, self._around.projects(event), own=hook.scope == USER)
 
-    def _entry(self, path: str, avoid: tuple[str, ...]) -> Entry:
+    def _entry(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
         """Work out how a script is run; once, until it changes."""
         found = stamp(path)
         kept = self._entries.get(path)
         if kept is None or kept[0] != found:
-            kept = self._entries[path] = (found, how_to_run(path, avoid))
+            kept = self._entries[path] = (found, choose_command(path, avoid))
         return kept[1]
 
     def _variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
-        """Give the variables of a hook; those that do not change from call to call are kept."""
+        """Return the variables of a hook; those that do not change from call to call are kept."""
         key = (hook.name, hook.trigger, hook.folder, hook.source, event.session_id, event.work_dir)
         found = self._kept.get(key)
         if found is None:
@@ -191,11 +191,11 @@ class HookRunner:
 
 
 def _open_to_others(hook: Hook, path: str) -> str:
-    """Say what of a user's hook others can write to; what a project's is, trust has settled."""
+    """Return what of a user's hook others can write to; what a project's is, trust has settled."""
     if hook.scope != USER:
         return ""
     for place in (hook.folder, os.path.dirname(path), path):
-        if why := exposed(place):
+        if why := find_exposure(place):
             return f"{place} {why}"
     return ""
 
@@ -209,7 +209,7 @@ def _scrub(hook: Hook, env: dict[bytes, bytes]) -> None:
 
 
 def _walls(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str) -> tuple[tuple[Any, ...], str, str]:
-    """Give the walls that a hook runs within, as plain values, or why they cannot be built; and where it runs in them."""
+    """Return the walls that a hook runs within, as plain values, or why they cannot be built; and where it runs in them."""
     from boathook.process.sandbox import cage, seat
 
     found, why = cage(hook, project, cwd, argv, scratch)
@@ -219,7 +219,7 @@ def _walls(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: s
 
 
 def _directory(wanted: str, project: str) -> tuple[str, str]:
-    """Give the directory to run in: the wanted one, else the project, with a word about it."""
+    """Return the directory to run in: the wanted one, else the project, with a word about it."""
     plain = wanted.replace("\0", "")
     there = bool(plain) and os.path.isdir(plain)
     if there and os.access(plain, os.X_OK):
@@ -230,7 +230,7 @@ def _directory(wanted: str, project: str) -> tuple[str, str]:
 
 
 def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:
-    """Give the variables that every hook finds, under the names of the standard and of its relatives."""
+    """Return the variables that every hook finds, under the names of the standard and of its relatives."""
     own = {
         "HOOK_NAME": hook.name,
         "HOOK_EVENT": hook.trigger,
@@ -245,13 +245,13 @@ def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes
 
 
 def current_environment() -> dict[bytes, bytes]:
-    """Give a copy of this process's environment as it is now."""
+    """Return a copy of this process's environment as it is now."""
     kept = getattr(os.environb, "_data", None)  # the dictionary inside: copying it is ten times quicker than the view
     return dict(kept) if isinstance(kept, dict) else dict(os.environb)
 
 
 def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
-    """Say which need of a hook is not met here, if any."""
+    """Return which need of a hook is not met here, if any."""
     if hook.state != ARMED:
         return hook.why
     if depth(env) >= MOST_DEEP:
@@ -272,14 +272,14 @@ def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
 
 
 def depth(env: Mapping[bytes, bytes]) -> int:
-    """Say how deep in hooks an environment is; a number that no engine above us has set does not count."""
+    """Return how deep in hooks an environment is; a number that no engine above us has set does not count."""
     value = env.get(DEPTH, b"0")
     number = int(value) if value.isdigit() and len(value) < 4 else 0
     return number if number and is_above(env.get(MARK.encode(), b"")) else 0
 
 
 def to_bytes(text: str) -> bytes:
-    """Give a text as a value that any environment takes: no NUL, no lone surrogate, bounded."""
+    """Return a text as a value that any environment takes: no NUL, no lone surrogate, bounded."""
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -33,7 +33,7 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 
 
 def version() -> int:
-    """Give the version of Landlock that this kernel has; 0 if it has none or it is switched off."""
+    """Return the version of Landlock that this kernel has; 0 if it has none or it is switched off."""
     if sys.platform != "linux":
         return 0
     try:
@@ -43,7 +43,7 @@ def version() -> int:
 
 
 def lacks(found: int, *, network: bool) -> str:
-    """Say why a version cannot confine a hook, if so."""
+    """Return why a version cannot confine a hook, if so."""
     if not found:
         return "this system has no Landlock"
     if found < FILES_SINCE:
@@ -54,7 +54,7 @@ def lacks(found: int, *, network: bool) -> str:
 
 
 def confine(folders: list[str], *, network: bool) -> str:
-    """Give up every right but to write below some folders, for good; say what went wrong, if anything."""
+    """Return up every right but to write below some folders, for good; say what went wrong, if anything."""
     found = version()
     if why := lacks(found, network=network):
         return why
@@ -114,8 +114,8 @@ def main(args: list[str]) -> None:
     argv = args[at + 1 :]
     try:
         system.execve(argv[0], argv, system.environ)
-    except (OSError, ValueError) as fault:
-        _give_up(CANNOT_START, f"{argv[0]} cannot be started: {getattr(fault, 'strerror', None) or fault}")
+    except (OSError, ValueError) as error:
+        _give_up(CANNOT_START, f"{argv[0]} cannot be started: {getattr(error, 'strerror', None) or error}")
 
 
 def _reset_signals() -> None:

@@ -53,7 +53,7 @@ def start_under(limits: Limits, start: Callable[[], int]) -> int:
 
 
 def as_words(limits: Limits) -> tuple[str, ...]:
-    """Give a command that limits itself and becomes another: bwrap starts its own processes before we could limit it."""
+    """Return a command that limits itself and becomes another: bwrap starts its own processes before we could limit it."""
     import resource
 
     flags = {

@@ -54,14 +54,14 @@ class Mark:
             return
 
     def is_on(self, pid: int) -> bool:
-        """Say whether a process carries the mark, or was seen with it: a zombie has no environment."""
+        """Whether a process carries the mark, or was seen with it: a zombie has no environment."""
         if pid in self.seen or (self.limit and self.limit in _read(f"/proc/{pid}/limits")):
             return True
         return MARK.encode() + b"=" + self.text in _read(f"/proc/{pid}/environ")
 
 
 def is_above(mark: bytes) -> bool:
-    """Say whether a mark is that of a process above this one, for a file of variables could hold any; believed without /proc.
+    """Whether a mark is that of a process above this one, for a file of variables could hold any; believed without /proc.
 
     Within an isolated hook nothing outside of it is seen: there the limits of a hook tell.
     """
@@ -96,7 +96,7 @@ class Reaper:
     """Finds and ends what hooks leave behind."""
 
     def __init__(self, *, exclusive: bool) -> None:
-        """Say whether every unknown child of this process is a hook's; those it has now are not."""
+        """Whether every unknown child of this process is a hook's; those it has now are not."""
         self._exclusive = exclusive
         self._foreign = frozenset(_child_pids()) if exclusive else frozenset()
         self._ready = False
@@ -110,7 +110,7 @@ class Reaper:
             _be_reaper_lean()
 
     def leave(self, mark: Mark) -> None:
-        """Give the role back after the last hooks."""
+        """Return the role back after the last hooks."""
         if not self._exclusive:
             _role.give_back(mark)
 
@@ -183,7 +183,7 @@ class _Role:
             self._users.add(user)
 
     def give_back(self, user: Mark) -> None:
-        """Give the role back for one user."""
+        """Return the role back for one user."""
         with self._lock:
             if user not in self._users:
                 return
@@ -225,7 +225,7 @@ _found: list[Any] = []
 
 
 def _libc() -> tuple[Any, ...] | None:
-    """Give what we need of the C library, looked up once: prctl, a place for its answer (twice), signal. None: not Linux."""
+    """Return what we need of the C library, looked up once: prctl, a place for its answer (twice), signal. None: not Linux."""
     if not _found:
         try:
             import ctypes
@@ -269,12 +269,12 @@ def _set_sigchld(handler: int) -> bool:
 
 
 def _child_pids() -> list[int]:
-    """Give the children of this process, adopted ones included."""
+    """Return the children of this process, adopted ones included."""
     return [int(pid) for pid in _read(f"/proc/self/task/{os.getpid()}/children").split()]
 
 
 def _kill_tree(pid: int) -> list[int]:
-    """Kill a process and its descendants, parents first so that they cannot start more; give them."""
+    """Kill a process and its descendants, parents first so that they cannot start more; return them."""
     killed = []
     for one in tree(pid):
         try:
@@ -286,7 +286,7 @@ def _kill_tree(pid: int) -> list[int]:
 
 
 def tree(pid: int) -> Iterator[int]:
-    """Give a process and its descendants, looking below each before giving it."""
+    """Return a process and its descendants, looking below each before giving it."""
     pending = [pid]
     while pending:
         one = pending.pop()
@@ -295,7 +295,7 @@ def tree(pid: int) -> Iterator[int]:
 
 
 def _is_starting(pid: int) -> bool:
-    """Say whether a process lives but has no environment (yet)."""
+    """Whether a process lives but has no environment (yet)."""
     fields = _stat(pid)
     return fields is not None and fields[0] != b"Z" and not _read(f"/proc/{pid}/environ")
 
@@ -308,7 +308,7 @@ def _reap(pid: int) -> None:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """Give the fields of a process behind its name: state, parent, group, session."""
+    """Return the fields of a process behind its name: state, parent, group, session."""
     text = _read(f"/proc/{pid}/stat")
     return text.rpartition(b")")[2].split() if text else None
 

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from urllib.parse import quote, quote_plus, unquote
 
 from boathook.core.json_text import dump_line, dumps
-from boathook.core.text import clean
+from boathook.core.text import clean_text
 from boathook.version import __version__
 
 TYPE_CHECKING = False
@@ -94,13 +94,13 @@ class Voice:
         return 0
 
     def fail(self, why: str) -> int:
-        """Say in one line why there is no answer, without secrets, and give the exit code."""
+        """Report in one line why there is no answer, without secrets, and return the exit code."""
         self._say(self._err, f"{self.quote(why, LINE_LIMIT)}\n".encode("utf-8", "replace"))
         return NO_ANSWER
 
     def quote(self, text: str, limit: int = QUOTE_LIMIT) -> str:
         """Make one line of a text, without secrets; they are hidden before it is cut, for half of one tells enough."""
-        line = _without(self.secrets, " ".join(clean(text).split()))
+        line = _without(self.secrets, " ".join(clean_text(text).split()))
         return line if len(line) <= limit else f"{line[:limit]}…"
 
     def fail_after(self, seconds: float, why: str) -> None:
@@ -122,10 +122,10 @@ def ask() -> int:
         question = json.loads(sys.stdin.buffer.read())
         voice.secrets = tuple(sorted(_secrets(question), key=len, reverse=True))
         answer = _road(question)(question, voice)
-    except NoAnswer as fault:
-        return voice.fail(str(fault))
-    except Exception as fault:  # noqa: BLE001
-        return voice.fail(f"the question could not be asked: {type(fault).__name__}: {fault}")
+    except NoAnswer as error:
+        return voice.fail(str(error))
+    except Exception as error:  # noqa: BLE001
+        return voice.fail(f"the question could not be asked: {type(error).__name__}: {error}")
     return voice.answer(answer)
 
 
@@ -160,11 +160,11 @@ def ask_server(question: dict[str, Any], voice: Voice) -> bytes:
             client.stream("POST", url, content=event, headers=headers, auth=auth) as reply,
         ):
             return _body(reply, where, voice)
-    except httpx.HTTPError as fault:
-        raise NoAnswer(_unreached(where, fault, "is the server running, and is the hook's url right?")) from None
-    except OSError as fault:  # those of the network come as HTTPError
+    except httpx.HTTPError as error:
+        raise NoAnswer(_unreached(where, error, "is the server running, and is the hook's url right?")) from None
+    except OSError as error:  # those of the network come as HTTPError
         mend = "check SSL_CERT_FILE and SSL_CERT_DIR"
-        raise NoAnswer(f"the certificates to trust cannot be loaded: {fault.strerror or fault}; {mend}") from None
+        raise NoAnswer(f"the certificates to trust cannot be loaded: {error.strerror or error}; {mend}") from None
 
 
 def _url(text: str) -> URL:
@@ -180,12 +180,12 @@ def _url(text: str) -> URL:
 
 
 def _shown(url: URL) -> str:
-    """Give an address without what may be secret in it: of webhooks that is the path."""
+    """Return an address without what may be secret in it: of webhooks that is the path."""
     return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
 def _sendable(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    """Give headers as bytes; name one that cannot be sent, never its value."""
+    """Return headers as bytes; name one that cannot be sent, never its value."""
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name):
             raise NoAnswer(f"the header {name!r} cannot be sent: that is no name of a header")
@@ -246,13 +246,13 @@ def ask_model(question: dict[str, Any], voice: Voice) -> bytes:
         raise NoAnswer("prompt hooks need a model library: pip install 'boathook[prompt]'") from None
     try:
         judgement = _judge(name).run_sync(question["prompt"]).output
-    except faults.ModelHTTPError as fault:
-        raise NoAnswer(_model_refusal(name, fault, voice)) from None
-    except faults.ModelAPIError as fault:
-        raise NoAnswer(_unreached(name, fault, "is the network up?")) from None
-    except faults.UnexpectedModelBehavior as fault:
+    except faults.ModelHTTPError as error:
+        raise NoAnswer(_model_refusal(name, error, voice)) from None
+    except faults.ModelAPIError as error:
+        raise NoAnswer(_unreached(name, error, "is the network up?")) from None
+    except faults.UnexpectedModelBehavior as error:
         hint = "make the prompt plainer or use another model"
-        raise NoAnswer(f"{name} gave no answer of the right shape ({fault.message}); {hint}") from None
+        raise NoAnswer(f"{name} gave no answer of the right shape ({error.message}); {hint}") from None
     return dump_line({"ok": judgement.ok, "reason": judgement.reason})
 
 
@@ -263,26 +263,26 @@ def _judge(name: str) -> Agent[None, Judgement]:
         raise NoAnswer(f"unknown model {name!r}: {SUCH_AS}")
     try:
         return Agent(name, output_type=Judgement, instructions=INSTRUCTIONS, retries=1)
-    except ImportError as fault:
-        extra = EXTRA.search(str(fault))
-        mend = f"pip install '{extra[0]}'" if extra else str(fault)
+    except ImportError as error:
+        extra = EXTRA.search(str(error))
+        mend = f"pip install '{extra[0]}'" if extra else str(error)
         raise NoAnswer(f"the library for {name} is missing: {mend}") from None
-    except Exception as fault:  # noqa: BLE001  # every provider has its own
-        raise NoAnswer(_unusable(name, str(fault))) from None
+    except Exception as error:  # noqa: BLE001  # every provider has its own
+        raise NoAnswer(_unusable(name, str(error))) from None
 
 
 def _unusable(name: str, why: str) -> str:
-    """Say what is wrong with a model that could not even be made; the variable to set is found in the library's words."""
+    """Return what is wrong with a model that could not even be made; the variable to set is found in the library's words."""
     if why.startswith("Unknown"):
         return f"unknown model {name!r}: {SUCH_AS}"
     variable = KEY_VARIABLE.search(why)
     return f"no API key for {name}: set {variable[0]}" if variable else f"{name} cannot be asked: {why}"
 
 
-def _model_refusal(name: str, fault: ModelHTTPError, voice: Voice) -> str:
-    status = fault.status_code
+def _model_refusal(name: str, error: ModelHTTPError, voice: Voice) -> str:
+    status = error.status_code
     said = f"{name} answered {status} {PHRASES.get(status, '')}".rstrip()
-    quote = voice.quote(_message(fault.body))
+    quote = voice.quote(_message(error.body))
     hint = HINTS.get(status, "try again later" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "")
     return f"{said}{f': {quote}' if quote else ''}{f' ({hint})' if hint else ''}"
 
@@ -300,25 +300,25 @@ ROADS = {"http": ask_server, "prompt": ask_model}
 # --- what went wrong, in a line
 
 
-def _unreached(who: str, fault: Exception, hint: str) -> str:
-    chain = tuple(_chain(fault))
+def _unreached(who: str, error: Exception, hint: str) -> str:
+    chain = tuple(_chain(error))
     for link in chain:
         if untrusted := getattr(link, "verify_message", ""):
             mend = "SSL_CERT_FILE can name the file of an authority to trust"
             return f"{who} has a certificate that cannot be trusted: {untrusted}; {mend}"
     words = [link.strerror for link in chain if isinstance(link, OSError) and link.strerror]
-    return f"{who} gave no answer: {words[-1] if words else str(fault) or type(fault).__name__}; {hint}"
+    return f"{who} gave no answer: {words[-1] if words else str(error) or type(error).__name__}; {hint}"
 
 
-def _chain(fault: BaseException | None) -> Iterator[BaseException]:
-    """Give an exception and those below it, down to the system's own."""
-    while fault is not None:
-        yield fault
-        fault = fault.__cause__ or fault.__context__
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Return an exception and those below it, down to the system's own."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _secrets(question: dict[str, Any]) -> Iterator[str]:
-    """Give what no line may tell: values of headers, what an address holds beside its host, keys in the environment."""
+    """Return what no line may tell: values of headers, what an address holds beside its host, keys in the environment."""
     url = str(question.get("url", ""))
     values = [*question.get("headers", {}).values(), url.partition("?")[2]]
     values += [value for name, value in os.environ.items() if CREDENTIAL.search(name.upper())]
@@ -333,7 +333,7 @@ def _secrets(question: dict[str, Any]) -> Iterator[str]:
 
 
 def _forms(text: str) -> set[str]:
-    """Give the ways in which a secret may be repeated."""
+    """Return the ways in which a secret may be repeated."""
     data = text.encode("utf-8", "replace")
     forms = {text, quote(data), quote_plus(data), unquote(text), dumps(text)[1:-1], b64encode(data).decode()}
     return {form for form in forms if len(form) >= SHORTEST_SECRET}

@@ -15,7 +15,7 @@ from boathook.core.verdict import FAILED, REFUSED, Exit
 from boathook.process.child import SIGKILL, Child, Job, has_ended
 from boathook.process.reaper import Mark, Reaper
 from boathook.process.spawn import shared_process
-from boathook.system.programs import first_bytes, interpreter_fault
+from boathook.system.programs import find_interpreter_error, first_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,15 +64,15 @@ class ProcessRunner:
     def start(self, job: Job, mark: Mark) -> Child | Exit:
         """Start a job; an exit if that is impossible."""
         if job.refused:
-            return Exit(fault=REFUSED, detail=job.refused, warnings=job.warnings)
+            return Exit(error=REFUSED, detail=job.refused, warnings=job.warnings)
         for attempt in (1, 2):
             try:
                 return Child(self.spawn, job, mark, alone=self._exclusive)
-            except (OSError, ValueError) as fault:
-                if attempt == 1 and getattr(fault, "errno", None) in PASSING:
+            except (OSError, ValueError) as error:
+                if attempt == 1 and getattr(error, "errno", None) in PASSING:
                     time.sleep(0.05)
                     continue
-                return Exit(fault=FAILED, detail=_why_not_started(job, fault), warnings=job.warnings)
+                return Exit(error=FAILED, detail=_why_not_started(job, error), warnings=job.warnings)
         raise AssertionError
 
 
@@ -82,18 +82,18 @@ def _room(hooks: int) -> Room:
     return Room(hooks)
 
 
-def _why_not_started(job: Job, fault: OSError | ValueError) -> str:
-    """Say what is really wrong: the system blames the script for a missing interpreter or directory."""
+def _why_not_started(job: Job, error: OSError | ValueError) -> str:
+    """Return what is really wrong: the system blames the script for a missing interpreter or directory."""
     path = job.argv[0]
-    number = getattr(fault, "errno", None)
+    number = getattr(error, "errno", None)
     if number in SCARCE:
         return f"the system is out of resources: {os.strerror(number)}"
     if not os.path.isdir(job.cwd):
         return f"its directory {job.cwd} does not exist"
     if not os.path.exists(path):
         return f"{path} does not exist (any more)"
-    wrong = interpreter_fault(first_bytes(path))
-    return f"{path} cannot be started: {wrong or getattr(fault, 'strerror', None) or fault}"
+    wrong = find_interpreter_error(first_bytes(path))
+    return f"{path} cannot be started: {wrong or getattr(error, 'strerror', None) or error}"
 
 
 class _Batch:
@@ -111,7 +111,7 @@ class _Batch:
         self.mark = mark
         self.done = done or (lambda *_: None)
         self.waiting = list(enumerate(jobs))[::-1]
-        self.ends: list[Exit] = [Exit(fault=FAILED, detail="cancelled")] * len(jobs)
+        self.ends: list[Exit] = [Exit(error=FAILED, detail="cancelled")] * len(jobs)
         self.active: dict[int, Child] = {}
         self.leaders: set[int] = set()
         self.owner: dict[int, tuple[int, Child]] = {}
@@ -175,7 +175,7 @@ class _Batch:
             self._finish(place, child)
 
     def _patience(self) -> float:
-        """Give the milliseconds until something must be done."""
+        """Return the milliseconds until something must be done."""
         now = time.monotonic()
         until = min(min(child.deadline, child.watch_at) for child in self.active.values()) - now
         if any(child.pidfd < 0 for child in self.active.values()):

@@ -11,12 +11,12 @@ import os
 import sys
 import time
 
-from boathook.core.hook import BASIC, ISOLATED, LEVELS, RESTRICTED, Command, Http, Prompt
+from boathook.core.hook import BASIC, ISOLATED, RESTRICTED, SANDBOX_LEVELS, Command, Http, Prompt
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED
 from boathook.process import landlock
 from boathook.process.limits import as_words
-from boathook.system.locations import here
+from boathook.system.locations import current_dir
 from boathook.system.programs import which
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ class Cage(Value):
 
 
 def cage(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "") -> tuple[Cage | None, str]:
-    """Give the walls that a hook needs, none if it needs none, or why it cannot have them.
+    """Return the walls that a hook needs, none if it needs none, or why it cannot have them.
 
     Prompt and http hooks are put by a process of ours, which runs no code of theirs.
     """
@@ -81,7 +81,7 @@ def cage(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str
 
 
 def seat(cage_: Cage, cwd: str) -> str:
-    """Give the folder that a hook runs in: the wanted one if it is to be seen within the walls, else the first that is."""
+    """Return the folder that a hook runs in: the wanted one if it is to be seen within the walls, else the first that is."""
     real = os.path.realpath(cwd)
     hidden = cage_.level == ISOLATED and _below_any(real, _hidden())
     if not hidden or _below_any(real, map(os.path.realpath, cage_.open)):
@@ -90,8 +90,8 @@ def seat(cage_: Cage, cwd: str) -> str:
 
 
 def builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tuple[str, str]:
-    """Say what can build the walls of a level here: the path of bwrap, or nothing for Landlock; or why nothing can."""
-    if level not in LEVELS:
+    """Return what can build the walls of a level here: the path of bwrap, or nothing for Landlock; or why nothing can."""
+    if level not in SANDBOX_LEVELS:
         return "", "there is no such level"
     why = landlock.lacks(landlock.version(), network=network) if level == RESTRICTED else ""
     if level == RESTRICTED and not why:
@@ -106,7 +106,7 @@ def find_bwrap(avoid: Iterable[str] = ()) -> str:
 
 
 def offers() -> tuple[Offer, ...]:
-    """Say of each level whether this machine has it, really tried."""
+    """Report of each level whether this machine has it, really tried."""
     limited = "limits and a session of its own" if sys.platform == "linux" else "a session of its own, but no limits"
     found = landlock.version()
     wrapped, how = _try_bwrap()
@@ -116,7 +116,7 @@ def offers() -> tuple[Offer, ...]:
 
 
 def _try_bwrap() -> tuple[bool, str]:
-    bwrap = find_bwrap((here(),))
+    bwrap = find_bwrap((current_dir(),))
     if not bwrap:
         return False, NOT_INSTALLED
     import subprocess
@@ -126,8 +126,8 @@ def _try_bwrap() -> tuple[bool, str]:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False
         )
-    except (OSError, subprocess.SubprocessError) as fault:
-        return False, f"{bwrap} does not work here: {fault}"
+    except (OSError, subprocess.SubprocessError) as error:
+        return False, f"{bwrap} does not work here: {error}"
     told = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
     return not done.returncode, f"{bwrap} does not work here: {told}" if done.returncode else f"bubblewrap, {bwrap}"
 
@@ -150,12 +150,12 @@ class Den:
         self.argv = (*(as_words(limits) if cage_.bwrap else ()), *argv, *job.argv)
 
     def explain(self, end: Exit) -> Exit:
-        """Say that it was the walls that failed, if it was; a hook that says the same is believed, for it has failed too."""
+        """Return that it was the walls that failed, if it was; a hook that says the same is believed, for it has failed too."""
         told = end.stderr.decode("utf-8", "replace").partition("\n")[0]
         if end.code == 1 and told.startswith("bwrap: "):
-            return end.replace(fault=FAILED, detail=f"the sandbox could not be made: {told}")
+            return end.replace(error=FAILED, detail=f"the sandbox could not be made: {told}")
         if end.code in (landlock.NO_RIGHTS, landlock.CANNOT_START) and told.startswith(landlock.SAYS):
-            return end.replace(fault=FAILED, detail=told.removeprefix("boathook: "))
+            return end.replace(error=FAILED, detail=told.removeprefix("boathook: "))
         return end
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ def _restricted(cage_: Cage, folder: str, job: Job) -> tuple[str, ...]:
 
 
 def _isolated(cage_: Cage, cwd: str) -> tuple[str, ...]:
-    """Give the arguments of bwrap: everything read-only, what may hold secrets or sockets hidden, what the hook needs shown."""
+    """Return the arguments of bwrap: everything read-only, what may hold secrets or sockets hidden, what the hook needs shown."""
     net = () if cage_.network else ("--unshare-net",)
     hidden = _hidden()
     words = [word for path in sorted(hidden) for word in ("--tmpfs", path)]
@@ -194,7 +194,7 @@ def _isolated(cage_: Cage, cwd: str) -> tuple[str, ...]:
 
 
 def _hidden() -> list[str]:
-    """Give what an isolated hook does not see, as it really is."""
+    """Return what an isolated hook does not see, as it really is."""
     return sorted({os.path.realpath(path) for path in (*HIDDEN, *_homes()) if os.path.isdir(path)})
 
 
@@ -204,13 +204,13 @@ def _places(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str, ...]:
     The work dir is none of them: an event may come from anywhere, from ~/.ssh as well.
     """
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
-    copy = hook.seal.copy if hook.seal else ""
+    copy = hook.approval.copy if hook.approval else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
     return "" if _is_private(project) else project, root, copy, program, sys.prefix, sys.base_prefix, OURSELVES
 
 
 def _is_private(place: str) -> bool:
-    """Say whether a work dir that stands for a project is in /run or a dot folder of a home, and nothing says it is a project."""
+    """Whether a work dir that stands for a project is in /run or a dot folder of a home, and nothing says it is a project."""
     homes, real = _homes(), os.path.realpath(place)
     if not any(real.startswith(f"{home}/.") for home in homes) and not _below_any(real, SOCKETS):
         return False
@@ -223,7 +223,7 @@ def _is_private(place: str) -> bool:
 
 
 def _homes() -> tuple[str, ...]:
-    """Give the home folders of this user, as the environment and as the system knows them."""
+    """Return the home folders of this user, as the environment and as the system knows them."""
     found = [os.environ.get("HOME", "")]
     try:
         import pwd
@@ -236,7 +236,7 @@ def _homes() -> tuple[str, ...]:
 
 
 def _holds_any(path: str, others: Iterable[str]) -> bool:
-    """Say whether a place is one of some others or holds one: a project that holds the home folder opens nothing."""
+    """Whether a place is one of some others or holds one: a project that holds the home folder opens nothing."""
     top = os.path.realpath(path).rstrip("/")
     return any(f"{other}/".startswith(f"{top}/") for other in others)
 

@@ -26,7 +26,7 @@ KEPT_STARTS = (b"XDG_", b"BOATHOOK_")
 
 
 def looks_secret(name: bytes) -> bool:
-    """Say whether a variable of this name is likely to hold a secret."""
+    """Whether a variable of this name is likely to hold a secret."""
     plain = name.upper().replace(b"-", b"_")
     if plain in KEPT or plain.startswith(KEPT_STARTS):
         return False

@@ -6,7 +6,7 @@ import os
 import stat
 
 from boathook.core.shell_exports import read_exports
-from boathook.system.files import FileFault, read_text, write_private
+from boathook.system.files import FileError, read_text, write_private
 
 LIMIT = 64 * 1024
 
@@ -35,13 +35,13 @@ class Sessions:
         return path
 
     def exports(self, session: str) -> dict[bytes, bytes]:
-        """Give the variables that a session's hooks exported."""
+        """Return the variables that a session's hooks exported."""
         path = self._path(session)
         if path is None or not os.path.exists(path):
             return {}
         try:
             text = read_text(path, LIMIT)
-        except FileFault:
+        except FileError:
             return {}
         around = {_text(key): _text(value) for key, value in os.environb.items()}
         found, _ = read_exports(text, around)
@@ -49,11 +49,11 @@ class Sessions:
         return {name.encode(): value.encode("utf-8", "surrogateescape") for name, value in mine.items()}
 
     def stop_blocks(self, session: str) -> int:
-        """Give how often in a row a session's stop was refused."""
+        """Return how often in a row a session's stop was refused."""
         path = self._path(session, "stops")
         try:
             text = read_text(path, 16) if path is not None else ""
-        except FileFault:
+        except FileError:
             return 0
         return int(text) if text.isascii() and text.isdigit() else 0
 
@@ -81,7 +81,7 @@ class Sessions:
                 continue
 
     def _path(self, session: str, kind: str = "env") -> str | None:
-        """Give the file of a session. Without a name of its own it has counts, but no variables, which are not for strangers."""
+        """Return the file of a session. Without a name of its own it has counts, but no variables, which are not for strangers."""
         if not session and kind == "env":
             return None
         name = "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):02x}" for c in session) or "%"

@@ -37,7 +37,7 @@ _houses: dict[str, _House] = {}
 
 
 def _house() -> _House:
-    """Give the tokens of this process, made when first asked for."""
+    """Return the tokens of this process, made when first asked for."""
     found = _houses.get("")
     if found is not None:
         return found
@@ -54,7 +54,7 @@ def prepare() -> None:
 
 
 def _is_readable(handle: int) -> bool:
-    """Say whether data can be read; unlike `select` this takes any descriptor."""
+    """Whether data can be read; unlike `select` this takes any descriptor."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(0))
@@ -95,7 +95,7 @@ class Room:
         return True
 
     def leave(self) -> None:
-        """Give the room to the next."""
+        """Return the room to the next."""
         while self._held:
             self._held.pop().put(None)
 

@@ -21,7 +21,7 @@ RESET_SIGNALS = (13, 25)  # SIGPIPE and SIGXFSZ, which Python ignores and its ch
 def shared_process(
     argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
 ) -> int:
-    """Start a process from a program that embeds the engine; give its pid. The caller waits for it."""
+    """Start a process from a program that embeds the engine; return its pid. The caller waits for it."""
     if HAS_SETSID and _is_here(cwd):
         return posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
     import subprocess
@@ -40,7 +40,7 @@ def posix(
     stderr: int,
     close: Sequence[int] = (),
 ) -> int:
-    """Start a process with posix_spawn, from this directory on if one is given; give its pid."""
+    """Start a process with posix_spawn, from this directory on if one is given; return its pid."""
     if cwd:
         os.chdir(cwd)
     moves: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1)]
@@ -71,7 +71,7 @@ def _inheritable() -> list[int]:
 
 
 def own_process() -> Spawn:
-    """Prepare a process that is the engine's own, and give its cheapest way to start others."""
+    """Prepare a process that is the engine's own, and return its cheapest way to start others."""
     if not HAS_SETSID:
         return shared_process
     _open_standard_streams()

@@ -7,15 +7,15 @@ import os
 from boathook.core.catalog import Catalog
 from boathook.core.event import EventKind
 from boathook.core.hook import ERROR, PROJECT, WARNING, Diagnostic, Hook
-from boathook.core.tool_names import FOREIGN, KNOWN
+from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.folder import MANIFESTS, manifest_of, read_hook, scan
 from boathook.sources.hooks_toml import read_config
 from boathook.sources.settings_json.settings import LOCAL, File, read_settings
 from boathook.sources.settings_json.settings_checker import check_asking, check_entry
 from boathook.sources.shell_scripts import SCRIPT_LIMIT, means_to_block_with_1
-from boathook.system.files import FileFault, read_regular
-from boathook.system.programs import find_entry, first_bytes, how_to_run, interpreter_fault
+from boathook.system.files import FileError, read_regular
+from boathook.system.programs import choose_command, find_entry, find_interpreter_error, first_bytes
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 
@@ -93,7 +93,7 @@ def _scope_of(path: str) -> str:
 
 
 def check_hook(hook: Hook) -> list[Diagnostic]:
-    """Give the manifest's problems and what its entry point and matcher suggest."""
+    """Return the manifest's problems and what its entry point and matcher suggest."""
     found = [*hook.problems]
     if hook.together:
         return [*found, *check_entry(hook)]
@@ -118,18 +118,18 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
 
     if not os.access(path, os.X_OK):
         warn(None, f"scripts/{name} is not executable", f"chmod +x {path}")
-    entry = how_to_run(path)
+    entry = choose_command(path)
     head = first_bytes(path)
     if os.access(path, os.X_OK) and entry.warning:
         warn(1, f"scripts/{name} has no interpreter line", "begin it with #!/bin/sh or #!/usr/bin/env python3")
-    wrong = interpreter_fault(head)
+    wrong = find_interpreter_error(head)
     if wrong:
         fix = "convert the file to LF line ends" if "Windows" in wrong else "name an interpreter that is here"
         found.append(Diagnostic(path, 1, "", ERROR, f"scripts/{name} cannot be started: {wrong}", fix))
     try:
         data = read_regular(path, SCRIPT_LIMIT)
-    except FileFault as fault:
-        warn(None, f"scripts/{name} {fault}", "")
+    except FileError as error:
+        warn(None, f"scripts/{name} {error}", "")
         return found
     if b"\r\n" in data and not wrong:
         warn(data[: data.index(b"\r\n")].count(b"\n") + 1, f"scripts/{name} has Windows line ends", "convert it to LF")
@@ -143,13 +143,13 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
     tool = hook.matcher.tool
-    if tool is None or any(tool.search(name) for name in KNOWN):
+    if tool is None or any(tool.search(name) for name in KNOWN_TOOLS):
         return []
-    if any(mark in tool.source for mark in FOREIGN) or tool.search("mcp__server__tool"):
+    if any(mark in tool.source for mark in SERVER_TOOL_MARKS) or tool.search("mcp__server__tool"):
         return []
     import difflib
 
-    near = difflib.get_close_matches(tool.source.strip("^$()"), KNOWN, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(tool.source.strip("^$()"), KNOWN_TOOLS, n=1, cutoff=0.5)
     fix = (
         f"did you mean '{near[0]}'?"
         if near
@@ -162,7 +162,7 @@ def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
 def _line_of(path: str, key: str) -> int | None:
     try:
         lines = read_regular(path).decode("utf-8", "replace").splitlines()
-    except FileFault:
+    except FileError:
         return None
     return next((at for at, line in enumerate(lines, 1) if line.strip().startswith(key) or f"{{{key}" in line), None)
 

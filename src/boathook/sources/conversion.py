@@ -66,12 +66,12 @@ class Entry(Value):
 
     @property
     def group(self) -> dict[str, Any]:
-        """Give the group that holds it."""
+        """Return the group that holds it."""
         return {**({"matcher": self.matcher} if self.matcher else {}), "hooks": [self.body]}
 
 
 def name_for(hook: Hook) -> str:
-    """Give the name that suits a hook of settings.json: that of its script or program."""
+    """Return the name that suits a hook of settings.json: that of its script or program."""
     label = hook.name.partition(":")[2].rpartition("#")[0]
     own = OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
     stem = own.group(1) if own else label.rpartition(".")[0] if SCRIPT.fullmatch(label) else label
@@ -79,7 +79,7 @@ def name_for(hook: Hook) -> str:
 
 
 def free_name(wanted: str, taken: set[str]) -> str:
-    """Give a name that nobody has, numbered if need be; case does not tell names apart, for some disks do not."""
+    """Return a name that nobody has, numbered if need be; case does not tell names apart, for some disks do not."""
     numbered = (f"{wanted}-{number}" for number in itertools.count(2))
     return next(name for name in (wanted, *itertools.islice(numbered, len(taken) + 1)) if name.lower() not in taken)
 
@@ -87,7 +87,7 @@ def free_name(wanted: str, taken: set[str]) -> str:
 def to_folder(
     hook: Hook, name: str, origin: str, written: dict[str, Any], *, bash: bool, explicit: frozenset[str] = frozenset()
 ) -> Folder:
-    """Give the folder for a hook of settings.json.
+    """Return the folder for a hook of settings.json.
 
     `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always said.
     """
@@ -121,7 +121,7 @@ def to_folder(
 
 
 def _command(hook: Hook) -> Command:
-    """Give the command of a hook that a folder can run."""
+    """Return the command of a hook that a folder can run."""
     if hook.source == PLUGIN:
         raise Unfit("it belongs to a plugin, and comes and goes with it")
     if hook.state != ARMED:
@@ -147,7 +147,7 @@ def _matcher_lines(hook: Hook) -> list[str]:
 
 
 def _tool(tool: Pattern) -> str:
-    """Give the pattern of a tool, that of a single name in its shorter form."""
+    """Return the pattern of a tool, that of a single name in its shorter form."""
     alone = re.fullmatch(r"\^\(\?:([A-Za-z0-9_-]+)\)\$", tool.source)
     return f"^{alone.group(1)}$" if alone else tool.source
 
@@ -199,28 +199,28 @@ def _settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tu
 
 
 def milliseconds(seconds: float) -> int:
-    """Give a timeout as HOOK.md says it, within its limits."""
+    """Return a timeout as HOOK.md says it, within its limits."""
     low, high, _ = RANGES["timeout"]
     return min(max(round(seconds * 1000), low), high)
 
 
 def quoted(text: str) -> str:
-    """Give a text as a single-quoted YAML scalar: backslashes stay what they are."""
+    """Return a text as a single-quoted YAML scalar: backslashes stay what they are."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def clean_line(text: str) -> str:
-    """Give a text as one line that can stand in a comment."""
+    """Return a text as one line that can stand in a comment."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def told(problem: Diagnostic) -> str:
-    """Give a problem of a hook as a note."""
+    """Return a problem of a hook as a note."""
     return problem.message + (f" ({problem.fix})" if problem.fix else "")
 
 
 def to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Entry:
-    """Give the entry for an armed HOOK.md hook that is started with `command`; `texts` are its scripts."""
+    """Return the entry for an armed HOOK.md hook that is started with `command`; `texts` are its scripts."""
     row = BY_KIND.get(hook.kind.name) if hook.kind else None
     if row is None:
         raise Unfit(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
@@ -276,7 +276,7 @@ def _native_words(row: Row, text: str) -> list[str]:
 
 
 def names_for(tool: Pattern) -> str:
-    """Give a pattern of a tool's name as a matcher of settings.json that means the same."""
+    """Return a pattern of a tool's name as a matcher of settings.json that means the same."""
     source = tool.source
     names = NAMES.fullmatch(source)
     if names:
@@ -287,8 +287,8 @@ def names_for(tool: Pattern) -> str:
         result = meant = f"({source})" if set(source) <= NAME_LETTERS else source
     try:
         found = compile_names(result)
-    except ConfigError as fault:
-        raise Unfit(str(fault)) from None
+    except ConfigError as error:
+        raise Unfit(str(error)) from None
     if found is None or found.source != meant:
         raise Unfit(f"its tool pattern '{source}' means something else as a matcher of settings.json")
     return result
@@ -311,7 +311,7 @@ def _manifest_notes(hook: Hook, row: Row, matcher: str, texts: tuple[str, ...]) 
 
 
 def written_at(data: dict[str, Any], place: str) -> dict[str, Any]:
-    """Give the fields of the entry at a place, and those of its group."""
+    """Return the fields of the entry at a place, and those of its group."""
     event, group, at = _steps(place)
     found: dict[str, Any] = data["hooks"][event][group]
     return {**found, **found["hooks"][at]}
@@ -339,7 +339,7 @@ def _steps(place: str) -> tuple[str, int, int]:
 
 
 def with_entry(data: dict[str, Any], entry: Entry) -> tuple[str, bool]:
-    """Put an entry into the data of a settings file; give its place, and whether it was there already."""
+    """Put an entry into the data of a settings file; return its place, and whether it was there already."""
     groups = data.get("hooks", {}).get(entry.event, [])
     if not isinstance(groups, list):
         raise Unfit(f"hooks.{entry.event} of the settings file is no list")

@@ -11,7 +11,7 @@ from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING
 from boathook.core.value import Value
 from boathook.sources.hook_md.manifest import RANGES
 from boathook.sources.sandbox_levels import GRANTS, SANDBOX, STRICTEST, WHERE, confined, is_level, is_meant, vain
-from boathook.system.files import FileFault, read_text
+from boathook.system.files import FileError, read_text
 
 SIZE_LIMIT = 32 * 1024
 DOTS_LIMIT = 32
@@ -44,15 +44,15 @@ def read_config(path: str, scope: str) -> Config:
     try:
         text = read_text(path, SIZE_LIMIT)
         if any(line.count(".") > DOTS_LIMIT for line in text.split("\n")):
-            raise FileFault(f"has a line with more than {DOTS_LIMIT} dots")  # such keys take the parser for ever
-    except FileFault as fault:
+            raise FileError(f"has a line with more than {DOTS_LIMIT} dots")  # such keys take the parser for ever
+    except FileError as error:
         if not os.path.lexists(path):
             return Config(path, scope)
-        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, f"hooks.toml {fault}"),))
+        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, f"hooks.toml {error}"),))
     try:
         data = tomllib.loads(text)
-    except ValueError as fault:  # TOMLDecodeError, or a number beyond the interpreter's limit
-        told = f"not valid TOML: {fault}"
+    except ValueError as error:  # TOMLDecodeError, or a number beyond the interpreter's limit
+        told = f"not valid TOML: {error}"
         return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, told),))
     except RecursionError:
         return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, "nested too deep"),))
@@ -126,7 +126,7 @@ class _Reading:
         return found
 
     def _choice(self, key: str, value: Any) -> str:
-        """Give a setting that is one of some words; of a wrong one the first word counts."""
+        """Return a setting that is one of some words; of a wrong one the first word counts."""
         known = CHOICES[key]
         if value in known:
             return str(value)
@@ -134,7 +134,7 @@ class _Reading:
         return known[0]
 
     def _level(self, key: str, value: Any) -> str:
-        """Give the level of a sandbox; of a wrong one the strictest counts, for somebody wanted walls."""
+        """Return the level of a sandbox; of a wrong one the strictest counts, for somebody wanted walls."""
         if is_level(value):
             return str(value)
         told = f"'{SANDBOX}' must be basic, restricted or isolated"
@@ -142,7 +142,7 @@ class _Reading:
         return STRICTEST
 
     def _grant(self, place: str, key: str, value: Any) -> bool:
-        """Say whether an override may open something and says so rightly."""
+        """Whether an override may open something and says so rightly."""
         good = isinstance(value, bool) if key == "network" else _are_names(value)
         if self.scope == PROJECT:
             self._say(WARNING, f"{place}.{key}", f"'{key}' can only be set by the user; it is ignored here")
@@ -152,7 +152,7 @@ class _Reading:
         return good and self.scope != PROJECT
 
     def _where(self, place: str, value: Any) -> str:
-        """Give the project that an override is for; of a wrong one nothing, so that it is for none."""
+        """Return the project that an override is for; of a wrong one nothing, so that it is for none."""
         if isinstance(value, str) and os.path.isabs(value) and "\0" not in value:
             return value
         self._say(ERROR, place, f"'{WHERE}' must be an absolute path", "the override is for no project")
@@ -212,7 +212,7 @@ class _Reading:
 
 
 def settings_of(user: Config) -> Settings:
-    """Give the settings of the engine, which only the user can make."""
+    """Return the settings of the engine, which only the user can make."""
     return Settings(**user.settings)
 
 

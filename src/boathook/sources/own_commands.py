@@ -44,26 +44,26 @@ MOST_WORDS = 256  # of a command; who calls us says so at its start
 
 
 def calls_us(handler: Command) -> bool:
-    """Say whether a command starts `boathook run` or its door."""
+    """Whether a command starts `boathook run` or its door."""
     if handler.words is not None:
         return _is_ours([handler.text, *handler.words], 0)
     return text_calls_us(handler.text)
 
 
 def does_nothing_else(handler: Command) -> bool:
-    """Say whether a command that calls us is that call alone, as it is installed: then nothing of it is missed."""
+    """Whether a command that calls us is that call alone, as it is installed: then nothing of it is missed."""
     words = handler.text.split() if handler.words is None else [handler.text]
     is_one = not words or _base(words[0]) not in (*SHELLS, "eval")
     return is_one and not set(handler.text) & set(";&|<>()`$\n")
 
 
 def text_calls_us(text: str) -> bool:
-    """Say whether a line or a script for the shell does."""
+    """Whether a line or a script for the shell does."""
     return _in_text(text, 0)
 
 
 def named(text: str) -> str:
-    """Give the path by which a text names our door or program, nothing if it names none by its path."""
+    """Return the path by which a text names our door or program, nothing if it names none by its path."""
     words = [part for word in _words(text) for part in (word, *word.split())]  # a shell may be given a whole line
     doors = [word for word in words if DOOR.fullmatch(word)]
     programs = [word for word in words if re.search(r"[/\\]", word) and PROGRAM.fullmatch(_base(word))]
@@ -93,7 +93,7 @@ def _in_text(text: str, depth: int) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Give the words and operators of a text; of one with an open quote, line by line as far as that goes."""
+    """Return the words and operators of a text; of one with an open quote, line by line as far as that goes."""
     if not re.search(r"['\"\\]", QUOTED.sub("", text)):
         return [_unquoted(word) for word in TOKEN.findall(text.replace("\n", " ; "))]
     if "\n" in text:
@@ -112,7 +112,7 @@ def _inside(found: re.Match[str]) -> str:
 
 
 def _is_ours(words: list[str], depth: int) -> bool:
-    """Say whether one simple command calls us; what a shell is given to run is looked into."""
+    """Whether one simple command calls us; what a shell is given to run is looked into."""
     words = _unwrapped(words)
     if not words:
         return False
@@ -144,7 +144,7 @@ def _unwrapped(words: list[str]) -> list[str]:
 
 
 def _wrapped(wrapper: str, words: list[str]) -> list[str]:
-    """Give the command that a wrapper starts, nothing if it does something else."""
+    """Return the command that a wrapper starts, nothing if it does something else."""
     if wrapper == "command" and words[:1] in (["-v"], ["-V"]):
         return []
     words = _without_options(words, WRAPPERS[wrapper])
@@ -162,7 +162,7 @@ def _without_options(words: list[str], valued: tuple[str, ...]) -> list[str]:
 
 
 def _by_python(words: list[str]) -> bool:
-    """Say whether Python is given the door or the module, whatever options stand before."""
+    """Whether Python is given the door or the module, whatever options stand before."""
     while words and words[0].startswith("-") and not re.fullmatch(r"-[A-Za-z]*[cm]", words[0]):
         if words[0] == f"-m{NAME}":
             return _first(words[1:]) == "run"
@@ -179,5 +179,5 @@ def _base(path: str) -> str:
 
 
 def _first(words: list[str]) -> str:
-    """Give the first word that is no option."""
+    """Return the first word that is no option."""
     return next((word for word in words if not word.startswith("-")), "")

@@ -9,7 +9,7 @@ from typing import Any
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import Hook
 from boathook.core.matcher import TOOL_NAME, Pattern
-from boathook.core.tool_names import KNOWN
+from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.hosts.claude_events import BY_KIND
 
 MOST_REPEATS = 3
@@ -35,7 +35,7 @@ NUMBERS = ("duration_seconds", "duration_ms", "total_steps", "step_count", "toke
 
 
 def sample_event(hook: Hook, work_dir: str) -> Event | None:
-    """Give an event that a hook's matcher accepts; None if none could be made up.
+    """Return an event that a hook's matcher accepts; None if none could be made up.
 
     `metadata.doctor` of a HOOK.md may give the fields of one, such as `{tool_input: {command: …}}`.
     """
@@ -52,7 +52,7 @@ def sample_event(hook: Hook, work_dir: str) -> Event | None:
 
 
 def _plain(kind: EventKind) -> dict[str, Any]:
-    """Give fields that an event of a kind has."""
+    """Return fields that an event of a kind has."""
     row = BY_KIND.get(kind.name)
     names = [*kind.fields, *(ours for _, ours in row.renames)] if row else kind.fields
     found: dict[str, Any] = {name: WORDS[name] for name in names if name in WORDS}
@@ -63,7 +63,7 @@ def _plain(kind: EventKind) -> dict[str, Any]:
 
 
 def _tries(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
-    """Give fields to try, the likeliest first."""
+    """Return fields to try, the likeliest first."""
     matcher = hook.matcher
     if matcher.subject != TOOL_NAME:
         yield from ({matcher.subject: text} for text in _matching(matcher.tool))
@@ -78,15 +78,15 @@ def _tries(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
 
 
 def tools_for(hook: Hook) -> list[str]:
-    """Give the known tools that a hook's matcher accepts."""
+    """Return the known tools that a hook's matcher accepts."""
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME:
         return ["Shell"]
-    return [name for name in KNOWN if tool.search(name)]
+    return [name for name in KNOWN_TOOLS if tool.search(name)]
 
 
 def _matching(pattern: Pattern | None) -> Iterator[str]:
-    """Give texts that a pattern is found in."""
+    """Return texts that a pattern is found in."""
     if pattern is None:
         yield ""
         return
@@ -153,7 +153,7 @@ class _Writer:
 
 
 def _as_class(members: Any) -> str:
-    """Give members of a class as they are written."""
+    """Return members of a class as they are written."""
     names = {"CATEGORY_DIGIT": "\\d", "CATEGORY_SPACE": "\\s", "CATEGORY_WORD": "\\w"}
     parts = []
     for op, value in members:

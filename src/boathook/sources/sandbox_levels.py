@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from boathook.core.hook import ISOLATED, LEVELS, PROJECT, USER, Hook
+from boathook.core.hook import ISOLATED, PROJECT, SANDBOX_LEVELS, USER, Hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,17 +24,17 @@ STRICTEST = ISOLATED
 
 
 def is_level(value: object) -> bool:
-    """Say whether a value names a level."""
-    return isinstance(value, str) and value in LEVELS
+    """Whether a value names a level."""
+    return isinstance(value, str) and value in SANDBOX_LEVELS
 
 
 def highest(levels: Iterable[str]) -> str:
-    """Give the strictest of some levels; an empty one does not count."""
-    return LEVELS[max((LEVELS.index(level) for level in levels if level), default=0)]
+    """Return the strictest of some levels; an empty one does not count."""
+    return SANDBOX_LEVELS[max((SANDBOX_LEVELS.index(level) for level in levels if level), default=0)]
 
 
 def confined(hook: Hook, written: frozenset[str], project: Config, user: Config) -> Hook:
-    """Give a hook the sandbox, the network and the variables that are its due."""
+    """Return a hook the sandbox, the network and the variables that are its due."""
     level = highest(_demands(hook, written, project, user))
     changes: dict[str, Any] = {}
     for tuning in _of(user, hook.name):
@@ -62,12 +62,12 @@ def _demands(hook: Hook, written: frozenset[str], project: Config, user: Config)
 
 
 def may_grant(hook: Hook, tuning: dict[str, Any]) -> bool:
-    """Say whether an override can open something to a hook: any project may bring one of the same name."""
+    """Whether an override can open something to a hook: any project may bring one of the same name."""
     return hook.scope == USER or WHERE in tuning
 
 
 def is_meant(tuning: dict[str, Any], project: Config) -> bool:
-    """Say whether an override is for the project whose config this is: for all, or for this very one."""
+    """Whether an override is for the project whose config this is: for all, or for this very one."""
     if WHERE not in tuning:
         return True
     here = os.path.dirname(os.path.dirname(project.path))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 
 from boathook.core.value import Value
-from boathook.system.files import FileFault, read_regular
+from boathook.system.files import FileError, read_regular
 
 SCRIPT_LIMIT = 1 << 20
 FAILS_WITH_1 = re.compile(r"(?m)^(?:[^#'\"\n]*[;&|{(\s])?(?:exit 1\b|(?:sys\.|process\.|os\._)?exit\(1\))")
@@ -52,16 +52,16 @@ SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua
 
 
 def script_text(path: str) -> str:
-    """Give the text of a script; nothing if it is none or cannot be read."""
+    """Return the text of a script; nothing if it is none or cannot be read."""
     try:
         data = read_regular(path, SCRIPT_LIMIT)
-    except FileFault:
+    except FileError:
         return ""
     return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
 
 
 def means_to_block_with_1(text: str) -> int | None:
-    """Give the line of an `exit 1` that gives a reason first, in a script that never blocks the right way."""
+    """Return the line of an `exit 1` that gives a reason first, in a script that never blocks the right way."""
     if BLOCKS.search(text):
         return None
     lines = text.splitlines()
@@ -74,7 +74,7 @@ def means_to_block_with_1(text: str) -> int | None:
 
 
 def line_means_to_block_with_1(text: str) -> bool:
-    """Say the same of a line for the shell, where words in quotes are told apart from commands."""
+    """Report the same of a line for the shell, where words in quotes are told apart from commands."""
     plain = text.replace('\\"', '"')
     return not BLOCKS.search(plain) and means_to_block_with_1(QUOTED.sub("_", text)) is not None
 
@@ -96,7 +96,7 @@ class _Unclear(Exception):
 
 
 def first_pipeline(text: str, known: Mapping[str, str]) -> list[list[Word]]:
-    """Give the words of the commands that a line runs first, joined by `|`, up to what is beyond this reader.
+    """Return the words of the commands that a line runs first, joined by `|`, up to what is beyond this reader.
 
     `known` are values of variables. A list of words may end early; the words it has are right.
     """
@@ -104,7 +104,7 @@ def first_pipeline(text: str, known: Mapping[str, str]) -> list[list[Word]]:
 
 
 def all_commands(text: str, known: Mapping[str, str]) -> tuple[list[list[Word]], str]:
-    """Give the words of every command of a line, one after the other, and the rest of it that is beyond this reader."""
+    """Return the words of every command of a line, one after the other, and the rest of it that is beyond this reader."""
     line, found = _Line(text, known, whole=True), []
     while line.at < len(text):
         before = line.at
@@ -192,7 +192,7 @@ class _Line:
         return Word(self.text[start : self.at], _joined(parts), first, start)
 
     def _part(self, char: str, *, at_start: bool) -> str | None:
-        """Read a piece of a word; give what it comes to."""
+        """Read a piece of a word; return what it comes to."""
         if char == "'":
             return self._until_quote()
         if char == '"':
@@ -276,7 +276,7 @@ def _prefix(words: list[Word]) -> int:
 
 
 def files_in(words: list[Word]) -> list[Named]:
-    """Give the program of a command if it is named by its path, and the script that it is to read."""
+    """Return the program of a command if it is named by its path, and the script that it is to read."""
     program = words[0]
     found = [Named(program)] if "/" in (program.value or "") else []
     name = (program.value or program.raw).rpartition("/")[2]

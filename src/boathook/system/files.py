@@ -8,7 +8,7 @@ import stat
 MANIFEST_LIMIT = 1 << 20
 
 
-class FileFault(Exception):
+class FileError(Exception):
     """A file that is not read: why."""
 
 
@@ -17,24 +17,24 @@ def read_regular(path: str, limit: int = MANIFEST_LIMIT) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except ValueError:
-        raise FileFault("cannot be opened: its path holds a NUL") from None
-    except OSError as fault:
-        raise FileFault(f"cannot be opened: {fault.strerror}") from None
+        raise FileError("cannot be opened: its path holds a NUL") from None
+    except OSError as error:
+        raise FileError(f"cannot be opened: {error.strerror}") from None
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise FileFault("is not a regular file")
+            raise FileError("is not a regular file")
         if found.st_size > limit:
-            raise FileFault(f"is larger than {limit // 1024} KiB")
+            raise FileError(f"is larger than {limit // 1024} KiB")
         parts, left = [], limit + 1
         while left > 0 and (part := os.read(handle, left)):
             parts.append(part)
             left -= len(part)
         if left <= 0:
-            raise FileFault(f"is larger than {limit // 1024} KiB")
+            raise FileError(f"is larger than {limit // 1024} KiB")
         return b"".join(parts)
-    except OSError as fault:
-        raise FileFault(f"cannot be read: {fault.strerror}") from None
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror}") from None
     finally:
         os.close(handle)
 
@@ -44,15 +44,15 @@ def read_text(path: str, limit: int = MANIFEST_LIMIT) -> str:
     data = read_regular(path, limit)
     try:
         text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        raise FileFault(f"is not UTF-8 at byte {fault.start}") from None
+    except UnicodeDecodeError as error:
+        raise FileError(f"is not UTF-8 at byte {error.start}") from None
     if "\0" in text:
-        raise FileFault("contains a NUL character")
+        raise FileError("contains a NUL character")
     return text
 
 
 def may_be_there(path: str) -> bool:
-    """Say whether something may be at a path: it is, or that cannot be found out, which must not pass for nothing."""
+    """Whether something may be at a path: it is, or that cannot be found out, which must not pass for nothing."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -62,8 +62,8 @@ def may_be_there(path: str) -> bool:
     return True
 
 
-def foreign(path: str) -> str | None:
-    """Say why a folder is not safe to run hooks from: somebody else owns it or anybody may write to it."""
+def find_foreign_owner(path: str) -> str | None:
+    """Return why a folder is not safe to run hooks from: somebody else owns it or anybody may write to it."""
     try:
         found = os.stat(path)
     except OSError:
@@ -77,9 +77,9 @@ def foreign(path: str) -> str | None:
     return None
 
 
-def exposed(path: str) -> str | None:
-    """Say why a file or folder of the user is not safe to run from: others can write to it; a private group is no other."""
-    if why := foreign(path):
+def find_exposure(path: str) -> str | None:
+    """Return why a file or folder of the user is not safe to run from: others can write to it; a private group is no other."""
+    if why := find_foreign_owner(path):
         return why
     try:
         found = os.stat(path)
@@ -90,11 +90,11 @@ def exposed(path: str) -> str | None:
     return None
 
 
-def exposed_above(path: str) -> str | None:
-    """Say which folder above a path others can write to, so that they could put another in its place."""
+def find_exposed_parent(path: str) -> str | None:
+    """Return which folder above a path others can write to, so that they could put another in its place."""
     at = os.path.dirname(os.path.realpath(path))
     while at != "/":
-        why = exposed(at)
+        why = find_exposure(at)
         if why and not _is_sticky(at):
             return f"lies in {at}, which {why}"
         at = os.path.dirname(at)
@@ -102,7 +102,7 @@ def exposed_above(path: str) -> str | None:
 
 
 def _is_sticky(path: str) -> bool:
-    """Say whether only the owners of what lies in a folder can move it, as in /tmp."""
+    """Whether only the owners of what lies in a folder can move it, as in /tmp."""
     found = os.stat(path)
     return bool(found.st_mode & stat.S_ISVTX) and found.st_uid in (0, os.getuid())
 

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     Environment = Mapping[bytes, bytes]
 
 __all__ = [
-    "absolute",
-    "account",
+    "account_home",
     "agents_dir",
     "cache_dir",
     "claude_dir",
-    "environment",
+    "current_dir",
     "find_claude_project",
+    "find_host_project",
     "find_project",
-    "here",
-    "host_project",
+    "find_untrusted_locations",
     "is_dir",
+    "make_absolute",
+    "read_environment",
     "state_dir",
-    "strays",
     "system",
 ]
 
@@ -45,8 +45,8 @@ LONGEST_PATH = 4096
 KIND = 0o170000
 
 
-def environment() -> Environment:
-    """Give the environment as bytes."""
+def read_environment() -> Environment:
+    """Return the environment as bytes."""
     found: Any = system.environ
     if found and isinstance(next(iter(found)), str):
         return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in found.items()}
@@ -55,26 +55,26 @@ def environment() -> Environment:
 
 
 def _home_of(env: Environment, variable: bytes, below: str) -> str:
-    """Give an XDG folder: the variable if it is absolute, else its default below the home folder."""
+    """Return an XDG folder: the variable if it is absolute, else its default below the home folder."""
     value = env.get(variable, b"")
     return _text(value).rstrip("/") if _is_plain(value) else f"{_home(env)}/{below}"
 
 
 def _is_plain(value: bytes) -> bool:
-    """Say whether a variable names a folder from the root on, and the same one for every process."""
+    """Whether a variable names a folder from the root on, and the same one for every process."""
     path = value.rstrip(b"/") + b"/"
     crooked = any(part in path for part in (b"/../", b"/./", b"//"))
     return value.startswith(b"/") and not crooked and not path.startswith((b"/proc/", b"/dev/fd/"))
 
 
 def _home(env: Environment) -> str:
-    """Give the home folder: without a usable HOME that of the account, for the user's guards must not vanish with a variable."""
+    """Return the home folder: without a usable HOME that of the account, for the user's guards must not vanish with a variable."""
     value = env.get(b"HOME", b"")
-    return _text(value).rstrip("/") if _is_plain(value) else account()
+    return _text(value).rstrip("/") if _is_plain(value) else account_home()
 
 
-def account() -> str:
-    """Give the home folder of the account, whatever the variables say."""
+def account_home() -> str:
+    """Return the home folder of the account, whatever the variables say."""
     try:
         import pwd
 
@@ -83,8 +83,10 @@ def account() -> str:
         return "/nonexistent"
 
 
-def strays(start: str, folders: tuple[str, ...], projects: tuple[str, ...], env: Environment) -> tuple[str, ...]:
-    """Give those of the user's folders that are a project's: variables led there, which may be a trick.
+def find_untrusted_locations(
+    start: str, folders: tuple[str, ...], projects: tuple[str, ...], env: Environment
+) -> tuple[str, ...]:
+    """Return those of the user's folders that are a project's: variables led there, which may be a trick.
 
     Some hosts load a project's `.env`. A folder is a project's if it lies in one of the start's `projects`, or in any other:
     where `.git` or `.agents/hooks` is; or in the start itself, unless that is, or holds, the home folder. The account's own
@@ -97,18 +99,18 @@ def strays(start: str, folders: tuple[str, ...], projects: tuple[str, ...], env:
     found = {one: _above(one, tops, seen) for one in folders if one}
     if not any(found.values()):
         return ()
-    home = account()
+    home = account_home()
     return tuple(one for one, above in found.items() if _is_strange(one, above, home))
 
 
 def _is_strange(folder: str, above: set[str], home: str) -> bool:
-    """Say whether one of the projects above a folder is not the account's own."""
+    """Whether one of the projects above a folder is not the account's own."""
     mine = any(folder == f"{home}/{below}" for below in OF_ACCOUNT)
     return not mine and any(not (home + "/").startswith(top + "/") for top in above)
 
 
 def _above(folder: str, tops: set[str], seen: dict[str, bool]) -> set[str]:
-    """Give the projects that a folder lies in, by its own way and by its real one."""
+    """Return the projects that a folder lies in, by its own way and by its real one."""
     found = set()
     for way in {folder, _real(folder) or folder}:
         found |= {top for top in tops - {"", "/"} if (way + "/").startswith(top.rstrip("/") + "/")}
@@ -123,7 +125,7 @@ def _above(folder: str, tops: set[str], seen: dict[str, bool]) -> set[str]:
 
 
 def _is_own(folder: str) -> bool:
-    """Say whether a folder is not one for everybody, such as /tmp."""
+    """Whether a folder is not one for everybody, such as /tmp."""
     try:
         return not system.stat(folder).st_mode & 0o1002
     except (OSError, ValueError):
@@ -131,28 +133,28 @@ def _is_own(folder: str) -> bool:
 
 
 def agents_dir(env: Environment) -> str:
-    """Give the user's folder of agents, which holds `hooks/` and `hooks.toml`."""
+    """Return the user's folder of agents, which holds `hooks/` and `hooks.toml`."""
     return _home_of(env, b"XDG_CONFIG_HOME", ".config") + "/agents"
 
 
 def cache_dir(env: Environment) -> str:
-    """Give the folder for what can be made again."""
+    """Return the folder for what can be made again."""
     return _home_of(env, b"XDG_CACHE_HOME", ".cache") + "/boathook"
 
 
 def state_dir(env: Environment) -> str:
-    """Give the folder for what is to be remembered."""
+    """Return the folder for what is to be remembered."""
     return _home_of(env, b"XDG_STATE_HOME", ".local/state") + "/boathook"
 
 
 def claude_dir(env: Environment) -> str:
-    """Give the folder of Claude Code's own files, which holds the user's `settings.json`."""
+    """Return the folder of Claude Code's own files, which holds the user's `settings.json`."""
     value = env.get(b"CLAUDE_CONFIG_DIR", b"")
     return _text(value).rstrip("/") if _is_plain(value) else f"{_home(env)}/.claude"
 
 
 def find_project(start: str) -> str:
-    """Give the nearest folder from a start upwards that holds `.agents/hooks`; nothing if there is none.
+    """Return the nearest folder from a start upwards that holds `.agents/hooks`; nothing if there is none.
 
     A start that is reached through a link is looked at where it really is, if its own way up finds nothing.
     """
@@ -160,7 +162,7 @@ def find_project(start: str) -> str:
 
 
 def find_claude_project(start: str, env: Environment) -> str:
-    """Give the nearest folder upwards that holds `.claude/settings.json` or `.claude/settings.local.json`.
+    """Return the nearest folder upwards that holds `.claude/settings.json` or `.claude/settings.local.json`.
 
     The home folder is none: what lies there is the user's, for all projects.
     """
@@ -181,7 +183,7 @@ def _upwards(start: str, below: tuple[str, ...], users: tuple[str, ...] = ()) ->
 
 
 def _is_one_of(path: str, others: tuple[str, ...]) -> bool:
-    """Say whether a folder is one of some others, whatever way leads to it."""
+    """Whether a folder is one of some others, whatever way leads to it."""
     return path in others or any(_identity(path) == _identity(other) for other in others)
 
 
@@ -194,18 +196,18 @@ def _identity(path: str) -> tuple[str | int, ...]:
 
 
 def _there(path: str) -> bool:
-    """Say whether something is at a path, even if it cannot be used: that is for the loader to tell."""
+    """Whether something is at a path, even if it cannot be used: that is for the loader to tell."""
     try:
         system.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
-    except OSError as fault:
-        return fault.errno != ENAMETOOLONG  # nothing can be there, and the guards further up must be found
+    except OSError as error:
+        return error.errno != ENAMETOOLONG  # nothing can be there, and the guards further up must be found
     return True
 
 
 def _real(path: str) -> str:
-    """Give the real path of a folder, without importing os.path; nothing if it is the same or cannot be found out."""
+    """Return the real path of a folder, without importing os.path; nothing if it is the same or cannot be found out."""
     try:
         handle = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
     except (OSError, ValueError, AttributeError):
@@ -230,32 +232,32 @@ PROJECT_VARIABLES = {
 }  # each host's own: several set Claude Code's, too
 
 
-def host_project(host: str, env: Environment) -> str:
-    """Give the folder that a host says its session belongs to: its work dir changes with every `cd`, guards must not."""
+def find_host_project(host: str, env: Environment) -> str:
+    """Return the folder that a host says its session belongs to: its work dir changes with every `cd`, guards must not."""
     value = env.get(PROJECT_VARIABLES.get(host, b""), b"")
     found = _text(value).rstrip("/")
     return found if value.startswith(b"/") and is_dir(found) else ""
 
 
-def here() -> str:
-    """Give the current folder; the root if it was removed."""
+def current_dir() -> str:
+    """Return the current folder; the root if it was removed."""
     try:
         return system.getcwd()
     except OSError:
         return "/"
 
 
-def absolute(path: str) -> str:
-    """Give a path from the root on."""
+def make_absolute(path: str) -> str:
+    """Return a path from the root on."""
     if path.startswith("/"):
         return path
     import os.path
 
-    return os.path.normpath(f"{here()}/{path}")
+    return os.path.normpath(f"{current_dir()}/{path}")
 
 
 def is_dir(path: str) -> bool:
-    """Say whether a path is a folder."""
+    """Whether a path is a folder."""
     try:
         return system.stat(path).st_mode & KIND == DIRECTORY
     except (OSError, ValueError):

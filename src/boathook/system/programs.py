@@ -7,7 +7,7 @@ import stat
 import sys
 
 from boathook.core.value import Value
-from boathook.system.locations import account
+from boathook.system.locations import account_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SYSTEM_BINS = ("/bin", "/usr/bin", "/usr/local/bin")
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 
 
-class Entry(Value):
+class EntryPoint(Value):
     """An entry point: its path, the command that runs it, and what is odd about it."""
 
     path: str
@@ -27,7 +27,7 @@ class Entry(Value):
 
 
 def find_entry(folder: str) -> str | None:
-    """Give the first regular file among the entry points of a hook folder."""
+    """Return the first regular file among the entry points of a hook folder."""
     for name in CANDIDATES:
         path = f"{folder}/scripts/{name}"
         try:
@@ -38,18 +38,18 @@ def find_entry(folder: str) -> str | None:
     return None
 
 
-def how_to_run(path: str, avoid: Iterable[str] = ()) -> Entry:
+def choose_command(path: str, avoid: Iterable[str] = ()) -> EntryPoint:
     """Work out the command for an entry point: itself, or an interpreter by its name, none from the projects to avoid."""
     name = path.rpartition("/")[2]
     head = first_bytes(path)
     runnable = os.access(path, os.X_OK)
     if runnable and head.startswith((b"#!", *BINARIES)):
-        return Entry(path, (path,))
+        return EntryPoint(path, (path,))
     shell = which("bash", avoid=avoid) if name == "run.sh" else None
     interpreter = sys.executable if name == "run.py" else shell or "/bin/sh"
     odd = "has no interpreter line (#!)" if runnable else "is not executable (chmod +x)"
     by = interpreter.rpartition("/")[2]
-    return Entry(path, (interpreter, path), f"scripts/{name} {odd}; it was run by {by}")
+    return EntryPoint(path, (interpreter, path), f"scripts/{name} {odd}; it was run by {by}")
 
 
 def first_bytes(path: str, count: int = 256) -> bytes:
@@ -66,8 +66,8 @@ def first_bytes(path: str, count: int = 256) -> bytes:
         os.close(handle)
 
 
-def interpreter_fault(head: bytes) -> str | None:
-    """Say what is wrong with the interpreter line at the start of a script, if anything."""
+def find_interpreter_error(head: bytes) -> str | None:
+    """Return what is wrong with the interpreter line at the start of a script, if anything."""
     if not head.startswith(b"#!"):
         return None
     line = head[2:].partition(b"\n")[0]
@@ -102,18 +102,18 @@ def which(name: str, path: str | None = None, avoid: Iterable[str] | None = None
 
 
 def tops_of(places: Iterable[str]) -> tuple[str, ...]:
-    """Give the projects that some folders are or lie in, as given and as they really are.
+    """Return the projects that some folders are or lie in, as given and as they really are.
 
     One that holds the home folder of the account is the user's own, and leads nowhere.
     """
     tops = {top for place in places if _can_be(place) for top in (place.rstrip("/"), _repository(place))}
     found = sorted({way for top in tops - {""} for way in (top, os.path.realpath(top))} - {"/"})
-    home = os.path.realpath(account()) + "/" if found else ""
+    home = os.path.realpath(account_home()) + "/" if found else ""
     return tuple(top for top in found if not home.startswith(top + "/"))
 
 
 def _can_be(place: str) -> bool:
-    """Say whether a text can be the path of a folder: an event may hold anything."""
+    """Whether a text can be the path of a folder: an event may hold anything."""
     try:
         return place.startswith("/") and b"\0" not in os.fsencode(place)
     except UnicodeEncodeError:
@@ -121,7 +121,7 @@ def _can_be(place: str) -> bool:
 
 
 def _repository(place: str) -> str:
-    """Give the folder from a place upwards that is a repository; nothing if there is none."""
+    """Return the folder from a place upwards that is a repository; nothing if there is none."""
     at = place.rstrip("/")
     while at and not os.path.lexists(at + "/.git"):
         at = at.rpartition("/")[0]
@@ -129,7 +129,7 @@ def _repository(place: str) -> str:
 
 
 def leads_into(path: str, tops: Iterable[str]) -> bool:
-    """Say whether a path leads into a project, or may do so: relative ones depend on where a hook runs, some on who asks."""
+    """Whether a path leads into a project, or may do so: relative ones depend on where a hook runs, some on who asks."""
     if not path.startswith("/"):
         return True
     ways = (os.path.normpath(path), os.path.realpath(path))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def stamp(path: str) -> Stamp:
-    """Give what changes when a file or folder changes, of a path with a slash at its end when that folder's mode does."""
+    """Return what changes when a file or folder changes, of a path with a slash at its end when that folder's mode does."""
     try:
         found = system.stat(path)
     except (OSError, ValueError):

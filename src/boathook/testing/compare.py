@@ -26,7 +26,7 @@ def same(want: Any, got: Any) -> bool:
 
 
 def is_condition(want: Any) -> bool:
-    """Say whether an expected value is a condition and not a value."""
+    """Whether an expected value is a condition and not a value."""
     return isinstance(want, dict) and bool(want) and set(want) <= CONDITIONS
 
 
@@ -65,7 +65,7 @@ def compare(where: str, want: Any, got: Any) -> list[str]:
         if len(want) != len(got):
             return [f"{where}: expected {len(want)} items {shorten(want)}, got {len(got)}: {shorten(got)}"]
         pairs = enumerate(zip(want, got, strict=True))
-        return [fault for at, (one, other) in pairs for fault in _compare_item(f"{where}[{at}]", one, other)]
+        return [error for at, (one, other) in pairs for error in _compare_item(f"{where}[{at}]", one, other)]
     return [] if same(want, got) else [f"{where}: expected {shorten(want)}, got {shorten(got)}"]
 
 
@@ -124,8 +124,8 @@ def compare_files(inside: Box, want: Fields) -> list[str]:
 def _compare_json(name: str, want: Any, text: str) -> list[str]:
     try:
         got = json.loads(text)
-    except ValueError as fault:
-        return [f"{name}: not JSON ({fault}): {shorten(text)}"]
+    except ValueError as error:
+        return [f"{name}: not JSON ({error}): {shorten(text)}"]
     return compare_keys(name, want, got) if isinstance(want, dict) else compare(name, want, got)
 
 

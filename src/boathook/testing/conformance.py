@@ -48,7 +48,7 @@ class Ended:
     stderr: str
 
     def json(self) -> Any:
-        """Give stdout as JSON; a text that is none comes back with what stderr says."""
+        """Return stdout as JSON; a text that is none comes back with what stderr says."""
         try:
             return json.loads(self.stdout)
         except ValueError:
@@ -91,7 +91,7 @@ class Terminal:
         return self.call("run", *arguments, *self.options(), *debug, *flags, stdin=stdin)
 
     def options(self, *names: str) -> list[str]:
-        """Give what the vector says about every `run`: whose dialect is spoken, which source is left out."""
+        """Return what the vector says about every `run`: whose dialect is spoken, which source is left out."""
         run = self.inside.vector.run
         said = [word for name in names or ("host", "without") if name in run for word in (f"--{name}", run[name])]
         return [*said, *self.trust()]
@@ -134,7 +134,7 @@ def _command_check(terminal: Terminal, want: Fields) -> list[str]:
 
 
 def explain_arguments(event: Fields) -> list[str]:
-    """Give the arguments of `explain` for an event."""
+    """Return the arguments of `explain` for an event."""
     arguments = ["explain", event["event_type"], "--json"]
     if "tool_name" in event:
         arguments += ["--tool", event["tool_name"]]
@@ -162,7 +162,7 @@ COMMANDS: dict[str, Callable[[Terminal, Any], list[str]]] = {
 def check_command(
     vector: Vector, command: Sequence[str] = OWN_COMMAND, *, warm: bool = False, start: Start = subprocess.run
 ) -> list[str]:
-    """Run a vector through a command line, every expectation in a fresh box; give what did not come out.
+    """Run a vector through a command line, every expectation in a fresh box; return what did not come out.
 
     With `warm` the command has met the same files before, some seconds after they were written. `start` runs a command to its
     end as `subprocess.run` does, in another way perhaps.
@@ -224,13 +224,13 @@ class Library:
 
     @property
     def dialect(self) -> Any:
-        """Give the dialect of the host that the vector speaks for."""
+        """Return the dialect of the host that the vector speaks for."""
         from boathook.entry.run_once import dialect_of
 
         return dialect_of(self.inside.vector.run.get("host", "native"))
 
     def read(self, event: Any) -> Any:
-        """Give an event of the vector as the engine takes it."""
+        """Return an event of the vector as the engine takes it."""
         filled, run = self.inside.fill(event), self.inside.vector.run
         return self.dialect.read_event(json.dumps(filled).encode(), run.get("event")) if "host" in run else filled
 
@@ -251,7 +251,7 @@ class Library:
         return self._verdict
 
     def unreadable(self) -> Any:
-        """Give the answer to an input that cannot be read; None if it can."""
+        """Return the answer to an input that cannot be read; None if it can."""
         from boathook.core.verdict import Exit
         from boathook.errors import BeyondLimits, BoathookError
 
@@ -259,11 +259,11 @@ class Library:
         text = data["stdin"] if "stdin" in data else json.dumps(self.inside.fill(data["event"]))
         try:
             self.dialect.read_event(text.encode("utf-8", "surrogatepass"), run.get("event"))
-        except BeyondLimits as fault:
-            refusal = self.dialect.refuse(run.get("event"), str(fault)) if "host" in run else None
-            return refusal or Exit(2, stderr=str(fault).encode())
-        except BoathookError as fault:
-            return Exit(1, stderr=str(fault).encode())
+        except BeyondLimits as error:
+            refusal = self.dialect.refuse(run.get("event"), str(error)) if "host" in run else None
+            return refusal or Exit(2, stderr=str(error).encode())
+        except BoathookError as error:
+            return Exit(1, stderr=str(error).encode())
         return None
 
 
@@ -307,12 +307,12 @@ LIBRARY: dict[str, Callable[[Library, Any], list[str]]] = {
 
 
 def has_library_part(vector: Vector) -> bool:
-    """Say whether a vector expects something that the library shows."""
+    """Whether a vector expects something that the library shows."""
     return any(part in vector.expect for part in LIBRARY)
 
 
 def check_in_process(vector: Vector) -> list[str]:
-    """Run a vector through the library; give what did not come out."""
+    """Run a vector through the library; return what did not come out."""
     faults: list[str] = []
     with box(vector) as inside, surroundings(inside):
         library = Library(inside)
@@ -341,8 +341,8 @@ def guarded(check: Callable[[], list[str]]) -> list[str]:
     """Turn an exception of an implementation into a mismatch."""
     try:
         return check()
-    except Exception as fault:  # noqa: BLE001  (whatever it is, it is not what the vector says)
-        return [f"raised {type(fault).__name__}: {fault}"]
+    except Exception as error:  # noqa: BLE001  (whatever it is, it is not what the vector says)
+        return [f"raised {type(error).__name__}: {error}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -375,7 +375,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def report(
     vectors: Sequence[Vector], in_process: Sequence[list[str]], by_command: Sequence[list[str]], *, own: bool
 ) -> str:
-    """Give the mismatches and the table; in process counts of how many vectors the library shows anything."""
+    """Return the mismatches and the table; in process counts of how many vectors the library shows anything."""
     out, tallies, total = io.StringIO(), dict[str, Tally](), Tally()
     for vector, inner, outer in zip(vectors, in_process, by_command, strict=True):
         for tally in (tallies.setdefault(vector.clause, Tally()), total):
@@ -384,8 +384,8 @@ def report(
             tally.in_process += has_library_part(vector) and not inner
             tally.by_command += not outer
         for way, faults in (("in process", inner), ("command line", outer)):
-            for fault in faults:
-                print(f"{vector.id} ({way}): {fault}", file=out)
+            for error in faults:
+                print(f"{vector.id} ({way}): {error}", file=out)
     print(f"{'clause':8}{'vectors':>9}{'in process':>14}{'command line':>14}", file=out)
     for clause, tally in [*sorted(tallies.items(), key=_by_number), ("all", total)]:
         library = f"{tally.in_process} of {tally.in_library}" if own else "-"

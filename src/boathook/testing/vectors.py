@@ -29,19 +29,19 @@ class Vector:
 
     @property
     def expect(self) -> Fields:
-        """Give what is expected, by the part of the contract that shows it."""
+        """Return what is expected, by the part of the contract that shows it."""
         found: Fields = self.data["expect"]
         return found
 
     @property
     def run(self) -> Fields:
-        """Give the circumstances of the run: argument, directory, environment, flags."""
+        """Return the circumstances of the run: argument, directory, environment, flags."""
         found: Fields = self.data.get("run", {})
         return found
 
     @property
     def asks_for_trust(self) -> bool:
-        """Say whether nothing of the project may run before it is trusted; most vectors are about something else."""
+        """Whether nothing of the project may run before it is trusted; most vectors are about something else."""
         return self.run.get("trust") == "asked"
 
 
@@ -74,7 +74,7 @@ class Box:
             self._put(self.place(name), content)
 
     def place(self, name: str) -> Path:
-        """Give the path that a name in a vector stands for."""
+        """Return the path that a name in a vector stands for."""
         top, _, rest = name.partition("/")
         return {"user": self.user, "project": self.project, "home": self.home}[top] / rest
 
@@ -97,12 +97,12 @@ class Box:
 
     @property
     def cwd(self) -> Path:
-        """Give the directory in which the vector wants to be run."""
+        """Return the directory in which the vector wants to be run."""
         return self.place(self.vector.run.get("cwd", "project"))
 
     @property
     def environment(self) -> dict[str, str]:
-        """Give the environment: ours without traces of any agent, all folders inside the box."""
+        """Return the environment: ours without traces of any agent, all folders inside the box."""
         env = {key: value for key, value in os.environ.items() if not key.startswith(OURS)}
         env |= {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.user.parent)}
         env |= {f"XDG_{kind}_HOME": str(self.root / kind.lower()) for kind in ("STATE", "CACHE", "DATA")}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
 from boathook.sources.shell_scripts import Word, all_commands, files_in, without_prefix
-from boathook.trust.snapshot import LEFT_OUT, TreeFault, read_tree
+from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
 
 FEW_FILES, FEW_BYTES = 64, 1 << 20
 
@@ -39,7 +39,7 @@ class Binding(Value):
 
 
 def bind(hook: Hook, project: str) -> Binding:
-    """Say which files of a project, or of the plugin, a hook's command runs."""
+    """Return which files of a project, or of the plugin, a hook's command runs."""
     handler = hook.handler
     if not isinstance(handler, Command):
         return Binding()
@@ -62,7 +62,7 @@ def bind(hook: Hook, project: str) -> Binding:
 
 
 def _real_within(base: str, name: str, tops: tuple[str, ...]) -> str:
-    """Give the real path of a name if it lies below one of some folders, else nothing."""
+    """Return the real path of a name if it lies below one of some folders, else nothing."""
     try:
         path = os.path.realpath(os.path.join(base, name))
         os.fsencode(path)
@@ -83,7 +83,7 @@ def _words(handler: Command, known: dict[str, str]) -> list[Word]:
 
 
 def _run_by(commands: list[list[Word]], project: str) -> Iterator[tuple[str, Word]]:
-    """Give the words that name what is run, and where each is looked for; after a `cd` that is there, or nowhere."""
+    """Return the words that name what is run, and where each is looked for; after a `cd` that is there, or nowhere."""
     base: str | None = project
     for command in commands:
         words = without_prefix(command)
@@ -100,7 +100,7 @@ def _run_by(commands: list[list[Word]], project: str) -> Iterator[tuple[str, Wor
 
 
 def roots_of(files: tuple[Bound, ...], project: str) -> tuple[str, ...]:
-    """Give what is to be hashed and copied for some files: each with its folder, so that its helpers come along.
+    """Return what is to be hashed and copied for some files: each with its folder, so that its helpers come along.
 
     A folder that is the project itself, the one of all settings, or large, is left; then it is the file alone.
     """
@@ -110,9 +110,9 @@ def roots_of(files: tuple[Bound, ...], project: str) -> tuple[str, ...]:
 
 
 def _holds(folder: str, path: str) -> bool:
-    """Say whether the tree of a folder has a path in it."""
+    """Whether the tree of a folder has a path in it."""
     inside = path.startswith(folder + "/")
-    return inside and not set(path[len(folder) + 1 :].split("/")) & set(LEFT_OUT)
+    return inside and not set(path[len(folder) + 1 :].split("/")) & set(IGNORED_NAMES)
 
 
 def _with_helpers(path: str, never: tuple[str, ...]) -> str:
@@ -120,15 +120,15 @@ def _with_helpers(path: str, never: tuple[str, ...]) -> str:
     if folder in never:
         return path
     try:
-        tree = read_tree(folder)
-    except TreeFault:
+        tree = read_snapshot(folder)
+    except SnapshotError:
         return path
     small = len(tree.parts) <= FEW_FILES and sum(len(part.data) for part in tree.parts) <= FEW_BYTES
     return folder if small else path
 
 
 def rebound(hook: Hook, files: tuple[Bound, ...], places: dict[str, str]) -> Hook:
-    """Give a hook that runs the private copies of its files; `places` says where the copy of each root is."""
+    """Return a hook that runs the private copies of its files; `places` says where the copy of each root is."""
     handler = hook.handler
     if not isinstance(handler, Command):
         return hook

@@ -10,8 +10,8 @@ import json
 import os
 from typing import Any, Protocol
 
-from boathook.core.approval import DENY, Record, Seal, digest_of, place_of
-from boathook.core.catalog import Settings, doubted
+from boathook.core.approval import DENY, Approval, TrustRecord, compute_digest, resolve_copy_path
+from boathook.core.catalog import Settings, mark_untrusted
 from boathook.core.hook import (
     ARMED,
     DENIED,
@@ -32,9 +32,9 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import SAID, Config, tune
-from boathook.system.files import FileFault, read_text
+from boathook.system.files import FileError, read_text
 from boathook.trust.bound_files import Binding, bind, rebound, roots_of
-from boathook.trust.snapshot import FILE, Tree, TreeFault, read_tree, word_of
+from boathook.trust.snapshot import FILE, Snapshot, SnapshotError, describe_root, read_snapshot
 from boathook.trust.verify import CHANGED
 
 Read = tuple[Hook, frozenset[str]]
@@ -45,20 +45,20 @@ NOBODY = Config("", USER)  # what a project says is shown without what the user 
 class Book(Protocol):
     """What a person said about the hooks of all projects, and the private copies."""
 
-    def find(self, project: str, identity: str) -> Record | None:
-        """Give the record of one hook."""
+    def find(self, project: str, identity: str) -> TrustRecord | None:
+        """Return the record of one hook."""
         ...
 
-    def of_project(self, project: str) -> tuple[Record, ...]:
-        """Give all records of a project."""
+    def of_project(self, project: str) -> tuple[TrustRecord, ...]:
+        """Return all records of a project."""
         ...
 
     def copy(self, digest: str) -> str:
-        """Give the folder of a private copy; nothing if it is not there."""
+        """Return the folder of a private copy; nothing if it is not there."""
         ...
 
-    def keep(self, digest: str, trees: dict[str, Tree]) -> str:
-        """Make a private copy of trees, by their roots, unless it is there; give its folder."""
+    def keep(self, digest: str, trees: dict[str, Snapshot]) -> str:
+        """Make a private copy of trees, by their roots, unless it is there; return its folder."""
         ...
 
 
@@ -69,17 +69,17 @@ class Proposal(Value):
     project: str
     identity: str
     definition: bytes
-    trees: dict[str, Tree]
+    trees: dict[str, Snapshot]
     binding: Binding = Binding()
 
     @property
     def digest(self) -> str:
-        """Give the digest of definition and trees."""
-        return digest_of(self.definition, (word_of(root, tree) for root, tree in self.trees.items()))
+        """Return the digest of definition and trees."""
+        return compute_digest(self.definition, (describe_root(root, tree) for root, tree in self.trees.items()))
 
     @property
     def listing(self) -> tuple[tuple[str, str], ...]:
-        """Give the files with a word about each that changes with it."""
+        """Return the files with a word about each that changes with it."""
         return tuple((f"{root}/{path}" if path else root, word) for root, tree in self.trees.items()
                      for path, word in tree.listing().items())  # fmt: skip
 
@@ -90,7 +90,7 @@ class Judged(Value):
     hook: Hook
     project: str
     config: Config
-    record: Record | None = None
+    record: TrustRecord | None = None
 
 
 class Judge:
@@ -116,8 +116,8 @@ class Judge:
         old = self._from_copy(hook, found) or read
         try:
             proposal = propose(hook, project, config, found.roots)
-        except TreeFault as fault:
-            return self._refuse(old[0], fault), old[1]
+        except SnapshotError as error:
+            return self._refuse(old[0], error), old[1]
         if proposal.digest != found.digest:
             return self._modified(old[0], proposal), old[1]
         copy = self._keep(proposal)
@@ -125,8 +125,8 @@ class Judge:
             return self._doubt(hook, UNTRUSTED, NO_COPY), written
         hook, written = self._from_copy(hook, found) or read
         roots = tuple(proposal.trees)
-        seal = Seal(found.digest, proposal.definition, roots, copy, found.override)
-        return hook.replace(handler=Script(place_of(copy, 0, roots[0])), seal=seal), written
+        approval = Approval(found.digest, proposal.definition, roots, copy, found.override)
+        return hook.replace(handler=Script(resolve_copy_path(copy, 0, roots[0])), approval=approval), written
 
     def _unreadable(self, read: Read, project: str, config: Config) -> Read:
         """Miss a trusted hook that cannot be read any more where it used to guard; leave others to be told as what they are."""
@@ -151,8 +151,8 @@ class Judge:
             return self._unsaid(hook, found)
         try:
             proposal = propose(hook, project, config, found.roots)
-        except TreeFault as fault:
-            return self._refuse(hook, fault)
+        except SnapshotError as error:
+            return self._refuse(hook, error)
         if proposal.digest != found.digest:
             return self._modified(hook, proposal)
         copy = self._keep(proposal)
@@ -160,28 +160,28 @@ class Judge:
             return self._doubt(hook, UNTRUSTED, NO_COPY)
         if hook.state == DISABLED:
             return hook
-        places = {root: place_of(copy, at, root) for at, root in enumerate(found.roots)}
+        places = {root: resolve_copy_path(copy, at, root) for at, root in enumerate(found.roots)}
         absent = proposal.binding.absent
         self.watch += absent
-        seal = Seal(found.digest, proposal.definition, found.roots, copy, found.override, absent)
-        return rebound(hook, proposal.binding.files, places).replace(seal=seal)
+        approval = Approval(found.digest, proposal.definition, found.roots, copy, found.override, absent)
+        return rebound(hook, proposal.binding.files, places).replace(approval=approval)
 
-    def _find(self, hook: Hook, project: str, config: Config) -> Record | None:
+    def _find(self, hook: Hook, project: str, config: Config) -> TrustRecord | None:
         found = self._book.find(_real(project), identity_of(hook, project))
         self.judged.append(Judged(hook, project, config, found))
         return found
 
-    def _unsaid(self, hook: Hook, found: Record | None) -> Hook:
+    def _unsaid(self, hook: Hook, found: TrustRecord | None) -> Hook:
         if found is not None:
             return hook.replace(state=DENIED, why="you denied it (boathook untrust takes that back)")
         return self._doubt(hook, UNTRUSTED, f"it is not trusted yet (review it: boathook trust {hook.name})")
 
     def _doubt(self, hook: Hook, state: str, why: str) -> Hook:
-        return doubted(hook, state, why, self._settings.untrusted)
+        return mark_untrusted(hook, state, why, self._settings.untrusted)
 
-    def _refuse(self, hook: Hook, fault: TreeFault) -> Hook:
+    def _refuse(self, hook: Hook, error: SnapshotError) -> Hook:
         self.lasting = False
-        return self._doubt(hook, MODIFIED, f"{CHANGED}, and cannot be trusted as it is: {fault}")
+        return self._doubt(hook, MODIFIED, f"{CHANGED}, and cannot be trusted as it is: {error}")
 
     def _modified(self, hook: Hook, proposal: Proposal) -> Hook:
         self.watch += [path for path, _ in proposal.listing]
@@ -193,31 +193,31 @@ class Judge:
         except OSError:
             return ""
 
-    def _from_copy(self, hook: Hook, found: Record) -> Read | None:
+    def _from_copy(self, hook: Hook, found: TrustRecord) -> Read | None:
         """Read the definition again, from the private copy; None if that is gone."""
         copy = self._book.copy(found.digest)
-        folder = place_of(copy, 0, found.roots[0]) if copy and found.roots else ""
+        folder = resolve_copy_path(copy, 0, found.roots[0]) if copy and found.roots else ""
         try:
             text = read_text(f"{folder}/{os.path.basename(hook.path)}")
-        except FileFault:
+        except FileError:
             return None
         again, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
         return (again, written) if again.state == ARMED else None
 
     def _is_bereft(self, hook: Hook, project: str) -> bool:
-        """Say whether somebody other than the user has disabled an entry of which something was said."""
+        """Whether somebody other than the user has disabled an entry of which something was said."""
         by_user = hook.why.startswith(f"disabled by {self._claude}/")
         return not by_user and self._book.find(_real(project), identity_of(hook, project)) is not None
 
-    def _another(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[Record, ...]:
-        """Give the records of entries that were trusted, are gone, and whose place one takes: the same event, script and file."""
+    def _another(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:
+        """Return the records of entries that were trusted, are gone, and whose place one takes: the same event, script and file."""
         own = _without_digest(identity_of(hook, project))
         present = {identity_of(other, project) for other in others if other.scope in OF_PROJECT}
         records = self._book.of_project(_real(project))
         return tuple(r for r in records if _without_digest(r.identity) == own and r.identity not in present)
 
-    def gone(self, project: str) -> tuple[Record, ...]:
-        """Give the records of a project's trusted hooks that are not there any more."""
+    def gone(self, project: str) -> tuple[TrustRecord, ...]:
+        """Return the records of a project's trusted hooks that are not there any more."""
         seen = [j for j in self.judged if _real(j.project) == _real(project)]
         present = {_without_digest(identity_of(one.hook, one.project)) for one in seen}
         records = self._book.of_project(_real(project)) if project else ()
@@ -228,17 +228,17 @@ NO_COPY = "no private copy of it could be made in the state folder (boathook doc
 
 
 def changed(name: str) -> str:
-    """Say that a trusted hook is not what it was."""
+    """Return that a trusted hook is not what it was."""
     return f"{CHANGED} (see what: boathook trust {name})"
 
 
 def _without_digest(identity: str) -> str:
-    """Give the identity of a settings hook without the letters that stand for its definition."""
+    """Return the identity of a settings hook without the letters that stand for its definition."""
     return identity.rpartition("#")[0] or identity
 
 
-def _old_matcher(records: tuple[Record, ...]) -> Matcher:
-    """Give the matcher of a hook as it was trusted, so that it is missed where it used to guard."""
+def _old_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
+    """Return the matcher of a hook as it was trusted, so that it is missed where it used to guard."""
     if len(records) != 1:
         return ALL
     try:
@@ -254,7 +254,7 @@ def propose(hook: Hook, project: str, config: Config, roots: tuple[str, ...] | N
         return _propose_folder(hook, project, config)
     binding = bind(hook, project)
     chosen = roots_of(binding.files, project) if roots is None else roots
-    trees = {root: read_tree(root) for root in chosen}
+    trees = {root: read_snapshot(root) for root in chosen}
     named = [sorted(file.path for file in binding.files), binding.absent]
     definition = _canonical([describe(hook), *named, _tuning(hook, config)])
     shown = tune(hook, SAID, config, NOBODY)
@@ -265,7 +265,7 @@ def _propose_folder(hook: Hook, project: str, config: Config) -> Proposal:
     """Read a hook's folder; what is proposed is the hook as these very bytes say it."""
     folder = os.path.realpath(hook.folder)
     _inside(folder, hook.folder, project)
-    tree = read_tree(folder)
+    tree = read_snapshot(folder)
     name = os.path.basename(hook.path)
     text = next((part.data for part in tree.parts if part.path == name and part.kind == FILE), b"")
     read, written = parse_manifest(
@@ -279,18 +279,18 @@ def _propose_folder(hook: Hook, project: str, config: Config) -> Proposal:
 
 def _inside(real: str, shown: str, project: str) -> None:
     if not real.startswith(_real(project).rstrip("/") + "/"):
-        raise TreeFault(f"{shown} is a link that leaves the project")
+        raise SnapshotError(f"{shown} is a link that leaves the project")
 
 
 def identity_of(hook: Hook, project: str) -> str:
-    """Give what a hook is known by in its project: its folder, or its file and name."""
+    """Return what a hook is known by in its project: its folder, or its file and name."""
     if isinstance(hook.handler, Script):
         return os.path.relpath(hook.folder, project)
     return f"{os.path.relpath(hook.path, project)}:{hook.name}"
 
 
 def describe(hook: Hook) -> dict[str, Any]:
-    """Give the definition of a settings hook as plain values."""
+    """Return the definition of a settings hook as plain values."""
     handler = hook.handler
     what: dict[str, Any] = {}
     if isinstance(handler, Command | Prompt | Http):
@@ -310,7 +310,7 @@ def describe(hook: Hook) -> dict[str, Any]:
 
 
 def _tuning(hook: Hook, config: Config) -> list[Any]:
-    """Give what the project's hooks.toml says about a hook: it could make a guard toothless, so it is trusted with it."""
+    """Return what the project's hooks.toml says about a hook: it could make a guard toothless, so it is trusted with it."""
     if config.scope != PROJECT:
         return []
     said = [config.defaults] + ([{"sandbox": config.sandbox}] if config.sandbox else [])

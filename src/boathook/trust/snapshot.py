@@ -11,20 +11,20 @@ import stat
 from boathook.core.hashing import hexdigest, sha256
 from boathook.core.value import Value
 
-MOST_FILES = 512
-MOST_BYTES = 8 << 20
-MOST_DEEP = 16
-LEFT_OUT = ("__pycache__", ".git", ".DS_Store")  # made by tools, never copied, so never run
+MAX_SNAPSHOT_FILES = 512
+MAX_SNAPSHOT_BYTES = 8 << 20
+MAX_SNAPSHOT_DEPTH = 16
+IGNORED_NAMES = ("__pycache__", ".git", ".DS_Store")  # made by tools, never copied, so never run
 O_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 O_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | getattr(os, "O_DIRECTORY", 0)
 FILE, FOLDER, LINK = "file", "folder", "link"
 
 
-class TreeFault(Exception):
+class SnapshotError(Exception):
     """A folder that cannot be trusted as it is: why."""
 
 
-class Part(Value):
+class SnapshotItem(Value):
     """One thing in a tree: its path below the root, what it is, its mode, and its content (of a link: where it leads)."""
 
     path: str
@@ -33,13 +33,13 @@ class Part(Value):
     data: bytes = b""
 
 
-class Tree(Value):
+class Snapshot(Value):
     """Everything below a root, in order; a tree of one file has one part without a path."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SnapshotItem, ...]
 
     def digest(self) -> str:
-        """Give the digest of names, kinds, modes and contents."""
+        """Return the digest of names, kinds, modes and contents."""
         whole = sha256(b"boathook tree 1\n")
         for part in self.parts:
             name = part.path.encode("utf-8", "surrogateescape")
@@ -48,28 +48,28 @@ class Tree(Value):
         return whole.hexdigest()
 
     def listing(self) -> dict[str, str]:
-        """Give the paths with a word about each that changes with it: mode and digest."""
+        """Return the paths with a word about each that changes with it: mode and digest."""
         return {part.path: f"{part.kind} {part.mode:o} {hexdigest(part.data)}" for part in self.parts}
 
 
-def read_tree(root: str) -> Tree:
+def read_snapshot(root: str) -> Snapshot:
     """Read a folder, or a single file, whole; what must not be in it is a fault that names the path."""
     reading = _Reading(root)
     try:
         handle = os.open(root, O_FILE)
-    except (OSError, ValueError) as fault:
-        raise TreeFault(f"{root} cannot be read: {getattr(fault, 'strerror', None) or fault}") from None
+    except (OSError, ValueError) as error:
+        raise SnapshotError(f"{root} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         found = os.fstat(handle)
         if stat.S_ISDIR(found.st_mode):
             reading.folder(handle, "", 0)
         else:
             reading.file(handle, found, "")
-    except OSError as fault:
-        raise TreeFault(f"{root} cannot be read: {fault.strerror}") from None
+    except OSError as error:
+        raise SnapshotError(f"{root} cannot be read: {error.strerror}") from None
     finally:
         os.close(handle)
-    return Tree(tuple(reading.parts))
+    return Snapshot(tuple(reading.parts))
 
 
 class _Reading:
@@ -77,15 +77,15 @@ class _Reading:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.parts: list[Part] = []
+        self.parts: list[SnapshotItem] = []
         self.bytes = 0
 
     def folder(self, handle: int, path: str, depth: int) -> None:
-        if depth > MOST_DEEP:
-            raise TreeFault(f"{self._show(path)} lies more than {MOST_DEEP} folders deep")
-        self._add(Part(path, FOLDER, stat.S_IMODE(os.fstat(handle).st_mode)))
+        if depth > MAX_SNAPSHOT_DEPTH:
+            raise SnapshotError(f"{self._show(path)} lies more than {MAX_SNAPSHOT_DEPTH} folders deep")
+        self._add(SnapshotItem(path, FOLDER, stat.S_IMODE(os.fstat(handle).st_mode)))
         for name in sorted(os.listdir(handle)):
-            if name in LEFT_OUT:
+            if name in IGNORED_NAMES:
                 continue
             below = f"{path}/{name}" if path else name
             found = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -96,7 +96,7 @@ class _Reading:
             elif stat.S_ISREG(found.st_mode):
                 self._inside(handle, name, O_FILE, below, depth + 1)
             else:
-                raise TreeFault(f"{self._show(below)} is neither a file nor a folder")
+                raise SnapshotError(f"{self._show(below)} is neither a file nor a folder")
 
     def _inside(self, parent: int, name: str, flags: int, path: str, depth: int) -> None:
         handle = os.open(name, flags, dir_fd=parent)
@@ -110,46 +110,46 @@ class _Reading:
 
     def file(self, handle: int, found: os.stat_result, path: str) -> None:
         if not stat.S_ISREG(found.st_mode):
-            raise TreeFault(f"{self._show(path)} is neither a file nor a folder")
+            raise SnapshotError(f"{self._show(path)} is neither a file nor a folder")
         parts, size = [], 0
         while part := os.read(handle, 1 << 18):
             parts.append(part)
             size += len(part)
-            if self.bytes + size > MOST_BYTES:
-                raise TreeFault(f"{self.root} holds more than {MOST_BYTES >> 20} MiB")
+            if self.bytes + size > MAX_SNAPSHOT_BYTES:
+                raise SnapshotError(f"{self.root} holds more than {MAX_SNAPSHOT_BYTES >> 20} MiB")
         self.bytes += size
-        self._add(Part(path, FILE, stat.S_IMODE(found.st_mode), b"".join(parts)))
+        self._add(SnapshotItem(path, FILE, stat.S_IMODE(found.st_mode), b"".join(parts)))
 
     def _link(self, target: str, path: str) -> None:
         if _leaves(target, path.count("/")):
-            raise TreeFault(f"{self._show(path)} is a link that leaves the folder")
-        self._add(Part(path, LINK, 0, target.encode("utf-8", "surrogateescape")))
+            raise SnapshotError(f"{self._show(path)} is a link that leaves the folder")
+        self._add(SnapshotItem(path, LINK, 0, target.encode("utf-8", "surrogateescape")))
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: SnapshotItem) -> None:
         self.parts.append(part)
-        if len(self.parts) > MOST_FILES:
-            raise TreeFault(f"{self.root} holds more than {MOST_FILES} files and folders")
+        if len(self.parts) > MAX_SNAPSHOT_FILES:
+            raise SnapshotError(f"{self.root} holds more than {MAX_SNAPSHOT_FILES} files and folders")
 
     def _show(self, path: str) -> str:
         return f"{self.root}/{path}" if path else self.root
 
 
-def word_of(root: str, tree: Tree) -> str:
-    """Give what stands for a tree in the digest of a hook: its digest and the name of its root, which a script may see."""
+def describe_root(root: str, tree: Snapshot) -> str:
+    """Return what stands for a tree in the digest of a hook: its digest and the name of its root, which a script may see."""
     return f"{tree.digest()} {os.path.basename(root)}"
 
 
-def is_copy(tree: Tree, root: str) -> bool:
-    """Say whether a copy still holds what it was made of; its modes are its own."""
+def is_copy_of(tree: Snapshot, root: str) -> bool:
+    """Whether a copy still holds what it was made of; its modes are its own."""
     try:
-        found = read_tree(root)
-    except TreeFault:
+        found = read_snapshot(root)
+    except SnapshotError:
         return False
     return [(p.path, p.kind, p.data) for p in found.parts] == [(p.path, p.kind, p.data) for p in tree.parts]
 
 
 def _leaves(target: str, depth: int) -> bool:
-    """Say whether a link leads out of the tree; `..` behind a name may follow another link, so it counts as out."""
+    """Whether a link leads out of the tree; `..` behind a name may follow another link, so it counts as out."""
     if not target or target.startswith("/"):
         return True
     inside = False
@@ -163,7 +163,7 @@ def _leaves(target: str, depth: int) -> bool:
     return False
 
 
-def write_tree(tree: Tree, root: str) -> None:
+def write_snapshot(tree: Snapshot, root: str) -> None:
     """Make a copy of a tree that its owner can read and run, and nobody write to; `root` must not be there yet."""
     folders = []
     for part in tree.parts:
@@ -179,7 +179,7 @@ def write_tree(tree: Tree, root: str) -> None:
         os.chmod(path, 0o500)
 
 
-def _write(path: str, part: Part) -> None:
+def _write(path: str, part: SnapshotItem) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = os.open(path, flags, 0o600)
     try:
@@ -191,7 +191,7 @@ def _write(path: str, part: Part) -> None:
         os.close(handle)
 
 
-def remove_tree(root: str) -> None:
+def remove_snapshot(root: str) -> None:
     """Remove a copy, whose folders nobody can write to."""
     import shutil
 

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from boathook.core.approval import DENY, TRUST, Record, place_of
+from boathook.core.approval import DENY, TRUST, TrustRecord, resolve_copy_path
 from boathook.errors import TrustError
-from boathook.system.files import FileFault, read_regular, write_private
-from boathook.trust.snapshot import Tree, is_copy, remove_tree, write_tree
+from boathook.system.files import FileError, read_regular, write_private
+from boathook.trust.snapshot import Snapshot, is_copy_of, remove_snapshot, write_snapshot
 
 BOOK, LOCK, COPIES = "trust.json", "trust.lock", "copies"
 FORMAT = 1
@@ -40,41 +40,43 @@ class Trust:
         if not believed:
             self.problem = f"the state folder {state} lies within the repository, so nothing there is believed"
 
-    def find(self, project: str, identity: str) -> Record | None:
-        """Give the record of one hook."""
+    def find(self, project: str, identity: str) -> TrustRecord | None:
+        """Return the record of one hook."""
         return self._records.get((project, identity))
 
-    def of_project(self, project: str) -> tuple[Record, ...]:
-        """Give all records of a project."""
+    def of_project(self, project: str) -> tuple[TrustRecord, ...]:
+        """Return all records of a project."""
         return tuple(record for record in self._records.values() if record.project == project)
 
     @property
-    def records(self) -> tuple[Record, ...]:
-        """Give all records."""
+    def records(self) -> tuple[TrustRecord, ...]:
+        """Return all records."""
         return tuple(self._records.values())
 
     def copy(self, digest: str) -> str:
-        """Give the folder of a private copy; nothing if it is not there."""
+        """Return the folder of a private copy; nothing if it is not there."""
         path = self._copy_path(digest)
         return path if os.path.isdir(path) else ""
 
-    def keep(self, digest: str, trees: dict[str, Tree]) -> str:
-        """Make a private copy of trees, by their roots, unless it is there; give its folder."""
+    def keep(self, digest: str, trees: dict[str, Snapshot]) -> str:
+        """Make a private copy of trees, by their roots, unless it is there; return its folder."""
         path = self._copy_path(digest)
         if os.path.isdir(path):
-            if all(is_copy(tree, place_of(path, at, root)) for at, (root, tree) in enumerate(trees.items())):
+            if all(
+                is_copy_of(tree, resolve_copy_path(path, at, root)) for at, (root, tree) in enumerate(trees.items())
+            ):
                 return path
-            remove_tree(path)  # somebody has been at it
+            remove_snapshot(path)  # somebody has been at it
         os.makedirs(f"{self.state}/{COPIES}", mode=0o700, exist_ok=True)
         new = f"{self.state}/{COPIES}/.new-{os.getpid()}-{time.monotonic_ns()}"
         os.mkdir(new, 0o700)
         try:
             for at, (root, tree) in enumerate(trees.items()):
                 os.mkdir(f"{new}/{at}", 0o700)
-                write_tree(tree, place_of(new, at, root))
+                write_snapshot(tree, resolve_copy_path(new, at, root))
             os.rename(new, path)
         except OSError:
-            remove_tree(new)
+            remove_snapshot(new)
             if not os.path.isdir(path):  # else somebody else was quicker
                 raise
         return path
@@ -82,15 +84,15 @@ class Trust:
     def _copy_path(self, digest: str) -> str:
         return f"{self.state}/{COPIES}/{digest}"
 
-    def put(self, *records: Record) -> None:
+    def put(self, *records: TrustRecord) -> None:
         """Write records into the book, each in the place of what was said before."""
         self._change({(record.project, record.identity): record for record in records})
 
-    def drop(self, *records: Record) -> None:
+    def drop(self, *records: TrustRecord) -> None:
         """Take records out of the book."""
         self._change({(record.project, record.identity): None for record in records})
 
-    def _change(self, changes: dict[tuple[str, str], Record | None]) -> None:
+    def _change(self, changes: dict[tuple[str, str], TrustRecord | None]) -> None:
         """Change the records, alone, and write the book; copies that no record names go."""
         try:
             os.makedirs(self.state, mode=0o700, exist_ok=True)
@@ -104,8 +106,8 @@ class Trust:
                 text = json.dumps({"format": FORMAT, "records": rows}, indent=1, ensure_ascii=True)
                 write_private(self.path, text.encode() + b"\n")
                 self._prune()
-        except OSError as fault:
-            raise TrustError(f"the book of trust {self.path} cannot be written: {fault.strerror}") from None
+        except OSError as error:
+            raise TrustError(f"the book of trust {self.path} cannot be written: {error.strerror}") from None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -135,9 +137,9 @@ class Trust:
             for name in os.listdir(folder):
                 path = f"{folder}/{name}"
                 if name not in named and os.lstat(path).st_mtime < time.time() - DAY:
-                    remove_tree(path)
+                    remove_snapshot(path)
 
-    def _read(self) -> dict[tuple[str, str], Record]:
+    def _read(self) -> dict[tuple[str, str], TrustRecord]:
         self.problem = ""
         try:
             self._check_owner()
@@ -145,12 +147,12 @@ class Trust:
             return {(r.project, r.identity): r for r in map(_from_json, _rows(data))}
         except FileNotFoundError:
             return {}
-        except FileFault as fault:
-            why = str(fault)
-        except OSError as fault:
-            why = f"cannot be read: {fault.strerror}"
-        except (ValueError, TypeError, RecursionError) as fault:
-            why = f"is damaged: {fault}"
+        except FileError as error:
+            why = str(error)
+        except OSError as error:
+            why = f"cannot be read: {error.strerror}"
+        except (ValueError, TypeError, RecursionError) as error:
+            why = f"is damaged: {error}"
         self.problem = f"the book of trust {self.path} {why}; no hook of a project runs until it is mended or removed"
         return {}
 
@@ -158,9 +160,9 @@ class Trust:
         for path in (self.state, self.path):
             found = os.lstat(path)
             if found.st_uid != os.getuid():
-                raise FileFault("belongs to another user")
+                raise FileError("belongs to another user")
             if found.st_mode & 0o022 and path == self.path:
-                raise FileFault("can be written by others")
+                raise FileError("can be written by others")
 
 
 def _rows(data: Any) -> list[Any]:
@@ -170,11 +172,11 @@ def _rows(data: Any) -> list[Any]:
     return rows
 
 
-def _to_json(record: Record) -> dict[str, Any]:
-    return {name: record.__dict__[name] for name in Record.FIELDS}
+def _to_json(record: TrustRecord) -> dict[str, Any]:
+    return {name: record.__dict__[name] for name in TrustRecord.FIELDS}
 
 
-def _from_json(row: Any) -> Record:
+def _from_json(row: Any) -> TrustRecord:
     if not isinstance(row, dict) or set(row) != set(FIELDS):
         raise ValueError("a record has other fields than it should")
     for name, kind in FIELDS.items():
@@ -185,4 +187,4 @@ def _from_json(row: Any) -> Record:
     if row["word"] == TRUST and not (len(row["digest"]) == 64 and all(c in "0123456789abcdef" for c in row["digest"])):
         raise ValueError("a record has no digest")
     files = tuple((str(path), str(word)) for path, word in row["files"])
-    return Record(**{**row, "roots": tuple(map(str, row["roots"])), "files": files})
+    return TrustRecord(**{**row, "roots": tuple(map(str, row["roots"])), "files": files})

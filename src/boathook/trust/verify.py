@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.approval import digest_of, place_of
-from boathook.core.catalog import Catalog, Plan, doubted
+from boathook.core.approval import compute_digest, resolve_copy_path
+from boathook.core.catalog import Catalog, Plan, mark_untrusted
 from boathook.core.hook import ARMED, HOOK_MD, MODIFIED, SHADOWED, USER
-from boathook.trust.snapshot import TreeFault, is_copy, read_tree, word_of
+from boathook.trust.snapshot import SnapshotError, describe_root, is_copy_of, read_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boathook.core.approval import Seal
+    from boathook.core.approval import Approval
     from boathook.core.event import Event
     from boathook.core.hook import Hook
     from boathook.core.verdict import Skip
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 CHANGED = "it changed since it was trusted"
 
 
-def broken(seal: Seal) -> str:
-    """Say in what a hook is not what was trusted; nothing if it still is."""
+def broken(approval: Approval) -> str:
+    """Return in what a hook is not what was trusted; nothing if it still is."""
     try:
-        trees = {root: read_tree(root) for root in seal.roots}
-    except TreeFault as fault:
-        return f"{CHANGED}: {fault}"
-    words = [word_of(root, tree) for root, tree in trees.items()]
-    if digest_of(seal.definition, words) != seal.digest or any(map(os.path.lexists, seal.absent)):
+        trees = {root: read_snapshot(root) for root in approval.roots}
+    except SnapshotError as error:
+        return f"{CHANGED}: {error}"
+    words = [describe_root(root, tree) for root, tree in trees.items()]
+    if compute_digest(approval.definition, words) != approval.digest or any(map(os.path.lexists, approval.absent)):
         return CHANGED
-    if all(is_copy(tree, place_of(seal.copy, at, root)) for at, (root, tree) in enumerate(trees.items())):
+    if all(
+        is_copy_of(tree, resolve_copy_path(approval.copy, at, root)) for at, (root, tree) in enumerate(trees.items())
+    ):
         return ""
     return "the private copy that it runs from is gone, or is not what was trusted"
 
@@ -44,7 +46,7 @@ def _restored(hook: Hook, fallen: set[str]) -> Hook:
 class Vetted:
     """A catalogue in which hooks are looked at again when an event asks for them, each once."""
 
-    def __init__(self, catalog: Catalog, look: Callable[[Seal], str] = broken) -> None:
+    def __init__(self, catalog: Catalog, look: Callable[[Approval], str] = broken) -> None:
         """Take the catalogue, for one dispatch."""
         self._catalog = catalog
         self._look = look
@@ -67,11 +69,11 @@ class Vetted:
         return self._catalog.skips(event)
 
     def _fallen(self, hook: Hook) -> tuple[object, Hook] | None:
-        if hook.seal is None or hook.order in self._seen:
+        if hook.approval is None or hook.order in self._seen:
             return None
         self._seen.add(hook.order)
-        why = self._look(hook.seal)
+        why = self._look(hook.approval)
         if not why:
             return None
         told = f"{why} (see what: boathook trust {hook.name})"
-        return hook.order, doubted(hook, MODIFIED, told, self._catalog.settings.untrusted)
+        return hook.order, mark_untrusted(hook, MODIFIED, told, self._catalog.settings.untrusted)

@@ -65,7 +65,7 @@ def faults(message: str) -> list[str]:
 
 def main() -> int:
     command = (json.load(sys.stdin).get("tool_input") or {}).get("command")
-    found = [fault for message in messages(command) for fault in faults(message)] if isinstance(command, str) else []
+    found = [error for message in messages(command) for error in faults(message)] if isinstance(command, str) else []
     if not found:
         return 0
     print("commit message: " + "; ".join(found), file=sys.stderr)

@@ -19,8 +19,8 @@ def broken_rules(command: str) -> list[str]:
 def main() -> int:
     try:
         event = json.load(sys.stdin)
-    except json.JSONDecodeError as fault:
-        print(f"this is no event: {fault}", file=sys.stderr)
+    except json.JSONDecodeError as error:
+        print(f"this is no event: {error}", file=sys.stderr)
         return 1
     found = broken_rules(event.get("tool_input", {}).get("command", ""))
     for advice in found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.catalog import doubted
+from boathook.core.catalog import mark_untrusted
 from boathook.core.hook import (
     ARMED,
     ERROR,
@@ -21,7 +21,14 @@ from boathook.core.hook import (
 from boathook.core.value import Value
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import Config, disable, settings_of, tune
-from boathook.system.files import MANIFEST_LIMIT, FileFault, exposed, exposed_above, foreign, read_text
+from boathook.system.files import (
+    MANIFEST_LIMIT,
+    FileError,
+    find_exposed_parent,
+    find_exposure,
+    find_foreign_owner,
+    read_text,
+)
 from boathook.system.programs import CANDIDATES, find_entry
 
 MANIFESTS = ("HOOK.md", "hook.md")
@@ -44,12 +51,12 @@ def scan(root: str, scope: str, top: str) -> Level:
     watch = [root, root + "/"]
     try:
         entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
-    except OSError as fault:
+    except OSError as error:
         if not os.path.lexists(root):
             return Level(scope, watch=(root,))
-        told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {fault.strerror}")
+        told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {error.strerror}")
         return Level(scope, problems=(told,), watch=(root,))
-    if why := foreign(root) if scope == PROJECT else exposed(root) or exposed_above(root):
+    if why := find_foreign_owner(root) if scope == PROJECT else find_exposure(root) or find_exposed_parent(root):
         told = Diagnostic(root, None, "", ERROR, f"no hook of this folder runs: it {why}")
         return Level(scope, problems=(told,), watch=(root, *_above(root)))
     read, too_many = _within_budget(entries, scope)
@@ -65,7 +72,7 @@ def scan(root: str, scope: str, top: str) -> Level:
 
 
 def _within_budget(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[os.DirEntry[str]], str]:
-    """Give the folders that are read, and what is said of the rest; those of a project may not hold any amount."""
+    """Return the folders that are read, and what is said of the rest; those of a project may not hold any amount."""
     most = MOST_OF_PROJECT if scope == PROJECT else MOST_FOLDERS
     told = f"more than {most} hook folders; the rest is not loaded" if len(entries) > most else ""
     left = MOST_BYTES_OF_PROJECT
@@ -79,7 +86,7 @@ def _within_budget(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[os
 
 
 def _size(path: str | None) -> int:
-    """Give the size of a file as far as it would be read."""
+    """Return the size of a file as far as it would be read."""
     try:
         size = os.stat(path).st_size if path else 0
     except OSError:
@@ -94,13 +101,13 @@ def _above(root: str) -> list[str]:
 
 
 def _folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[tuple[Hook, frozenset[str]] | None, list[str]]:
-    """Read one hook folder; give its hook, if it is one, and what to watch."""
+    """Read one hook folder; return its hook, if it is one, and what to watch."""
     folder = entry.path
     try:
         if not entry.is_dir():
             return None, [folder] if entry.is_symlink() else []
-    except OSError as fault:
-        return (_unreadable(folder, folder, scope, f"cannot be read: {fault.strerror}"), frozenset()), [folder]
+    except OSError as error:
+        return (_unreadable(folder, folder, scope, f"cannot be read: {error.strerror}"), frozenset()), [folder]
     path = manifest_of(folder)
     if path is None:
         if not os.access(folder, os.R_OK | os.X_OK):
@@ -113,13 +120,13 @@ def _folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[tuple[Hook, 
 
 
 def leaves_project(path: str, project: str) -> str | None:
-    """Say so if a manifest is reached through a link that leaves the project; its content is never shown."""
+    """Report so if a manifest is reached through a link that leaves the project; its content is never shown."""
     real, top = os.path.realpath(path), os.path.realpath(project)
     return None if real.startswith(top.rstrip("/") + "/") else "is a link that leaves the project"
 
 
 def manifest_of(folder: str) -> str | None:
-    """Give the manifest of a hook folder, whatever kind of file it is."""
+    """Return the manifest of a hook folder, whatever kind of file it is."""
     return next((f"{folder}/{name}" for name in MANIFESTS if os.path.lexists(f"{folder}/{name}")), None)
 
 
@@ -127,8 +134,8 @@ def read_hook(path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]
     """Read a manifest file; one that cannot be read is an invalid hook."""
     try:
         text = read_text(path)
-    except FileFault as fault:
-        return _unreadable(path, folder, scope, str(fault)), frozenset()
+    except FileError as error:
+        return _unreadable(path, folder, scope, str(error)), frozenset()
     return parse_manifest(text, path=path, folder=folder, scope=scope)
 
 
@@ -140,7 +147,7 @@ def _unreadable(path: str, folder: str, scope: str, why: str) -> Hook:
 
 
 def arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:
-    """Apply configs, look for entry points, and settle equal names; give the hooks and what else to watch."""
+    """Apply configs, look for entry points, and settle equal names; return the hooks and what else to watch."""
     seen: list[str] = []
     levels = []
     for level in (user, local):
@@ -184,9 +191,9 @@ def _settle(users: list[Hook], projects: list[Hook], seen: list[str], untrusted:
         seen.append(f"{hook.folder}/scripts")
         if users[at].protected:
             projects[place] = _shadow(hook, f"the user's hook '{hook.name}' is protected", warn=True)
-        elif hook.seal is not None and not hook.seal.override:
+        elif hook.approval is not None and not hook.approval.override:
             why = f"it would replace your hook '{hook.name}', and is not trusted to (boathook trust {hook.name} --override)"
-            projects[place] = doubted(hook, UNTRUSTED, why, untrusted)
+            projects[place] = mark_untrusted(hook, UNTRUSTED, why, untrusted)
         else:
             users[at] = _shadow(users[at], f"replaced by the project's hook in {hook.folder}")
 

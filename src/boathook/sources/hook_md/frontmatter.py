@@ -72,18 +72,18 @@ def read_frontmatter(text: str) -> Frontmatter:
     source, offset = _find(text)
     try:
         return Frontmatter(_read(source, offset))
-    except Unreadable as fault:
+    except Unreadable as error:
         mended, forgiven = _mend(source, offset)
         if not forgiven:
             raise
         try:
             return Frontmatter(_read(mended, offset), forgiven)
         except Unreadable:
-            raise fault from None
+            raise error from None
 
 
 def _find(text: str) -> tuple[str, int]:
-    """Give the lines between the first `---` and the next, and how many lines stand before them."""
+    """Return the lines between the first `---` and the next, and how many lines stand before them."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip()), None)
     if start is None or lines[start].rstrip() != "---":
@@ -101,10 +101,10 @@ def _read(source: str, offset: int) -> Mapping:
     try:
         _check_limits(source, offset)
         node = yaml.compose(source, Loader=_Loader)
-    except yaml.YAMLError as fault:
-        raise _yaml_fault(fault, source, offset) from None
-    except (ValueError, OverflowError) as fault:  # a character beyond Unicode, to the slower parser
-        raise Unreadable(f"not valid YAML: {fault}", offset + 1) from None
+    except yaml.YAMLError as error:
+        raise _yaml_fault(error, source, offset) from None
+    except (ValueError, OverflowError) as error:  # a character beyond Unicode, to the slower parser
+        raise Unreadable(f"not valid YAML: {error}", offset + 1) from None
     if node is None:
         raise Unreadable("the frontmatter is empty", offset + 1, "give name, description and trigger")
     top = _node(node, offset)
@@ -137,9 +137,9 @@ def _check_limits(source: str, offset: int) -> None:
             raise Unreadable("more than one YAML document", line)
 
 
-def _yaml_fault(fault: yaml.YAMLError, source: str, offset: int) -> Unreadable:
-    mark = getattr(fault, "problem_mark", None) or getattr(fault, "context_mark", None)
-    problem = getattr(fault, "problem", None) or str(fault).splitlines()[0]
+def _yaml_fault(error: yaml.YAMLError, source: str, offset: int) -> Unreadable:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     line = mark.line + 1 + offset if mark else None
     fix = next((hint for words, hint in YAML_HINTS if words in problem), "")
     if mark and source[mark.index : mark.index + 1] == "\t":

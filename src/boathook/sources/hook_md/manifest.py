@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from boathook.core.event import EventKind, kind_of
-from boathook.core.hook import ARMED, ERROR, INVALID, LEVELS, PROJECT, WARNING, Diagnostic, Hook, Needs, Script
+from boathook.core.event import EventKind, find_kind
+from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT, SANDBOX_LEVELS, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, Pattern, compile_pattern
 from boathook.errors import ConfigError, UnknownEvent
 from boathook.hosts.claude_events import BY_KIND
@@ -38,7 +38,7 @@ BACK = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
 
 
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
-    """Read a manifest; give the hook and the fields that its author wrote. Never raises for what the text says."""
+    """Read a manifest; return the hook and the fields that its author wrote. Never raises for what the text says."""
     return _Reading(path, folder, scope).read(text)
 
 
@@ -56,8 +56,8 @@ class _Reading:
     def read(self, text: str) -> tuple[Hook, frozenset[str]]:
         try:
             found = read_frontmatter(text)
-        except Unreadable as fault:
-            self._invalid(fault.line, "", fault.message, fault.fix)
+        except Unreadable as error:
+            self._invalid(error.line, "", error.message, error.fix)
             return self._hook(), frozenset()
         self.top = found.top
         if not self.top.entries:
@@ -132,7 +132,7 @@ class _Reading:
         self.fatal = self.fatal or message
 
     def _text(self, key: str) -> str | None:
-        """Give a text field; None if it is absent or no text."""
+        """Return a text field; None if it is absent or no text."""
         node = self._get(key)
         if node is None:
             return None
@@ -176,10 +176,10 @@ class _Reading:
             self._invalid(line, "trigger", "'trigger' is missing", "name an event, e.g. trigger: pre-tool-call")
             return None, ""
         try:
-            return kind_of(trigger), trigger
-        except UnknownEvent as fault:
-            fix = f"write '{fault.nearest}'" if fault.nearest else "boathook events lists the known ones"
-            self._invalid(line, "trigger", str(fault), fix)
+            return find_kind(trigger), trigger
+        except UnknownEvent as error:
+            fix = f"write '{error.nearest}'" if error.nearest else "boathook events lists the known ones"
+            self._invalid(line, "trigger", str(error), fix)
             return None, trigger
 
     def _number(self, key: str) -> int:
@@ -215,17 +215,20 @@ class _Reading:
         return text
 
     def _sandbox(self) -> str:
-        """Give the level of the sandbox; of a wrong one the strictest counts, for the author wanted walls."""
+        """Return the level of the sandbox; of a wrong one the strictest counts, for the author wanted walls."""
         if self._get("sandbox") is None:
-            return LEVELS[0]
+            return SANDBOX_LEVELS[0]
         text = self._text("sandbox")
-        if text not in LEVELS:
-            self._error("sandbox", f"'sandbox' must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}; {LEVELS[-1]} is used")
-            return LEVELS[-1]
+        if text not in SANDBOX_LEVELS:
+            self._error(
+                "sandbox",
+                f"'sandbox' must be {', '.join(SANDBOX_LEVELS[:-1])} or {SANDBOX_LEVELS[-1]}; {SANDBOX_LEVELS[-1]} is used",
+            )
+            return SANDBOX_LEVELS[-1]
         return text
 
     def _dialect(self, kind: EventKind | None) -> str:
-        """Give the tongue that the script speaks: ours, or that of settings.json."""
+        """Return the tongue that the script speaks: ours, or that of settings.json."""
         if self._get("dialect") is None:
             return DIALECTS[0]
         text = self._text("dialect")
@@ -273,8 +276,8 @@ class _Reading:
             self._warn(line, f"matcher.{key}", told, "use single quotes")
         try:
             return compile_pattern(source)
-        except ConfigError as fault:
-            self._invalid(line, f"matcher.{key}", str(fault))
+        except ConfigError as error:
+            self._invalid(line, f"matcher.{key}", str(error))
             return None
 
     def _needs(self) -> Needs:
@@ -291,7 +294,7 @@ class _Reading:
         return Needs(**found)
 
     def _names(self, key: str, node: Node | None) -> tuple[str, ...]:
-        """Give a list of names; one name alone counts as a list of one."""
+        """Return a list of names; one name alone counts as a list of one."""
         items = node.items if isinstance(node, Sequence) else () if node is None else (node,)
         names = tuple(item.text for item in items if isinstance(item, Scalar) and item.text)
         if len(names) != len(items):
@@ -308,7 +311,7 @@ class _Reading:
 
 
 def name_fault(name: str) -> str | None:
-    """Say what is wrong with a hook's name, if anything."""
+    """Return what is wrong with a hook's name, if anything."""
     if len(name) > 64:
         return f"has {len(name)} characters, 64 are allowed"
     if not name.isascii() or not name[0].isalnum() or not all(c.isalnum() or c in "-_." for c in name):
@@ -327,7 +330,7 @@ def whole_number(node: Node) -> int | None:
 
 
 def plain(node: Node) -> Any:
-    """Give free metadata as plain values."""
+    """Return free metadata as plain values."""
     if isinstance(node, Mapping):
         return {key: plain(value) for key, (_, value) in node.entries.items()}
     if isinstance(node, Sequence):
@@ -350,5 +353,5 @@ def _nearest(word: str, known: tuple[str, ...]) -> str:
 
 
 def _printable(name: str) -> str:
-    """Give a folder's name as text that can always be written."""
+    """Return a folder's name as text that can always be written."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -75,7 +75,7 @@ def _opened(text: str) -> str:
 
 
 def _command(text: str) -> str:
-    """Give the pattern of a command: found wherever one may begin, or where only the shell will know what it is."""
+    """Return the pattern of a command: found wherever one may begin, or where only the shell will know what it is."""
     words = (_glob(word, star=ANYTHING) for word in re.split(" +", text))
     unknown = UNKNOWN_WORD if " " in text else UNKNOWN_NAME
     return f"{BOUNDARY}{GAP.join(words)}|{unknown}"
@@ -86,7 +86,7 @@ def _glob(text: str, star: str) -> str:
 
 
 def _path(text: str) -> str:
-    """Give the pattern of a path rule: found at the end of a path, or as a folder on the way."""
+    """Return the pattern of a path rule: found at the end of a path, or as a folder on the way."""
     plain = re.sub(r"^(?:(?:~|\.\.?)?/+)+", "", text).rstrip("/")
     plain = re.sub(r"(?s)\\([^/])", "?", plain).replace("\\/", "/")  # an escaped character: any one will do
     return f"(?i:(?:^|/){PIECES.sub(_piece, plain)}(?:/|$))"

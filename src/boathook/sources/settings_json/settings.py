@@ -30,20 +30,20 @@ from boathook.core.hook import (
     WARNING,
     Command,
     Diagnostic,
-    Handler,
     Hook,
+    HookHandler,
     Http,
     Prompt,
 )
-from boathook.core.json_text import word_of
-from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_names, weight_of
+from boathook.core.json_text import describe_json_type
+from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_names, compute_weight
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import BY_NAME, ELSEWHERE, Row
 from boathook.sources.hook_md.folder import leaves_project
 from boathook.sources.own_commands import NAME, calls_us, does_nothing_else
 from boathook.sources.settings_json.rules import LONGEST, Rule, read_rule
-from boathook.system.files import FileFault, exposed, foreign, may_be_there, read_text
+from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
 
 LOCAL = "local"
 DIALECT = "claude"
@@ -134,7 +134,7 @@ def _vain(file: File) -> list[Diagnostic]:
 
 
 def _kept(files: list[File]) -> list[Diagnostic]:
-    """Tell of plugins of the user's that a file of the project would take away."""
+    """Report of plugins of the user's that a file of the project would take away."""
     users = {name for file in files if file.scope == USER for name, on in file.plugins if on}
     told = "a project cannot take away a plugin of the user's: '{}' stays"
     return [
@@ -159,7 +159,7 @@ def _once(hooks: list[Hook]) -> tuple[Hook, ...]:
 
 
 def _unless_told_before(hook: Hook, first: dict[object, Hook]) -> Hook:
-    """Give a hook as it is, or shadowed by the entry that counts in its stead."""
+    """Return a hook as it is, or shadowed by the entry that counts in its stead."""
     keys = [(scope, hook.name, hook.handler) for scope in (USER, hook.scope)]
     winner = next((first[key] for key in keys if key in first), hook)
     if winner is hook or hook.state != ARMED:
@@ -172,13 +172,13 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
     reading = Reading(path, scope, root, source)
     try:
         if top and (outside := leaves_project(path, top)):
-            raise FileFault(outside)
+            raise FileError(outside)
         text = read_text(path)
-    except FileFault as fault:
+    except FileError as error:
         if may_be_there(path):
-            reading.say(ERROR, "", f"{os.path.basename(path)} {fault}; no hook of it runs")
+            reading.say(ERROR, "", f"{os.path.basename(path)} {error}; no hook of it runs")
         return File(path, scope, problems=tuple(reading.problems))
-    others = exposed if scope == USER else foreign
+    others = find_exposure if scope == USER else find_foreign_owner
     if why := others(path) or (f"lies in a folder that {found}" if (found := others(os.path.dirname(path))) else None):
         reading.say(ERROR, "", f"no hook of this file runs: it {why}")
         return File(path, scope, problems=tuple(reading.problems))
@@ -205,24 +205,24 @@ class Reading:
     def matcher(self, source: str) -> Pattern | None:
         """Compile a matcher, once for all entries that have it."""
         if source not in self.names:
-            if not self.affords(weight_of(source)):
+            if not self.affords(compute_weight(source)):
                 raise ConfigError("the patterns of this file are too large together")
             try:
                 self.names[source] = compile_names(source)
-            except ConfigError as fault:
-                self.names[source] = fault
+            except ConfigError as error:
+                self.names[source] = error
         found = self.names[source]
         if isinstance(found, ConfigError):
             raise found
         return found
 
     def affords(self, weight: int) -> bool:
-        """Say whether one more pattern is compiled: a file of many large ones would take RE2 for ever."""
+        """Whether one more pattern is compiled: a file of many large ones would take RE2 for ever."""
         self.weight -= weight + PATTERN_WEIGHT
         return self.weight >= 0
 
     def calls_us(self, command: Command) -> bool:
-        """Say whether a command calls us, as far as the file is not beyond measure; one that does all the same is refused then."""
+        """Whether a command calls us, as far as the file is not beyond measure; one that does all the same is refused then."""
         self.searched -= len(command.line) if NAME in command.line else 0
         return self.searched >= 0 and calls_us(command)
 
@@ -237,13 +237,15 @@ class Reading:
             return File(self.path, self.scope, problems=tuple(self.problems))
         disables = data.get("disableAllHooks", False)
         if not isinstance(disables, bool):
-            self.say(ERROR, "disableAllHooks", f"must be true or false, not {word_of(disables)}", "it is ignored")
+            self.say(
+                ERROR, "disableAllHooks", f"must be true or false, not {describe_json_type(disables)}", "it is ignored"
+            )
         hooks = data.get("hooks")
         if isinstance(hooks, dict):
             for name, groups in hooks.items():
                 self._event(name, groups)
         elif hooks is not None:
-            self.say(ERROR, "hooks", f"'hooks' must be an object of events, not {word_of(hooks)}")
+            self.say(ERROR, "hooks", f"'hooks' must be an object of events, not {describe_json_type(hooks)}")
         enabled = data.get("enabledPlugins")
         plugins = (
             [(name, on) for name, on in enabled.items() if isinstance(on, bool)] if isinstance(enabled, dict) else []
@@ -256,17 +258,19 @@ class Reading:
             return {}
         try:
             data = json.loads(text, object_pairs_hook=self._pairs)
-        except json.JSONDecodeError as fault:
+        except json.JSONDecodeError as error:
             hint = "comments are not JSON" if re.search(r"(?m)^[ \t]*(?://|/\*)", text) else ""
-            told = f"not valid JSON: {fault.msg} (column {fault.colno}); no hook of this file runs"
-            self.problems.append(Diagnostic(self.path, fault.lineno, "", ERROR, told, hint))
+            told = f"not valid JSON: {error.msg} (column {error.colno}); no hook of this file runs"
+            self.problems.append(Diagnostic(self.path, error.lineno, "", ERROR, told, hint))
             return None
-        except (RecursionError, ValueError) as fault:
-            why = "nested too deep" if isinstance(fault, RecursionError) else fault
+        except (RecursionError, ValueError) as error:
+            why = "nested too deep" if isinstance(error, RecursionError) else error
             self.say(ERROR, "", f"cannot be read: {why}; no hook of this file runs")
             return None
         if not isinstance(data, dict):
-            self.say(ERROR, "", f"the top level is {word_of(data)}, not an object; no hook of this file runs")
+            self.say(
+                ERROR, "", f"the top level is {describe_json_type(data)}, not an object; no hook of this file runs"
+            )
             return None
         return data
 
@@ -292,14 +296,14 @@ class Reading:
             self.say(ERROR, place, f"there is no event '{name}': its hooks never run", fix)
             return
         if not isinstance(groups, list):
-            self._invalid(row, place, f"must be a list, not {word_of(groups)}", f"[{NESTED_FIX}]")
+            self._invalid(row, place, f"must be a list, not {describe_json_type(groups)}", f"[{NESTED_FIX}]")
             return
         for at, group in enumerate(groups):
             if self._has_room():
                 self._group(row, f"{place}[{at}]", group)
 
     def _has_room(self) -> bool:
-        """Say whether one more hook is read; say it once if not."""
+        """Whether one more hook is read; say it once if not."""
         if len(self.hooks) >= MOST_HOOKS and not self.full:
             self.full = True
             self.say(ERROR, "hooks", f"more than {MOST_HOOKS} hooks in one file; the rest does not run")
@@ -317,7 +321,7 @@ class Reading:
 
     def _group(self, row: Row, place: str, group: Any) -> None:
         if not isinstance(group, dict):
-            self._invalid(row, place, f"must be an object, not {word_of(group)}", NESTED_FIX)
+            self._invalid(row, place, f"must be an object, not {describe_json_type(group)}", NESTED_FIX)
             return
         if "hooks" not in group and ("command" in group or "type" in group):
             told = "is a bare hook: an event holds groups, and a group holds the hooks"
@@ -329,7 +333,11 @@ class Reading:
         ]
         entries = group.get("hooks")
         if not isinstance(entries, list):
-            told = f"'hooks' must be a list, not {word_of(entries)}" if "hooks" in group else "there is no 'hooks' list"
+            told = (
+                f"'hooks' must be a list, not {describe_json_type(entries)}"
+                if "hooks" in group
+                else "there is no 'hooks' list"
+            )
             self._invalid(row, place, told, NESTED_FIX)
             return
         for at, entry in enumerate(entries):
@@ -339,8 +347,8 @@ class Reading:
     def _entry(self, row: Row, place: str, matcher: Any, entry: Any, notes: list[Diagnostic]) -> None:
         try:
             hook = Entry(self, row, place, matcher, entry).hook()
-        except ConfigError as fault:
-            self._invalid(row, place, str(fault), fault.fix, entry if isinstance(entry, dict) else None)
+        except ConfigError as error:
+            self._invalid(row, place, str(error), error.fix, entry if isinstance(entry, dict) else None)
             return
         self.hooks.append(hook.replace(problems=(*notes, *hook.problems)))
 
@@ -352,12 +360,14 @@ class Entry:
         """Take the entry and where it stands."""
         self.reading, self.row, self.place, self.matcher = reading, row, place, matcher
         if not isinstance(entry, dict):
-            raise ConfigError(f"must be an object, not {word_of(entry)}", fix='{"type": "command", "command": "…"}')
+            raise ConfigError(
+                f"must be an object, not {describe_json_type(entry)}", fix='{"type": "command", "command": "…"}'
+            )
         self.entry: dict[str, Any] = entry
         self.problems: list[Diagnostic] = []
 
     def hook(self) -> Hook:
-        """Give the hook."""
+        """Return the hook."""
         if self.entry.get("type") in ELSEWHERE_TYPES:
             return self._elsewhere()
         kind = self._type()
@@ -385,7 +395,7 @@ class Entry:
         return hook.replace(problems=tuple(self.problems))
 
     def _elsewhere(self) -> Hook:
-        """Give the hook of a type that only Claude Code has: known, and not run here."""
+        """Return the hook of a type that only Claude Code has: known, and not run here."""
         told = f"hooks of the type '{self.entry['type']}' run in Claude Code alone"
         self._say(WARNING, "type", told)
         definition = {**self.entry, "matcher": self.matcher}
@@ -413,7 +423,9 @@ class Entry:
         if kind is None:
             raise ConfigError("there is no 'type'", fix=f"known: {', '.join(OWN_KEYS)}")
         if not isinstance(kind, str):
-            raise ConfigError(f"'type' must be text, not {word_of(kind)}", fix=f"known: {', '.join(OWN_KEYS)}")
+            raise ConfigError(
+                f"'type' must be text, not {describe_json_type(kind)}", fix=f"known: {', '.join(OWN_KEYS)}"
+            )
         if kind not in OWN_KEYS:
             raise ConfigError(f"unknown type {kind!r}", fix=f"known: {', '.join(OWN_KEYS)}")
         if kind == "prompt" and not self.row.prompts:
@@ -424,17 +436,22 @@ class Entry:
     def _text(self, key: str) -> str:
         value = self.entry.get(key)
         if not isinstance(value, str) or not value.strip():
-            what = "is empty" if isinstance(value, str) else f"must be text, not {word_of(value)}"
+            what = "is empty" if isinstance(value, str) else f"must be text, not {describe_json_type(value)}"
             raise ConfigError(f"'{key}' {what}" if key in self.entry else f"there is no '{key}'")
         if "\0" in value:
             raise ConfigError(f"'{key}' holds a NUL character")
         return value
 
-    def _handler(self, kind: str) -> Handler:
+    def _handler(self, kind: str) -> HookHandler:
         if kind == "prompt":
             model = self.entry.get("model")
             if model is not None and not isinstance(model, str):
-                self._say(ERROR, "model", f"'model' must be text, not {word_of(model)}", "the configured one is asked")
+                self._say(
+                    ERROR,
+                    "model",
+                    f"'model' must be text, not {describe_json_type(model)}",
+                    "the configured one is asked",
+                )
             return Prompt(self._text("prompt"), model if isinstance(model, str) else "")
         return self._http() if kind == "http" else self._command()
 
@@ -468,10 +485,10 @@ class Entry:
         return Http(url, tuple(headers.items()), tuple(allowed))
 
     def _matched(self) -> tuple[Matcher, str]:
-        """Give the matcher, and why the hook can never run, if so."""
+        """Return the matcher, and why the hook can never run, if so."""
         source, row = self.matcher, self.row
         if source is not None and not isinstance(source, str):
-            raise ConfigError(f"'matcher' must be text, not {word_of(source)}")
+            raise ConfigError(f"'matcher' must be text, not {describe_json_type(source)}")
         if source and source.strip() not in ("", "*") and not row.subject:
             told = f"{row.name} has no matcher: '{source}' is ignored, the hook runs at every such event"
             self._say(WARNING, "matcher", told, "remove it")
@@ -521,7 +538,9 @@ class Entry:
         for key in ("async", "asyncRewake") if kind == "command" else ():
             value = self.entry.get(key, False)
             if not isinstance(value, bool):
-                self._say(ERROR, key, f"'{key}' must be true or false, not {word_of(value)}", "it is ignored")
+                self._say(
+                    ERROR, key, f"'{key}' must be true or false, not {describe_json_type(value)}", "it is ignored"
+                )
             elif value:
                 found = True
                 if key == "asyncRewake":
@@ -546,7 +565,7 @@ def _parts_of(url: str) -> urllib.parse.SplitResult:
 
 
 def _label(entry: Any) -> str:
-    """Give a short word for an entry: the script it runs, its program, or where it goes."""
+    """Return a short word for an entry: the script it runs, its program, or where it goes."""
     if not isinstance(entry, dict):
         return "entry"
     text = entry.get("command")
@@ -563,13 +582,13 @@ def _label(entry: Any) -> str:
 
 
 def _digest(event: str, definition: Any) -> str:
-    """Give six letters that change with the definition and not with its place."""
+    """Return six letters that change with the definition and not with its place."""
     text = json.dumps([event, definition], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def _plugins(claude: str, project: str, files: list[File]) -> tuple[list[File], list[str]]:
-    """Read the hooks of the plugins that are enabled and installed; give them and what to watch."""
+    """Read the hooks of the plugins that are enabled and installed; return them and what to watch."""
     scopes = _enabled(files)
     if not claude or not scopes:
         return [], []
@@ -596,7 +615,7 @@ def _plugins(claude: str, project: str, files: list[File]) -> tuple[list[File], 
 
 
 def _enabled(files: list[File]) -> dict[str, str]:
-    """Give the plugins that count, and at whose word: a project, its local file too, cannot take away the user's."""
+    """Return the plugins that count, and at whose word: a project, its local file too, cannot take away the user's."""
     found: dict[str, str] = {}
     for file in files:
         for name, on in file.plugins:
@@ -611,15 +630,15 @@ def _register(path: str) -> tuple[dict[str, Any], str]:
     """Read which plugins are installed; a register that is not there is empty, for one that cannot be read say why."""
     try:
         plugins = json.loads(read_text(path)).get("plugins", {})
-    except FileFault as fault:
-        return {}, str(fault) if may_be_there(path) else ""
+    except FileError as error:
+        return {}, str(error) if may_be_there(path) else ""
     except (ValueError, AttributeError, RecursionError):
         return {}, "is not a JSON object"
     return (plugins, "") if isinstance(plugins, dict) else ({}, "has no object 'plugins'")
 
 
 def _installed(row: Any, project: str) -> str:
-    """Give the folder of an installed plugin; older registers have one row for a plugin, newer ones a list of them."""
+    """Return the folder of an installed plugin; older registers have one row for a plugin, newer ones a list of them."""
     rows = [one for one in (row if isinstance(row, list) else [row]) if isinstance(one, dict)]
     own = [one for one in rows if _is_of(one.get("projectPath"), project)]
     anybodys = [one for one in rows if one.get("projectPath") is None]
@@ -632,7 +651,7 @@ def _is_of(path: Any, project: str) -> bool:
 
 
 def speaking(project: str, above: Callable[[str], str]) -> tuple[str, list[str]]:
-    """Give the folder whose settings say anything about hooks, from a project upwards, and what was looked at.
+    """Return the folder whose settings say anything about hooks, from a project upwards, and what was looked at.
 
     Claude Code writes settings for permissions into any folder; they must not hide the guards of the repository above.
     """
@@ -647,11 +666,11 @@ def speaking(project: str, above: Callable[[str], str]) -> tuple[str, list[str]]
 
 
 def speaks(path: str) -> bool:
-    """Say whether a settings file says anything about hooks; one that cannot be read may."""
+    """Whether a settings file says anything about hooks; one that cannot be read may."""
     try:
         text = read_text(path)
         data = json.loads(text) if text.strip() else {}
-    except FileFault:
+    except FileError:
         return may_be_there(path)
     except (ValueError, RecursionError):
         return True

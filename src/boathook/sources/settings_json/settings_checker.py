@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.matcher import TOOL_NAME, Pattern
-from boathook.core.tool_names import FOREIGN, KNOWN
+from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
 from boathook.hosts.claude_events import BY_NAME
 from boathook.sources.shell_scripts import (
     OF_THE_SHELL,
@@ -28,8 +28,8 @@ from boathook.sources.shell_scripts import (
     script_text,
     without_prefix,
 )
-from boathook.system.locations import claude_dir, environment
-from boathook.system.programs import first_bytes, interpreter_fault, which
+from boathook.system.locations import claude_dir, read_environment
+from boathook.system.programs import find_interpreter_error, first_bytes, which
 
 PROJECT_DIR, PLUGIN_ROOT = "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"
 
@@ -44,7 +44,7 @@ CLAUDE_TOOLS = (
     *("EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree"),
 )
 # tools of other agents count as well, but for those that look like a slip: `Shell` does, `bash` does not
-TOOLS = (*CLAUDE_TOOLS, *(name for name in KNOWN if name.lower() not in {tool.lower() for tool in CLAUDE_TOOLS}))
+TOOLS = (*CLAUDE_TOOLS, *(name for name in KNOWN_TOOLS if name.lower() not in {tool.lower() for tool in CLAUDE_TOOLS}))
 VALUES = {
     "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
     "PreCompact": ("manual", "auto"),
@@ -70,7 +70,7 @@ EXIT_1 = ("exit 1 is a failure and does not block", "use exit 2 to block, with t
 
 
 def check_entry(hook: Hook) -> list[Diagnostic]:
-    """Give what an entry's matcher and its command suggest."""
+    """Return what an entry's matcher and its command suggest."""
     if hook.state == INVALID:
         return []
     found = _check_matcher(hook)
@@ -95,7 +95,7 @@ def _check_matcher(hook: Hook) -> list[Diagnostic]:
 
 
 def _may_be_foreign(pattern: Pattern) -> bool:
-    return any(mark in pattern.source for mark in FOREIGN) or pattern.search("mcp__server__tool")
+    return any(mark in pattern.source for mark in SERVER_TOOL_MARKS) or pattern.search("mcp__server__tool")
 
 
 def _check_server(hook: Hook, pattern: Pattern) -> list[Diagnostic]:
@@ -149,7 +149,7 @@ class _Checking:
         return [[Word(text, self._filled(text)) for text in (self.command.text, *self.command.words)]]
 
     def _filled(self, text: str) -> str | None:
-        """Give a word that no shell reads, the folders filled in."""
+        """Return a word that no shell reads, the folders filled in."""
         for name, value in self.known.items():
             text = text.replace(f"${{{name}}}", value)
         return None if "${" in text else text
@@ -161,7 +161,7 @@ class _Checking:
         return BY_NAME[self.hook.trigger].refuses and not self.hook.background and self.hook.on_failure != "block"
 
     def _is_safe_without(self) -> bool:
-        """Say whether the line itself has an answer for a command that fails."""
+        """Whether the line itself has an answer for a command that fails."""
         return self.command.words is None and "||" in self.command.text
 
     def _check_program(self, name: str) -> None:
@@ -198,7 +198,7 @@ class _Checking:
             self._say(ERROR, f"{path} does not exist: the hook fails at every event", "make it, or mend the path")
         elif not named.by and not os.access(path, os.X_OK):
             self._say(ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
-        elif not named.by and (wrong := interpreter_fault(first_bytes(path))):
+        elif not named.by and (wrong := find_interpreter_error(first_bytes(path))):
             fix = "convert the file to LF line ends" if "Windows" in wrong else "name an interpreter that is here"
             self._say(ERROR, f"{path} cannot be started: {wrong}", fix)
 
@@ -214,20 +214,20 @@ class _Checking:
 
 
 def _project_of(hook: Hook) -> str:
-    """Give the project that a settings file belongs to; nothing for the user's and a plugin's, which serve many."""
+    """Return the project that a settings file belongs to; nothing for the user's and a plugin's, which serve many."""
     folder = os.path.dirname(hook.path)
-    if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == claude_dir(environment()):
+    if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == claude_dir(read_environment()):
         return ""
     return os.path.dirname(folder)
 
 
 def _split(words: list[Word]) -> list[Word]:
-    """Give the words that go wrong if they fall apart."""
+    """Return the words that go wrong if they fall apart."""
     return [] if words[0].raw in ("echo", "printf", "[[") else words
 
 
 def _mode_of(path: str) -> int | None:
-    """Give the mode of a file, 0 if there is none, None if nothing can be said."""
+    """Return the mode of a file, 0 if there is none, None if nothing can be said."""
     try:
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -237,7 +237,7 @@ def _mode_of(path: str) -> int | None:
 
 
 def check_asking(hook: Hook, model: str) -> list[Diagnostic]:
-    """Say what a hook lacks that asks a model or a server: a model, or the library for it."""
+    """Return what a hook lacks that asks a model or a server: a model, or the library for it."""
     told = fix = ""
     if hook.state == ARMED and isinstance(hook.handler, Prompt):
         if not hook.handler.choose(model)[0]:
