@@ -286,8 +286,12 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int, entrance: Path) ->
     pairs.append((row, door(both), bare))
     words, regex = folder / "one-words", folder / "one-regex"
     write_hook(regex, "regex", "^(Shell|Bash)$", r"make\s+deploy\b")
-    pairs.append((Row("`hook_entry.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare))
-    pairs.append((Row("`hook_entry.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare))
+    pairs.append(
+        (Row("`hook_entry.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare)
+    )
+    pairs.append(
+        (Row("`hook_entry.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare)
+    )
     if shutil.which("jq"):
         jq, against = launcher.measure(event_file(folder, words), str(direct)), "a bash + jq hook run directly"
         pairs.append((Row("`hook_entry.py`, one `sh` hook, cold (matcher of words)", against, 1.3), door(words), jq))
