@@ -22,7 +22,7 @@ from boathook.agent.builder import AgentBuilder
 from boathook.agent.builtin_tools import tool_of
 from boathook.agent.reference_agent import Agent
 from boathook.agent.scripted import ScriptedModel
-from boathook.cli.commands import cli
+from boathook.cli.commands import COMMANDS, cli
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.tool_names import TOOL_INPUT_KEYS, TOOL_NAMES
@@ -610,7 +610,7 @@ def command_line() -> str:
     """Give the reference of the command line, as the commands' own help says it."""
     parts = ["# Command line\n", MADE.strip() + "\n"]
     parts.append(EXIT_CODES)
-    names = ["", *(name for command in sorted(cli.commands) for name in _with_its_own(command))]
+    names = ["", *(name for command in COMMANDS for name in _with_its_own(command))]
     for name in names:
         title = f"boathook {name}".strip()
         parts.append(f"## {title}\n\n```text\n{_help(name)}```\n")

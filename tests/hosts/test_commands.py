@@ -155,7 +155,7 @@ def test_a_project_is_found_from_within(world, run, monkeypatch):
 
 WRONG = {
     "a host that is none": (("install", "emacs"), "'emacs' is not one of"),
-    "both scopes": (("install", "claude", "--user", "--project"), "either --user or --project"),
+    "both scopes": (("install", "claude", "--user", "--project"), "--user and --project exclude each other"),
     "no project hooks": (("install", "kimi-cli", "--project"), "say `boathook install kimi-cli --user`"),
     "no such folder": (("install", "claude", "--project", "/no/such"), "/no/such is not a folder"),
     "a folder without a project": (("install", "codex", "--trust-folder"), "say --project, too"),

@@ -18,8 +18,8 @@ from tests.trust.making import CALL, ran, skipped, trust, verdict
 from tests.trust.making import settings as a_file
 
 import boathook
-from boathook.cli.ledger import show_verify
-from boathook.cli.log import Wanted, show_log
+from boathook.cli.ledger import verify_ledger
+from boathook.cli.log import show_log
 from boathook.cli.stats import show_stats
 from boathook.cli.why import show_why
 from boathook.core.hook import WARNING
@@ -149,7 +149,7 @@ def test_records_without_a_head_are_a_finding(tmp_path, head):
     if head is not None:
         (tmp_path / LOCK).write_bytes(head)
     assert verify(str(tmp_path)).findings == (Finding(LOCK, "missing", NO_HEAD),)
-    assert show_verify(str(tmp_path), as_json=True) == 1
+    assert verify_ledger.callback(state=str(tmp_path), as_json=True) == 1
 
 
 def test_what_is_written_after_the_head_was_lost_does_not_hide_it(tmp_path):
@@ -226,12 +226,12 @@ def read_everything(folder: Path, id: str) -> list[int]:  # noqa: A002
     state = str(folder)
     for as_json in (True, False):
         codes = [
-            show_log(state, Wanted(), follow=False, as_json=as_json),
-            show_why(id, state, as_json=as_json),
-            show_stats(None, state, as_json=as_json),
-            show_verify(state, as_json=as_json),
+            show_log.callback(state=state, follow=False, as_json=as_json),
+            show_why.callback(id=id, state=state, as_json=as_json),
+            show_stats.callback(since=None, state=state, as_json=as_json),
+            verify_ledger.callback(state=state, as_json=as_json),
         ]
-    show_log(state, Wanted(hook="x", event="Stop"), follow=False, as_json=False)
+    show_log.callback(state=state, follow=False, as_json=False, hook="x", event="Stop")
     return codes
 
 
@@ -318,7 +318,7 @@ def test_whatever_stands_in_a_field_of_a_record_nothing_that_reads_it_raises(tmp
     reader = Reader(str(folder))
     found = list(reader.read())
     for record in found:
-        show_why(record["id"], str(folder), as_json=False)
+        show_why.callback(id=record["id"], state=str(folder), as_json=False)
     lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
     assert len(found) + reader.odd == lines  # what is not given is counted
 

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import click
+
 from boathook.assembly import load_catalog, start_of
+from boathook.cli.common_options import json_option, project_option
 from boathook.cli.show import STATE_STYLES, print_json, say
 from boathook.core.catalog import Catalog, takes_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import misfits
-from boathook.hosts.host import load
+from boathook.hosts.host import NAMES, load
 from boathook.sources.checker import check_catalog, check_path
 
 
-def check(
-    paths: tuple[str, ...], project: str | None, *, strict: bool, as_json: bool, hosts: tuple[str, ...] = ()
+@click.command("check")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    type=click.Choice(NAMES),
+    help="Also warn about features that this agent lacks. Can be repeated.",
+)
+@json_option
+@project_option
+def check_hooks(
+    paths: tuple[str, ...], strict: bool, hosts: tuple[str, ...], as_json: bool, project: str | None
 ) -> int:
-    """Print what is wrong; return the exit code: 0 clean, 1 with errors (with strict: or warnings).
+    """Find mistakes in hooks and how to fix them.
 
-    With hosts, everything that a hook wants and cannot do there is told, too.
+    PATH is a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project. Without PATH,
+    all hooks that apply to the current folder are checked.
+
+    \b
+    Exit codes: 0 no errors, 1 errors (with --strict: errors or warnings).
+
+    \b
+    Examples:
+      boathook check
+      boathook check --strict .agents/hooks/my-hook
+      boathook check --host codex --host kimi-code
     """
     start_of(project)  # refuses what is no folder
     if paths:

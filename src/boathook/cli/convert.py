@@ -14,7 +14,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+import click
+
 from boathook.assembly import load_catalog, start_of
+from boathook.cli.common_options import json_option, project_option
 from boathook.cli.show import print_json, say
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SETTINGS, SHADOWED, USER, Command, Hook
@@ -90,10 +93,31 @@ class Plan(Value):
     notes: tuple[str, ...] = ()
 
 
-def convert(
-    direction: str, project: str | None, *, user: bool, local: bool, dry_run: bool, move: bool, as_json: bool
+@click.command("convert")
+@click.argument("direction", type=click.Choice(DIRECTIONS))
+@click.option("--user", is_flag=True, help="Your own hooks, for all projects, instead of the project's.")
+@click.option("--local", is_flag=True, help="Use settings.local.json instead of settings.json.")
+@click.option("--move", is_flag=True, help="Remove the converted hooks from the source (keeps a backup).")
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
+@json_option
+@project_option
+def convert_hooks(
+    direction: str, user: bool, local: bool, move: bool, dry_run: bool, as_json: bool, project: str | None
 ) -> int:
-    """Convert the hooks of one level; return the exit code: 0 if all were converted, 1 if some were left."""
+    """Convert settings.json hooks to HOOK.md folders, or back.
+
+    Nothing is overwritten. A hook that the other form cannot express stays where it is and is reported. Without
+    --move both copies run, so each event runs the hook twice until you remove one.
+
+    \b
+    Exit codes: 0 all hooks were converted, 1 some were not.
+
+    \b
+    Examples:
+      boathook convert settings-to-hookmd --dry-run
+      boathook convert settings-to-hookmd --move
+      boathook convert hookmd-to-settings --user --move
+    """
     ends = ends_of(project, user=user, local=local)
     catalog = load_catalog(project, trust_all=True)
     make = plan_folders if direction == TO_HOOKS else plan_settings

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import click
+
 from boathook.agent.builtin_tools import SHELL, WRITE_FILE, ToolError, Workplace
 from boathook.agent.scripted import Move, ScriptedModel
 from boathook.assembly import load
@@ -24,8 +26,12 @@ from boathook.inprocess.contexts import ToolContext
 WAIT_SECONDS = 20.0
 
 
-def demo() -> int:
-    """Play the turn; return the exit code."""
+@click.command("demo")
+def play_demo() -> int:
+    """Watch hooks at work in a short scripted session.
+
+    It runs offline in a temporary project. The model is scripted; the agent, hooks, tools and files are real.
+    """
     folder = tempfile.mkdtemp(prefix="boathook-demo-")
     try:
         project = f"{folder}/project"

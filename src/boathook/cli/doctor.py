@@ -8,7 +8,10 @@ import shutil
 import tempfile
 from typing import Any
 
+import click
+
 from boathook.assembly import look_up, probe, state_of
+from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.show import STATE_STYLES, print_json, say
 from boathook.cli.stats import Tally, tally
 from boathook.core.catalog import Catalog
@@ -94,8 +97,25 @@ class Visit(Value):
         }
 
 
-def doctor(project: str | None, state: str | None, *, as_json: bool) -> int:
-    """Examine everything; return the exit code: 1 if a guard is not alive, or something is wrong with the house."""
+@click.command("doctor")
+@json_option
+@project_option
+@state_option
+def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
+    """Run every hook once to see whether it works.
+
+    Each armed hook gets an event that it matches, in a scratch folder. Prompt hooks, HTTP hooks and hooks with
+    `metadata: {doctor: skip}` in their HOOK.md are inspected but not run. Installed agents, the ledger and the trust
+    store are checked too.
+
+    \b
+    Exit codes: 0 everything works, 1 something does not.
+
+    \b
+    Examples:
+      boathook doctor
+      boathook doctor --json
+    """
     loaded, book = look_up(project, state=state)
     catalog, folder = loaded.catalog, state_of(state)
     installed = _installed(catalog, folder)

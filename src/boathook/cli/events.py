@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import click
+
+from boathook.cli.common_options import json_option
 from boathook.cli.show import print_json, print_table
 from boathook.core.event import KINDS
 
 
-def print_events(*, as_json: bool) -> None:
-    """Print the events."""
+@click.command("events")
+@json_option
+def show_events(as_json: bool) -> None:
+    """List the events, their spellings and what a block means."""
     if as_json:
         print_json(
             [

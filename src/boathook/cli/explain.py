@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
+from boathook.assembly import load_catalog
+from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import TOGETHER, Catalog, deduplicate, is_hollow
@@ -19,16 +23,40 @@ from boathook.system.programs import find_entry, find_interpreter_error, first_b
 WORDS = {True: "runs", False: "-", None: "maybe"}
 
 
-def explain(
-    name: str, catalog: Catalog, tool: str | None, tool_input: str | None, data: str | None, *, as_json: bool
+@click.command("explain")
+@click.argument("event", type=EVENT)
+@click.option("--tool", metavar="NAME", help="The tool that is called.")
+@click.option("--input", "tool_input", metavar="JSON", help="The input of the tool.")
+@click.option("--data", metavar="JSON", help='Other fields of the event, such as \'{"source": "startup"}\'.')
+@json_option
+@project_option
+@state_option
+@trust_all_option
+def explain_event(
+    event: str,
+    tool: str | None,
+    tool_input: str | None,
+    data: str | None,
+    as_json: bool,
+    project: str | None,
+    state: str | None,
+    trust_all: bool,
 ) -> int:
-    """Print what would happen; return the exit code."""
-    event = Event.of(find_kind(name), **_fields(tool, tool_input, data))
-    rows = explain_event(catalog, event)
+    """Show which hooks would run on an event, and why.
+
+    No hook is executed.
+
+    \b
+    Example:
+      boathook explain pre-tool-call --tool Shell --input '{"command": "rm -rf /"}'
+    """
+    catalog = load_catalog(project, state=state, trust_all=trust_all)
+    sample = Event.of(find_kind(event), **_fields(tool, tool_input, data))
+    rows = _explain_hooks(catalog, sample)
     if as_json:
         print_json(rows)
     elif not rows:
-        say(f"No hook is made for {event.kind.name}.")
+        say(f"No hook is made for {sample.kind.name}.")
     else:
         _print(rows)
     return 0
@@ -52,7 +80,7 @@ def _json(option: str, text: str) -> Any:
         raise ConfigError(f"{option} is not JSON: {error}") from None
 
 
-def explain_event(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
+def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Return a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
     hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _place(hook)))
     rows = [(hook, *_why(hook, event, catalog.settings.model)) for hook in hooks]

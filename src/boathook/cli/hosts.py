@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import click
+
+from boathook.cli.common_options import json_option
 from boathook.cli.show import print_json, print_table, say
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, to_json
 from boathook.hosts.host import NAMES, load
 
 
-def print_hosts(*, with_capabilities: bool, as_json: bool) -> None:
-    """Print the hosts, or what each event can do in them."""
+@click.command("hosts")
+@click.option("--capabilities", "with_capabilities", is_flag=True, help="Show what hooks can do at each event.")
+@json_option
+def show_hosts(with_capabilities: bool, as_json: bool) -> None:
+    """List the agents and what hooks can do in each.
+
+    These are the names that `run --host`, `install` and `check --host` take.
+    """
     if as_json:
         print_json([to_json(load(name)) for name in NAMES])
     elif with_capabilities:

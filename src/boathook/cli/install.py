@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog, state_of
+from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
 from boathook.cli.show import print_json, print_table, say
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
 from boathook.core.hook import SHADOWED as REPLACED
@@ -43,29 +44,52 @@ DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 PASSING = ("/archive-v0/", "/uv/cache/", "/.cache/uv/", "/tmp/")  # noqa: S108
 
 
-def install(
+@click.command("install")
+@host_argument
+@add_scope_options
+@click.option("--strict", is_flag=True, help="Fail if any hook needs a feature this agent lacks.")
+@click.option(
+    "--trust-folder",
+    is_flag=True,
+    help="With --project: make the agent trust the folder. Everything else in the folder is trusted with it.",
+)
+@state_option
+@json_option
+def install_host(
     host: str,
+    user: bool,
     project: str | None,
-    state: str | None,
-    *,
-    in_project: bool,
     dry_run: bool,
     yes: bool,
     strict: bool,
     trust_folder: bool,
+    state: str | None,
     as_json: bool,
 ) -> int:
-    """Make a host call us; return the exit code: 1 if it was not done."""
+    """Make an agent call boathook.
+
+    This edits the agent's own configuration and keeps everything else in it. You see a diff, and at a terminal you
+    are asked. HOST is a name from `boathook hosts`. `uninstall` restores the files byte for byte. Installing twice
+    changes nothing.
+
+    \b
+    Exit codes: 0 it is installed, 1 it is not.
+
+    \b
+    Examples:
+      boathook install codex
+      boathook install codex --project
+      boathook install gemini --dry-run
+    """
+    in_project = _is_for_project(project, user=user)
     setup, book = BY_NAME[host], Book(state_of(state))
-    if trust_folder and not in_project:
-        raise ConfigError("--trust-folder is about the folder of a project: say --project, too")
-    if trust_folder and setup.trust is None:
-        raise ConfigError(f"where {host} keeps which folders it trusts is not known here: trust the folder there")
-    place = _place(host, project, book, in_project=in_project, trusting=trust_folder)
+    if trust_folder:
+        _require_folder_trust(setup, in_project=in_project)
+    place = _place(host, project or None, book, in_project=in_project, trusting=trust_folder)
     _refuse_strays(place, by_variable=state is None)
     _refuse_second_road(setup, place, book)
     plan = plan_install(setup, place, book)
-    misfits = misfits_in(setup, project, state)
+    misfits = misfits_in(setup, project or None, state)
     refused = strict and bool(misfits)
     if not as_json:
         _show(plan)
@@ -75,21 +99,42 @@ def install(
     done = not refused and not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=True)
     if plan.is_empty and not dry_run:
         remember(plan, book)
-    todo = still_to_do(plan)
     if as_json:
-        print_json({**_json(plan, "install", done=done), "todo": todo, "misfits": misfits})
+        print_json({**_json(plan, "install", done=done), "todo": still_to_do(plan), "misfits": misfits})
     elif done or plan.is_empty:
         _told(plan, "installed", f"{host} is installed already: nothing to do")
-        _show_todo(todo)
+        _show_todo(still_to_do(plan))
     return int(not (done or dry_run or plan.is_empty) or refused)
 
 
-def uninstall(
-    host: str, project: str | None, state: str | None, *, in_project: bool, dry_run: bool, yes: bool, as_json: bool
+def _require_folder_trust(setup: Setup, *, in_project: bool) -> None:
+    if not in_project:
+        raise ConfigError("--trust-folder is about the folder of a project: say --project, too")
+    if setup.trust is None:
+        raise ConfigError(f"where {setup.name} keeps which folders it trusts is not known here: trust the folder there")
+
+
+def _is_for_project(project: str | None, *, user: bool) -> bool:
+    if user and project is not None:
+        raise click.UsageError("--user and --project exclude each other")
+    return project is not None
+
+
+@click.command("uninstall")
+@host_argument
+@add_scope_options
+@state_option
+@json_option
+def uninstall_host(
+    host: str, user: bool, project: str | None, dry_run: bool, yes: bool, state: str | None, as_json: bool
 ) -> int:
-    """Make a host not call us any more; return the exit code."""
+    """Remove boathook from an agent's configuration.
+
+    Only what `install` added is removed.
+    """
+    in_project = _is_for_project(project, user=user)
     setup, book = BY_NAME[host], Book(state_of(state))
-    plan = plan_removal(setup, _place(host, project, book, in_project=in_project), book)
+    plan = plan_removal(setup, _place(host, project or None, book, in_project=in_project), book)
     if not as_json:
         _show(plan)
     done = not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=False)
@@ -103,8 +148,24 @@ def uninstall(
     return int(not (done or dry_run or plan.is_empty))
 
 
-def status(project: str | None, state: str | None, *, as_json: bool) -> int:
-    """Show how it stands with every host; return the exit code: 1 if something that is installed is not well."""
+@click.command("status")
+@json_option
+@project_option
+@state_option
+def show_status(as_json: bool, project: str | None, state: str | None) -> int:
+    """Show which agents call boathook.
+
+    \b
+    States:
+      installed      the agent calls this boathook
+      altered        our entries were edited or removed
+      stale          our entries call a missing, different or older boathook
+      shadowed       other settings of the agent keep it from running our entries
+      not installed
+
+    \b
+    Exit codes: 0 every installation works, 1 some do not.
+    """
     book = Book(state_of(state))
     found = standings(resolve_install_place(USER, project, book.state), book)
     notes = doubles(found)

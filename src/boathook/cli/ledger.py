@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import click
+
 from boathook.assembly import state_of
+from boathook.cli.common_options import json_option, state_option
 from boathook.cli.show import print_json, say
 from boathook.ledger.reader import Report, verify
 
 
-def show_verify(state: str | None, *, as_json: bool) -> int:
-    """Walk through the ledger and print what is wrong; return the exit code."""
+@click.group("ledger")
+def ledger_group() -> None:
+    """Verify the ledger, the file of all records.
+
+    `log`, `why`, `stats` and `replay` read it.
+    """
+
+
+@ledger_group.command("verify")
+@json_option
+@state_option
+def verify_ledger(as_json: bool, state: str | None) -> int:
+    """Check that no record was edited or removed.
+
+    \b
+    Every record holds the hash of the one before it.
+    Exit codes: 0 the chain is intact, 1 it is broken.
+    """
     folder = state_of(state)
     report = verify(folder)
     if as_json:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
+from boathook.assembly import load_catalog
+from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
@@ -13,8 +17,33 @@ from boathook.core.matcher import TOOL_NAME, Matcher
 OF_TRUST = (UNTRUSTED, MODIFIED, DENIED)  # nothing is broken: they wait for a person
 
 
-def list_hooks(catalog: Catalog, event: str | None, *, as_json: bool, prompt: bool) -> int:
-    """Print the hooks; return the exit code."""
+@click.command("list")
+@click.option("--event", type=EVENT, help="Only hooks of this event.")
+@click.option("--prompt", is_flag=True, help="Only names and descriptions, for an agent's prompt.")
+@json_option
+@project_option
+@state_option
+@trust_all_option
+def list_hooks(
+    event: str | None, prompt: bool, as_json: bool, project: str | None, state: str | None, trust_all: bool
+) -> int:
+    """List all hooks and their state.
+
+    \b
+    States:
+      armed           it runs on every event that matches
+      invalid         its definition has an error (see boathook check)
+      no-entry-point  it has no script to run
+      shadowed        another hook of the same name replaces it
+      disabled        hooks.toml or disableAllHooks turns it off
+      untrusted, modified, denied (see boathook trust)
+
+    \b
+    Examples:
+      boathook list
+      boathook list --event pre-tool-call --json
+    """
+    catalog = load_catalog(project, state=state, trust_all=trust_all)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
         say(f"No hook is made for {event} here; {len(catalog.hooks)} for other events.")

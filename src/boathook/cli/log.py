@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import click
+
 from boathook.assembly import state_of
+from boathook.cli.common_options import EVENT, since_option, state_option
 from boathook.cli.show import console, printable, say
 from boathook.core.event import find_kind
+from boathook.core.outcome import Decision
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
 from boathook.ledger.reader import Reader, Record
@@ -42,8 +46,26 @@ class Wanted:
         )
 
 
-def show_log(state: str | None, wanted: Wanted, *, follow: bool, as_json: bool) -> int:
-    """Print the records that are asked for; return the exit code."""
+@click.command("log")
+@click.option("--follow", "-f", is_flag=True, help="Follow new records.")
+@click.option("--hook", metavar="NAME", help="Only events this hook ran on, or should have.")
+@click.option("--event", type=EVENT, metavar="EVENT", help="Only this event.")
+@click.option("--decision", type=click.Choice(Decision.NAMES), help="Only events with this decision.")
+@since_option
+@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON, one per line.")
+@state_option
+def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | None) -> int:
+    """Show what hooks did, one line per event.
+
+    Events that no hook matches are not recorded.
+
+    \b
+    Examples:
+      boathook log --since 2h
+      boathook log --decision block --json
+      boathook log --follow --hook no-force-push
+    """
+    wanted = Wanted(**filters)
     reader = Reader(state_of(state))
     show = _print_json if as_json else _Table().show
     try:

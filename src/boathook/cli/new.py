@@ -6,7 +6,10 @@ import os
 import re
 import shlex
 
+import click
+
 from boathook.assembly import project_of
+from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.show import say
 from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
@@ -56,10 +59,28 @@ sys.exit(0)
 SCRIPTS = {("sh", True): BLOCK_SH, ("sh", False): NOTE_SH, ("py", True): BLOCK_PY, ("py", False): NOTE_PY}
 
 
-def new(
-    name: str, event: str, tool: str | None, pattern: str | None, lang: str, project: str | None, *, user: bool
+@click.command("new")
+@click.argument("name")
+@click.option("--event", required=True, type=EVENT, help="The event it runs on.")
+@click.option("--tool", metavar="REGEX", help="Only for tools whose name matches.")
+@click.option("--pattern", metavar="REGEX", help="Only for tool inputs that match; the new hook blocks them.")
+@click.option(
+    "--lang", type=click.Choice(["sh", "py"]), default="sh", show_default=True, help="Language of the script."
+)
+@click.option("--user", is_flag=True, help="For all your projects instead of this one.")
+@project_option
+def create_hook(
+    name: str, event: str, tool: str | None, pattern: str | None, lang: str, user: bool, project: str | None
 ) -> int:
-    """Write a hook folder; return the exit code. Nothing that is there is overwritten."""
+    """Create a hook that works as it is.
+
+    Existing files are never overwritten.
+
+    \b
+    Examples:
+      boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
+      boathook new greet --event pre-session --lang py --user
+    """
     if wrong := name_fault(name):
         raise ConfigError(f"the name {wrong}")
     kind = find_kind(event)

@@ -8,7 +8,10 @@ import shutil
 import tempfile
 from typing import Any
 
+import click
+
 from boathook.assembly import look_up, probe, start_of, state_of
+from boathook.cli.common_options import json_option, project_option, since_option, state_option
 from boathook.cli.log import nothing, since_of, tell_odd
 from boathook.cli.show import print_json, print_table, say
 from boathook.core.catalog import Catalog
@@ -61,10 +64,32 @@ class Replay:
         return {**counts, "would_block": blocked, "decisions": self.decisions, "differences": rows}
 
 
-def replay(
-    path: str | None, since: str | None, project: str | None, state: str | None, *, unconfined: bool, as_json: bool
+@click.command("replay")
+@click.option(
+    "--hook", "path", metavar="PATH", type=click.Path(), help="Only this hook: a folder, which may be new or changed."
+)
+@since_option
+@click.option("--unconfined", is_flag=True, help="Run hooks without a sandbox if this machine has none.")
+@json_option
+@project_option
+@state_option
+def replay_events(
+    path: str | None, since: str | None, unconfined: bool, as_json: bool, project: str | None, state: str | None
 ) -> int:
-    """Send recorded events through hooks again, in a sandbox; return the exit code: 1 if any would go another way."""
+    """Run the hooks of today on recorded events.
+
+    It reports the events that would end differently now. Events can be replayed only if your hooks.toml has
+    `record = "whole"`; secrets in them are never recorded. Hooks run in a sandbox and a scratch folder: they cannot
+    write to the project or open TCP connections.
+
+    \b
+    Exit codes: 0 no event ends differently, 1 some do.
+
+    \b
+    Examples:
+      boathook replay --since 7d
+      boathook replay --hook .agents/hooks/new-guard
+    """
     catalog = _catalog(path, project, state)
     catalog = _confined(catalog, allowed=unconfined, foreign=path is not None)
     reader = Reader(state_of(state))

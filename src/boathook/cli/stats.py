@@ -7,7 +7,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
+import click
+
 from boathook.assembly import state_of
+from boathook.cli.common_options import json_option, since_option, state_option
 from boathook.cli.log import nothing, since_of, tell_odd
 from boathook.cli.show import console, print_json, print_table, say
 from boathook.core.verdict import OK, TIMEOUT
@@ -66,8 +69,18 @@ def tally(reader: Reader, since: str) -> dict[str, Tally]:
     return found
 
 
-def show_stats(since: str | None, state: str | None, *, as_json: bool) -> int:
-    """Print the figures; return the exit code."""
+@click.command("stats")
+@since_option
+@json_option
+@state_option
+def show_stats(since: str | None, as_json: bool, state: str | None) -> int:
+    """Show how often each hook ran, blocked and failed, and how fast.
+
+    \b
+    Examples:
+      boathook stats
+      boathook stats --since 7d --json
+    """
     reader = Reader(state_of(state))
     found = dict(sorted(tally(reader, since_of(since)).items(), key=lambda one: (-len(one[1].times), one[0])))
     if as_json:

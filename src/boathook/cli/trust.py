@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from boathook.assembly import look_up
+from boathook.cli.common_options import json_option, names_argument, project_option, state_option
 from boathook.cli.list import matcher_text
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.approval import DENY, TRUST, TrustRecord, resolve_copy_path
@@ -47,8 +48,48 @@ class Candidate(Value):
         return "trusted" if self.state == ARMED else self.state
 
 
-def trust(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
-    """Show hooks, ask, and remember the answer; return the exit code: 0 if none of those that were meant is left."""
+@click.command("trust")
+@names_argument
+@click.option("--all", "everything", is_flag=True, help="All hooks of this project; the same as no NAME.")
+@click.option("--yes", is_flag=True, help="Trust without asking. Read the output first.")
+@click.option("--override", is_flag=True, help="With --yes: also hooks that replace one of your own.")
+@click.option("--list", "listed", is_flag=True, help="List trust decisions.")
+@json_option
+@project_option
+@state_option
+def trust_hooks(
+    names: tuple[str, ...],
+    everything: bool,
+    yes: bool,
+    override: bool,
+    listed: bool,
+    as_json: bool,
+    project: str | None,
+    state: str | None,
+) -> int:
+    """Review the hooks of this project and allow them to run.
+
+    Hooks of a project are somebody else's code: they are skipped, with a warning, until you trust them. You trust
+    exactly the bytes you see (definition, folder, scripts), in this place. If they change, you are asked again and
+    see a diff. A private copy of what you saw is what runs. Your own hooks need no trust.
+
+    \b
+    Exit codes: 0 all of them are trusted, 1 some are not.
+
+    \b
+    Examples:
+      boathook trust
+      boathook trust no-force-push --yes
+      boathook trust --list
+    """
+    if listed:
+        return list_trust(project, state, as_json=as_json)
+    if names and everything:
+        raise click.UsageError("NAME and --all exclude each other")
+    return _trust(names, project, state, yes=yes, override=override)
+
+
+def _trust(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
     loaded, book = look_up(project, state=state)
     candidates = _candidates(loaded)
     chosen = _chosen(candidates, names)
@@ -116,8 +157,19 @@ def _remember(one: Candidate, proposal: Proposal, book: Trust) -> None:
     book.put(record)
 
 
-def deny(names: tuple[str, ...], project: str | None, state: str | None, *, everything: bool) -> int:
-    """Report no to hooks, whatever becomes of them; return the exit code."""
+_everything_option = click.option("--all", "everything", is_flag=True, help="All hooks of this project.")
+
+
+@click.command("deny")
+@names_argument
+@_everything_option
+@project_option
+@state_option
+def deny_hooks(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> int:
+    """Never run hooks of this project, and do not ask again.
+
+    This holds even if they change. `untrust` takes it back.
+    """
     loaded, book = look_up(project, state=state)
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or say --all")
@@ -130,8 +182,16 @@ def deny(names: tuple[str, ...], project: str | None, state: str | None, *, ever
     return 0
 
 
-def untrust(names: tuple[str, ...], project: str | None, state: str | None, *, everything: bool) -> int:
-    """Forget what was said of hooks, those that are gone included; return the exit code."""
+@click.command("untrust")
+@names_argument
+@_everything_option
+@project_option
+@state_option
+def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> int:
+    """Forget whether hooks of this project are trusted or denied.
+
+    They are untrusted again. This works for hooks that no longer exist, too.
+    """
     loaded, book = look_up(project, state=state)
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or say --all")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import click
+
 from boathook.assembly import state_of
+from boathook.cli.common_options import json_option, state_option
 from boathook.cli.show import print_json, say
 from boathook.core.json_text import dumps
 from boathook.errors import ConfigError
@@ -15,8 +18,16 @@ from boathook.ledger.record import DISPATCH, END
 FEW, MANY = 5, 1000
 
 
-def show_why(id: str, state: str | None, *, as_json: bool) -> int:
-    """Print what a record says; return the exit code."""
+@click.command("why")
+@click.argument("id", metavar="ID")
+@json_option
+@state_option
+def show_why(id: str, as_json: bool, state: str | None) -> int:
+    """Show everything that is recorded about one event.
+
+    That is: which hooks ran, what they matched and decided, which were skipped, and what they changed. ID is an id
+    from `boathook log` or `boathook run --json`, or any unique prefix of it.
+    """
     record, ends = find(Reader(state_of(state)), id.strip().lower())
     if as_json:
         print_json({**record, "ends": ends} if ends else record)

@@ -1,0 +1,75 @@
+"""Options, arguments and parameter types that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from boathook.core.event import KINDS, SPELLINGS, find_kind
+from boathook.errors import BoathookError
+from boathook.hosts.host import NAMES
+
+
+class EventParameter(click.ParamType[str]):
+    """An event in any of its spellings."""
+
+    name = "event"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Accept a known spelling, or suggest one."""
+        try:
+            find_kind(value)
+        except BoathookError as error:
+            self.fail(f"{error}. List the events with: boathook events", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
+        """Complete event names, and other spellings if no name fits."""
+        from click.shell_completion import CompletionItem
+
+        names = [kind.name for kind in KINDS if kind.name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names or SPELLINGS if name.startswith(incomplete)]
+
+
+EVENT = EventParameter()
+project_option = click.option(
+    "--project", metavar="DIR", type=click.Path(), help="Start from this folder instead of the current one."
+)
+state_option = click.option(
+    "--state",
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder of the trust store and the ledger, instead of the default one.",
+)
+trust_all_option = click.option(
+    "--trust-all", is_flag=True, help="Treat every project hook as trusted. Only if you know what the hooks do."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+since_option = click.option(
+    "--since",
+    metavar="TIME",
+    help="Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00 (UTC).",
+)
+names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
+host_argument = click.argument("host", type=click.Choice(NAMES), metavar="HOST")
+
+
+def add_scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `install` and `uninstall` share."""
+    for option in (
+        click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+        click.option("--dry-run", is_flag=True, help="Show the changes without writing them."),
+        click.option(
+            "--project",
+            metavar="[DIR]",
+            is_flag=False,
+            flag_value="",
+            type=click.Path(),
+            help="For one project only: DIR, or the project around the current folder.",
+        ),
+        click.option("--user", is_flag=True, help="For all your projects (the default)."),
+    ):
+        command = option(command)
+    return command
