@@ -1,7 +1,7 @@
 """Frozen values with named fields, without the import cost of `dataclasses`.
 
 A start of `boathook run` takes less time than `import dataclasses` does, and a host starts it for every event; see
-docs/adr/0002-lean-road.md. Type checkers see a dataclass through `dataclass_transform`.
+docs/adr/0002-few-imports-in-run.md. Type checkers see a dataclass through `dataclass_transform`.
 """
 
 from __future__ import annotations
