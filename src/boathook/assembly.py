@@ -10,7 +10,7 @@ from boathook.dialects import native
 from boathook.engine import Engine, Tracing, now
 from boathook.errors import ConfigError
 from boathook.ledger.background_log import Log
-from boathook.process.hook_runner import HookRunner, Surroundings
+from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
 from boathook.system.locations import (
@@ -61,7 +61,7 @@ def load(
     `can_ask` a question blocks; with `trust_all` the project's hooks run although nobody trusted them; `debug` hears the debug
     lines.
     """
-    from boathook.process.background import Background
+    from boathook.process.background import BackgroundPool
     from boathook.process.slots import prepare
 
     prepare()
@@ -80,7 +80,7 @@ def load(
     return _engine(
         catalog,
         hooks,
-        Background(hooks, report),
+        BackgroundPool(hooks, report),
         can_ask=can_ask,
         debug=debug,
         sessions=sessions,
@@ -171,8 +171,8 @@ def _claude_places(start: str, *, settings: bool) -> tuple[str, str]:
     return (claude_dir(env), find_claude_project(start, env)) if settings else ("", "")
 
 
-def _surroundings(catalog: Catalog, home: str = "") -> Surroundings:
-    return Surroundings(_write_event, catalog.project, catalog.claude_project, catalog.settings.model, home)
+def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
+    return JobContext(_write_event, catalog.project, catalog.claude_project, catalog.settings.model, home)
 
 
 def _write_event(dialect: str, event: Event, spelling: str) -> bytes:
@@ -353,15 +353,15 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
 
     Isolated hooks cannot write there, as they cannot in a project, unless it is said to be `writable`.
     """
-    from boathook.process.background import Background
+    from boathook.process.background import BackgroundPool
 
     may_write = scratch if writable else ""
-    around = Surroundings(_write_event, scratch, scratch, catalog.settings.model, scratch, may_write)
+    around = JobContext(_write_event, scratch, scratch, catalog.settings.model, scratch, may_write)
     hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
     engine = _engine(
         catalog,
         hooks,
-        Background(hooks, _nobody),
+        BackgroundPool(hooks, _nobody),
         can_ask=True,
         debug=None,
         sessions=Sessions(f"{scratch}/.state/sessions"),

@@ -11,7 +11,7 @@ from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
 from boathook.core.verdict import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
 from boathook.errors import DialectError
-from boathook.process.cancel import Bell
+from boathook.process.cancel import Cancellation
 from boathook.system.locations import current_dir, make_absolute, system
 
 TYPE_CHECKING = False
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.hook import Hook
     from boathook.core.outcome import Outcome
+    from boathook.process.cancel import CallRunner
     from boathook.trust.verify import Vetted
-
-    class Runner(Protocol):
-        """Runs calls and gives their ends in order; data readable on `cancel` ends them early."""
-
-        def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-            """Run calls together."""
-            ...
 
     class BackgroundRunner(Protocol):
         """Runs calls that nobody waits for."""
@@ -73,7 +67,7 @@ class Engine:
     def __init__(
         self,
         catalog: Catalog,
-        runner: Runner,
+        runner: CallRunner,
         read_answer: ReadAnswer,
         background: BackgroundRunner,
         policy: Policy | None = None,
@@ -209,12 +203,12 @@ class Engine:
     async def _arun(self, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
         import asyncio
 
-        bell = Bell()
-        work = asyncio.ensure_future(asyncio.to_thread(bell.run, self._runner, calls))
+        cancellation = Cancellation()
+        work = asyncio.ensure_future(asyncio.to_thread(cancellation.run, self._runner, calls))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            bell.ring()
+            cancellation.cancel()
             await asyncio.wait([work])
             raise
         except Exception as error:  # noqa: BLE001
@@ -319,7 +313,7 @@ class _Counts:
 class Tracing:
     """A runner that says which hooks it starts, with their input as they read it."""
 
-    def __init__(self, runner: Runner, trace: Callable[[str], None], shown: Callable[[Call], str]) -> None:
+    def __init__(self, runner: CallRunner, trace: Callable[[str], None], shown: Callable[[Call], str]) -> None:
         """Wrap a runner."""
         self._runner = runner
         self._trace = trace

@@ -17,20 +17,19 @@ import boathook
 from boathook.core.event import Event
 from boathook.core.hook import Script
 from boathook.core.verdict import Call
-from boathook.process import environment as leads
-from boathook.process.environment import leave_out
-from boathook.process.hook_runner import DEPTH, LEADING, LEADING_STARTS, HookRunner, Surroundings, depth
+from boathook.process.environment import remove_project_code
+from boathook.process.hook_runner import DEPTH_VARIABLE, HookRunner, JobContext, count_nested_hooks
 from boathook.process.reaper import MARK, Mark, is_above
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import offers
-from boathook.system.programs import choose_command, which
+from boathook.system.programs import CODE_VARIABLES, choose_command, which
 from core.making import a_hook
 
 BASH = Path("/bin/bash")
 needs_bash = pytest.mark.skipif(not BASH.exists(), reason="needs /bin/bash")
-LED = "the variable {} led into the project and was left out"
-PARTLY = "the variable {} led into the project, and that part of it was left out"
-SWITCHED = "the variable {} changes what a script does and was left out"
+LED = "the variable {} points into the project and was removed"
+PARTLY = "the variable {} points into the project, and that part of it was removed"
+SWITCHED = "the variable {} changes what a script does and was removed"
 
 
 def in_project(world, text: str) -> str:
@@ -39,7 +38,7 @@ def in_project(world, text: str) -> str:
 
 def found(world, environ: dict[str, str], *, own: bool) -> tuple[dict[str, str], tuple[str, ...]]:
     env = {name.encode(): in_project(world, value).encode() for name, value in environ.items()}
-    notes = leave_out(env, (str(world.project), "", "", str(world.project)), own=own)
+    notes = remove_project_code(env, (str(world.project), "", "", str(world.project)), is_user_hook=own)
     return {name.decode(): value.decode() for name, value in env.items()}, notes
 
 
@@ -74,8 +73,8 @@ CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
 @pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}={value}" for name, value in CASES])
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
 def test_a_variable_that_leads_into_the_project_is_left_out_and_told(world, name, value, own):
-    lists = (*leads.FOLDERS, *leads.LIBRARIES, b"DYLD_INSERT_LIBRARIES")
-    told = (PARTLY if name.encode() in lists else LED).format(name)
+    is_list = CODE_VARIABLES.get(name.encode(), "folders" * name.startswith("DYLD_")) in ("folders", "libraries")
+    told = (PARTLY if is_list else LED).format(name)
     assert found(world, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (told,))
 
 
@@ -126,7 +125,7 @@ def test_switches_that_keep_a_script_from_running_are_for_no_hook(world):
 
 
 def test_a_variable_with_more_paths_than_can_be_looked_up_is_left_out(world):
-    told = "the variable PYTHONPATH is too long to be looked through and was left out"
+    told = "the variable PYTHONPATH is too long to be checked and was removed"
     assert found(world, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (told,))
 
 
@@ -134,11 +133,6 @@ def test_half_of_a_pair_for_git_takes_all_pairs_with_it(world):
     environ = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "P/x"}
     env, notes = found(world, environ, own=True)
     assert (env["GIT_CONFIG_COUNT"], notes) == ("0", (LED.format("GIT_CONFIG_VALUE_0"),))
-
-
-def test_the_runner_looks_for_every_name_that_is_judged():
-    assert [name for name in leads.NAMES if name not in LEADING and not name.startswith(LEADING_STARTS)] == []
-    assert LEADING <= leads.NAMES
 
 
 @needs_bash
@@ -168,7 +162,10 @@ def test_the_repository_of_the_work_dir_is_a_project(world):
     (world.root / "repo/.git").mkdir(parents=True)
     (world.root / "repo/sub").mkdir()
     env = {b"BASH_ENV": os.fsencode(world.root / "repo/be.sh")}
-    assert (leave_out(env, (str(world.root / "repo/sub"),), own=True), env) == ((LED.format("BASH_ENV"),), {})
+    assert (remove_project_code(env, (str(world.root / "repo/sub"),), is_user_hook=True), env) == (
+        (LED.format("BASH_ENV"),),
+        {},
+    )
 
 
 # Interpreters
@@ -225,14 +222,14 @@ def test_a_mark_is_above_what_its_process_has_started():
 
 def test_without_proc_a_depth_is_believed(monkeypatch):
     monkeypatch.setattr("boathook.process.reaper._read", lambda _: b"")
-    assert depth({DEPTH: b"2", MARK.encode(): b"x"}) == 2
+    assert count_nested_hooks({DEPTH_VARIABLE: b"2", MARK.encode(): b"x"}) == 2
 
 
 NESTED = """
 if [ "$BOATHOOK_DEPTH" = 1 ]; then exec "$PYTHON" -c '
 import os
-from boathook.process.hook_runner import current_environment, depth
-print(depth(current_environment()))'; fi
+from boathook.process.hook_runner import copy_environment, count_nested_hooks
+print(count_nested_hooks(copy_environment()))'; fi
 """
 
 
@@ -242,7 +239,7 @@ def test_an_engine_within_a_hook_knows_how_deep_it_is(world, level):
         pytest.skip("no such sandbox here")
     folder = world.hook("guard", script=NESTED)
     environ = {**world.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
-    around = Surroundings(lambda *_: b"{}", str(world.project))
+    around = JobContext(lambda *_: b"{}", str(world.project))
     event = Event.of("pre-tool-call", session_id="s", work_dir=str(world.project), timestamp="t")
     hooks = HookRunner(ProcessRunner(), around, environ={k.encode(): v.encode() for k, v in environ.items()})
     [end] = hooks.run((Call(a_hook(sandbox=level).replace(handler=Script(str(folder))), event),))

@@ -14,20 +14,27 @@ from boathook.core.event import Event
 from boathook.core.hook import Command, Http, Prompt, Script
 from boathook.core.verdict import REFUSED, Call
 from boathook.dialects.claude import write_hook_event
-from boathook.process.command import NO_MODEL, fill_header, patience, start
-from boathook.process.hook_runner import HookRunner, Start, Surroundings
+from boathook.process.child import Job
+from boathook.process.command import NO_MODEL, compute_ask_seconds, fill_header, start_command
+from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
-from boathook.process.supervisor import DOOR
+from boathook.process.supervisor import HOOK_ENTRY
 from boathook.system.programs import which
 from core.making import a_call, a_settings_hook
 
 DATA = b'{"session_id": "s", "tool_input": {"command": "ls"}}\n'
-ASKER = (sys.executable, "-I", "-S", DOOR, "--ask")
+ASKER = (sys.executable, "-I", "-S", HOOK_ENTRY, "--ask")
 SHELL = which("bash") or "/bin/sh"
 
 
-def begun(handler, env=None, model="", data=DATA, **fields) -> Start:
-    return start(a_settings_hook(handler=handler, **fields), data, {} if env is None else env, "/project", model)
+def a_job(argv=("",), stdin=DATA, cwd="/project", refused="", warnings=()) -> Job:
+    return Job(argv, stdin, cwd, {}, 0.0, refused, warnings)
+
+
+def begun(handler, env=None, model="", data=DATA, **fields) -> Job:
+    hook = a_settings_hook(handler=handler, **fields)
+    job = Job(("",), data, "/elsewhere", {}, hook.timeout)
+    return start_command(hook, job, {} if env is None else env, "/project", model).replace(timeout=0.0)
 
 
 def question(handler, env=None, model="", data=DATA, **fields):
@@ -57,13 +64,13 @@ def programs(tmp_path, monkeypatch):
 @pytest.mark.parametrize("shell", ["", "bash"])
 def test_a_line_is_for_the_shell_which_reads_it_as_it_stands(shell):
     line = 'x="$CLAUDE_PROJECT_DIR"; ${CLAUDE_PROJECT_DIR}/a.sh | cat'
-    assert begun(Command(line, shell=shell)) == Start((SHELL, "-c", line), DATA, "/project")
+    assert begun(Command(line, shell=shell)) == a_job((SHELL, "-c", line))
 
 
 def test_a_line_is_for_bash_or_else_for_sh(programs):
-    assert begun(Command("x")) == Start(("/bin/sh", "-c", "x"), DATA, "/project")
+    assert begun(Command("x")) == a_job(("/bin/sh", "-c", "x"))
     bash = programs("bash")
-    assert begun(Command("x")) == Start((bash, "-c", "x"), DATA, "/project")
+    assert begun(Command("x")) == a_job((bash, "-c", "x"))
 
 
 WORDS = {
@@ -83,7 +90,7 @@ WORDS = {
 @pytest.mark.parametrize(("words", "argv"), WORDS.values(), ids=WORDS)
 def test_a_program_gets_its_arguments_with_the_folders_put_in(words, argv):
     program, *rest = words
-    assert begun(Command(program, tuple(rest), root="/plugin")) == Start(argv, DATA, "/project")
+    assert begun(Command(program, tuple(rest), root="/plugin")) == a_job(argv)
 
 
 def test_a_program_is_looked_for_on_the_path_that_the_hook_will_have(programs, tmp_path):
@@ -100,15 +107,15 @@ def test_powershell_is_run_under_either_of_its_names(programs):
     argv = ("-NoProfile", "-NonInteractive", "-Command", "Get-Date")
     handler = Command("Get-Date", shell="powershell")
     older = programs("powershell")
-    assert begun(handler) == Start((older, *argv), DATA, "/project")
+    assert begun(handler) == a_job((older, *argv))
     newer = programs("pwsh")
-    assert begun(handler) == Start((newer, *argv), DATA, "/project")
+    assert begun(handler) == a_job((newer, *argv))
 
 
 @pytest.mark.usefixtures("programs")
 def test_a_hook_for_powershell_is_refused_where_there_is_none():
     refused = "its shell is powershell, which is not found on the PATH"
-    assert begun(Command("Get-Date", shell="powershell")) == Start(cwd="/project", refused=refused)
+    assert begun(Command("Get-Date", shell="powershell")) == a_job(refused=refused)
 
 
 SURROUNDED = {
@@ -241,13 +248,13 @@ def test_a_model_that_was_asked_in_place_of_another_is_told():
 
 @pytest.mark.parametrize("wanted", ["", "haiku"])
 def test_a_question_without_a_model_is_refused_and_says_how_to_name_one(wanted):
-    assert begun(Prompt("x", wanted)) == Start(cwd="/project", refused=NO_MODEL)
+    assert begun(Prompt("x", wanted)) == a_job(refused=NO_MODEL)
     assert "hooks.toml" in NO_MODEL
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(600.0, 599.0), (60.0, 59.0), (4.0, 3.0), (2.0, 1.5), (0.5, 0.375)])
 def test_the_asking_ends_before_its_process_is_ended(timeout, seconds):
-    assert patience(timeout) == seconds
+    assert compute_ask_seconds(timeout) == seconds
 
 
 # What cannot be started
@@ -270,7 +277,7 @@ BROKEN = {
 @pytest.mark.parametrize(("handler", "data", "why"), BROKEN.values(), ids=BROKEN)
 def test_what_cannot_be_started_is_refused_and_says_why(handler, data, why):
     found = begun(handler, data=data)
-    assert found == Start(cwd="/project", refused=found.refused)
+    assert found == a_job(stdin=data, refused=found.refused)
     assert found.refused.startswith("it cannot be started: ")
     assert found.refused.endswith(why)
 
@@ -285,7 +292,7 @@ def write_event(dialect: str, event: Event, spelling: str) -> bytes:
 
 
 def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running(tmp_path):
-    runner = HookRunner(ProcessRunner(), Surroundings(write_event, str(tmp_path)))
+    runner = HookRunner(ProcessRunner(), JobContext(write_event, str(tmp_path)))
     handlers = (Command(LONE, ()), Command("cat >&2; exit 2"), Command(f"echo {LONE}"), Command("/bin/sh", ("\0",)))
     event = a_call().replace(work_dir=str(tmp_path))
     calls = tuple(Call(a_settings_hook(f"h{at}", handler), event) for at, handler in enumerate(handlers))
@@ -296,10 +303,10 @@ def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running
 
 def test_a_job_runs_in_the_project_of_its_settings_and_is_told_so(tmp_path):
     (tmp_path / "claude").mkdir()
-    around = Surroundings(write_event, str(tmp_path), str(tmp_path / "claude"))
+    around = JobContext(write_event, str(tmp_path), str(tmp_path / "claude"))
     hook = a_settings_hook("PreToolUse:x#1", Command("x"), timeout=7.0)
     event = a_call().replace(work_dir=str(tmp_path / "gone"))
-    job = HookRunner(ProcessRunner(), around, environ={b"PATH": b"/bin", b"BOATHOOK_DEPTH": b"0"}).job(
+    job = HookRunner(ProcessRunner(), around, environ={b"PATH": b"/bin", b"BOATHOOK_DEPTH": b"0"}).make_job(
         Call(hook, event)
     )
     project = os.fsencode(tmp_path / "claude")

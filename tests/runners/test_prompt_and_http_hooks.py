@@ -113,7 +113,7 @@ def in_process(world, event) -> dict:
     """
     if server := forked.server_for({}, preloaded=forked.LIBRARIES_OF_ASKERS) if not forked.goes_apart() else None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("boathook.process.command.DOOR", server.stand_in(world.root, forked.ASK))
+            patch.setattr("boathook.process.command.HOOK_ENTRY", server.stand_in(world.root, forked.ASK))
             return dispatched(world, event)
     return dispatched(world, event)
 

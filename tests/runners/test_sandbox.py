@@ -22,10 +22,10 @@ from boathook.core.verdict import FAILED, REFUSED, Call, Exit
 from boathook.dialects import native
 from boathook.process import landlock, sandbox
 from boathook.process.child import Job
-from boathook.process.hook_runner import HookRunner, Surroundings
+from boathook.process.environment import find_secret_variables, is_secret_variable
+from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import Cage, Den, Offer, cage, find_bwrap, offers
-from boathook.process.secret_variables import looks_secret, scrubbed
 from boathook.process.sessions import Sessions
 from boathook.process.spawn import shared_process
 from core.making import a_hook, a_settings_hook
@@ -72,7 +72,7 @@ def run(world):
 
 def runner(world, environ: dict[str, str] | None = None) -> HookRunner:
     env = {**world.environment, **(environ or {})}
-    around = Surroundings(lambda _, event, spelling: native.write_event(event, spelling), str(world.project))
+    around = JobContext(lambda _, event, spelling: native.write_event(event, spelling), str(world.project))
     sessions = Sessions(str(world.state / "sessions"))
     bytewise = {name.encode(): value.encode() for name, value in env.items()}
     return HookRunner(ProcessRunner(), around, sessions, bytewise)
@@ -156,7 +156,7 @@ PLAIN = """PATH HOME PWD OLDPWD SSH_AUTH_SOCK SSH_AGENT_PID XDG_RUNTIME_DIR XDG_
 
 @pytest.mark.parametrize(("names", "expected"), [(SECRET, True), (PLAIN, False)], ids=["secrets", "others"])
 def test_secrets_are_known_by_their_names(names, expected):
-    found = {name: looks_secret(name.encode()) for name in names.split()}
+    found = {name: is_secret_variable(name.encode()) for name in names.split()}
     assert found == dict.fromkeys(names.split(), expected)
 
 
@@ -181,7 +181,7 @@ WHOSE = {
 
 @pytest.mark.parametrize(("hook", "names"), WHOSE.values(), ids=WHOSE)
 def test_a_hook_of_a_project_gets_the_secrets_that_it_names_alone(hook, names):
-    assert scrubbed(hook, ASKED) == names
+    assert find_secret_variables(hook, ASKED) == names
 
 
 def test_what_a_project_s_hook_must_not_get_is_not_in_its_environment(run):
@@ -240,7 +240,7 @@ def test_a_restricted_hook_reads_and_runs_everything(run, tmp_path):
 
 @needs_restricted
 def test_a_project_that_holds_the_home_folder_opens_nothing(world):
-    around = Surroundings(lambda *_: b"{}", str(world.root))
+    around = JobContext(lambda *_: b"{}", str(world.root))
     call = a_call(world, f"touch {world.home}/x 2>/dev/null || echo no", sandbox="restricted")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
     assert (end.code, end.stdout, list(world.home.iterdir())) == (0, b"no\n", [])
@@ -410,7 +410,7 @@ def test_no_place_that_is_or_holds_a_hidden_one_is_shown(world, monkeypatch, pla
 
 @needs_isolated
 def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(world):
-    around = Surroundings(lambda *_: b"{}", str(world.project), scratch=str(world.project))
+    around = JobContext(lambda *_: b"{}", str(world.project), scratch=str(world.project))
     call = a_call(world, f"touch made; touch {world.root}/made 2>/dev/null || echo no", sandbox="isolated")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
     assert (end.stdout, [path.name for path in world.project.iterdir()]) == (b"", ["made"])
@@ -632,6 +632,6 @@ def test_a_temporary_folder_goes_with_its_hook_whatever_is_in_it(temporary):
 
 def test_walls_travel_as_plain_values(world, monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 7)
-    job = runner(world).job(a_call(world, "", sandbox="restricted", network=True))
+    job = runner(world).make_job(a_call(world, "", sandbox="restricted", network=True))
     assert Cage(*job.cage) == Cage("restricted", network=True, bwrap="", open=(str(world.project),))
-    assert runner(world).job(a_call(world, "")).cage == ()
+    assert runner(world).make_job(a_call(world, "")).cage == ()

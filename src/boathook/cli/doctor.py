@@ -47,7 +47,7 @@ from boathook.ledger.reader import Reader
 from boathook.ledger.record import VERSION
 from boathook.ledger.writer import Ledger, new_id
 from boathook.process.sandbox import offers
-from boathook.process.supervisor import DOOR
+from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import calls_us, named
 from boathook.sources.samples import sample_event, tools_for
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes, which
@@ -196,8 +196,8 @@ def _call(settings: str, path: str, triggers: list[str]) -> Finding:
     if not path or ("$" not in path and not os.path.exists(path)):
         told = f"{where} calls {path or 'boathook'}, which is not there"
         return Finding(ERROR, "host claude", told, "boathook install claude")
-    if path.endswith("hook_entry.py") and os.path.realpath(path) != os.path.realpath(DOOR):
-        return Finding(WARNING, "host claude", f"{where} calls another boathook: {path}", f"this one is {DOOR}")
+    if path.endswith("hook_entry.py") and os.path.realpath(path) != os.path.realpath(HOOK_ENTRY):
+        return Finding(WARNING, "host claude", f"{where} calls another boathook: {path}", f"this one is {HOOK_ENTRY}")
     return Finding(GOOD, "host claude", f"{where} calls {path}")
 
 

@@ -16,7 +16,7 @@ from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
 from boathook.core.json_text import JsonError, loads
 from boathook.core.matcher import TOOL_NAME, Matcher
 from boathook.errors import ConfigError
-from boathook.process.hook_runner import unmet
+from boathook.process.hook_runner import find_unmet_need
 from boathook.system.locations import read_environment
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 
@@ -127,7 +127,7 @@ def _why(hook: Hook, event: Event, model: str = "") -> tuple[bool | None, str]:
         return None, f"depends on '{hook.matcher.subject}': give --data ({matcher_text(hook)})"
     if why := hook.matcher.why_not(event):
         return False, why
-    if why := unmet(hook, read_environment()):
+    if why := find_unmet_need(hook, read_environment()):
         return False, f"refused: {why}"
     if isinstance(hook.handler, Prompt) and not hook.handler.choose(model)[0]:
         return False, "refused: no model is named for prompt hooks (model in hooks.toml)"

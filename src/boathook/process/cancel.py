@@ -13,43 +13,42 @@ if TYPE_CHECKING:
 
     from boathook.core.verdict import Call
 
-    class Runner(Protocol):
+    class CallRunner(Protocol):
         """Runs calls; data readable on `cancel` ends them early."""
 
         def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-            """Run calls together."""
+            """Run calls together and return their exits in order."""
             ...
 
 
-class Bell:
-    """Tells hooks that run on another thread that nobody wants their answer any more.
+class Cancellation:
+    """Ends hooks that run on another thread when their answer is not wanted any more.
 
     Its pipe is made only when they really start: many tasks may wait for a thread, and each would hold two descriptors.
     """
 
     def __init__(self) -> None:
-        """Be silent."""
         self._lock = _thread.allocate_lock()
-        self._rung = False
+        self._is_cancelled = False
         self._handle = -1
 
-    def run(self, runner: Runner, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
-        """Run calls until they end or the bell is rung."""
+    def run(self, runner: CallRunner, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
+        """Run calls until they end or are cancelled."""
         with self._lock:
-            if self._rung:
+            if self._is_cancelled:
                 return tuple(Exit(error=FAILED, detail="cancelled") for _ in calls)
-            waiting, self._handle = os.pipe()
+            readable, self._handle = os.pipe()
         try:
-            return runner.run(calls, waiting)
+            return runner.run(calls, readable)
         finally:
             with self._lock:
                 os.close(self._handle)
                 self._handle = -1
-            os.close(waiting)
+            os.close(readable)
 
-    def ring(self) -> None:
+    def cancel(self) -> None:
         """End what runs, or keep it from starting."""
         with self._lock:
-            self._rung = True
+            self._is_cancelled = True
             if self._handle >= 0:
                 os.write(self._handle, b"!")

@@ -1,7 +1,7 @@
-"""What settings.json has beside scripts: a line for the shell, a program with arguments, a question, an address.
+"""The handlers that only settings.json has: a line for the shell, a program with arguments, a prompt, a URL.
 
-Questions and posts are put by a process as well (`runners.asker`), so that every hook has the same deadline, the same limits
-and the same end.
+Prompts and posts are sent by a process of their own, too (`process.remote_hooks`), so that every hook has the same deadline, the
+same limits and the same end.
 """
 
 from __future__ import annotations
@@ -11,115 +11,115 @@ import sys
 
 from boathook.core.hook import Command, Http, Prompt
 from boathook.core.json_text import dumps, loads
-from boathook.process.hook_runner import Start, to_bytes
-from boathook.process.supervisor import DOOR
+from boathook.process.spawn import encode_variable
+from boathook.process.supervisor import HOOK_ENTRY
 from boathook.system.programs import which
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from boathook.core.hook import Hook
+    from boathook.process.child import Job
 
-ASK = "--ask"
-REMOTE = b"CLAUDE_CODE_REMOTE"
-ROOT = "CLAUDE_PLUGIN_ROOT"
+ASK_FLAG = "--ask"
 NO_MODEL = (
     'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
     "or 'model' in the hook"
 )
+_REMOTE_VARIABLE = b"CLAUDE_CODE_REMOTE"
+_ROOT_VARIABLE = "CLAUDE_PLUGIN_ROOT"
 
 
-def start(
-    hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...] = ()
-) -> Start:
-    """Work out how a hook of settings.json is started; adds to its environment what it may count on.
+def start_command(
+    hook: Hook, job: Job, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...] = ()
+) -> Job:
+    """Complete the job of a settings.json hook, and add to its environment what such a hook may rely on.
 
     No shell is taken from the projects to avoid.
     """
-    env.setdefault(REMOTE, b"")
+    env.setdefault(_REMOTE_VARIABLE, b"")
+    job = job.replace(cwd=project)
     try:
-        begun = _start(hook, data, env, project, model, avoid or (project,))
-    except ValueError as error:  # text that no program can be given: the others of its stage must not fall with it
-        begun = Start(refused=f"it cannot be started: {error}")
-    return begun.replace(cwd=project)
+        return _complete_job(hook, job, env, project, model, avoid or (project,))
+    except ValueError as error:
+        # text that no program can be given: the other hooks of its stage must not fail with it
+        return job.replace(refused=f"it cannot be started: {error}")
 
 
-def _start(hook: Hook, data: bytes, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...]) -> Start:
+def _complete_job(
+    hook: Hook, job: Job, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...]
+) -> Job:
     handler = hook.handler
     if isinstance(handler, Command):
-        return _command(handler, data, env, project, avoid)
+        return _complete_command(handler, job, env, project, avoid)
     if isinstance(handler, Http):
-        return _http(handler, data, env, patience(hook.timeout))
+        headers = {name: fill_header(value, handler.allowed, env) for name, value in handler.headers}
+        event = loads(job.stdin.decode())
+        return _ask(job, {"type": "http", "url": handler.url, "headers": headers, "event": event})
     if isinstance(handler, Prompt):
-        return _prompt(handler, data, patience(hook.timeout), model)
+        return _complete_prompt(handler, job, model)
     raise TypeError(f"no way to start {handler!r}")
 
 
-def patience(timeout: float) -> float:
-    """Return the seconds that the asking may take, so that it can still say what went wrong before its process is ended."""
+def compute_ask_seconds(timeout: float) -> float:
+    """Return the seconds that asking may take, so that it can still report an error before its process is ended."""
     return max(timeout - 1, timeout * 0.75)
 
 
-def _command(handler: Command, data: bytes, env: dict[bytes, bytes], project: str, avoid: tuple[str, ...]) -> Start:
+def _complete_command(handler: Command, job: Job, env: dict[bytes, bytes], project: str, avoid: tuple[str, ...]) -> Job:
     if handler.root:
-        env[ROOT.encode()] = to_bytes(handler.root)
+        env[_ROOT_VARIABLE.encode()] = encode_variable(handler.root)
     if handler.words is not None:
-        named = {ROOT: handler.root, "CLAUDE_PROJECT_DIR": project}
-        program, *words = (_filled(word, named) for word in (handler.text, *handler.words))
-        found = which(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
-        return Start((found or program, *words), data)
+        folders = {_ROOT_VARIABLE: handler.root, "CLAUDE_PROJECT_DIR": project}
+        program, *words = (_fill_folders(word, folders) for word in (handler.text, *handler.words))
+        path = which(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
+        return job.replace(argv=(path or program, *words))
     if handler.shell == "powershell":
         shell = which("pwsh", avoid=avoid) or which("powershell", avoid=avoid)
         if shell is None:
-            return Start(refused="its shell is powershell, which is not found on the PATH")
-        return Start((shell, "-NoProfile", "-NonInteractive", "-Command", handler.text), data)
-    return Start((which("bash", avoid=avoid) or "/bin/sh", "-c", handler.text), data)
+            return job.replace(refused="its shell is powershell, which is not found on the PATH")
+        return job.replace(argv=(shell, "-NoProfile", "-NonInteractive", "-Command", handler.text))
+    return job.replace(argv=(which("bash", avoid=avoid) or "/bin/sh", "-c", handler.text))
 
 
-def _filled(word: str, named: dict[str, str]) -> str:
-    """Put the folders a hook may name into a word that no shell will look at."""
-    for name, value in named.items():
+def _fill_folders(word: str, folders: dict[str, str]) -> str:
+    """Fill in the folders that a hook may name, in a word that no shell will expand."""
+    for name, value in folders.items():
         word = word.replace(f"${{{name}}}", value)
     return word
 
 
-def _http(handler: Http, data: bytes, env: dict[bytes, bytes], timeout: float) -> Start:
-    headers = {name: fill_header(value, handler.allowed, env) for name, value in handler.headers}
-    return _ask({"type": "http", "url": handler.url, "headers": headers, "timeout": timeout, "event": _event(data)})
-
-
-def _prompt(handler: Prompt, data: bytes, timeout: float, model: str) -> Start:
+def _complete_prompt(handler: Prompt, job: Job, model: str) -> Job:
     chosen, note = handler.choose(model)
     if not chosen:
-        return Start(refused=NO_MODEL)
-    text = data.decode().rstrip("\n")
+        return job.replace(refused=NO_MODEL)
+    text = job.stdin.decode().rstrip("\n")
     prompt = handler.text.replace("$ARGUMENTS", text) if "$ARGUMENTS" in handler.text else f"{handler.text}\n\n{text}"
-    begun = _ask({"type": "prompt", "model": chosen, "prompt": prompt, "timeout": timeout})
-    return begun.replace(warnings=(note,))
+    return _ask(job, {"type": "prompt", "model": chosen, "prompt": prompt}).replace(warnings=(note,))
 
 
 def fill_header(value: str, allowed: tuple[str, ...], env: dict[bytes, bytes]) -> str:
-    """Put variables into a header, the allowed ones alone; any other becomes nothing."""
+    """Fill in the allowed variables of a header; any other becomes an empty text."""
     parts, rest = [], value
     while "$" in rest:
         before, _, rest = rest.partition("$")
         braced = rest.startswith("{") and rest.find("}") > 1
-        name = rest[1 : rest.index("}")] if braced else _name_at(rest)
+        name = rest[1 : rest.index("}")] if braced else _read_name(rest)
         rest = rest[len(name) + 2 if braced else len(name) :]
-        known = env.get(name.encode(), b"").decode("utf-8", "replace") if name in allowed else ""
-        parts += [before, known if name else "$"]
+        filled = env.get(name.encode(), b"").decode("utf-8", "replace") if name in allowed else ""
+        parts += [before, filled if name else "$"]
     return "".join([*parts, rest])
 
 
-def _name_at(text: str) -> str:
+def _read_name(text: str) -> str:
     end = 0
     while end < len(text) and (text[end] == "_" or (text[end].isascii() and text[end].isalnum())):
         end += 1
-    return "" if text[:1].isdigit() else text[:end]  # $5 is a price
+    # $5 is a price
+    return "" if text[:1].isdigit() else text[:end]
 
 
-def _ask(job: dict[str, object]) -> Start:
-    return Start((sys.executable, "-I", "-S", DOOR, ASK), dumps(job).encode("utf-8", "surrogatepass"))
-
-
-def _event(data: bytes) -> object:
-    return loads(data.decode())
+def _ask(job: Job, question: dict[str, object]) -> Job:
+    """Let the process of `process.remote_hooks` ask a question."""
+    question["timeout"] = compute_ask_seconds(job.timeout)
+    stdin = dumps(question).encode("utf-8", "surrogatepass")
+    return job.replace(argv=(sys.executable, "-I", "-S", HOOK_ENTRY, ASK_FLAG), stdin=stdin)

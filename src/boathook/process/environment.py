@@ -1,138 +1,196 @@
-"""Variables that make a program run or load more code than its own: what leads into the project reaches no hook.
+"""What a hook must not find in its environment: variables that load code of the project, and secrets.
 
-A hook is known by its bytes, and some hosts load a project's `.env`: through BASH_ENV or LD_PRELOAD a file of the project that
-nobody has seen would run within a trusted hook, or within one of the user's. What leads elsewhere stays: people rely on it.
+A hook is trusted by its bytes, and some hosts load a project's `.env`. Through BASH_ENV or LD_PRELOAD a file of the project that
+nobody reviewed would run inside a trusted hook, or inside one of the user's. Values that point elsewhere stay: people rely on
+them. Secrets are recognized by name only. Names are split at `_`, so that KEYBOARD, MONKEY_PATCH and TOKENIZERS_PARALLELISM are
+not taken for secrets; neither are MAX_TOKENS and the like, which are counts.
 """
 
 from __future__ import annotations
 
-from boathook.system.programs import leads_into, tops_of
+from boathook.core.hook import USER, Http, Prompt
+from boathook.system.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, leads_into, tops_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-FILES = frozenset(
-    b"BASH_ENV ENV ZDOTDIR PYTHONSTARTUP PYTHONHOME PYTHONUSERBASE GIT_EXEC_PATH GIT_TEMPLATE_DIR".split()
+    from boathook.core.hook import Hook
+
+# a shell expands these: they may hold commands
+_EXPANDED = frozenset(b"BASH_ENV ENV".split())
+_GIT_PAIRS, _GIT_COUNT = (b"GIT_CONFIG_KEY_", b"GIT_CONFIG_VALUE_"), b"GIT_CONFIG_COUNT"
+# options that load what follows them
+_LOADING_OPTIONS = frozenset(b"-r --require --import --loader --experimental-loader -I".split())
+_LOADING_PREFIXES = (b"-I", b"-Mlib=", b"-mlib=", b"-javaagent:", b"-agentpath:", b"-Xbootclasspath/a:", b"@")
+# every path in a value is looked up
+_MAX_VALUE_BYTES = 1 << 14
+_SEPARATORS = b" \t\n=:,;@|&<>()\"'`"
+_SPLIT_TABLE = bytes.maketrans(_SEPARATORS, b"\0" * len(_SEPARATORS))
+
+_SECRET_WORDS = frozenset(
+    b"TOKEN KEY KEYS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASSCODE CREDENTIAL CREDENTIALS CREDS"
+    b" PRIVATE JWT BEARER COOKIE DSN".split()
 )
-GIT_FILES = frozenset(b"GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM".split())
-FOLDERS = frozenset(b"PYTHONPATH NODE_PATH PERL5LIB PERLLIB RUBYLIB LD_LIBRARY_PATH".split())
-LIBRARIES = frozenset(b"LD_PRELOAD LD_AUDIT".split())  # a name without a slash is one of the system's
-OPTIONS = frozenset(
-    b"NODE_OPTIONS PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS PYTHONBREAKPOINT".split()
-)
-CODE = frozenset(b"PROMPT_COMMAND PS4 PERL5DB".split())
-SWITCHES = frozenset(b"SHELLOPTS BASHOPTS PYTHONINSPECT".split())  # by these a guard reads itself and does nothing
-EXPANDED = frozenset(b"BASH_ENV ENV".split())  # a shell works these out: they may hold commands
-FUNCTION, GIT_CONFIG, DYLD = b"BASH_FUNC_", b"GIT_CONFIG_", b"DYLD_"
-GIT_PAIRS, GIT_COUNT = (b"GIT_CONFIG_KEY_", b"GIT_CONFIG_VALUE_"), b"GIT_CONFIG_COUNT"
-NAMES = FILES | GIT_FILES | FOLDERS | LIBRARIES | OPTIONS | CODE | SWITCHES
-LOADERS = frozenset(b"-r --require --import --loader --experimental-loader -I".split())  # what follows is loaded
-GLUED = (b"-I", b"-Mlib=", b"-mlib=", b"-javaagent:", b"-agentpath:", b"-Xbootclasspath/a:", b"@")
-LONGEST = 1 << 14  # every path in it is looked up
-BETWEEN = b" \t\n=:,;@|&<>()\"'`"
-APART = bytes.maketrans(BETWEEN, b"\0" * len(BETWEEN))
+# secret at the end of a name, after other words
+_SECRET_LAST_WORDS = frozenset(b"PAT PASS PWD AUTH".split())
+_SECRET_ENDINGS = (b"TOKEN", b"SECRET", b"PASSWORD", b"PASSWD", b"APIKEY", b"ACCESSKEY", b"SECRETKEY", b"PRIVATEKEY")
+_SECRET_NAMES = frozenset((b"SSHPASS", b"DATABASE_URL", b"DOCKER_AUTH_CONFIG"))
+_PLAIN_NAMES = frozenset((b"SSH_AUTH_SOCK", b"OLD_PWD"))
+_PLAIN_PREFIXES = (b"XDG_", b"BOATHOOK_")
 
 
-def leave_out(env: dict[bytes, bytes], projects: Iterable[str], *, own: bool) -> tuple[str, ...]:
-    """Take from an environment what leads into a project; say what. `own` is a hook of the user's, which keeps its functions."""
+# Secrets
+
+
+def is_secret_variable(name: bytes) -> bool:
+    """Whether a variable of this name is likely to hold a secret."""
+    plain = name.upper().replace(b"-", b"_")
+    if plain in _PLAIN_NAMES or plain.startswith(_PLAIN_PREFIXES):
+        return False
+    first, *words = plain.split(b"_")
+    if plain in _SECRET_NAMES or first in _SECRET_WORDS or first.endswith(_SECRET_ENDINGS):
+        return True
+    if not words:
+        return False
+    return words[-1] in _SECRET_LAST_WORDS or any(
+        word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words
+    )
+
+
+def find_secret_variables(hook: Hook, env: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    """Return the variables that a hook does not get: of a project's hook the secrets that it does not name.
+
+    User hooks get all, and so does our own process that asks for prompt and http hooks.
+    """
+    if hook.scope == USER or isinstance(hook.handler, Prompt | Http):
+        return ()
+    named = {*hook.env, *hook.needs.env}
+    secrets = (_decode(name) for name in env if is_secret_variable(name))
+    return tuple(sorted(name for name in secrets if name not in named))
+
+
+# Code of the project
+
+
+def remove_project_code(env: dict[bytes, bytes], projects: Iterable[str], *, is_user_hook: bool) -> tuple[str, ...]:
+    """Remove from an environment what would load code of a project; return notes about it. User hooks keep their functions."""
     tops, home = tops_of(projects), env.get(b"HOME", b"")
+    prefixes = tuple(CODE_VARIABLE_PREFIXES)
     notes = []
-    for name in sorted(name for name in env if name in NAMES or name.startswith((FUNCTION, GIT_CONFIG, DYLD))):
+    for name in sorted(name for name in env if name in CODE_VARIABLES or name.startswith(prefixes)):
         value = env[name]
-        kept, told = _kept(name, value, tops, home, own=own)
-        if kept == value:
+        allowed, note = _filter_value(name, value, tops, home, is_user_hook=is_user_hook)
+        if allowed == value:
             continue
         env.pop(name)
-        if kept:
-            env[name] = kept
-        if name.startswith(GIT_PAIRS):
-            env[GIT_COUNT] = b"0"  # half of a pair would make git fail
-        if told:
-            notes.append(f"the variable {name.decode('utf-8', 'replace')} {told}")
+        if allowed:
+            env[name] = allowed
+        if name.startswith(_GIT_PAIRS):
+            # half of a pair would make git fail
+            env[_GIT_COUNT] = b"0"
+        if note:
+            notes.append(f"the variable {name.decode('utf-8', 'replace')} {note}")
     return tuple(notes)
 
 
-def _kept(name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, own: bool) -> tuple[bytes, str]:
-    """Return what a hook gets of a variable, and what is said of the rest."""
-    code = name in CODE or name.startswith(FUNCTION)
-    if len(value) > LONGEST and not code:
-        return b"", "is too long to be looked through and was left out"
-    if name in FOLDERS or name in LIBRARIES or name.startswith(DYLD):
-        return _entries(value, tops, bare=name in LIBRARIES)
-    if name in SWITCHES:
-        return b"", "changes what a script does and was left out" if value else ""
-    if name in FILES or name in GIT_FILES:
-        leads = _file_leads(_expanded(value, home) if name in EXPANDED else value, tops)
+def _find_kind(name: bytes) -> str:
+    prefix = next((prefix for prefix in CODE_VARIABLE_PREFIXES if name.startswith(prefix)), b"")
+    return CODE_VARIABLES.get(name) or CODE_VARIABLE_PREFIXES[prefix]
+
+
+def _filter_value(
+    name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, is_user_hook: bool
+) -> tuple[bytes, str]:
+    """Return what a hook gets of a variable, and a note about the rest."""
+    kind = _find_kind(name)
+    if len(value) > _MAX_VALUE_BYTES and kind != "code":
+        return b"", "is too long to be checked and was removed"
+    if kind in ("folders", "libraries"):
+        return _filter_list(value, tops, is_library=kind == "libraries")
+    if kind == "switches":
+        # with noexec, for example, a guard would read itself and do nothing
+        return b"", "changes what a script does and was removed" if value else ""
+    if kind == "files":
+        leads = _is_file_inside(_expand_home(value, home) if name in _EXPANDED else value, tops)
     else:
-        leads = _text_leads(value, tops) or (not code and _options_lead(value, tops))
+        leads = _names_project(value, tops) or (kind == "options" and _loads_project_file(value, tops))
     if leads:
-        return b"", "led into the project and was left out"
-    return (b"" if code and not own else value), ""
+        return b"", "points into the project and was removed"
+    return (b"" if kind == "code" and not is_user_hook else value), ""
 
 
-def _entries(value: bytes, tops: tuple[str, ...], *, bare: bool) -> tuple[bytes, str]:
-    """Leave out those of a list that lead into a project; an empty one means the present folder, and nobody means that."""
-    parts = (
-        (value.replace(b" ", b":") if bare else value).replace(b";", b":").split(b":")
-    )  # so does the system's loader
-    good = [part for part in parts if part and ((bare and b"/" not in part) or not leads_into(_text(part), tops))]
-    if not value or len(good) == len(parts):
+def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tuple[bytes, str]:
+    """Remove the entries of a list that point into a project, and empty ones, which mean the current folder."""
+    # the system's loader splits at these, too
+    entries = (value.replace(b" ", b":") if is_library else value).replace(b";", b":").split(b":")
+    # a library without a slash is one of the system's
+    allowed = [
+        entry
+        for entry in entries
+        if entry and ((is_library and b"/" not in entry) or not leads_into(_decode(entry), tops))
+    ]
+    if not value or len(allowed) == len(entries):
         return value, ""
-    told = "led into the project, and that part of it was left out" if len(good) < len([*filter(None, parts)]) else ""
-    return b":".join(good), told
+    is_shorter = len(allowed) < len([*filter(None, entries)])
+    return b":".join(allowed), "points into the project, and that part of it was removed" if is_shorter else ""
 
 
-def _file_leads(value: bytes, tops: tuple[str, ...]) -> bool:
-    return bool(value) and (_mentions(value, tops) or any(leads_into(_text(part), tops) for part in value.split(b":")))
+def _is_file_inside(value: bytes, tops: tuple[str, ...]) -> bool:
+    if not value:
+        return False
+    return _mentions(value, tops) or any(leads_into(_decode(entry), tops) for entry in value.split(b":"))
 
 
-def _expanded(value: bytes, home: bytes) -> bytes:
-    """Put the home folder into a file name; with anything else that a shell works out it is none that we know."""
+def _expand_home(value: bytes, home: bytes) -> bytes:
+    """Expand the home folder in a file name; anything else that a shell would expand makes it unknown."""
     for start in (b"$HOME/", b"${HOME}/"):
         if value.startswith(start):
             value = home + b"/" + value[len(start) :]
     return b"?" if b"$" in value or b"`" in value else value
 
 
-def _text_leads(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Whether options or code name something of a project, or something that is plainly relative."""
-    return _mentions(value, tops) or any(piece.startswith((b"./", b"../")) for piece in _pieces(value))
+def _names_project(value: bytes, tops: tuple[str, ...]) -> bool:
+    """Whether options or code name something in a project, or something that is plainly relative."""
+    return _mentions(value, tops) or any(word.startswith((b"./", b"../")) for word in _split_words(value))
 
 
-def _pieces(value: bytes) -> list[bytes]:
-    return value.translate(APART).split(b"\0")
+def _split_words(value: bytes) -> list[bytes]:
+    return value.translate(_SPLIT_TABLE).split(b"\0")
 
 
-def _options_lead(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Whether options load something of a project by a crooked path, or something that is looked for where a hook runs."""
-    if any(piece.startswith(b"/") and leads_into(_text(piece), tops) for piece in _pieces(value)):
+def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
+    """Whether options load a file in a project by an indirect path, or one that is searched for where a hook runs."""
+    if any(word.startswith(b"/") and leads_into(_decode(word), tops) for word in _split_words(value)):
         return True
     words = value.replace(b"=", b" ").split()
-    loaded = [words[at + 1] for at, word in enumerate(words[:-1]) if word in LOADERS]
-    loaded += [word.removeprefix(start) for word in value.split() for start in GLUED if word.startswith(start)]
-    loaded += [word[2:] for word in value.split() if word.startswith((b"-r/", b"-r."))]  # another one is Ruby's to find
-    return any(leads_into(_text(path.removeprefix(b"file://")), tops) for path in loaded if path)
+    loaded = [words[at + 1] for at, word in enumerate(words[:-1]) if word in _LOADING_OPTIONS]
+    loaded += [
+        word.removeprefix(start) for word in value.split() for start in _LOADING_PREFIXES if word.startswith(start)
+    ]
+    # any other -rNAME is for Ruby to find
+    loaded += [word[2:] for word in value.split() if word.startswith((b"-r/", b"-r."))]
+    return any(leads_into(_decode(path.removeprefix(b"file://")), tops) for path in loaded if path)
 
 
 def _mentions(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Whether the path of a project stands in a text, as a whole."""
-    return any(_stands_in(top.encode("utf-8", "surrogateescape"), value) for top in tops)
+    """Whether the whole path of a project occurs in a text."""
+    return any(_contains_path(value, top.encode("utf-8", "surrogateescape")) for top in tops)
 
 
-def _stands_in(top: bytes, value: bytes) -> bool:
-    at = value.find(top)
+def _contains_path(value: bytes, path: bytes) -> bool:
+    at = value.find(path)
     while at >= 0:
-        before, after = value[at - 1 : at] if at else b"", value[at + len(top) :][:1]
-        if not _is_of_name(before) and not _is_of_name(after):
+        before, after = value[at - 1 : at] if at else b"", value[at + len(path) :][:1]
+        if not _is_name_char(before) and not _is_name_char(after):
             return True
-        at = value.find(top, at + 1)
+        at = value.find(path, at + 1)
     return False
 
 
-def _is_of_name(char: bytes) -> bool:
+def _is_name_char(char: bytes) -> bool:
     return char.isalnum() or (char != b"" and (char in b"._-~" or char >= b"\x80"))
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")

@@ -1,6 +1,6 @@
 """Hooks as processes: a call becomes a job, with its command, directory, environment and input.
 
-How the script of a HOOK.md folder is started stands here; what settings.json has beside it, in `runners.command`.
+This module starts the script of a HOOK.md folder; `process.command` starts the other handlers of settings.json.
 """
 
 from __future__ import annotations
@@ -14,21 +14,29 @@ from boathook.core.value import Value
 from boathook.process.child import Job
 from boathook.process.reaper import MARK, is_above
 from boathook.process.runner import ProcessRunner
+from boathook.process.spawn import encode_variable
 from boathook.system.files import find_exposure
-from boathook.system.programs import EntryPoint, choose_command, find_entry, which
+from boathook.system.programs import (
+    CODE_VARIABLE_PREFIXES,
+    CODE_VARIABLES,
+    EntryPoint,
+    choose_command,
+    find_entry,
+    which,
+)
 from boathook.system.stamps import stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Protocol
+    from typing import Protocol
 
     from boathook.core.event import Event
     from boathook.core.hook import Hook
     from boathook.core.verdict import Call, Exit
 
     class Sessions(Protocol):
-        """What is remembered of a session."""
+        """What hooks share during a session."""
 
         def env_file(self, session: str) -> str | None:
             """Return the file for exported variables."""
@@ -40,158 +48,151 @@ if TYPE_CHECKING:
 
 
 CLAUDE = "claude"
-DEPTH = b"BOATHOOK_DEPTH"
-ENV_FILE = b"CLAUDE_ENV_FILE"
-MOST_DEEP = 3
-VALUE_LIMIT = 4096
-KEPT = 256
-NOTHING = Needs()
-LEADING = frozenset(
-    b"BASH_ENV ENV SHELLOPTS BASHOPTS PROMPT_COMMAND PS4 ZDOTDIR PYTHONSTARTUP PYTHONPATH PYTHONHOME PYTHONINSPECT"
-    b" PYTHONBREAKPOINT PYTHONUSERBASE NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB PERLLIB PERL5DB RUBYOPT RUBYLIB LD_PRELOAD"
-    b" LD_AUDIT LD_LIBRARY_PATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS GIT_CONFIG GIT_EXEC_PATH GIT_TEMPLATE_DIR".split()
-)  # what makes a program run or load more than its own code: `runners.leads` looks at them
-LEADING_STARTS = (b"BASH_FUNC_", b"DYLD_", b"GIT_CONFIG_")
-SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
+DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
+ENV_FILE_VARIABLE = b"CLAUDE_ENV_FILE"
+MAX_NESTED_HOOKS = 3
+_MAX_CACHED = 256
+_NO_NEEDS = Needs()
+_CODE_PREFIXES = tuple(CODE_VARIABLE_PREFIXES)
+_SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
-class Surroundings(Value):
+class JobContext(Value):
     """What jobs are made with: how events are written in each dialect, the project (of each form), and the model to ask.
 
-    `home` is what the host calls its project; `scratch` is a folder that hooks may write to at any level.
+    `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level.
     """
 
     write_event: Callable[[str, Event, str], bytes]
     project: str = ""
     claude_project: str = ""
     model: str = ""
-    home: str = ""
+    host_project: str = ""
     scratch: str = ""
 
-    def project_for(self, hook: Hook, event: Event) -> str:
-        """Return the project that a hook is told of: that of its own form, or dialect, first."""
+    def choose_project(self, hook: Hook, event: Event) -> str:
+        """Return the project that a hook gets: first that of its own form or dialect."""
         own = self.claude_project if hook.dialect == CLAUDE else ""
-        return own or self.project or self.home or event.work_dir
+        return own or self.project or self.host_project or event.work_dir
 
-    def projects(self, event: Event) -> tuple[str, ...]:
-        """Return every folder that may be a project's, or lie in one."""
-        return self.project, self.claude_project, self.home, event.work_dir
-
-
-class Start(Value):
-    """How a hook is started: its command and input, in which directory, or why it is not."""
-
-    argv: tuple[str, ...] = ("",)
-    stdin: bytes = b""
-    cwd: str = ""
-    refused: str = ""
-    warnings: tuple[str, ...] = ()
+    def list_projects(self, event: Event) -> tuple[str, ...]:
+        """Return every folder that may be a project, or may be inside one."""
+        return self.project, self.claude_project, self.host_project, event.work_dir
 
 
 class HookRunner:
-    """Runs hooks that are processes, whatever form they come in."""
+    """Runs hooks that are processes, in all their forms."""
 
     def __init__(
         self,
         process: ProcessRunner,
-        around: Surroundings,
+        context: JobContext,
         sessions: Sessions | None = None,
         environ: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """Take the process runner, what jobs are made with, and what sessions remember."""
         self._process = process
-        self._around = around
+        self._context = context
         self._sessions = sessions
         self._environ = environ
-        self._kept: dict[tuple[str, ...], dict[bytes, bytes]] = {}
-        self._entries: dict[str, tuple[object, EntryPoint]] = {}
+        self._variables: dict[tuple[str, ...], dict[bytes, bytes]] = {}
+        self._entry_points: dict[str, tuple[object, EntryPoint]] = {}
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-        """Run calls together and give their ends in order."""
-        return tuple(self._process.run_all([self._job(call) for call in calls], cancel))
+        """Run calls together and return their exits in order."""
+        return tuple(self._process.run_all([self._make_job_safely(call) for call in calls], cancel))
 
-    def _job(self, call: Call) -> Job:
-        """Make a job; a fault of ours fails this one hook, not those that run with it."""
+    def _make_job_safely(self, call: Call) -> Job:
+        """Make a job; an error of ours fails this one hook, not those that run with it."""
         try:
-            return self.job(call)
+            return self.make_job(call)
         except Exception as error:  # noqa: BLE001
             return Job(("",), b"", "/", {}, 1.0, f"the engine failed to start it: {type(error).__name__}: {error}")
 
-    def refusal(self, call: Call) -> str:
-        """Return why a call cannot run, if so."""
-        return self.job(call).refused
+    def find_refusal(self, call: Call) -> str:
+        """Return why a call cannot run, or an empty text."""
+        return self.make_job(call).refused
 
-    def job(self, call: Call) -> Job:
+    def make_job(self, call: Call) -> Job:
         """Work out everything about a process before it starts."""
         hook, event = call.hook, call.event
-        env = current_environment() if self._environ is None else dict(self._environ)
+        env = copy_environment() if self._environ is None else dict(self._environ)
         if self._sessions is not None:
             env.update(self._sessions.exports(event.session_id))
-        if refused := unmet(hook, env):
+        if refused := find_unmet_need(hook, env):
             return Job(("",), b"", "/", {}, hook.timeout, refused)
         if hook.scope != USER:
-            _scrub(hook, env)
-        notes = self._leave_out(hook, event, env)
-        env[DEPTH] = b"%d" % (depth(env) + 1)
-        env.update(self._variables(hook, event))
-        start = self._start(hook, event, env)
-        cwd, warning = _directory(start.cwd or event.work_dir, self._around.project)
-        warnings = tuple(text for text in (*notes, warning, *start.warnings) if text)
-        refused = start.refused
-        cage: tuple[Any, ...] = ()
-        if hook.sandbox != BASIC and not refused:
-            project = self._around.project_for(hook, event)
-            wanted = cwd
-            cage, refused, cwd = _walls(hook, project, cwd, start.argv, self._around.scratch)
-            if cwd != wanted:
-                warnings += (f"its sandbox hides the work dir {wanted!r}; it was run in {cwd}",)
-            env.pop(ENV_FILE, None)  # what it leaves for hooks without walls would be a way out
-        return Job(start.argv, start.stdin, cwd, env, hook.timeout, refused, warnings, cage)
+            _remove_secrets(hook, env)
+        notes = self._remove_project_code(hook, event, env)
+        env[DEPTH_VARIABLE] = b"%d" % (count_nested_hooks(env) + 1)
+        env.update(self._make_variables(hook, event))
+        job = self._start_job(hook, event, env)
+        cwd, warning = _choose_working_dir(job.cwd or event.work_dir, self._context.project)
+        job = job.replace(cwd=cwd, warnings=tuple(text for text in (*notes, warning, *job.warnings) if text))
+        return job if hook.sandbox == BASIC or job.refused else self._confine(job, hook, event, env)
 
-    def _start(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Start:
-        data = self._around.write_event(hook.dialect, event, hook.trigger)
+    def _start_job(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
+        """Return a job with the command and input of a hook, and the directory and warnings that they bring."""
+        data = self._context.write_event(hook.dialect, event, hook.trigger)
+        job = Job(("",), data, event.work_dir, env, hook.timeout)
         if not isinstance(hook.handler, Script):
-            from boathook.process.command import start
+            from boathook.process.command import start_command
 
-            project = self._around.project_for(hook, event)
-            return start(hook, data, env, project, self._around.model, self._around.projects(event))
+            project = self._context.choose_project(hook, event)
+            return start_command(hook, job, env, project, self._context.model, self._context.list_projects(event))
         path = find_entry(hook.handler.folder)
         if path is None:
-            return Start(refused="no entry point")
-        if why := _open_to_others(hook, path):
-            return Start(refused=why)
-        entry = self._entry(path, self._around.projects(event))
-        return Start(entry.argv, data, warnings=(entry.warning,))
+            return job.replace(refused="no entry point")
+        if exposure := _find_user_hook_exposure(hook, path):
+            return job.replace(refused=exposure)
+        entry = self._choose_entry_point(path, self._context.list_projects(event))
+        return job.replace(argv=entry.argv, warnings=(entry.warning,))
 
-    def _leave_out(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
-        """Take from an environment what would make a hook run code of the project that nobody has seen; say what that was."""
-        if LEADING.isdisjoint(env) and not any(name.startswith(LEADING_STARTS) for name in env):
+    def _remove_project_code(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
+        """Remove variables that would make a hook run code of the project that nobody reviewed; return notes about them."""
+        if CODE_VARIABLES.keys().isdisjoint(env) and not any(name.startswith(_CODE_PREFIXES) for name in env):
             return ()
-        from boathook.process.environment import leave_out
+        from boathook.process.environment import remove_project_code
 
-        return leave_out(env, self._around.projects(event), own=hook.scope == USER)
+        return remove_project_code(env, self._context.list_projects(event), is_user_hook=hook.scope == USER)
 
-    def _entry(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
+    def _choose_entry_point(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
         """Work out how a script is run; once, until it changes."""
-        found = stamp(path)
-        kept = self._entries.get(path)
-        if kept is None or kept[0] != found:
-            kept = self._entries[path] = (found, choose_command(path, avoid))
-        return kept[1]
+        current = stamp(path)
+        cached = self._entry_points.get(path)
+        if cached is None or cached[0] != current:
+            cached = self._entry_points[path] = (current, choose_command(path, avoid))
+        return cached[1]
 
-    def _variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
-        """Return the variables of a hook; those that do not change from call to call are kept."""
+    def _make_variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
+        """Return the variables of a hook; those that do not change from call to call are cached."""
         key = (hook.name, hook.trigger, hook.folder, hook.source, event.session_id, event.work_dir)
-        found = self._kept.get(key)
-        if found is None:
-            found = named_variables(hook, event, self._around.project_for(hook, event))
-            self._kept = {**self._kept, key: found} if len(self._kept) < KEPT else {key: found}
+        variables = self._variables.get(key)
+        if variables is None:
+            variables = make_variables(hook, event, self._context.choose_project(hook, event))
+            self._variables = (
+                {**self._variables, key: variables} if len(self._variables) < _MAX_CACHED else {key: variables}
+            )
         path = self._sessions.env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
-        return found if path is None else {**found, ENV_FILE: to_bytes(path)}
+        return variables if path is None else {**variables, ENV_FILE_VARIABLE: encode_variable(path)}
+
+    def _confine(self, job: Job, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
+        """Return a job that runs in the sandbox of its hook, or the reason why it cannot."""
+        from boathook.process.sandbox import cage, seat
+
+        # what it leaves for hooks without a sandbox would be a way out
+        env.pop(ENV_FILE_VARIABLE, None)
+        project = self._context.choose_project(hook, event)
+        spec, refused = cage(hook, project, job.cwd, job.argv, self._context.scratch)
+        if spec is None:
+            return job.replace(refused=refused)
+        cwd, warnings = seat(spec, job.cwd), job.warnings
+        if cwd != job.cwd:
+            warnings += (f"its sandbox hides the work dir {job.cwd!r}; it was run in {cwd}",)
+        return job.replace(cwd=cwd, warnings=warnings, cage=tuple(spec.__dict__[name] for name in spec.FIELDS))
 
 
-def _open_to_others(hook: Hook, path: str) -> str:
-    """Return what of a user's hook others can write to; what a project's is, trust has settled."""
+def _find_user_hook_exposure(hook: Hook, path: str) -> str:
+    """Return what of a user's hook others can write to; for a project's hook, trust has settled that."""
     if hook.scope != USER:
         return ""
     for place in (hook.folder, os.path.dirname(path), path):
@@ -200,37 +201,26 @@ def _open_to_others(hook: Hook, path: str) -> str:
     return ""
 
 
-def _scrub(hook: Hook, env: dict[bytes, bytes]) -> None:
-    """Take from an environment what the hook of a project must not get."""
-    from boathook.process.secret_variables import scrubbed
+def _remove_secrets(hook: Hook, env: dict[bytes, bytes]) -> None:
+    from boathook.process.environment import find_secret_variables
 
-    for name in scrubbed(hook, env):
+    for name in find_secret_variables(hook, env):
         del env[name.encode("utf-8", "surrogateescape")]
 
 
-def _walls(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str) -> tuple[tuple[Any, ...], str, str]:
-    """Return the walls that a hook runs within, as plain values, or why they cannot be built; and where it runs in them."""
-    from boathook.process.sandbox import cage, seat
-
-    found, why = cage(hook, project, cwd, argv, scratch)
-    if found is None:
-        return (), why, cwd
-    return tuple(found.__dict__[name] for name in found.FIELDS), why, seat(found, cwd)
-
-
-def _directory(wanted: str, project: str) -> tuple[str, str]:
-    """Return the directory to run in: the wanted one, else the project, with a word about it."""
+def _choose_working_dir(wanted: str, project: str) -> tuple[str, str]:
+    """Return the directory to run in: the wanted one, else the project, with a warning."""
     plain = wanted.replace("\0", "")
-    there = bool(plain) and os.path.isdir(plain)
-    if there and os.access(plain, os.X_OK):
+    exists = bool(plain) and os.path.isdir(plain)
+    if exists and os.access(plain, os.X_OK):
         return plain, ""
     instead = project if os.path.isdir(project) else "/"
-    wrong = "cannot be entered" if there else "does not exist"
-    return instead, f"the work dir {wanted!r} {wrong}; it was run in {instead}"
+    error = "cannot be entered" if exists else "does not exist"
+    return instead, f"the work dir {wanted!r} {error}; it was run in {instead}"
 
 
-def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:
-    """Return the variables that every hook finds, under the names of the standard and of its relatives."""
+def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:
+    """Return the variables that every hook gets, under the names of the standard and of related tools."""
     own = {
         "HOOK_NAME": hook.name,
         "HOOK_EVENT": hook.trigger,
@@ -239,49 +229,41 @@ def named_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes
         "WORK_DIR": event.work_dir,
         "PROJECT_DIR": project,
     }
-    named = {f"{prefix}_{key}": value for prefix in ("AGENT", "KIMI") for key, value in own.items()}
-    named |= {"CLAUDE_PROJECT_DIR": project, "MONOCO_PROJECT_ROOT": project}
-    return {key.encode(): to_bytes(value) for key, value in named.items()}
+    variables = {f"{prefix}_{key}": value for prefix in ("AGENT", "KIMI") for key, value in own.items()}
+    variables |= {"CLAUDE_PROJECT_DIR": project, "MONOCO_PROJECT_ROOT": project}
+    return {key.encode(): encode_variable(value) for key, value in variables.items()}
 
 
-def current_environment() -> dict[bytes, bytes]:
+def copy_environment() -> dict[bytes, bytes]:
     """Return a copy of this process's environment as it is now."""
-    kept = getattr(os.environb, "_data", None)  # the dictionary inside: copying it is ten times quicker than the view
-    return dict(kept) if isinstance(kept, dict) else dict(os.environb)
+    # copying the dictionary inside is ten times quicker than copying the view
+    data = getattr(os.environb, "_data", None)
+    return dict(data) if isinstance(data, dict) else dict(os.environb)
 
 
-def unmet(hook: Hook, env: Mapping[bytes, bytes]) -> str:
-    """Return which need of a hook is not met here, if any."""
+def find_unmet_need(hook: Hook, env: Mapping[bytes, bytes]) -> str:
+    """Return which need of a hook is not met here, or an empty text."""
     if hook.state != ARMED:
         return hook.why
-    if depth(env) >= MOST_DEEP:
-        return f"hooks are nested {MOST_DEEP} deep: a hook has started an agent or engine that fires hooks again"
-    if hook.needs == NOTHING:
+    if count_nested_hooks(env) >= MAX_NESTED_HOOKS:
+        return f"hooks are nested {MAX_NESTED_HOOKS} deep: a hook has started an agent or engine that fires hooks again"
+    if hook.needs == _NO_NEEDS:
         return ""
     path = env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape")
-    lacking = [name for name in hook.needs.bins if which(name, path) is None]
-    if lacking:
-        return f"it requires {', '.join(lacking)}, not found on the PATH"
+    missing = [name for name in hook.needs.bins if which(name, path) is None]
+    if missing:
+        return f"it requires {', '.join(missing)}, not found on the PATH"
     unset = [name for name in hook.needs.env if not env.get(name.encode())]
     if unset:
         return f"it requires the variable {', '.join(unset)}, which is not set"
-    here = SYSTEMS.get(sys.platform, sys.platform)
-    if hook.needs.os and here not in hook.needs.os:
-        return f"it is made for {', '.join(hook.needs.os)}, this is {here}"
+    system_name = _SYSTEM_NAMES.get(sys.platform, sys.platform)
+    if hook.needs.os and system_name not in hook.needs.os:
+        return f"it is made for {', '.join(hook.needs.os)}, this is {system_name}"
     return ""
 
 
-def depth(env: Mapping[bytes, bytes]) -> int:
+def count_nested_hooks(env: Mapping[bytes, bytes]) -> int:
     """Return how deep in hooks an environment is; a number that no engine above us has set does not count."""
-    value = env.get(DEPTH, b"0")
+    value = env.get(DEPTH_VARIABLE, b"0")
     number = int(value) if value.isdigit() and len(value) < 4 else 0
     return number if number and is_above(env.get(MARK.encode(), b"")) else 0
-
-
-def to_bytes(text: str) -> bytes:
-    """Return a text as a value that any environment takes: no NUL, no lone surrogate, bounded."""
-    try:
-        data = text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        data = text.encode("utf-8", "replace")
-    return data.replace(b"\0", b"")[:VALUE_LIMIT]

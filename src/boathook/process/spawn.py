@@ -14,15 +14,26 @@ if TYPE_CHECKING:
 
     Spawn = Callable[[Sequence[str], Mapping[bytes, bytes], str, int, int, int], int]
 
-HAS_SETSID = os.uname().sysname == "Linux" and hasattr(os, "posix_spawn")
-RESET_SIGNALS = (13, 25)  # SIGPIPE and SIGXFSZ, which Python ignores and its children would inherit ignored
+_HAS_SETSID = os.uname().sysname == "Linux" and hasattr(os, "posix_spawn")
+# SIGPIPE and SIGXFSZ, which Python ignores and its children would inherit ignored
+_RESET_SIGNALS = (13, 25)
+_MAX_VARIABLE_BYTES = 4096
+
+
+def encode_variable(text: str) -> bytes:
+    """Return a text as a value that every environment accepts: no NUL, no lone surrogate, bounded."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = text.encode("utf-8", "replace")
+    return data.replace(b"\0", b"")[:_MAX_VARIABLE_BYTES]
 
 
 def shared_process(
     argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
 ) -> int:
     """Start a process from a program that embeds the engine; return its pid. The caller waits for it."""
-    if HAS_SETSID and _is_here(cwd):
+    if _HAS_SETSID and _is_here(cwd):
         return posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
     import subprocess
 
@@ -47,7 +58,7 @@ def posix(
     moves.append((os.POSIX_SPAWN_DUP2, stderr, 2))
     moves += [(os.POSIX_SPAWN_CLOSE, handle) for handle in close]
     return os.posix_spawn(
-        argv[0], list(argv), env, file_actions=moves, setsid=True, setsigmask=(), setsigdef=RESET_SIGNALS
+        argv[0], list(argv), env, file_actions=moves, setsid=True, setsigmask=(), setsigdef=_RESET_SIGNALS
     )
 
 
@@ -72,7 +83,7 @@ def _inheritable() -> list[int]:
 
 def own_process() -> Spawn:
     """Prepare a process that is the engine's own, and return its cheapest way to start others."""
-    if not HAS_SETSID:
+    if not _HAS_SETSID:
         return shared_process
     _open_standard_streams()
     _close_on_exec()

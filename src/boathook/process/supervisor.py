@@ -1,7 +1,7 @@
 """Async hooks of a one-shot `run`: handed to a process of their own that outlives it.
 
-A supervisor has its own session and no pipe of the caller's. It runs one hook, so that all it finds left over is that hook's; it
-keeps the timeout, takes the end, and writes what was printed to the log.
+A supervisor has its own session and no pipe of the caller's. It runs one hook, so that every process it finds left over is that
+hook's; it keeps the timeout, collects the exit, and writes what was printed to the log.
 """
 
 from __future__ import annotations
@@ -22,52 +22,51 @@ if TYPE_CHECKING:
     from boathook.process.hook_runner import HookRunner
     from boathook.process.spawn import Spawn
 
-FLAG = "--supervise"
-DOOR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "entry", "hook_entry.py")
+SUPERVISE_FLAG = "--supervise"
+HOOK_ENTRY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "entry", "hook_entry.py")
 
 
 class Supervisor:
     """Starts a supervisor for every async hook."""
 
     def __init__(self, hooks: HookRunner, spawn: Spawn, state: str, about: dict[str, str] | None = None) -> None:
-        """Take what makes jobs of calls, how to start a process, the folder that holds the log, and what all ends share."""
         self._hooks = hooks
         self._spawn = spawn
         self._state = state
         self._about = about or {}
 
     def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
-        """Hand each call to a supervisor and return at once; one that cannot run is named as skipped."""
+        """Hand each call to a supervisor and return at once; one that cannot run becomes a skip."""
         return tuple(self._start(call) for call in calls)
 
     def _start(self, call: Call) -> Started | Skip:
-        job = self._hooks.job(call)
+        job = self._hooks.make_job(call)
         if job.refused:
             return Skip(call.hook.name, job.refused, loud=True)
         about = {**self._about, **call.about}
-        data = memory_file(marshal.dumps((self._state, about, call.hook.trigger, _plain(job))))
+        data = memory_file(marshal.dumps((self._state, about, call.hook.trigger, _list_fields(job))))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            argv = (sys.executable, "-I", "-S", DOOR, FLAG)
+            argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
             return Started(call.hook.name, self._spawn(argv, dict(os.environb), "/", data, null, null))
         finally:
             os.close(data)
             os.close(null)
 
     def drain(self, seconds: float) -> int:  # noqa: ARG002
-        """Wait for nothing: a supervisor needs nobody."""
+        """Wait for nothing: a supervisor runs by itself."""
         return 0
 
     def close(self) -> None:
         """Do nothing: a supervisor ends by itself."""
 
 
-def _plain(job: Job) -> tuple[Any, ...]:
-    return tuple(dict(v) if n == "env" else v for n, v in ((n, getattr(job, n)) for n in Job.FIELDS))
+def _list_fields(job: Job) -> tuple[Any, ...]:
+    return tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
 
 
 def supervise(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:
-    """Be the supervisor: read the job from standard input, run it, report its end."""
+    """Be the supervisor: read the job from standard input, run it, report its exit."""
     data = b""
     while part := os.read(0, 1 << 20):
         data += part

@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 CANDIDATES = ("run", "run.sh", "run.py")
 SYSTEM_BINS = ("/bin", "/usr/bin", "/usr/local/bin")
+# Variables that make a program run or load more code than its own, by what their values are: `process.environment` filters them.
+CODE_VARIABLES = {
+    **dict.fromkeys(b"BASH_ENV ENV ZDOTDIR PYTHONSTARTUP PYTHONHOME PYTHONUSERBASE".split(), "files"),
+    **dict.fromkeys(b"GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM".split(), "files"),
+    **dict.fromkeys(b"PYTHONPATH NODE_PATH PERL5LIB PERLLIB RUBYLIB LD_LIBRARY_PATH".split(), "folders"),
+    **dict.fromkeys(b"LD_PRELOAD LD_AUDIT".split(), "libraries"),
+    **dict.fromkeys(b"NODE_OPTIONS PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS".split(), "options"),
+    **dict.fromkeys(b"_JAVA_OPTIONS PYTHONBREAKPOINT".split(), "options"),
+    **dict.fromkeys(b"PROMPT_COMMAND PS4 PERL5DB".split(), "code"),
+    **dict.fromkeys(b"SHELLOPTS BASHOPTS PYTHONINSPECT".split(), "switches"),
+}
+CODE_VARIABLE_PREFIXES = {b"BASH_FUNC_": "code", b"DYLD_": "folders", b"GIT_CONFIG_": "options"}
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 
 
