@@ -16,6 +16,8 @@ from typing import Any
 
 import click
 from click.testing import CliRunner
+from generate_schemas import FOLDER as SCHEMA_FOLDER
+from generate_schemas import write_schemas
 
 from boathook import errors
 from boathook.agent.builder import AgentBuilder
@@ -699,11 +701,13 @@ def main() -> int:
         REFERENCE / "faults.md": faults(),
         REFERENCE / "matrix.md": matrix(),
         **dict(pages()),
+        **dict(write_schemas()),
     }
     stale = 0
     for path, text in made.items():
         old = path.read_text(encoding="utf-8") if path.exists() else ""
         if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         elif old != text:
             stale = 1
@@ -712,6 +716,9 @@ def main() -> int:
                     old.splitlines(keepends=True), text.splitlines(keepends=True), path.name, "as the code says"
                 )
             )
+    for path in sorted({*SCHEMA_FOLDER.glob("*.json")} - {*made}):
+        stale = 1
+        print(f"{path.name} is not generated any more: remove it")
     if stale:
         print("generated documentation is stale: run `make docs`")
     return stale

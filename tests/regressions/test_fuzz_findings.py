@@ -18,9 +18,10 @@ from boathook.core.hook import ARMED, ERROR, INVALID, Command
 from boathook.core.matcher import MAX_PATTERN_WEIGHT, compile_pattern, compute_weight
 from boathook.core.shell_exports import ROOM, read_exports
 from boathook.errors import ConfigError
+from boathook.sources.fields import MAX_DIAGNOSTICS, MAX_UNKNOWN_KEYS
 from boathook.sources.hook_md.frontmatter import Unreadable, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.hooks_toml import DOTS_LIMIT, MOST_TOLD, read_config
+from boathook.sources.hooks_toml import DOTS_LIMIT, read_config
 from boathook.sources.own_commands import calls_us, text_calls_us
 from boathook.sources.settings_json.settings import (
     MOST_HOOKS,
@@ -64,7 +65,9 @@ def config_of(tmp_path: Path, text: str):
 def test_a_number_that_python_does_not_write_is_told_all_the_same(tmp_path):
     found = config_of(tmp_path, "[hooks.defaults]\ntimeout = 0x" + "f" * 4000)
     assert found.defaults == {"timeout": 600_000}
-    assert found.problems[0].message == "'timeout' is beyond measure, allowed are 100 to 600000"
+    assert found.problems[0].message == (
+        "'timeout' must be a whole number from 100 to 600000, not a number that large; 600000 is used"
+    )
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\x85", "\u2029"])
@@ -76,7 +79,9 @@ def test_a_line_end_that_toml_does_not_know_hides_no_dots(tmp_path, end):
 
 
 def test_no_more_problems_of_a_file_are_told_than_anybody_reads(tmp_path):
-    assert len(config_of(tmp_path, "".join(f"k{n} = 1\n" for n in range(1000))).problems) == MOST_TOLD
+    assert len(config_of(tmp_path, "".join(f"k{n} = 1\n" for n in range(1000))).problems) == MAX_UNKNOWN_KEYS
+    wrong = "[[hooks.override]]\nname = 'a'\ntimeout = 1\n" * 500
+    assert len(config_of(tmp_path, wrong).problems) == MAX_DIAGNOSTICS
 
 
 # Files of variables

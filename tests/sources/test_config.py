@@ -91,49 +91,57 @@ def test_settings_of_a_project_are_ignored_with_a_warning(read, line):
     assert (config.settings, said(config)) == ({}, [(WARNING, f"hooks.{key}", told, "")])
 
 
+NAMED = "'{}' must be a list of tables that each have a name, not {}; it is ignored"
 WRONG = {
     "an unknown table": (
         "[other]\nx = 1",
         WARNING,
         "other",
-        "unknown table 'other'",
-        "everything stands below [hooks]",
+        "unknown key 'other'",
+        "known: hooks",
     ),
-    "an unknown key": ("[hooks]\nenable = true", WARNING, "hooks.enable", "unknown key 'enable'", f"known: {KNOWN}"),
-    "hooks that are no table": ("hooks = 1", ERROR, "hooks", "'hooks' must be a table", ""),
+    "an unknown key": ("[hooks]\nzzz = true", WARNING, "hooks.zzz", "unknown key 'zzz'", f"known: {KNOWN}"),
+    "a slip in a key": (
+        "[hooks]\nenable = true",
+        WARNING,
+        "hooks.enable",
+        "unknown key 'enable'",
+        "did you mean 'enabled'?",
+    ),
+    "hooks that are no table": ("hooks = 1", ERROR, "hooks", "'hooks' must be a table, not 1; it is ignored", ""),
     "a word for a flag": (
         '[hooks]\nenabled = "no"',
         ERROR,
         "hooks.enabled",
-        "'enabled' must be true or false",
-        "true is used",
+        "'enabled' must be true or false, not 'no'; true is used",
+        "for example enabled = true",
     ),
     "a number for a flag": (
         "[hooks]\ndebug = 1",
         ERROR,
         "hooks.debug",
-        "'debug' must be true or false",
-        "false is used",
+        "'debug' must be true or false, not 1; false is used",
+        "for example debug = false",
     ),
     "a flag for a number": (
         "[hooks]\nmax_stop_blocks = true",
         ERROR,
         "hooks.max_stop_blocks",
-        "'max_stop_blocks' must be a number from 0 to 100",
-        "3 is used",
+        "'max_stop_blocks' must be a whole number from 0 to 100, not true; 3 is used",
+        "for example max_stop_blocks = 3",
     ),
     "a number too high": (
         "[hooks]\nmax_stop_blocks = 101",
         ERROR,
         "hooks.max_stop_blocks",
-        "'max_stop_blocks' must be a number from 0 to 100",
-        "3 is used",
+        "'max_stop_blocks' must be a whole number from 0 to 100, not 101; 3 is used",
+        "for example max_stop_blocks = 3",
     ),
     "defaults that are no table": (
         "[hooks]\ndefaults = 1",
         ERROR,
         "hooks.defaults",
-        "'hooks.defaults' must be a table",
+        "'defaults' must be a table, not 1; it is ignored",
         "",
     ),
     "an unknown default": (
@@ -147,71 +155,71 @@ WRONG = {
         '[hooks.defaults]\ntimeout = "5s"',
         ERROR,
         "hooks.defaults.timeout",
-        "'timeout' must be a whole number",
+        "'timeout' must be a whole number from 100 to 600000, not '5s'; it is ignored",
         "",
     ),
     "a flag for a timeout": (
         "[hooks.defaults]\ntimeout = true",
         ERROR,
         "hooks.defaults.timeout",
-        "'timeout' must be a whole number",
+        "'timeout' must be a whole number from 100 to 600000, not true; it is ignored",
         "",
     ),
     "a number for async": (
         "[hooks.defaults]\nasync = 1",
         ERROR,
         "hooks.defaults.async",
-        "'async' must be true or false",
+        "'async' must be true or false, not 1; it is ignored",
         "",
     ),
     "another word for on_failure": (
         '[hooks.defaults]\non_failure = "deny"',
         ERROR,
         "hooks.defaults.on_failure",
-        "'on_failure' must be allow or block",
+        "'on_failure' must be allow or block, not 'deny'; it is ignored",
         "",
     ),
     "a list for on_failure": (
         "[hooks.defaults]\non_failure = []",
         ERROR,
         "hooks.defaults.on_failure",
-        "'on_failure' must be allow or block",
+        "'on_failure' must be allow or block, not a list; it is ignored",
         "",
     ),
     "disable without a name": (
         "[[hooks.disable]]\nhook = 'x'",
         ERROR,
         "hooks.disable",
-        "every [[hooks.disable]] needs a name",
-        'name = "…"',
+        NAMED.format("disable", "a list"),
+        'for example disable = [{"name": "…"}]',
     ),
     "disable that is no list": (
         "[hooks]\ndisable = 'x'",
         ERROR,
         "hooks.disable",
-        "every [[hooks.disable]] needs a name",
-        'name = "…"',
+        NAMED.format("disable", "'x'"),
+        'for example disable = [{"name": "…"}]',
     ),
     "disable with names only": (
         "[hooks]\ndisable = ['x']",
         ERROR,
         "hooks.disable",
-        "every [[hooks.disable]] needs a name",
-        'name = "…"',
+        NAMED.format("disable", "a list"),
+        'for example disable = [{"name": "…"}]',
     ),
     "override without a name": (
         "[[hooks.override]]\ntimeout = 200",
         ERROR,
         "hooks.override",
-        "every [[hooks.override]] needs a name",
-        'name = "…"',
+        NAMED.format("override", "a list"),
+        'for example override = [{"name": "…"}]',
     ),
     "an unknown override": (
         "[[hooks.override]]\nname = 'x'\ntrigger = 'Stop'",
         WARNING,
         "hooks.override.trigger",
         "unknown key 'trigger'",
-        f"known: {TUNABLE}, network, env, project",
+        f"known: name, {TUNABLE}, network, env, project",
     ),
 }
 
@@ -227,8 +235,18 @@ def test_a_number_out_of_range_is_kept_at_its_limit(read):
     config = read("[hooks.defaults]\ntimeout = 1\npriority = 2000\n")
     assert config.defaults == {"timeout": 100, "priority": 1000}
     assert said(config) == [
-        (ERROR, "hooks.defaults.timeout", "'timeout' is 1, allowed are 100 to 600000", "100 is used"),
-        (ERROR, "hooks.defaults.priority", "'priority' is 2000, allowed are 0 to 1000", "1000 is used"),
+        (
+            ERROR,
+            "hooks.defaults.timeout",
+            "'timeout' must be a whole number from 100 to 600000, not 1; 100 is used",
+            "",
+        ),
+        (
+            ERROR,
+            "hooks.defaults.priority",
+            "'priority' must be a whole number from 0 to 1000, not 2000; 1000 is used",
+            "",
+        ),
     ]
 
 

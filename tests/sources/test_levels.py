@@ -128,7 +128,10 @@ def test_an_override_that_names_a_project_is_for_the_hooks_of_that_project_alone
 def test_an_override_for_a_wrong_project_is_for_none(read):
     text = f'{GUARD}timeout = 5000\nproject = "here"'
     found = read(text)
-    told = ("'project' must be an absolute path", "the override is for no project")
+    told = (
+        "'project' must be an absolute path, not 'here'; the override is for no project",
+        'for example project = "/path/to/project"',
+    )
     assert said(found) == [(ERROR, "hooks.override.project", *told)]
     assert tune(a_hook(), NOTHING, project(), found) == a_hook()
 
@@ -175,27 +178,40 @@ env = ["API_TOKEN"]
     )
 
 
-MUST = "'sandbox' must be basic, restricted or isolated"
+MUST = "'sandbox' must be basic, restricted or isolated, not {}; isolated is used"
+LEVEL = 'for example sandbox = "isolated"'
 GUARD = '[[hooks.override]]\nname = "guard"\n'
 WRONG = {
-    "a level that nobody knows": ('[hooks]\nsandbox = "airtight"', ERROR, "hooks.sandbox", MUST, "isolated is used"),
-    "a flag for a level": ("[hooks]\nsandbox = true", ERROR, "hooks.sandbox", MUST, "isolated is used"),
+    "a level that nobody knows": (
+        '[hooks]\nsandbox = "airtight"',
+        ERROR,
+        "hooks.sandbox",
+        MUST.format("'airtight'"),
+        LEVEL,
+    ),
+    "a flag for a level": ("[hooks]\nsandbox = true", ERROR, "hooks.sandbox", MUST.format("true"), LEVEL),
     "a wrong default": (
         '[hooks.defaults]\nsandbox = "none"',
         ERROR,
         "hooks.defaults.sandbox",
-        MUST,
-        "isolated is used",
+        MUST.format("'none'"),
+        LEVEL,
     ),
-    "a wrong override": (f"{GUARD}sandbox = []", ERROR, "hooks.override.sandbox", MUST, "isolated is used"),
+    "a wrong override": (f"{GUARD}sandbox = []", ERROR, "hooks.override.sandbox", MUST.format("a list"), LEVEL),
     "a word for the network": (
         f'{GUARD}network = "yes"',
         ERROR,
         "hooks.override.network",
-        "'network' must be true or false",
+        "'network' must be true or false, not 'yes'; it is ignored",
         "",
     ),
-    "a word for names": (f'{GUARD}env = "X"', ERROR, "hooks.override.env", "'env' must be a list of names", ""),
+    "a word for names": (
+        f'{GUARD}env = "X"',
+        ERROR,
+        "hooks.override.env",
+        "'env' must be a list of names, not 'X'; it is ignored",
+        'for example env = ["TOKEN"]',
+    ),
     "a default network": (
         "[hooks.defaults]\nnetwork = true",
         WARNING,

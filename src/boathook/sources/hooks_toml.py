@@ -9,20 +9,15 @@ from typing import Any
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.hook_md.manifest import RANGES
-from boathook.sources.sandbox_levels import GRANTS, SANDBOX, STRICTEST, WHERE, confined, is_level, is_meant, vain
+from boathook.sources.fields import HOOKS_TABLE, SANDBOX, TOML_PAIR, TUNABLE, FieldChecker
+from boathook.sources.sandbox_levels import confined, is_meant, vain
 from boathook.system.files import FileError, read_text
 
 SIZE_LIMIT = 32 * 1024
 DOTS_LIMIT = 32
-MOST_TOLD = 100  # problems of one file
-CHOICES = {"untrusted": ("skip", "block"), "record": ("summary", "whole"), "degraded": ("tell", "refuse")}
-NUMBERS = {"max_stop_blocks": (0, 100, 3), "max_timeout": (100, 600_000, 600_000)}
-USER_ONLY = ("debug", "strict_exit_codes", *NUMBERS, "model", *CHOICES)
-TOP = ("enabled", *USER_ONLY, SANDBOX, "defaults", "disable", "override")
-TUNABLE = ("timeout", "priority", "async", "on_failure", SANDBOX)
-SAID = frozenset(TUNABLE) - {"sandbox"}  # of settings hooks: no default of hooks.toml is for them, but for this one
-OVERRIDABLE = (*TUNABLE, *GRANTS, WHERE)
+SAID = frozenset(
+    field.key for field in TUNABLE if field.key != SANDBOX.key
+)  # settings hooks take no default but the sandbox
 
 
 class Config(Value):
@@ -40,175 +35,43 @@ class Config(Value):
 
 
 def read_config(path: str, scope: str) -> Config:
-    """Read a hooks.toml; a missing one is empty, a broken one is empty and says so."""
+    """Read a hooks.toml. A missing file is empty; a broken one is empty and has an error."""
     try:
-        text = read_text(path, SIZE_LIMIT)
-        if any(line.count(".") > DOTS_LIMIT for line in text.split("\n")):
-            raise FileError(f"has a line with more than {DOTS_LIMIT} dots")  # such keys take the parser for ever
+        data = _load_toml(path)
     except FileError as error:
         if not os.path.lexists(path):
             return Config(path, scope)
-        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, f"hooks.toml {error}"),))
+        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, str(error)),))
+    checker = FieldChecker(path, scope, TOML_PAIR)
+    values = checker.check((HOOKS_TABLE,), data).get(HOOKS_TABLE.key, {})
+    return Config(
+        path,
+        scope,
+        values.pop("enabled", True),
+        defaults=values.pop("defaults", {}),
+        disable=tuple(table["name"] for table in values.pop("disable", ())),
+        override=tuple((table.pop("name"), table) for table in values.pop("override", ())),
+        sandbox=values.pop("sandbox", ""),
+        settings=values,
+        problems=tuple(checker.diagnostics),
+    )
+
+
+def _load_toml(path: str) -> dict[str, Any]:
     try:
-        data = tomllib.loads(text)
-    except ValueError as error:  # TOMLDecodeError, or a number beyond the interpreter's limit
-        told = f"not valid TOML: {error}"
-        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, told),))
+        text = read_text(path, SIZE_LIMIT)
+    except FileError as error:
+        raise FileError(f"hooks.toml {error}") from None
+    # Keys of many dots take the parser very long.
+    if any(line.count(".") > DOTS_LIMIT for line in text.split("\n")):
+        raise FileError(f"hooks.toml has a line with more than {DOTS_LIMIT} dots")
+    try:
+        return tomllib.loads(text)
     except RecursionError:
-        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, "nested too deep"),))
-    return _Reading(path, scope).read(data)
-
-
-class _Reading:
-    """One hooks.toml on its way: collects what is wrong."""
-
-    def __init__(self, path: str, scope: str) -> None:
-        self.path, self.scope = path, scope
-        self.problems: list[Diagnostic] = []
-
-    def read(self, data: dict[str, Any]) -> Config:
-        for key in data:
-            if key != "hooks":
-                self._say(WARNING, key, f"unknown table '{key}'", "everything stands below [hooks]")
-        hooks = data.get("hooks", {})
-        if not isinstance(hooks, dict):
-            self._say(ERROR, "hooks", "'hooks' must be a table")
-            hooks = {}
-        for key in hooks:
-            if key not in TOP:
-                self._say(WARNING, f"hooks.{key}", f"unknown key '{key}'", f"known: {', '.join(TOP)}")
-        return Config(
-            self.path,
-            self.scope,
-            self._flag(hooks, "enabled", default=True),
-            self._settings(hooks),
-            self._tuning("hooks.defaults", hooks.get("defaults", {}), TUNABLE),
-            self._disabled(hooks.get("disable", [])),
-            self._overrides(hooks.get("override", [])),
-            sandbox=self._level("hooks.sandbox", hooks[SANDBOX]) if SANDBOX in hooks else "",
-            problems=tuple(self.problems),
-        )
-
-    def _say(self, level: str, key: str, message: str, fix: str = "") -> None:
-        if len(self.problems) < MOST_TOLD:
-            self.problems.append(Diagnostic(self.path, None, key, level, message, fix))
-
-    def _flag(self, table: dict[str, Any], key: str, *, default: bool) -> bool:
-        value = table.get(key, default)
-        if not isinstance(value, bool):
-            self._say(ERROR, f"hooks.{key}", f"'{key}' must be true or false", f"{str(default).lower()} is used")
-            return default
-        return value
-
-    def _settings(self, hooks: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key in USER_ONLY:
-            if key not in hooks:
-                continue
-            if self.scope == PROJECT:
-                self._say(WARNING, f"hooks.{key}", f"'{key}' can only be set by the user; it is ignored here")
-            elif key in NUMBERS:
-                value, (low, high, default) = hooks[key], NUMBERS[key]
-                if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
-                    found[key] = value
-                else:
-                    told = f"'{key}' must be a number from {low} to {high}"
-                    self._say(ERROR, f"hooks.{key}", told, f"{default} is used")
-            elif key in CHOICES:
-                found[key] = self._choice(key, hooks[key])
-            elif key == "model":
-                if isinstance(hooks[key], str) and ":" in hooks[key]:
-                    found[key] = hooks[key]
-                else:
-                    self._say(ERROR, "hooks.model", "'model' must be provider:name", 'model = "anthropic:…"')
-            else:
-                found[key] = self._flag(hooks, key, default=False)
-        return found
-
-    def _choice(self, key: str, value: Any) -> str:
-        """Return a setting that is one of some words; of a wrong one the first word counts."""
-        known = CHOICES[key]
-        if value in known:
-            return str(value)
-        self._say(ERROR, f"hooks.{key}", f"'{key}' must be {' or '.join(known)}", f"{known[0]} is used")
-        return known[0]
-
-    def _level(self, key: str, value: Any) -> str:
-        """Return the level of a sandbox; of a wrong one the strictest counts, for somebody wanted walls."""
-        if is_level(value):
-            return str(value)
-        told = f"'{SANDBOX}' must be basic, restricted or isolated"
-        self._say(ERROR, key, told, f"{STRICTEST} is used")
-        return STRICTEST
-
-    def _grant(self, place: str, key: str, value: Any) -> bool:
-        """Whether an override may open something and says so rightly."""
-        good = isinstance(value, bool) if key == "network" else _are_names(value)
-        if self.scope == PROJECT:
-            self._say(WARNING, f"{place}.{key}", f"'{key}' can only be set by the user; it is ignored here")
-        elif not good:
-            wanted = "true or false" if key == "network" else "a list of names"
-            self._say(ERROR, f"{place}.{key}", f"'{key}' must be {wanted}")
-        return good and self.scope != PROJECT
-
-    def _where(self, place: str, value: Any) -> str:
-        """Return the project that an override is for; of a wrong one nothing, so that it is for none."""
-        if isinstance(value, str) and os.path.isabs(value) and "\0" not in value:
-            return value
-        self._say(ERROR, place, f"'{WHERE}' must be an absolute path", "the override is for no project")
-        return ""
-
-    def _tuning(self, place: str, table: Any, known: tuple[str, ...]) -> dict[str, Any]:
-        """Read timeout, priority, async, on_failure and the like; what is wrong is left out and said."""
-        if not isinstance(table, dict):
-            self._say(ERROR, place, f"'{place}' must be a table")
-            return {}
-        found: dict[str, Any] = {}
-        for key, value in table.items():
-            if key == "name":
-                continue
-            if key not in known:
-                self._say(WARNING, f"{place}.{key}", f"unknown key '{key}'", f"known: {', '.join(known)}")
-            elif key == SANDBOX:
-                found[key] = self._level(f"{place}.{key}", value)
-            elif key == WHERE and self.scope == USER:
-                found[key] = self._where(f"{place}.{key}", value)
-            elif key in (*GRANTS, WHERE):
-                if self._grant(place, key, value):
-                    found[key] = value
-            elif key in RANGES:
-                low, high, _ = RANGES[key]
-                if not isinstance(value, int) or isinstance(value, bool):
-                    self._say(ERROR, f"{place}.{key}", f"'{key}' must be a whole number")
-                    continue
-                found[key] = min(max(value, low), high)
-                if found[key] != value:
-                    shown = value if abs(value) < 1e15 else "beyond measure"  # Python refuses to write a longer one
-                    told = f"'{key}' is {shown}, allowed are {low} to {high}"
-                    self._say(ERROR, f"{place}.{key}", told, f"{found[key]} is used")
-            elif isinstance(value, bool) if key == "async" else value in ("allow", "block"):
-                found[key] = value
-            else:
-                allowed = "true or false" if key == "async" else "allow or block"
-                self._say(ERROR, f"{place}.{key}", f"'{key}' must be {allowed}")
-        return found
-
-    def _named(self, place: str, tables: Any) -> list[dict[str, Any]]:
-        good = (
-            [t for t in tables if isinstance(t, dict) and isinstance(t.get("name"), str)]
-            if isinstance(tables, list)
-            else []
-        )
-        if not isinstance(tables, list) or len(good) != len(tables):
-            self._say(ERROR, place, f"every [[{place}]] needs a name", 'name = "…"')
-        return good
-
-    def _disabled(self, tables: Any) -> tuple[str, ...]:
-        return tuple(table["name"] for table in self._named("hooks.disable", tables))
-
-    def _overrides(self, tables: Any) -> tuple[tuple[str, dict[str, Any]], ...]:
-        named = self._named("hooks.override", tables)
-        return tuple((table["name"], self._tuning("hooks.override", table, OVERRIDABLE)) for table in named)
+        raise FileError("hooks.toml is nested too deep") from None
+    # A TOMLDecodeError, or a number beyond the interpreter's limit.
+    except ValueError as error:
+        raise FileError(f"not valid TOML: {error}") from None
 
 
 def settings_of(user: Config) -> Settings:
@@ -287,10 +150,6 @@ def capped(hook: Hook, settings: Settings) -> Hook:
     """Keep a hook within the longest time that the user allows."""
     most = settings.max_timeout / 1000
     return hook.replace(timeout=most) if hook.timeout > most else hook
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) and name for name in value)
 
 
 def _with(hook: Hook, tuning: dict[str, Any]) -> Hook:

@@ -1,0 +1,307 @@
+"""The fields that people write in HOOK.md and hooks.toml, as one table, and one checker for them.
+
+The reference page of fields and the JSON Schemas are generated from this table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from boathook.core.hook import BASIC, ERROR, ISOLATED, PROJECT, SANDBOX_LEVELS, WARNING, Diagnostic
+from boathook.core.json_text import describe_json_type, dumps
+from boathook.core.value import Value
+
+YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
+MAX_DIAGNOSTICS = 100
+MAX_UNKNOWN_KEYS = 20
+_MAX_SHOWN_CHARS = 40
+_MAX_SHOWN_NUMBER = 10**15
+
+
+class FieldType(Value):
+    """What a value may be. `find_nearest` returns what is still good of a wrong value, or None."""
+
+    name: str
+    expected: str
+    is_valid: Callable[[Any, Field], bool]
+    find_nearest: Callable[[Any, Field], Any] | None = None
+
+
+class Field(Value):
+    """One row: a key, what may be written there, and what happens to a wrong value.
+
+    A wrong value is ignored, so that the default counts, with three exceptions: `fallback` is used instead of it, a
+    `tolerant` field uses what is still good of it, and a `refused` one makes the whole hook invalid. `explain` returns the
+    message and the fix for a wrong value where the general sentence does not help.
+    """
+
+    key: str
+    type: FieldType
+    about: str
+    default: Any = None
+    low: int = 0
+    high: int = 0
+    words: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+    example: Any = None
+    required: bool = False
+    nullable: bool = False
+    user_only: bool = False
+    refused: bool = False
+    tolerant: bool = False
+    fallback: Any = None
+    consequence: str = ""
+    explain: Callable[[Any], tuple[str, str]] | None = None
+
+    @property
+    def expected(self) -> str:
+        """What the value must be, in words."""
+        return self.type.expected.format(low=self.low, high=self.high, words=join_words(self.words))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _clamp(value: Any, field: Field) -> int | None:
+    return min(max(value, field.low), field.high) if _is_number(value) else None
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _keep_names(value: Any, _: Field) -> list[str]:
+    return [name for name in value if isinstance(name, str) and name] if isinstance(value, list) else []
+
+
+def _is_named_table(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str)
+
+
+def _keep_named_tables(value: Any, _: Field) -> list[dict[str, Any]]:
+    return [table for table in value if _is_named_table(table)] if isinstance(value, list) else []
+
+
+TEXT = FieldType("text", "text", lambda value, _: isinstance(value, str))
+MODEL = FieldType("provider:name", "text like provider:name", lambda value, _: isinstance(value, str) and ":" in value)
+ABSOLUTE_PATH = FieldType(
+    "absolute path",
+    "an absolute path",
+    lambda value, _: isinstance(value, str) and os.path.isabs(value) and "\0" not in value,
+)
+FLAG = FieldType("true or false", "true or false", lambda value, _: isinstance(value, bool))
+INTEGER = FieldType(
+    "whole number",
+    "a whole number from {low} to {high}",
+    lambda value, field: _is_number(value) and field.low <= value <= field.high,
+    _clamp,
+)
+WORD = FieldType("word", "{words}", lambda value, field: isinstance(value, str) and value in field.words)
+NAMES = FieldType(
+    "list of names", "a list of names", lambda value, _: _are_texts(value) and all(name for name in value), _keep_names
+)
+TABLE = FieldType("table", "a table", lambda value, _: isinstance(value, dict))
+NAMED_TABLES = FieldType(
+    "list of tables",
+    "a list of tables that each have a name",
+    lambda value, field: isinstance(value, list) and len(_keep_named_tables(value, field)) == len(value),
+    _keep_named_tables,
+)
+
+TIMEOUT = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
+ASYNC = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
+PRIORITY = Field("priority", INTEGER, "hooks of higher priority run first", 100, 0, 1000, tolerant=True)
+ON_FAILURE = Field("on_failure", WORD, "what a failed run does", "allow", words=("allow", "block"))
+SANDBOX = Field(
+    "sandbox",
+    WORD,
+    "how strictly the hook is confined",
+    BASIC,
+    words=SANDBOX_LEVELS,
+    fallback=ISOLATED,
+    example=ISOLATED,
+)
+NETWORK = Field("network", FLAG, "whether a confined hook may use the network", default=False)
+ENV = Field("env", NAMES, "environment variables that the hook uses", tolerant=True, example=["TOKEN"])
+
+TUNABLE = tuple(field.replace(default=None) for field in (TIMEOUT, PRIORITY, ASYNC, ON_FAILURE, SANDBOX))
+GRANTS = (
+    NETWORK.replace(default=None, user_only=True),
+    ENV.replace(about="more environment variables", user_only=True, tolerant=False),
+)
+_HOOK_NAME = Field("name", TEXT, "the name of a hook, as `boathook list` shows it")
+_OVERRIDE_PROJECT = Field(
+    "project",
+    ABSOLUTE_PATH,
+    "the only project that the override is for",
+    user_only=True,
+    fallback="",
+    consequence="the override is for no project",
+    example="/path/to/project",
+)
+HOOKS_TOML = (
+    Field("enabled", FLAG, "false disables all hooks (in a project's file: its own)", default=True),
+    Field("debug", FLAG, "write debug lines, like `--debug`", default=False, user_only=True),
+    Field(
+        "strict_exit_codes",
+        FLAG,
+        "only exit code 2 blocks, not `decision: deny` with exit code 0",
+        default=False,
+        user_only=True,
+    ),
+    Field("max_stop_blocks", INTEGER, "how often hooks may send an agent back to work", 3, 0, 100, user_only=True),
+    Field(
+        "max_timeout", INTEGER, "the time limit of every hook in milliseconds", 600_000, 100, 600_000, user_only=True
+    ),
+    Field("model", MODEL, "the model that prompt hooks ask", user_only=True, example="anthropic:…"),
+    Field("untrusted", WORD, "what an untrusted hook does", "skip", words=("skip", "block"), user_only=True),
+    Field("record", WORD, "how much of an event is logged", "summary", words=("summary", "whole"), user_only=True),
+    Field(
+        "degraded",
+        WORD,
+        "what happens to an effect that the agent cannot express",
+        "tell",
+        words=("tell", "refuse"),
+        user_only=True,
+    ),
+    SANDBOX.replace(about="the least strict sandbox of every hook", default=None),
+    Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE),
+    Field("disable", NAMED_TABLES, "hooks that do not run", tolerant=True, example=[{"name": "…"}]),
+    Field(
+        "override",
+        NAMED_TABLES,
+        "values that replace those of a hook",
+        fields=(_HOOK_NAME, *TUNABLE, *GRANTS, _OVERRIDE_PROJECT),
+        tolerant=True,
+        example=[{"name": "…"}],
+    ),
+)
+HOOKS_TABLE = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML)
+
+
+class FieldChecker:
+    """Checks the fields of one file or one entry and collects diagnostics; `refusal` is the first that makes a hook invalid."""
+
+    def __init__(self, path: str, scope: str, pair: str, lines: Mapping[str, int] | None = None) -> None:
+        self.path, self.scope, self.lines = path, scope, lines or {}
+        self.diagnostics: list[Diagnostic] = []
+        self.refusal: Diagnostic | None = None
+        self._pair = pair
+        self._unknown_keys = 0
+
+    def report(self, level: str, key: str, message: str, fix: str = "") -> None:
+        """Add a diagnostic; beyond `MAX_DIAGNOSTICS` nobody reads them."""
+        if len(self.diagnostics) < MAX_DIAGNOSTICS:
+            self.diagnostics.append(Diagnostic(self.path, self.lines.get(key), key, level, message, fix))
+
+    def refuse(self, key: str, message: str, fix: str = "") -> None:
+        """Add an error that makes the hook invalid."""
+        diagnostic = Diagnostic(self.path, self.lines.get(key), key, ERROR, message, fix)
+        self.diagnostics.append(diagnostic)
+        self.refusal = self.refusal or diagnostic
+
+    def check(self, fields: tuple[Field, ...], data: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+        """Return the values that count, by key; what is wrong is reported and left out or replaced."""
+        known = {field.key: field for field in fields}
+        prefix = f"{place}." if place else ""
+        values: dict[str, Any] = {}
+        for key, value in data.items():
+            field = known.get(key)
+            if field is None:
+                self._report_unknown(prefix + key, key, known)
+            elif not (field.required and value in (None, "")) and not (field.nullable and value is None):
+                checked = self._check_value(field, prefix + key, value)
+                if checked is not None:
+                    values[key] = checked
+        for field in fields:
+            if field.required and data.get(field.key) in (None, ""):
+                self._report_missing(field, prefix + field.key)
+        return values
+
+    def _check_value(self, field: Field, key: str, value: Any) -> Any:
+        if field.user_only and self.scope == PROJECT:
+            self.report(WARNING, key, f"'{field.key}' can only be set by the user; it is ignored here")
+            return None
+        if not field.type.is_valid(value, field):
+            nearest = field.type.find_nearest
+            kept = nearest(value, field) if field.tolerant and nearest else field.fallback
+            self._report_wrong(field, key, value, kept)
+            value = kept
+        if not field.fields or value is None:
+            return value
+        if isinstance(value, list):
+            return [self.check(field.fields, item, key) for item in value]
+        return self.check(field.fields, value, key)
+
+    def _report_wrong(self, field: Field, key: str, value: Any, kept: Any) -> None:
+        message = f"'{field.key}' must be {field.expected}, not {describe_value(value)}"
+        fix = self._show_example(field)
+        if field.explain is not None:
+            message, fix = field.explain(value)
+        if field.refused:
+            self.refuse(key, message, fix)
+        else:
+            self.report(ERROR, key, f"{message}; {_describe_consequence(field, kept)}", fix)
+
+    def _report_missing(self, field: Field, key: str) -> None:
+        message, fix = f"'{field.key}' is missing", self._show_example(field)
+        if field.refused:
+            self.refuse(key, message, fix)
+        else:
+            self.report(ERROR, key, message, fix)
+
+    def _report_unknown(self, key: str, name: str, known: Iterable[str]) -> None:
+        self._unknown_keys += 1
+        if self._unknown_keys <= MAX_UNKNOWN_KEYS:
+            self.report(WARNING, key, f"unknown key '{name}'", suggest(name, known))
+
+    def _show_example(self, field: Field) -> str:
+        value = field.default if field.example is None else field.example
+        if value is None:
+            return ""
+        text = value if isinstance(value, str) and self._pair == YAML_PAIR else dumps(value)
+        return f"for example {self._pair.format(field.key, text)}"
+
+
+def _describe_consequence(field: Field, kept: Any) -> str:
+    if field.consequence:
+        return field.consequence
+    if isinstance(kept, list):
+        return "the rest is used" if kept else "it is ignored"
+    used = field.default if kept is None else kept
+    return "it is ignored" if used is None else f"{_show(used)} is used"
+
+
+def _show(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def describe_value(value: Any) -> str:
+    """Return a wrong value in a few words: itself if it is short, else its type."""
+    if isinstance(value, int) and abs(value) >= _MAX_SHOWN_NUMBER:
+        return "a number that large"
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    if isinstance(value, str):
+        if not value.strip():
+            return "empty text"
+        return f"'{value}'" if len(value) <= _MAX_SHOWN_CHARS and value.isprintable() else "text like this"
+    return describe_json_type(value)
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Return words as people list them: a, b or c."""
+    *first, last = words or ("",)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return the known word that was probably meant, else all of them."""
+    import difflib
+
+    known = tuple(known)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
