@@ -34,9 +34,9 @@ from boathook.hosts.claude_events import ELSEWHERE, ROWS
 from boathook.hosts.claude_events import Row as SettingsRow
 from boathook.hosts.host import CAPABILITIES, NAMES, Host, Row, derived, load
 from boathook.inprocess import matching
-from boathook.inprocess.contexts import CHANGES, CLASSES, Context
-from boathook.inprocess.hooks import decorators
-from boathook.inprocess.layers import FAILURES
+from boathook.inprocess.contexts import CHANGEABLE_FIELDS, CONTEXT_CLASSES, Context
+from boathook.inprocess.hooks import list_decorators
+from boathook.inprocess.layers import FAILURE_MODES
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
 from boathook.install.setups import BY_NAME
@@ -342,9 +342,9 @@ COMMON = {
     "work_dir": ("where the agent works", "`work_dir`"),
     "state": ("the agent's own; of the agent in this package an `AgentState`", "–"),
     "metadata": ("what hooks left for later ones: `with_metadata`, `get`", "–"),
-    "added": ("what the model is to know: `add_context`", "–"),
+    "additional_context": ("what the model is to know: `add_context`", "–"),
     "messages": ("what the person is to know: `add_message`", "–"),
-    "more": ("fields beyond those of the kind", "each by its name"),
+    "extra": ("fields beyond those of the kind", "each by its name"),
 }
 LOOPS = (
     ("session", "pre-session", "a session begins"),
@@ -464,7 +464,7 @@ def in_process() -> str:
         "readings": _reading_rows(),
         "contexts": _contexts(),
         "matchers": (f"| {_call(matching, name)} | {_about(matching, name)} |" for name in MATCHERS),
-        "failures": (f"| `{name}` | {ON_FAILURE[name]} |" for name in FAILURES),
+        "failures": (f"| `{name}` | {ON_FAILURE[name]} |" for name in FAILURE_MODES),
         "errors": (
             f"| `{name}` | `{getattr(errors, name).__base__.__name__}` | {_about(errors, name)} |" for name in ERRORS
         ),
@@ -479,9 +479,9 @@ ERRORS = ("Blocked", "Stopped", "HookError", "HookTimeout", "UnknownEvent", "Con
 
 
 def _decorator_rows() -> Iterator[str]:
-    for name, kind in decorators().items():
-        changes = ", ".join(f"`{field}`" for field in CHANGES.get(kind.name, ())) or "–"
-        context = CLASSES[kind.name].__name__
+    for name, kind in list_decorators().items():
+        changes = ", ".join(f"`{field}`" for field in CHANGEABLE_FIELDS.get(kind.name, ())) or "–"
+        context = CONTEXT_CLASSES[kind.name].__name__
         stop = "ends the run" if _ends_the_run(kind) else "comes too late"
         yield f"| `{name}` | `{kind.name}` | [`{context}`](#{context.lower()}) | {changes} | {kind.block} | {stop} |"
 
@@ -497,10 +497,10 @@ def _contexts() -> Iterator[str]:
     common = {field.name: COMMON[field.name] for field in dataclasses.fields(Context)}
     yield from ("### Context", "", _line(Context), "", "| field | | in hooks of files |", "|---|---|---|")
     yield from (f"| `{name}` | {about} | {theirs} |" for name, (about, theirs) in common.items())
-    yield from _methods(Context, {"absorb"})
-    for made in dict.fromkeys(CLASSES.values()):
-        kinds = ", ".join(f"`{name}`" for name, one in CLASSES.items() if one is made)
-        theirs = dict(made.NAMES)
+    yield from _methods(Context, {"apply_verdict"})
+    for made in dict.fromkeys(CONTEXT_CLASSES.values()):
+        kinds = ", ".join(f"`{name}`" for name, one in CONTEXT_CLASSES.items() if one is made)
+        theirs = dict(made.EVENT_FIELDS)
         yield from ("", f"### {made.__name__}", "", f"{_line(made)} At {kinds}.", "")
         yield from ("| field | type | in hooks of files |", "|---|---|---|")
         for field in dataclasses.fields(made):
@@ -561,7 +561,7 @@ def _life() -> list[str]:
     _play(_agent(Stack().with_(write)))
     loops = ("session", "turn", "step", "tool")
     depths = {event: loops.index(loop) for loop, event, _ in LOOPS}
-    if {event for event, _ in told} != set(depths) or set(depths) != set(CLASSES):
+    if {event for event, _ in told} != set(depths) or set(depths) != set(CONTEXT_CLASSES):
         raise AssertionError("LOOPS is to have every event, and every event is to happen")
     lines: list[str] = []
     inside = 0

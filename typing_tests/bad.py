@@ -162,12 +162,12 @@ hooks.befor_tool(nothing)  # error
 Hooks(on_failure="ignore")  # error
 
 
-@hooks.asked  # error
+@hooks.on_ask  # error
 def says_text(context: ToolContext, reason: str) -> str:
     return "yes"
 
 
-@hooks.asked  # error
+@hooks.on_ask  # error
 def is_told_nothing(context: ToolContext) -> bool:
     return True
 

@@ -197,12 +197,12 @@ def failure(context: FailureContext) -> None: ...
 def by_name(context: ToolContext) -> None: ...
 
 
-@hooks.asked
+@hooks.on_ask
 def ask(context: ToolContext, reason: str) -> bool:
     return reason == ""
 
 
-@hooks.asked
+@hooks.on_ask
 async def ask_later(context: ToolContext, reason: str) -> bool:
     return reason == ""
 

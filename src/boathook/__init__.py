@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         StopContext,
         SubagentContext,
         ToolContext,
-        TurnContext,
     )
     from boathook.inprocess.hooks import Hooks
     from boathook.inprocess.matching import Match, all_of, any_of, event_is, tool_name, where
@@ -98,7 +97,6 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolContext",
-    "TurnContext",
     "TurnResult",
     "UnknownEvent",
     "Verdict",
@@ -173,7 +171,6 @@ _HOMES = {
         "StopContext",
         "SubagentContext",
         "ToolContext",
-        "TurnContext",
     ),
     "inprocess.hooks": ("Hooks",),
     "inprocess.matching": (

@@ -193,7 +193,7 @@ def test_hooks_that_were_declared_elsewhere_take_part_with_the_files_they_loaded
     hooks.session_start(lambda context: context.add_context("from a decorator"))
     hooks.before_tool(lambda _: Outcome.ask("sure?"))
     asked: list[tuple[str, str]] = []
-    hooks.asked(lambda context, reason: not asked.append((context.name, reason)))
+    hooks.on_ask(lambda context, reason: not asked.append((context.name, reason)))
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     builder.with_hooks(hooks).build().run("go")
     assert said(model.heard[-1]) == [

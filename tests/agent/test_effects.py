@@ -15,7 +15,7 @@ from tests.conftest import World
 
 from boathook import KINDS, AgentBuilder, Blocked, HookError, Outcome, Stopped, ToolCall
 from boathook.agent.model import Message, Reply
-from boathook.inprocess.contexts import CHANGES
+from boathook.inprocess.contexts import CHANGEABLE_FIELDS
 
 from .making import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
 
@@ -268,7 +268,7 @@ CHANGED: dict[str, tuple[Callable[[Any], Any], Seen]] = {
 
 
 def test_there_is_a_change_for_every_event_that_allows_one() -> None:
-    assert set(CHANGED) == set(CHANGES)
+    assert set(CHANGED) == set(CHANGEABLE_FIELDS)
 
 
 @pytest.mark.parametrize("event", CHANGED)
@@ -290,7 +290,7 @@ def test_a_script_changes_what_a_hook_in_process_changes(world: World, event: st
     assert play_with_script(world, event, f"echo '{json.dumps(BY_SCRIPT[event])}'") == CHANGED[event][1]
 
 
-UNCHANGEABLE = [kind.name for kind in KINDS if kind.name not in CHANGES]
+UNCHANGEABLE = [kind.name for kind in KINDS if kind.name not in CHANGEABLE_FIELDS]
 
 
 @pytest.mark.parametrize("event", UNCHANGEABLE)

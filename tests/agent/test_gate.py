@@ -23,7 +23,7 @@ def refuse(_: Any) -> Outcome:
 
 def test_a_refused_stop_is_told_to_the_agent_in_these_words() -> None:
     builder, model = agent_of("done", "done, with tests")
-    result = builder.on_stop(lambda context: None if context.active else refuse(context)).build().run("go")
+    result = builder.on_stop(lambda context: None if context.was_refused else refuse(context)).build().run("go")
     assert said(model.heard[-1]) == ["user: go", "assistant: done", f"user: [Hook blocked stop: {MORE}]"]
     assert (result.status, result.text, result.stop_reason) == ("done", "done, with tests", "no_tool_calls")
 
@@ -66,7 +66,7 @@ def test_the_limit_holds_however_the_hook_was_added() -> None:
 
 def test_rounds_are_for_stops_alone() -> None:
     builder, _ = agent_of()
-    with pytest.raises(HookError, match="max_rounds is for stops"):
+    with pytest.raises(HookError, match="max_rounds is only for stops"):
         builder.add_hook("PreToolUse", refuse, max_rounds=2)
 
 
@@ -83,7 +83,7 @@ def test_a_gate_sees_how_often_it_was_refused() -> None:
     seen: list[tuple[int, bool, str | None, int]] = []
 
     def look(context: StopContext) -> Outcome:
-        seen.append((context.block_count, context.active, context.final_message, context.step_count))
+        seen.append((context.block_count, context.was_refused, context.final_message, context.step_count))
         return refuse(context)
 
     builder, _ = agent_of(*REPLIES)

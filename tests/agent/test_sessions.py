@@ -399,7 +399,7 @@ def test_a_person_is_asked_for_a_subagent_too_and_its_refusal_ends_only_that() -
     builder, _, model = watched(
         child(), "done", tools=(text_tool("deploy", asks=True),), helper=(call("deploy"), "never said")
     )
-    agent = builder.with_permission(lambda context, _: asked.append(context.more["agent_type"])).build()
+    agent = builder.with_permission(lambda context, _: asked.append(context.extra["agent_type"])).build()
     assert agent.run("go").text == "done"
     assert (asked, len(agent.subagents["helper"].model.heard), len(model.heard)) == (["helper"], 1, 2)
 

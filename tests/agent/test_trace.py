@@ -52,7 +52,7 @@ def a_run() -> tuple[Witness, list[Any]]:
     agent = (
         builder.with_hooks(witness.stack)
         .on_before_tool_use(lambda _: Outcome.block("never"), matcher="wipe")
-        .on_stop(lambda context: None if context.active else Outcome.block("document it"))
+        .on_stop(lambda context: None if context.was_refused else Outcome.block("document it"))
         .with_permission(lambda context, reason: True)
         .with_limits(token_budget=BUDGET)
         .with_compactor(first_only)

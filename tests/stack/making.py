@@ -37,7 +37,7 @@ EVERY: dict[str, Context] = {
     "post-agent-turn-stop": StopContext.after(reason="max_steps", step_count=9, **COMMON),
     "pre-tool-call": ToolContext.before("bash", {"command": "ls"}, call_id="c1", **COMMON),
     "post-tool-call": ToolContext.before("bash", {"command": "ls"}, call_id="c1", **COMMON).after("a\nb", 12.5),
-    "post-tool-call-failure": ToolContext.before("bash", {}, call_id="c1", **COMMON).failed(FAULT, 12.5),
+    "post-tool-call-failure": ToolContext.before("bash", {}, call_id="c1", **COMMON).after_failure(FAULT, 12.5),
     "permission-request": ToolContext.permission("bash", {"command": "ls"}, call_id="c1", **COMMON),
     "pre-subagent": SubagentContext.on_start("kid", "dig", type="digger", **COMMON),
     "post-subagent": SubagentContext.on_stop("kid", "dig", type="digger", result="a hole", **COMMON),

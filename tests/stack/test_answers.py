@@ -94,26 +94,26 @@ async def async_yielding(context):
     yield context
 
 
-WANTED = "wanted is None, an Outcome or a changed context"
+WANTED = "it must return None, an Outcome or a changed context"
 WRONG = {
-    "True": (lambda context: True, f"{{}} gave back bool; {WANTED}"),
-    "False": (lambda context: False, f"{{}} gave back bool; {WANTED}"),
-    "a dict": (lambda context: {}, f"{{}} gave back dict; {WANTED}"),
-    "a text": (lambda context: "ok", f"{{}} gave back str; {WANTED}"),
-    "a decision": (lambda context: Decision.BLOCK, f"{{}} gave back Decision; {WANTED}"),
-    "another context": (lambda context: EVERY["notification"], "{} gave back a NotificationContext at pre-tool-call"),
+    "True": (lambda context: True, f"{{}} returned bool; {WANTED}"),
+    "False": (lambda context: False, f"{{}} returned bool; {WANTED}"),
+    "a dict": (lambda context: {}, f"{{}} returned dict; {WANTED}"),
+    "a text": (lambda context: "ok", f"{{}} returned str; {WANTED}"),
+    "a decision": (lambda context: Decision.BLOCK, f"{{}} returned Decision; {WANTED}"),
+    "another context": (lambda context: EVERY["notification"], "{} returned a NotificationContext at pre-tool-call"),
     "another context in an outcome": (
         lambda context: Outcome.proceed(EVERY["notification"]),
-        "{} gave back a NotificationContext at pre-tool-call",
+        "{} returned a NotificationContext at pre-tool-call",
     ),
     "the context of another moment": (
         lambda context: context.after("done"),
-        "{} gave back a ToolContext of post-tool-call at pre-tool-call",
+        "{} returned a ToolContext of post-tool-call at pre-tool-call",
     ),
-    "no context in an outcome": (lambda context: Outcome.proceed("ls"), "{} gave back a str at pre-tool-call"),
-    "a coroutine": (coroutine, "{} gave back something to await; declare it with `async def`"),
-    "a generator": (yielding, f"{{}} gave back generator; {WANTED}"),
-    "an async generator": (async_yielding, f"{{}} gave back async_generator; {WANTED}"),
+    "no context in an outcome": (lambda context: Outcome.proceed("ls"), "{} returned a str at pre-tool-call"),
+    "a coroutine": (coroutine, "{} returned something to await; declare it with `async def`"),
+    "a generator": (yielding, f"{{}} returned generator; {WANTED}"),
+    "an async generator": (async_yielding, f"{{}} returned async_generator; {WANTED}"),
 }
 
 
@@ -149,7 +149,7 @@ def test_a_wrong_answer_is_a_failure_like_others(way, failure, expected):
 
     guard.__qualname__ = "guard"
     outcome = way.process(Stack().with_(guard, on_failure=failure), BEFORE)
-    told = "hook 'guard' failed: HookError: guard gave back bool; wanted is None, an Outcome or a changed context"
+    told = "hook 'guard' failed: HookError: guard returned bool; it must return None, an Outcome or a changed context"
     if expected == "block":
         assert outcome == Outcome.block(told)
     else:

@@ -19,13 +19,11 @@ from boathook.core.verdict import Skip, Verdict
 from boathook.errors import HookError
 from boathook.inprocess.contexts import (
     Context,
-    ExecutionContext,
     StepContext,
     StopContext,
     ToolContext,
-    TurnContext,
-    plain,
 )
+from boathook.inprocess.json_values import to_json_value
 from core.making import json_values
 from stack.making import EVERY, FAULT, fresh
 
@@ -77,17 +75,19 @@ def test_values_and_texts_are_added_to_a_new_context(kind):
     context = EVERY[kind]
     changed = context.with_metadata("a", 1).with_metadata("b", 2).with_metadata("a", 3)
     changed = changed.add_context("c1").add_context("c2").add_message("m1").add_message("m2")
-    assert changed == dataclasses.replace(context, metadata={"a": 3, "b": 2}, added=("c1", "c2"), messages=("m1", "m2"))
+    assert changed == dataclasses.replace(
+        context, metadata={"a": 3, "b": 2}, additional_context=("c1", "c2"), messages=("m1", "m2")
+    )
     assert (changed.get("a"), changed.get("x"), changed.get("x", 7)) == (3, None, 7)
-    assert (context.get("a"), context.added, context.messages) == (None, (), ())
+    assert (context.get("a"), context.additional_context, context.messages) == (None, (), ())
 
 
 def test_a_call_goes_on_with_all_it_had():
     state = object()
     before = (
-        fresh("pre-tool-call", state=state, more={"x": 1}).with_metadata("k", "v").add_context("c").add_message("m")
+        fresh("pre-tool-call", state=state, extra={"x": 1}).with_metadata("k", "v").add_context("c").add_message("m")
     )
-    after, failed = before.after("done", 3.5), before.failed(FAULT, 4.5)
+    after, failed = before.after("done", 3.5), before.after_failure(FAULT, 4.5)
     assert after == dataclasses.replace(before, kind=EVERY["post-tool-call"].kind, result="done", duration_ms=3.5)
     kind = EVERY["post-tool-call-failure"].kind
     assert failed == dataclasses.replace(before, kind=kind, error=FAULT, duration_ms=4.5)
@@ -102,13 +102,12 @@ def test_a_call_goes_on_with_all_it_had():
 def test_contexts_say_what_is_shown_of_them():
     step, stop, failure = StepContext.before(0), StopContext.before(), EVERY["turn-failure"]
     assert (step.index, step.number, step.event) == (0, 1, "pre-step")
-    assert (stop.active, EVERY["pre-agent-turn-stop"].active) == (False, True)
+    assert (stop.was_refused, EVERY["pre-agent-turn-stop"].was_refused) == (False, True)
     assert (failure.error, failure.error_message, failure.error_class) == (FAULT, "broken", "ValueError")
     assert (EVERY["pre-agent-turn"].is_start, EVERY["post-agent-turn"].is_start) == (True, False)
     assert {name: context.tool for name, context in EVERY.items() if context.tool} == dict.fromkeys(
         ("pre-tool-call", "post-tool-call", "post-tool-call-failure", "permission-request"), "bash"
     )
-    assert TurnContext is ExecutionContext
 
 
 # As hooks of files see them
@@ -157,7 +156,7 @@ SENT = {
 def test_hooks_of_files_see_the_fields_of_the_event(kind):
     context = EVERY[kind]
     assert context.to_event() == Event(context.kind, "", "s", "/w", {}, SENT[kind])
-    with_more = dataclasses.replace(context, more={"agent_id": "a", "path": Path("/x")}, metadata={"k": "v"})
+    with_more = dataclasses.replace(context, extra={"agent_id": "a", "path": Path("/x")}, metadata={"k": "v"})
     assert with_more.to_event().data == {**SENT[kind], "agent_id": "a", "path": "/x"}
 
 
@@ -175,32 +174,36 @@ def test_what_hooks_of_files_say_is_taken_in(kind):
     context = EVERY[kind].add_context("c0").add_message("m0")
     said = Outcome(contexts=("c1", "c2"), messages=("m1",))
     broken = Skip("guard", "it has no entry point", loud=True)
-    taken = context.absorb(verdict(context, said, skipped=(broken,)))
+    taken = context.apply_verdict(verdict(context, said, skipped=(broken,)))
     assert taken == dataclasses.replace(
         context,
-        added=("c0", "c1", "c2"),
+        additional_context=("c0", "c1", "c2"),
         messages=("m0", "m1", "hook 'guard' did not run: it has no entry point"),
     )
-    again = taken.absorb(verdict(context, said, skipped=(broken,)))
+    again = taken.apply_verdict(verdict(context, said, skipped=(broken,)))
     assert again.messages == taken.messages
-    assert context.absorb(verdict(context, Outcome(Decision.BLOCK))) is context
+    assert context.apply_verdict(verdict(context, Outcome(Decision.BLOCK))) is context
 
 
 def test_a_rewritten_input_is_taken_in_and_the_rest_of_it_stays_what_it_was():
     where = Path("/x")
     context = ToolContext.before("bash", {"command": "ls", "where": where, "n": 1, "old": 1})
     changed = {"command": "ls -l", "where": "/x", "n": 1.0, "new": True}
-    taken = context.absorb(verdict(context, Outcome(), now=context.to_event().with_data(tool_input=changed)))
+    taken = context.apply_verdict(verdict(context, Outcome(), now=context.to_event().with_data(tool_input=changed)))
     assert taken == dataclasses.replace(context, args={"command": "ls -l", "where": where, "n": 1, "new": True})
     assert taken.args["where"] is where
-    same = context.absorb(verdict(context, Outcome(), now=context.to_event().with_data(tool_input={**changed, "n": 2})))
+    same = context.apply_verdict(
+        verdict(context, Outcome(), now=context.to_event().with_data(tool_input={**changed, "n": 2}))
+    )
     assert same.args["n"] == 2
 
 
 @pytest.mark.parametrize("output", ["new", None, {"a": 1}], ids=repr)
 def test_a_replaced_output_is_taken_in(output):
     context = EVERY["post-tool-call"]
-    assert context.absorb(verdict(context, Outcome(output=output))) == dataclasses.replace(context, result=output)
+    assert context.apply_verdict(verdict(context, Outcome(output=output))) == dataclasses.replace(
+        context, result=output
+    )
 
 
 # Anything as JSON
@@ -242,14 +245,14 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 def test_anything_can_be_said_in_json(value):
-    said = plain(value)
+    said = to_json_value(value)
     assert loads(dumps(said)) == said
-    assert plain(said) == said
+    assert to_json_value(said) == said
 
 
 @given(json_values)
 def test_json_is_said_as_it_is_and_is_a_copy(value):
-    said = plain(value)
+    said = to_json_value(value)
     assert dumps(said) == dumps(value)
     assert said is not value or not isinstance(value, dict | list)
 
@@ -270,15 +273,15 @@ SAID = {
 
 @pytest.mark.parametrize(("value", "expected"), SAID.values(), ids=SAID)
 def test_what_json_cannot_say_becomes_text(value, expected):
-    assert plain(value) == expected
+    assert to_json_value(value) == expected
 
 
 def test_what_holds_itself_is_said_once():
     circle = {"name": "a"}
     circle["self"] = [circle, circle]
-    assert plain(circle) == {"name": "a", "self": ["…", "…"]}
+    assert to_json_value(circle) == {"name": "a", "self": ["…", "…"]}
     twice = [1]
-    assert plain([twice, twice]) == [[1], [1]]
+    assert to_json_value([twice, twice]) == [[1], [1]]
 
 
 @pytest.mark.parametrize("depth", [180, 181, 500, 5000])
@@ -286,6 +289,6 @@ def test_what_is_too_deep_becomes_text_but_is_said(depth):
     value = "needle"
     for _ in range(depth):
         value = [value]
-    said = dumps(plain(value))
-    assert loads(said) == plain(value)
+    said = dumps(to_json_value(value))
+    assert loads(said) == to_json_value(value)
     assert "needle" in said or depth == 5000

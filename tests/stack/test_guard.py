@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
-from boathook.inprocess.guard import bind, unbind
+from boathook.inprocess.guard import bind_arguments, unbind_arguments
 from boathook.inprocess.hooks import Hooks
 
 
@@ -105,7 +105,7 @@ def test_whatever_is_bound_is_unbound_the_same(function, args, kwargs):
     signature = inspect.signature(function)
     expected = signature.bind(*args, **kwargs)
     expected.apply_defaults()
-    found = unbind(signature, bind(signature, tuple(args), kwargs))
+    found = unbind_arguments(signature, bind_arguments(signature, tuple(args), kwargs))
     found.apply_defaults()
     assert (found.args, found.kwargs) == (expected.args, expected.kwargs)
 
@@ -254,7 +254,7 @@ FILLED = {
 
 @pytest.mark.parametrize(("function", "left", "expected"), FILLED.values(), ids=FILLED)
 def test_what_hooks_leave_out_has_its_default(function, left, expected):
-    bound = unbind(inspect.signature(function), left)
+    bound = unbind_arguments(inspect.signature(function), left)
     again = inspect.signature(function).bind(*expected[0], **expected[1])
     bound.apply_defaults()
     again.apply_defaults()

@@ -9,8 +9,8 @@ import pytest
 from boathook.core.event import KINDS
 from boathook.core.outcome import Outcome
 from boathook.errors import ConfigError, HookError
-from boathook.inprocess.contexts import CLASSES, Context
-from boathook.inprocess.hooks import Hooks, context_class, decorators
+from boathook.inprocess.contexts import CONTEXT_CLASSES, Context
+from boathook.inprocess.hooks import Hooks, list_decorators
 from boathook.inprocess.matching import Match
 from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, fresh
@@ -38,13 +38,13 @@ NAMES = {
 
 
 def test_there_is_a_decorator_for_every_event():
-    assert {name: kind.name for name, kind in decorators().items()} == NAMES
+    assert {name: kind.name for name, kind in list_decorators().items()} == NAMES
     assert sorted(NAMES.values()) == sorted(kind.name for kind in KINDS)
 
 
 def test_every_event_has_a_class_of_contexts():
-    assert {kind.name: context_class(kind) for kind in KINDS} == CLASSES
-    assert {name: type(context) for name, context in EVERY.items()} == CLASSES
+    assert {kind.name for kind in KINDS} == set(CONTEXT_CLASSES)
+    assert {name: type(context) for name, context in EVERY.items()} == CONTEXT_CLASSES
 
 
 @pytest.mark.parametrize(("name", "kind"), NAMES.items(), ids=NAMES)
@@ -173,8 +173,8 @@ UNFIT = {
     ),
     "handle without next": (Short(), "Short cannot be called as handle(context, next): it takes (context)"),
     "handle with more": (Long(), "Long cannot be called as handle(context, next): it takes (context, go_on, more)"),
-    "an object": (Data(), "Data is no hook: it is neither callable nor has it a method 'handle'"),
-    "a text": ("hook", "str is no hook: it is neither callable nor has it a method 'handle'"),
+    "an object": (Data(), "Data is not a hook: it is not callable and has no method 'handle'"),
+    "a text": ("hook", "str is not a hook: it is not callable and has no method 'handle'"),
 }
 
 
@@ -210,7 +210,7 @@ def test_what_can_be_called_with_a_context_is_a_plain_hook(way, hook):
 
 
 def test_a_builtin_that_tells_nothing_of_itself_is_called_and_seen(way):
-    with pytest.raises(HookError, match="dir gave back list"):
+    with pytest.raises(HookError, match="dir returned list"):
         way.process(Stack().with_(dir), BEFORE)
 
 
@@ -222,8 +222,8 @@ REFUSED = {
     "time as a text": ({"timeout": "5"}, "timeout must be more than 0 seconds, not '5'"),
     "time as a flag": ({"timeout": True}, "timeout must be more than 0 seconds, not True"),
     "a half priority": ({"priority": 0.5}, "priority must be a whole number, not 0.5"),
-    "a number to match": ({"match": 5}, "a matcher is a name, a callable or a Match, not int"),
-    "rounds of a tool": ({"max_rounds": 2}, "max_rounds is for stops; pre-tool-call is none"),
+    "a number to match": ({"match": 5}, "a matcher must be a name, a callable or a Match, not int"),
+    "rounds of a tool": ({"max_rounds": 2}, "max_rounds is only for stops, and pre-tool-call is not a stop"),
 }
 
 
@@ -251,7 +251,7 @@ WITHOUT_TOOL = [name for name, context in EVERY.items() if not context.kind.has_
 
 @pytest.mark.parametrize("kind", WITHOUT_TOOL)
 def test_the_name_of_a_tool_cannot_match_where_there_is_none(kind):
-    told = f"'bash' is the name of a tool, and {kind} has none: give a callable to match by"
+    told = f"'bash' is the name of a tool, but {kind} has no tool: match with a callable instead"
     for add in (Hooks().on(kind, match="bash"), lambda hook: Stack().with_(hook, on=kind, match="bash")):
         with pytest.raises(HookError) as error:
             add(lambda context: None)
@@ -264,7 +264,7 @@ def test_an_async_matcher_is_refused_for_nobody_would_wait_for_it():
 
     with pytest.raises(HookError) as error:
         Hooks().before_tool(match=match)(lambda context: None)
-    assert str(error.value) == "a matcher cannot be async; it is asked at once"
+    assert str(error.value) == "a matcher cannot be async, because its answer is needed at once"
 
 
 # Failures and rounds, where hooks say nothing themselves

@@ -12,7 +12,7 @@ from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import ConfigError, HookError, UnknownEvent
 from boathook.inprocess.contexts import ToolContext
-from boathook.inprocess.matching import Match, all_of, any_of, as_match, event_is, tool_name, where
+from boathook.inprocess.matching import Match, all_of, any_of, event_is, make_match, tool_name, where
 from boathook.inprocess.stack import Stack
 from stack.making import BEFORE, EVERY, WAYS, fresh, noting
 
@@ -46,7 +46,7 @@ NAMED = {
 def test_tools_are_matched_by_name(pattern, name, expected):
     context = ToolContext.before(name, {})
     assert tool_name(pattern)(context) is expected
-    assert as_match(pattern)(context) is expected
+    assert make_match(pattern)(context) is expected
 
 
 LETTERS = st.text("ab.*[]?^$+\\-_/ é\n", max_size=6)
@@ -102,15 +102,15 @@ def test_a_pattern_that_does_not_compile_is_refused_at_once(pattern):
 def test_callables_are_asked():
     asked = where(lambda context: context.args.get("n", 0) > 1)
     assert [asked(ToolContext.before("x", {"n": n})) for n in range(4)] == [False, False, True, True]
-    assert as_match(lambda context: "yes")(BEFORE) is True
-    assert as_match(lambda context: [])(BEFORE) is False
+    assert make_match(lambda context: "yes")(BEFORE) is True
+    assert make_match(lambda context: [])(BEFORE) is False
 
 
 @pytest.mark.parametrize("given", [5, None, b"bash", ["bash"]], ids=repr)
 def test_something_else_is_no_matcher(given):
     with pytest.raises(HookError) as told:
-        as_match(given)
-    assert str(told.value) == f"a matcher is a name, a callable or a Match, not {type(given).__name__}"
+        make_match(given)
+    assert str(told.value) == f"a matcher must be a name, a callable or a Match, not {type(given).__name__}"
 
 
 def test_a_callable_that_turns_out_to_be_async_is_a_fault():
@@ -121,7 +121,7 @@ def test_a_callable_that_turns_out_to_be_async_is_a_fault():
         return later(context)
 
     with pytest.raises(HookError, match="a matcher cannot be async"):
-        as_match(disguised)(BEFORE)
+        make_match(disguised)(BEFORE)
 
 
 # Joined
@@ -151,7 +151,7 @@ CONTEXTS = st.one_of(
 def built(tree) -> Match:
     """The tree as matchers joined with operators."""
     if isinstance(tree, str):
-        return as_match(LEAVES[tree][0])
+        return make_match(LEAVES[tree][0])
     if tree[0] == "not":
         return ~built(tree[1])
     left, right = built(tree[1]), built(tree[2])
@@ -163,7 +163,7 @@ def named(tree) -> Match:
     if isinstance(tree, str):
         return LEAVES[tree][0]
     if tree[0] == "not":
-        return ~as_match(named(tree[1]))
+        return ~make_match(named(tree[1]))
     return (all_of if tree[0] == "and" else any_of)(named(tree[1]), named(tree[2]))
 
 
@@ -178,7 +178,7 @@ def meant(tree, context) -> bool:
 
 @given(TREES, CONTEXTS)
 def test_joined_matchers_mean_what_they_say(tree, context):
-    assert built(tree)(context) == as_match(named(tree))(context) == meant(tree, context)
+    assert built(tree)(context) == make_match(named(tree))(context) == meant(tree, context)
 
 
 @given(TREES, TREES, CONTEXTS)

@@ -230,13 +230,16 @@ def test_middleware_cannot_go_back_before_the_operation(way):
     guard.__qualname__ = "guard"
     with pytest.raises(HookError) as told:
         way.run_tool(stacked(guard, on="pre-tool-call"), CALL, run)
-    assert str(told.value) == "guard gave back a ToolContext of pre-tool-call at post-tool-call"
+    assert str(told.value) == "guard returned a ToolContext of pre-tool-call at post-tool-call"
 
 
 WRONG_NEXT = {
-    "another context": (EVERY["notification"], "guard handed on a NotificationContext at pre-tool-call"),
-    "the context of another moment": (EVERY["post-tool-call"], "guard handed on a ToolContext at pre-tool-call"),
-    "arguments": ({"command": "ls"}, "guard handed on a dict at pre-tool-call"),
+    "another context": (EVERY["notification"], "guard called `next` with a NotificationContext at pre-tool-call"),
+    "the context of another moment": (
+        EVERY["post-tool-call"],
+        "guard called `next` with a ToolContext at pre-tool-call",
+    ),
+    "arguments": ({"command": "ls"}, "guard called `next` with a dict at pre-tool-call"),
 }
 
 
@@ -294,7 +297,7 @@ def test_a_question_before_middleware_is_asked_before_the_operation(way, colour)
 
 def test_a_question_that_was_answered_inside_is_settled(way, colour):
     stack = stacked(lambda context: Outcome.ask("sure?"), colour(), on="pre-tool-call").with_ask(lambda *_: True)
-    outcome = way.process(stack, BEFORE, lambda context: context.after(context.allowed))
+    outcome = way.process(stack, BEFORE, lambda context: context.after(context.is_allowed))
     assert outcome == Outcome(Decision.ALLOW, context=outcome.context)
     assert outcome.context.result is True
 
@@ -303,7 +306,7 @@ def test_what_was_said_before_middleware_is_not_lost(way, colour):
     stack = stacked(lambda context: Outcome.ask("sure?").replace(messages=("m",)), colour())
     assert way.process(stack, BEFORE) == Outcome.ask("sure?").replace(context=BEFORE.add_message("m"))
     allowing = stacked(lambda context: Outcome(Decision.ALLOW), colour(), on="pre-tool-call")
-    assert way.process(allowing, BEFORE, lambda context: context.after(context.allowed)).context.result is True
+    assert way.process(allowing, BEFORE, lambda context: context.after(context.is_allowed)).context.result is True
 
 
 # What comes from inside

@@ -15,8 +15,9 @@ from boathook.core.dispatch import UNSETTLED
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.drivers import ASYNC
 from boathook.inprocess.hooks import Hooks
-from boathook.inprocess.operations import ToolCall, arun_tool
+from boathook.inprocess.operations import ToolCall, run_tool
 from boathook.inprocess.stack import Stack
 from core.making import a_hook, a_settings_hook
 from engine.fakes import Runner, an_engine, says
@@ -178,7 +179,7 @@ def test_a_script_may_want_a_person_to_decide(way, world, load):
     hooks = load()
     with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
         way.run_tool(hooks.stack, CALL, run)
-    hooks.asked(lambda context, reason: asked.append(reason) or True)
+    hooks.on_ask(lambda context, reason: asked.append(reason) or True)
     assert way.run_tool(hooks.stack, CALL, run) == "ran ls"
     assert asked == ["sure?"]
 
@@ -198,7 +199,7 @@ def test_what_scripts_want_to_be_known_arrives(way, world, load):
     world.settings("user", settings("PreToolUse", answers(systemMessage="from settings")))
     hooks, heard = Hooks(), []
     hooks.before_tool(priority=200)(lambda context: context.add_context("c").add_message("m"))
-    hooks.after_tool(lambda context: heard.append((context.added, context.messages)))
+    hooks.after_tool(lambda context: heard.append((context.additional_context, context.messages)))
     way.run_tool(load(hooks).stack, CALL, run)
     assert heard == [(("c", "know this"), ("m", "read this", "from settings"))]
 
@@ -488,7 +489,7 @@ def test_a_call_that_changes_while_an_agent_asks_for_it_is_looked_at_again(world
 
     def outcome(command):
         return asyncio.run(
-            arun_tool(stack, EVERY["pre-tool-call"], lambda call: ran.append(call.args), permit(command))
+            run_tool(ASYNC, stack, EVERY["pre-tool-call"], lambda call: ran.append(call.args), permit(command))
         )
 
     assert outcome("ls").context.kind.name == "post-tool-call"

@@ -47,7 +47,7 @@ def listening() -> tuple[Hooks, list[SessionContext]]:
 def test_a_session_begins_and_ends_with_all_that_belongs_to_it(sessions):
     hooks, heard = listening()
     state = object()
-    fields = {"work_dir": "/w", "state": state, "more": {"x": 1}, "model": "m", "source": "resume"}
+    fields = {"work_dir": "/w", "state": state, "extra": {"x": 1}, "model": "m", "source": "resume"}
     given = sessions.during(hooks, lambda context: context, **fields)
     begun = SessionContext.on_start(session_id="s", **fields)
     end = dataclasses.replace(begun, kind=SessionContext.on_end().kind, exit_reason="done")
@@ -58,7 +58,7 @@ def test_values_left_at_the_start_are_there_at_the_end(sessions):
     hooks, heard = listening()
     hooks.session_start(lambda context: context.with_metadata("started", 5).add_context("be kind"))
     given = sessions.during(hooks, lambda context: context)
-    assert (given.get("started"), given.added) == (5, ("be kind",))
+    assert (given.get("started"), given.additional_context) == (5, ("be kind",))
     assert [context.get("started") for context in heard] == [5, 5]
 
 

@@ -163,7 +163,7 @@ def test_what_was_handed_on_cannot_be_replaced(consumer):
     stack = Stack().with_(lambda context: context.replace(result="***"), on="post-tool-call")
     with pytest.raises(HookError) as told:
         consumer.run(stack, Stream([]))
-    assert str(told.value) == "a hook replaced the result of a stream, but that was handed on already"
+    assert str(told.value) == "a hook replaced the result of a stream, but its parts were passed on already"
     same = Stack().with_(lambda context: context.replace(result=("a", "b", "c")), on="post-tool-call")
     assert consumer.run(same, Stream([])) == ["a", "b", "c"]
 

@@ -42,7 +42,7 @@ def heard(notes: list) -> Hooks:
 
 def test_a_call_gives_its_result_and_hooks_hear_of_it(way):
     notes = []
-    fields = {"session_id": "s", "work_dir": "/w", "state": {"n": 1}, "more": {"agent_id": "a"}}
+    fields = {"session_id": "s", "work_dir": "/w", "state": {"n": 1}, "extra": {"agent_id": "a"}}
     assert way.run_tool(heard(notes).stack, CALL, run, **fields) == "ran ls"
     before = ToolContext.before("bash", {"command": "ls"}, call_id="c1", **fields)
     assert notes == [before, before.after("ran ls")]
@@ -95,7 +95,7 @@ def test_an_error_is_raised_as_it_is_and_hooks_hear_of_it(way):
         way.run_tool(heard(notes).stack, CALL, operation)
     assert told.value is error
     before = ToolContext.before("bash", {"command": "ls"}, call_id="c1")
-    assert notes == [before, before.failed(error)]
+    assert notes == [before, before.after_failure(error)]
     assert not hasattr(error, "__notes__")
 
 
@@ -212,7 +212,7 @@ def test_middleware_that_lets_a_call_go_on_nowhere_is_told_so(way):
             return context.add_message("never mind")
 
     stack = Stack().with_(around, on="pre-tool-call").with_(broken, on="pre-tool-call")
-    with pytest.raises(HookError, match="middleware has to call `next`"):
+    with pytest.raises(HookError, match="it has to call `next`"):
         way.run_tool(stack, CALL, run)
 
 
@@ -260,7 +260,7 @@ def test_a_person_decides(way, said, later):
         return ask(context, reason)
 
     chosen = ask_later if later else ask
-    assert hooks.asked(chosen) is chosen
+    assert hooks.on_ask(chosen) is chosen
     if said:
         assert way.run_tool(hooks.stack, CALL, run) == "ran ls -l"
     else:
@@ -273,7 +273,7 @@ def test_a_person_decides(way, said, later):
 
 def test_somebody_who_says_nothing_is_nobody(way):
     hooks = asking("sure?")
-    hooks.asked(lambda context, reason: None)
+    hooks.on_ask(lambda context, reason: None)
     with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
         way.run_tool(hooks.stack, CALL, run)
 
@@ -281,10 +281,10 @@ def test_somebody_who_says_nothing_is_nobody(way):
 @pytest.mark.parametrize("said", ["no", 1, 0, object()], ids=["text", "one", "zero", "object"])
 def test_an_answer_is_yes_or_no_and_nothing_else(way, said):
     notes, hooks = [], asking("sure?")
-    hooks.asked(lambda context, reason: said)
+    hooks.on_ask(lambda context, reason: said)
     with pytest.raises(HookError) as told:
         way.run_tool(hooks.stack, CALL, noting(notes, "operation"))
-    assert str(told.value) == f"the question was answered with {type(said).__name__}; wanted is True or False"
+    assert str(told.value) == f"the question was answered with {type(said).__name__}; it must be True or False"
     assert notes == []
 
 
@@ -328,7 +328,7 @@ def test_who_is_asked_and_raises_keeps_the_call_from_running(way):
     notes = []
     hooks = asking("sure?")
 
-    @hooks.asked
+    @hooks.on_ask
     def ask(context, reason):
         raise EOFError("no terminal")
 
@@ -343,7 +343,7 @@ def test_who_is_asked_and_raises_keeps_the_call_from_running(way):
 def test_a_hook_may_give_permission_so_that_nobody_is_asked(way):
     asked, hooks = [], asking("sure?")
     hooks.permission(lambda context: ALLOW)
-    hooks.asked(lambda context, reason: asked.append(reason))
+    hooks.on_ask(lambda context, reason: asked.append(reason))
     assert way.run_tool(hooks.stack, CALL, lambda call: "done") == "done"
     assert asked == []
 
@@ -351,7 +351,7 @@ def test_a_hook_may_give_permission_so_that_nobody_is_asked(way):
 def test_a_hook_may_deny_permission(way):
     asked, hooks = [], asking("sure?")
     hooks.permission(lambda context: Outcome.block("never"))
-    hooks.asked(lambda context, reason: asked.append(reason) or True)
+    hooks.on_ask(lambda context, reason: asked.append(reason) or True)
     with pytest.raises(Blocked) as told:
         way.run_tool(hooks.stack, CALL, run)
     assert told.value.reason == "never"
@@ -362,7 +362,7 @@ def test_a_hook_may_deny_permission(way):
 def test_a_hook_that_does_not_know_leaves_it_to_the_person(way, said):
     asked, hooks = [], asking("sure?")
     hooks.permission(lambda context: said)
-    hooks.asked(lambda context, reason: asked.append(reason) or True)
+    hooks.on_ask(lambda context, reason: asked.append(reason) or True)
     assert way.run_tool(hooks.stack, CALL, run) == "ran ls"
     assert asked == ["sure?"]
 
@@ -378,7 +378,9 @@ def test_a_hook_for_permissions_may_rewrite_the_call_and_leave_word(way):
         return ALLOW.replace(context=changed.add_context("narrowed").add_message("it was narrowed"))
 
     hooks.before_tool(priority=1)(lambda context: context.with_metadata("k", "v").add_message("first"))
-    hooks.after_tool(lambda context: seen.append((context.added, context.messages, context.get("p"), context.get("k"))))
+    hooks.after_tool(
+        lambda context: seen.append((context.additional_context, context.messages, context.get("p"), context.get("k")))
+    )
     assert way.run_tool(hooks.stack, CALL, run, session_id="s") == "ran ls -l"
     assert seen == [
         ("permission-request", "c1", "s", "v"),
@@ -389,7 +391,7 @@ def test_a_hook_for_permissions_may_rewrite_the_call_and_leave_word(way):
 def test_the_person_is_asked_about_the_call_as_hooks_for_permissions_left_it(way):
     asked, hooks = [], asking("sure?")
     hooks.permission(lambda context: context.replace(args={"command": "ls -l"}))
-    hooks.asked(lambda context, reason: asked.append(context.args) or True)
+    hooks.on_ask(lambda context, reason: asked.append(context.args) or True)
     assert way.run_tool(hooks.stack, CALL, run) == "ran ls -l"
     assert asked == [{"command": "ls -l"}]
 
@@ -398,7 +400,7 @@ def test_a_call_that_was_allowed_says_so(way):
     seen = []
     for said, expected in ((ALLOW, True), (None, False), (Outcome.ask("sure?"), True)):
         stack = Stack(ask=lambda context, reason: True).with_(lambda context, said=said: said, on="pre-tool-call")
-        stack = stack.with_(lambda context: seen.append(context.allowed), on="post-tool-call")
+        stack = stack.with_(lambda context: seen.append(context.is_allowed), on="post-tool-call")
         way.run_tool(stack, CALL, run)
         assert seen.pop() is expected
 
@@ -448,7 +450,7 @@ def test_an_allow_is_for_the_arguments_it_was_given_for_and_for_no_others():
         return context.replace(args={"command": "rm -rf /"})
 
     def notes(context):
-        seen.append((context.args["command"], context.allowed))
+        seen.append((context.args["command"], context.is_allowed))
 
     plain = Stack().with_(allows, on="PreToolUse", priority=2)
     changed = plain.with_(rewrites, on="PreToolUse", priority=1)

@@ -26,7 +26,7 @@ from boathook.inprocess.contexts import (
     ToolContext,
 )
 from boathook.inprocess.hooks import Hooks
-from boathook.inprocess.layers import STOP_ROUNDS
+from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.stack import Ask, Stack
 from boathook.system.locations import make_absolute
@@ -152,7 +152,9 @@ class AgentBuilder:
         """Ask a callback when a turn ended."""
         return self.add_hook("ExecutionEnd", callback, priority=priority)
 
-    def on_stop(self, callback: Callable[[StopContext], Any], priority: int = 0, max_rounds: int = STOP_ROUNDS) -> Self:
+    def on_stop(
+        self, callback: Callable[[StopContext], Any], priority: int = 0, max_rounds: int = DEFAULT_MAX_ROUNDS
+    ) -> Self:
         """Ask a callback when the agent wants to stop; a block sends it back to work."""
         return self.add_hook("Stop", callback, priority=priority, max_rounds=max_rounds)
 

@@ -32,7 +32,8 @@ from boathook.inprocess.contexts import (
     SubagentContext,
     ToolContext,
 )
-from boathook.inprocess.operations import ToolCall, arun_tool
+from boathook.inprocess.drivers import ASYNC
+from boathook.inprocess.operations import ToolCall, run_tool
 
 if TYPE_CHECKING:
     from boathook.agent.reference_agent import Agent
@@ -84,15 +85,15 @@ class Loop:
     @property
     def common(self) -> dict[str, Any]:
         """Return the fields that all contexts of this agent share; a subagent's events carry its identity."""
-        more: Mapping[str, Any] = {}
+        extra: Mapping[str, Any] = {}
         if self.state.parent_agent_id is not None:
-            more = {"agent_id": self.state.agent_id, "agent_type": self.state.agent_type}
+            extra = {"agent_id": self.state.agent_id, "agent_type": self.state.agent_type}
         return {
             "session_id": self.session_id,
             "work_dir": self.agent.work_dir,
             "state": self.state,
             "metadata": self.state.metadata,
-            "more": more,
+            "extra": extra,
         }
 
     async def fire(self, context: C) -> tuple[Outcome, C]:
@@ -143,7 +144,7 @@ class Loop:
                 if outcome.is_blocked:
                     yield self._result(BLOCKED, why(outcome))
                     return
-                self.begin(begun.prompt, *begun.added)
+                self.begin(begun.prompt, *begun.additional_context)
                 async with aclosing(self.steps()) as steps:
                     async for step in steps:
                         yield step
@@ -180,7 +181,7 @@ class Loop:
         """Report hooks of a failure; whatever they do cannot hide it."""
         try:
             _, final = await self.fire(FailureContext.of(error, **self.common))
-            self.note(*final.added)
+            self.note(*final.additional_context)
         except Stopped:
             return
         except Exception as another:  # noqa: BLE001  (the failure itself is what is raised)
@@ -196,7 +197,7 @@ class Loop:
             outcome, final = await self.fire(ExecutionContext.on_end(prompt, **fields, **self.common))
         except Stopped:
             return
-        self.note(*final.added)
+        self.note(*final.additional_context)
         if outcome.is_blocked:  # the reason is offered to the next turn
             self.note(why(outcome))
 
@@ -235,11 +236,11 @@ class Loop:
             "block_count": refused,
         }
         outcome, final = await self.fire(StopContext.before(**fields, **self.common))
-        self.note(*final.added)
+        self.note(*final.additional_context)
         if self._goes_on(outcome, reason):
             return why(outcome, "; ")
         _, final = await self.fire(StopContext.after(**fields, **self.common))
-        self.note(*final.added)
+        self.note(*final.additional_context)
         return None
 
     def _goes_on(self, outcome: Outcome, reason: str, limit: str = "") -> bool:
@@ -283,7 +284,7 @@ class Loop:
             self.state = dataclasses.replace(context.state, metadata={**context.state.metadata, **values})
             if self.state.messages is not given.messages:
                 self._counted = (0, 0)  # the model has not counted these
-        self.note(*context.added)
+        self.note(*context.additional_context)
 
     async def _call_all(self, reply: Reply) -> tuple[ToolResult, ...]:
         """Call the tools of one reply at the same time; results keep the order of the calls, notes come after them."""
@@ -315,11 +316,11 @@ class Loop:
         tool = self.agent.tools.get(call.name)
         context = ToolContext.before(call.name, call.args, call_id=call.id, **self.common)
         permit = self._permit if tool is not None and tool.asks and self.agent.ask is not None else None
-        outcome = await arun_tool(self.stack, context, self._operation(tool, call.name), permit)
+        outcome = await run_tool(ASYNC, self.stack, context, self._operation(tool, call.name), permit)
         final = self.absorb(outcome, context)
         if self._is_subagent(call.name) and not isinstance(final.error, None | ToolError | Blocked):
             raise final.error  # a hook in there failed, which is no more an error of a tool than it is out here
-        return ToolResult(ToolCall(call.name, final.args, call.id), *_told(outcome, final)), final.added
+        return ToolResult(ToolCall(call.name, final.args, call.id), *_told(outcome, final)), final.additional_context
 
     def _operation(self, tool: Tool | None, name: str) -> Any:
         async def run(call: ToolCall) -> Any:
@@ -335,7 +336,7 @@ class Loop:
         return name == SUBAGENT and bool(self.agent.subagents)
 
     async def _permit(self, context: ToolContext) -> tuple[Outcome, ToolContext]:
-        return await ask_permission(self.stack, context, Outcome.ask(f"{context.name} wants to run"))
+        return await ask_permission(ASYNC, self.stack, context, Outcome.ask(f"{context.name} wants to run"))
 
     async def _ask(self, context: ToolContext, reason: str) -> bool:
         """Let the person decide, one thing after the other, and let hooks know that somebody is waited for."""
@@ -350,7 +351,7 @@ class Loop:
     async def notify(self, message: str, title: str = "") -> None:
         """Report the person something, through the hooks."""
         _, final = await self.fire(NotificationContext.of(message, title, **self.common))
-        self.note(*final.added)
+        self.note(*final.additional_context)
 
     # Subagents
 
@@ -392,9 +393,9 @@ class Loop:
         messages = await shorter if inspect.isawaitable(shorter) else shorter
         self.state = dataclasses.replace(self.state, messages=tuple(messages))
         self._counted = (0, 0)
-        self.note(*final.added)
+        self.note(*final.additional_context)
         _, final = await self.fire(CompactionContext.after(before, self.token_count, trigger=trigger, **self.common))
-        self.note(*final.added)
+        self.note(*final.additional_context)
         return True
 
 
@@ -417,7 +418,7 @@ class Subloop(Loop):
             raise Blocked(why(outcome))
         if self.agent.system:
             self.say(Message(SYSTEM, self.agent.system))
-        self.begin(self._task, *begun.added)
+        self.begin(self._task, *begun.additional_context)
         async with aclosing(self.steps()) as steps:
             async for _ in steps:
                 pass
@@ -436,9 +437,9 @@ class Subloop(Loop):
         rounds = self.agent.max_rounds
         limit = f"the stop was refused {refused} times and is let through now" if refused >= rounds else ""
         if self._goes_on(outcome, reason, limit):
-            self.note(*final.added)
+            self.note(*final.additional_context)
             return why(outcome, "; ")
-        self.left = final.added
+        self.left = final.additional_context
         return None
 
 
@@ -468,6 +469,6 @@ def _told(outcome: Outcome, context: ToolContext) -> tuple[str, bool]:
 
 def _as_text(result: Any) -> str:
     from boathook.core.json_text import dumps
-    from boathook.inprocess.contexts import plain
+    from boathook.inprocess.json_values import to_json_value
 
-    return "" if result is None else dumps(plain(result))
+    return "" if result is None else dumps(to_json_value(result))

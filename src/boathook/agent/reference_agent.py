@@ -167,7 +167,7 @@ class Session:
         outcome, begun = await loop.fire(SessionContext.on_start(**fields, **loop.common))
         if outcome.is_blocked:
             raise Blocked(why(outcome))
-        loop.note(*begun.added)
+        loop.note(*begun.additional_context)
         self._begun = True
         return self
 

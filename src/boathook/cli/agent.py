@@ -33,7 +33,8 @@ from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import Verdict
 from boathook.engine import DRAIN_SECONDS, Engine
 from boathook.errors import Blocked, BoathookError, ConfigError, Stopped
-from boathook.inprocess.contexts import Context, ToolContext, plain
+from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
 from boathook.system.locations import agents_dir, read_environment
@@ -301,7 +302,7 @@ class Trace:
 
     def saw(self, context: Context) -> None:
         """Be a hook for every event, and tell that it happens; what tools did is told before other hooks look at it."""
-        who = context.more.get("agent_type", MAIN)
+        who = context.extra.get("agent_type", MAIN)
         self.tell("event", event=context.event, agent=who, **({"tool": context.tool} if context.tool else {}))
         if isinstance(context, ToolContext) and not context.kind.is_pre:
             self._ran(context, who)
@@ -310,7 +311,7 @@ class Trace:
         """Report what a model said."""
         self._replies.append((reply, agent))
         self._steps += agent == MAIN
-        calls = [{"tool": call.name, "input": plain(call.args), "id": call.id} for call in reply.calls]
+        calls = [{"tool": call.name, "input": to_json_value(call.args), "id": call.id} for call in reply.calls]
         self.tell("reply", agent=agent, text=reply.text, calls=calls)
 
     def judged(self, verdict: Verdict) -> None:
@@ -344,7 +345,7 @@ class Trace:
 
     def asked(self, context: ToolContext, reason: str, by: str, *, allowed: bool) -> None:
         """Report how a question was answered."""
-        who = context.more.get("agent_type", MAIN)
+        who = context.extra.get("agent_type", MAIN)
         self.tell("ask", agent=who, tool=context.name, id=context.call_id, reason=reason, allowed=allowed, by=by)
 
     def heard(self, what: str, value: Any) -> None:
@@ -374,8 +375,8 @@ class Trace:
     def _ran(self, context: ToolContext, agent: str) -> None:
         error = context.error
         output = context.result if error is None else str(error) or type(error).__name__
-        call = ToolCall(context.name, plain(context.args), context.call_id)
-        text = "" if output is None else output if isinstance(output, str) else str(plain(output))
+        call = ToolCall(context.name, to_json_value(context.args), context.call_id)
+        text = "" if output is None else output if isinstance(output, str) else str(to_json_value(output))
         self._called(call, agent, text, ran=True, is_error=error is not None, duration_ms=context.duration_ms)
 
     def _not_run(self, event: Event, why: str) -> None:

@@ -1,13 +1,11 @@
-"""Walking through a chain that is more than a loop of calls: matchers, middleware, failures, hooks of files, questions.
+"""One run of an event through a chain: matchers, middleware, failures, file hooks, questions to the person.
 
-Two walks, one for plain programs and one for event loops. They differ in how they call and wait; what is decided is decided
-by the functions they share.
+It is written once, as coroutines; a driver (`inprocess.drivers`) runs them in a plain program or in an event loop.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.dispatch import UNSETTLED
@@ -15,433 +13,295 @@ from boathook.core.event import PRE_TOOL
 from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.errors import HookError
-from boathook.inprocess.contexts import Context, ToolContext, plain
-from boathook.inprocess.file_hooks import Scripts
+from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.file_hooks import FileHooks
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import (
     Layer,
-    acall,
-    acall_around,
-    answer_of,
-    bounded,
-    call,
-    call_around,
-    failed,
-    misplaced,
-    taken,
-    wait_for,
+    handle_failure,
+    limit_refusals,
+    make_context_error,
+    read_hook_answer,
+    split_answer,
 )
-from boathook.inprocess.threads import late
+from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
+    from boathook.inprocess.drivers import Driver
     from boathook.inprocess.stack import Chain, Stack, Terminal
 
-NOBODY = "{} (nobody to ask)"
-REFUSED = "{} (refused by a person)"
-UNREASONED = "a hook wants a person to be asked"
-LOOKS = 2  # rounds in which hooks of files look at what was changed after them
-Word = tuple[Outcome, Context, bool]  # what a step said, the context it left, and whether that is the end of the chain
+    # The outcome of a middleware, the context it left, and whether that ends the run of the chain.
+    _Conclusion = tuple[Outcome, Context, bool]
+
+_DEFAULT_QUESTION = "a hook wants a person to be asked"
+# How often file hooks look again at an input that was changed after them.
+_MAX_RECHECKS = 2
 
 
-def as_outcome(said: Any) -> Outcome:
-    """Read what a terminal gave back."""
-    if said is None:
-        return NOTHING
-    if isinstance(said, Outcome):
-        return said
-    if isinstance(said, Context):
-        return Outcome(context=said)
-    raise HookError(f"the end of a chain gives back an Outcome, a context or None, not {type(said).__name__}")
+class ChainRun:
+    """One run of a context through a chain."""
 
+    def __init__(self, stack: Stack, chain: Chain, terminal: Terminal | None, driver: Driver) -> None:
+        self._stack, self._chain, self._terminal, self._driver = stack, chain, terminal, driver
+        # The input as each step of file hooks saw it or left it.
+        self._seen_inputs: dict[int, Any] = {}
+        self._allowed_input: Any = None
+        self._has_started_background = False
+        # Whether the person's answer replaced what hooks said before.
+        self._is_settled = False
 
-def news(outcome: Outcome, given: Context) -> Outcome:
-    """Return an outcome as `process` does: with a context only if it is another one than was given."""
-    if outcome.context is not given:
-        return outcome
-    said = outcome.said or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
-    return outcome.replace(context=None) if said else NOTHING
+    async def start(self, context: Context) -> Outcome:
+        """Run all steps and the terminal."""
+        return drop_same_context(await self.run(context), context)
 
+    async def resume(self, answer: Any, context: Context, at: int) -> Outcome:
+        """Go on at a step with what the hook before it answered."""
+        layer = self._chain.steps[at - 1]
+        assert isinstance(layer, Layer)  # noqa: S101
+        outcome, changed = read_hook_answer(layer, answer, context)
+        self._note_allow(outcome, changed)
+        outcome = set_context(outcome, changed) if outcome.halts else await self.run(changed, at, outcome)
+        return drop_same_context(outcome, context)
 
-class _Course:
-    """What both walks know: the chain and its end, what hooks of files have seen and started, and whether all was settled."""
+    async def run(
+        self, context: Context, at: int = 0, outcome: Outcome = NOTHING, earlier: Outcome = NOTHING
+    ) -> Outcome:
+        """Run the steps from one on; `earlier` is the outcome of those before a middleware that waits for this run."""
+        steps = self._chain.steps
+        while at < len(steps):
+            step = steps[at]
+            at += 1
+            if isinstance(step, FileHooks):
+                opinion, context = await self._run_file_hooks(step, at - 1, context)
+            elif step.is_middleware:
+                opinion, context, is_end = await self._run_middleware(step, context, at, earlier | outcome)
+                if is_end:
+                    return set_context(opinion if self._is_settled else outcome | opinion, context)
+            else:
+                opinion, context = await self._run_hook(step, context)
+            self._note_allow(opinion, context)
+            outcome |= opinion
+            if outcome.halts:
+                return set_context(outcome, await self._start_background(outcome, context))
+        return await self._finish(context, outcome, earlier)
 
-    def __init__(self, stack: Stack, chain: Chain, terminal: Terminal | None) -> None:
-        self.stack, self.chain, self.terminal = stack, chain, terminal
-        self.seen: dict[int, Any] = {}
-        self.begun = self.settled = False
-        self.allowed_for: Any = None
-
-    def heard(self, one: Outcome, context: Context) -> Outcome:
-        """Take in an opinion; an allow is for the input as it then stands, and for no other."""
-        if one.decision == Decision.ALLOW and isinstance(context, ToolContext):
-            self.allowed_for = plain(context.args)
-        return one
-
-    def permitted(self, context: Context, outcome: Outcome) -> Context:
-        """Return the context with a note that the call was allowed, if it was, as it now is."""
-        if outcome.decision != Decision.ALLOW or not isinstance(context, ToolContext) or context.allowed:
-            return context
-        same = self.allowed_for is not None and is_same_json(self.allowed_for, plain(context.args))
-        return dataclasses.replace(context, allowed=True) if same else context
-
-    def saw(self, at: int, context: Context) -> None:
-        """Note what a step of hooks of files has seen, or made of it; as a copy, for arguments can be changed in place."""
+    async def _run_file_hooks(self, step: FileHooks, at: int, context: Context) -> tuple[Outcome, Context]:
+        opinion, context = await step.run(context, self._driver)
         if isinstance(context, ToolContext) and context.kind.rewrites_input:
-            self.seen[at] = plain(context.args)
+            # A copy, because arguments can be changed in place.
+            self._seen_inputs[at] = to_json_value(context.args)
+        return opinion, context
 
-    def unseen(self, context: Context) -> list[int]:
-        """Return the steps of hooks of files that have not seen the input as it stands."""
-        if not self.seen or not isinstance(context, ToolContext):
+    async def _run_hook(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
+        try:
+            if layer.match is not None and not layer.match(context):
+                return NOTHING, context
+            if layer.is_async or layer.timeout is not None:
+                answer = await self._driver.call_hook(layer, context)
+            else:
+                answer = layer.hook(context)
+            return read_hook_answer(layer, answer, context)
+        except Exception as error:  # noqa: BLE001
+            return handle_failure(layer, error, context)
+
+    async def _run_middleware(self, layer: Layer, context: Context, at: int, earlier: Outcome) -> _Conclusion:
+        rest = _Rest(layer, context)
+
+        async def run_rest(changed: Context | None = None) -> Outcome:
+            next_context = rest.check_context(changed)
+            try:
+                rest.outcome, rest.error = await self.run(next_context, at, NOTHING, earlier), None
+            except BaseException as error:
+                rest.outcome, rest.error = None, error
+                raise
+            return rest.outcome
+
+        try:
+            if layer.match is not None and not layer.match(context):
+                return NOTHING, context, False
+            return rest.conclude(await self._driver.call_middleware(layer, context, run_rest))
+        except Exception as error:  # noqa: BLE001
+            return rest.conclude_failure(error)
+
+    async def _finish(self, context: Context, outcome: Outcome, earlier: Outcome) -> Outcome:
+        """Recheck a changed input, ask the person if a hook wants that, and call the terminal."""
+        outcome, context = await self._recheck(outcome, context)
+        if self._must_ask(context, earlier | outcome):
+            assert isinstance(context, ToolContext)  # noqa: S101
+            outcome, context = await ask_permission(self._driver, self._stack, context, earlier | outcome)
+            self._note_allow(outcome, context)
+            rechecked, context = await self._recheck(NOTHING, context)
+            outcome, earlier = rechecked if rechecked.halts else outcome, NOTHING
+            self._is_settled = not outcome.halts
+        context = await self._start_background(outcome, context)
+        if outcome.halts or self._terminal is None:
+            return set_context(outcome, context)
+        context = self._mark_allowed(context, earlier | outcome)
+        end = read_terminal_answer(await self._driver.resolve(self._terminal(context)))
+        return set_context(outcome | end, context if end.context is None else end.context)
+
+    async def _recheck(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
+        """Let file hooks look at an input that was changed after them, until all have seen it as it is."""
+        for _ in range(_MAX_RECHECKS):
+            for at in self._find_unseen(context):
+                step = self._chain.steps[at]
+                if not outcome.halts and isinstance(step, FileHooks):
+                    opinion, context = await self._run_file_hooks(step, at, context)
+                    self._note_allow(opinion, context)
+                    outcome |= opinion
+        if not outcome.halts and self._find_unseen(context):
+            outcome |= Outcome.block(UNSETTLED)
+        return outcome, context
+
+    def _find_unseen(self, context: Context) -> list[int]:
+        """Return the steps of file hooks that have not seen the input as it is now."""
+        if not self._seen_inputs or not isinstance(context, ToolContext):
             return []
-        now = plain(context.args)
-        return [at for at, args in self.seen.items() if not is_same_json(args, now)]
+        now = to_json_value(context.args)
+        return [at for at, args in self._seen_inputs.items() if not is_same_json(args, now)]
 
-    def asks(self, context: Context, outcome: Outcome) -> bool:
-        """Whether a person is to decide before the terminal is reached."""
-        return outcome.decision == Decision.ASK and context.kind is PRE_TOOL and self.terminal is not None
+    def _note_allow(self, opinion: Outcome, context: Context) -> None:
+        """Remember the input that a hook allowed; the permission is not for any other."""
+        if opinion.decision == Decision.ALLOW and isinstance(context, ToolContext):
+            self._allowed_input = to_json_value(context.args)
 
-    def starts_background(self, context: Context, outcome: Outcome) -> bool:
-        """Whether async hooks of files are to start now: once, whatever middleware does."""
-        starts = self.chain.background is not None and not self.begun and not (outcome.halts and context.kind.is_pre)
-        self.begun = self.begun or starts
-        return starts
+    def _mark_allowed(self, context: Context, outcome: Outcome) -> Context:
+        """Return the context marked as allowed, if hooks allowed exactly this input."""
+        if outcome.decision != Decision.ALLOW or not isinstance(context, ToolContext) or context.is_allowed:
+            return context
+        is_same = self._allowed_input is not None and is_same_json(self._allowed_input, to_json_value(context.args))
+        return dataclasses.replace(context, is_allowed=True) if is_same else context
 
-    def left_of(self, outcome: Outcome) -> Outcome:
-        """Return what hooks before a middleware said, as far as it was not settled behind it."""
-        return NOTHING if self.settled else outcome
+    def _must_ask(self, context: Context, outcome: Outcome) -> bool:
+        return outcome.decision == Decision.ASK and context.kind is PRE_TOOL and self._terminal is not None
 
-    def scripts(self, at: int) -> Scripts:
-        """Return a step of hooks of files."""
-        step = self.chain.steps[at]
-        assert isinstance(step, Scripts)  # noqa: S101
-        return step
-
-    def layer(self, at: int) -> Layer:
-        """Return a step that is a hook in process."""
-        step = self.chain.steps[at]
-        assert isinstance(step, Layer)  # noqa: S101
-        return step
+    async def _start_background(self, outcome: Outcome, context: Context) -> Context:
+        """Start the async file hooks once, no matter how often middleware calls `next`."""
+        background = self._chain.background
+        if background is None or self._has_started_background or (outcome.halts and context.kind.is_pre):
+            return context
+        self._has_started_background = True
+        return await background.start(context, self._driver)
 
 
-def closed(outcome: Outcome, context: Context) -> Outcome:
-    """Return an outcome with the context it ended with."""
-    if outcome is NOTHING:  # as replace would, but three times as fast
+class _Rest:
+    """The rest of a chain for one middleware: its outcome, or the error it raised, from the last call of `next`."""
+
+    def __init__(self, layer: Layer, context: Context) -> None:
+        self._layer, self._context = layer, context
+        self.outcome: Outcome | None = None
+        self.error: BaseException | None = None
+        self._is_over = False
+
+    def check_context(self, changed: Any) -> Context:
+        """Return the context that `next` goes on with."""
+        if self._is_over:
+            raise make_late_error(self._layer)
+        if changed is None:
+            return self._context
+        kind = self._context.kind
+        if type(changed) is not type(self._context) or changed.kind is not kind:
+            raise HookError(f"{self._layer.name} called `next` with a {type(changed).__name__} at {kind.name}")
+        checked: Context = changed
+        return checked
+
+    @property
+    def _final_context(self) -> Context:
+        """The context after the rest, else the one that the middleware was given."""
+        return self._context if self.outcome is None or self.outcome.context is None else self.outcome.context
+
+    @property
+    def _opinion(self) -> Outcome:
+        if self.outcome is None or self.outcome is NOTHING:
+            return NOTHING
+        return Outcome(self.outcome.decision, self.outcome.said)
+
+    @property
+    def _was_called(self) -> bool:
+        return self.outcome is not None or self.error is not None
+
+    def conclude(self, answer: Any) -> _Conclusion:
+        """Return the conclusion of a middleware from its answer; without a decision, that of the rest counts."""
+        self._is_over = True
+        final = self._final_context
+        if self.outcome is not None and answer is self.outcome:
+            return self.outcome, final, True
+        opinion, changed = (NOTHING, final) if answer is None else split_answer(self._layer, answer, final)
+        if opinion is NOTHING and (changed is final or changed is self._context):
+            if self.error is not None:
+                raise self.error
+            return self._opinion, final, self._was_called
+        is_same_moment = changed.kind is self._context.kind
+        if is_same_moment and final.kind is not changed.kind:
+            raise make_context_error(self._layer, changed, final)
+        if opinion.said != self._opinion.said:
+            opinion, changed = limit_refusals(self._layer, opinion, changed)
+        return opinion if opinion.decision else self._opinion, changed, self._was_called or not is_same_moment
+
+    def conclude_failure(self, error: Exception) -> _Conclusion:
+        """Return the conclusion of a middleware that raised an error; an error of the rest passes through."""
+        self._is_over = True
+        if error is self.error:
+            raise error
+        opinion, changed = handle_failure(self._layer, error, self._final_context)
+        if self.error is not None and not opinion.halts:
+            raise self.error
+        return self._opinion | opinion, changed, self._was_called
+
+
+def read_terminal_answer(answer: Any) -> Outcome:
+    if answer is None:
+        return NOTHING
+    if isinstance(answer, Outcome):
+        return answer
+    if isinstance(answer, Context):
+        return Outcome(context=answer)
+    raise HookError(f"a terminal must return an Outcome, a context or None, not {type(answer).__name__}")
+
+
+def set_context(outcome: Outcome, context: Context) -> Outcome:
+    if outcome is NOTHING:
+        # What `replace` does, but three times as fast.
         return Outcome(Decision.NONE, (), ABSENT, ABSENT, (), (), (), context)
     return outcome if outcome.context is context else outcome.replace(context=context)
 
 
-def joined(outcome: Outcome, last: Outcome, context: Context) -> Outcome:
-    """Return what hooks and the end of their chain say together."""
-    return closed(outcome | last, context if last.context is None else last.context)
+def drop_same_context(outcome: Outcome, context: Context) -> Outcome:
+    """Return an outcome as `process` does: with a context only if it is not the one that was given."""
+    if outcome.context is not context:
+        return outcome
+    has_more = outcome.said or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
+    return outcome.replace(context=None) if has_more else NOTHING
 
 
-def is_open(answer: Outcome) -> bool:
-    """Whether the hooks for permissions left a question to the person."""
-    return answer.decision in (Decision.NONE, Decision.ASK)
-
-
-def answered(outcome: Outcome, answer: Outcome, said: Any) -> Outcome:
-    """Return the outcome after a question: of the hooks for permissions if they know, else of the person."""
-    if said is not None and not isinstance(said, bool):
-        raise HookError(f"the question was answered with {type(said).__name__}; wanted is True or False")
+async def ask_permission(
+    driver: Driver, stack: Stack, context: ToolContext, outcome: Outcome
+) -> tuple[Outcome, ToolContext]:
+    """Ask whether a call may go on: first the hooks for permissions, then the person if these leave it open."""
+    common = {name: getattr(context, name) for name in ("session_id", "work_dir", "state", "metadata", "extra")}
+    request = ToolContext.permission(context.name, context.args, call_id=context.call_id, **common)
+    answer = await driver.process(stack, request)
+    if isinstance(answer.context, ToolContext):
+        context = _apply_permission_hooks(context, answer.context)
     if answer.halts:
-        return Outcome(answer.decision, answer.said)
-    if said or not is_open(answer):
-        return Outcome(Decision.ALLOW)
-    return Outcome.block((NOBODY if said is None else REFUSED).format(outcome.reason or UNREASONED))
+        return Outcome(answer.decision, answer.said), context
+    if answer.decision == Decision.ALLOW:
+        return Outcome(Decision.ALLOW), context
+    question = outcome.reason or _DEFAULT_QUESTION
+    permission = None if stack.ask is None else await driver.ask_person(stack.ask, context, question)
+    if permission is None:
+        return Outcome.block(f"{question} (nobody to ask)"), context
+    if not isinstance(permission, bool):
+        raise HookError(f"the question was answered with {type(permission).__name__}; it must be True or False")
+    return Outcome(Decision.ALLOW) if permission else Outcome.block(f"{question} (refused by a person)"), context
 
 
-def permission_of(context: ToolContext) -> ToolContext:
-    """Return the context in which permission is asked for a call."""
-    common = {name: getattr(context, name) for name in ("session_id", "work_dir", "state", "metadata", "more")}
-    return ToolContext.permission(context.name, context.args, call_id=context.call_id, **common)
-
-
-def after_permission(context: ToolContext, asked: Context | None) -> ToolContext:
-    """Return the call as the hooks for permissions left it, with what they want to be known."""
-    if not isinstance(asked, ToolContext):
-        return context
+def _apply_permission_hooks(context: ToolContext, request: ToolContext) -> ToolContext:
+    """Return the call with what the hooks for permissions changed and added."""
     return dataclasses.replace(
         context,
-        args=asked.args,
-        metadata=asked.metadata,
-        added=(*context.added, *asked.added),
-        messages=(*context.messages, *asked.messages),
+        args=request.args,
+        metadata=request.metadata,
+        additional_context=(*context.additional_context, *request.additional_context),
+        messages=(*context.messages, *request.messages),
     )
-
-
-class _Rest:
-    """The rest of a chain as one middleware sees it: what came of it last, or what it raised last."""
-
-    def __init__(self, layer: Layer, context: Context) -> None:
-        self.layer, self.context = layer, context
-        self.last: Outcome | None = None
-        self.error: BaseException | None = None
-        self.over = False
-
-    def begin(self, changed: Any) -> Context:
-        """Return the context that `next` goes on with."""
-        if self.over:
-            raise late(self.layer)
-        if changed is None:
-            return self.context
-        if type(changed) is not type(self.context) or changed.kind is not self.context.kind:
-            raise HookError(f"{self.layer.name} handed on a {type(changed).__name__} at {self.context.kind.name}")
-        found: Context = changed
-        return found
-
-    def came(self, outcome: Outcome) -> Outcome:
-        """Remember what came of it."""
-        self.last, self.error = outcome, None
-        return outcome
-
-    def raised(self, error: BaseException) -> None:
-        """Remember what it raised."""
-        self.last, self.error = None, error
-
-    @property
-    def base(self) -> Context:
-        """Return the context as it stands: after the rest, else as it was given."""
-        return self.context if self.last is None or self.last.context is None else self.last.context
-
-    @property
-    def opinion(self) -> Outcome:
-        """Return the mere opinion of the rest."""
-        return NOTHING if self.last is None or self.last is NOTHING else Outcome(self.last.decision, self.last.said)
-
-    @property
-    def was_called(self) -> bool:
-        """Whether the middleware went on."""
-        return self.last is not None or self.error is not None
-
-    def concluded(self, said: Any) -> Word:
-        """Return what the answer of the middleware comes to; one without decision leaves that of the rest."""
-        self.over = True
-        if self.last is not None and said is self.last:
-            return self.last, self.base, True
-        opinion, found = (NOTHING, self.base) if said is None else answer_of(self.layer, said, self.base)
-        if opinion is NOTHING and (found is self.base or found is self.context):
-            return self._silent()
-        here = found.kind is self.context.kind
-        if here and self.base.kind is not found.kind:
-            raise misplaced(self.layer, found, self.base)
-        if opinion.said != self.opinion.said:
-            opinion, found = bounded(self.layer, opinion, found)
-        return opinion if opinion.decision else self.opinion, found, self.was_called or not here
-
-    def _silent(self) -> Word:
-        """Return what a middleware comes to that says nothing: what the rest came to, which is still to be walked if it was not."""
-        if self.error is not None:
-            raise self.error
-        return self.opinion, self.base, self.was_called
-
-    def broken(self, error: Exception) -> Word:
-        """Return what the failure of the middleware comes to; what the rest raised passes through."""
-        self.over = True
-        if error is self.error:
-            raise error
-        one, found = failed(self.layer, error, self.base)
-        if self.error is not None and not one.halts:
-            raise self.error
-        return self.opinion | one, found, self.was_called
-
-
-class Walk(_Course):
-    """The walk of a plain program."""
-
-    def walk(self, context: Context, at: int = 0, outcome: Outcome = NOTHING, before: Outcome = NOTHING) -> Outcome:
-        """Go through the steps from one on; `before` is what was said before a middleware that is in the middle of its work."""
-        steps = self.chain.steps
-        while at < len(steps):
-            step = steps[at]
-            at += 1
-            if isinstance(step, Scripts):
-                one, context = step.run(context)
-                self.saw(at - 1, context)
-            elif step.around:
-                one, context, done = self._around(step, context, at, before | outcome)
-                if done:
-                    return closed(self.left_of(outcome) | one, context)
-            else:
-                one, context = self._ask(step, context)
-            outcome |= self.heard(one, context)
-            if outcome.halts:
-                return closed(outcome, self._background(outcome, context))
-        return self._end(context, outcome, before)
-
-    def go_on(self, said: Any, context: Context, at: int) -> Outcome:
-        """Take what the hook before a step said, and go on from there."""
-        outcome, found = taken(self.layer(at - 1), said, context)
-        self.heard(outcome, found)
-        return news(closed(outcome, found) if outcome.halts else self.walk(found, at, outcome), context)
-
-    def _ask(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
-        try:
-            if layer.match is not None and not layer.match(context):
-                return NOTHING, context
-            return taken(layer, call(layer, context), context)
-        except Exception as error:  # noqa: BLE001
-            return failed(layer, error, context)
-
-    def _around(self, layer: Layer, context: Context, at: int, before: Outcome) -> Word:
-        rest = _Rest(layer, context)
-
-        def go_on(changed: Context | None = None) -> Outcome:
-            given = rest.begin(changed)
-            try:
-                return rest.came(self.walk(given, at, NOTHING, before))
-            except BaseException as error:
-                rest.raised(error)
-                raise
-
-        try:
-            if layer.match is not None and not layer.match(context):
-                return NOTHING, context, False
-            return rest.concluded(call_around(layer, context, go_on))
-        except Exception as error:  # noqa: BLE001
-            return rest.broken(error)
-
-    def _end(self, context: Context, outcome: Outcome, before: Outcome) -> Outcome:
-        outcome, context = self._look_again(outcome, context)
-        if self.asks(context, before | outcome):
-            outcome, context = self._permission(context, before | outcome)
-            self.heard(outcome, context)
-            looked, context = self._look_again(NOTHING, context)
-            outcome, before = looked if looked.halts else outcome, NOTHING
-            self.settled = not outcome.halts
-        context = self._background(outcome, context)
-        if outcome.halts or self.terminal is None:
-            return closed(outcome, context)
-        context = self.permitted(context, before | outcome)
-        return joined(outcome, as_outcome(self.terminal(context)), context)
-
-    def _look_again(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
-        """Let hooks of files look at an input that was changed after them, until they have all seen it so."""
-        for _ in range(LOOKS):
-            for at in self.unseen(context):
-                if not outcome.halts:
-                    one, context = self.scripts(at).run(context)
-                    self.saw(at, context)
-                    outcome |= self.heard(one, context)
-        return outcome if outcome.halts or not self.unseen(context) else outcome | Outcome.block(UNSETTLED), context
-
-    def _background(self, outcome: Outcome, context: Context) -> Context:
-        if self.chain.background is not None and self.starts_background(context, outcome):
-            return self.chain.background.run(context)
-        return context
-
-    def _permission(self, context: Context, outcome: Outcome) -> tuple[Outcome, Context]:
-        assert isinstance(context, ToolContext)  # noqa: S101
-        answer = self.stack.process(permission_of(context))
-        context = after_permission(context, answer.context)
-        said: Any = None
-        if self.stack.ask is not None and is_open(answer):
-            said = self.stack.ask(context, outcome.reason or UNREASONED)
-            said = wait_for(said, "the question") if inspect.isawaitable(said) else said
-        return answered(outcome, answer, said), context
-
-
-class AsyncWalk(_Course):
-    """The walk in an event loop."""
-
-    async def walk(
-        self, context: Context, at: int = 0, outcome: Outcome = NOTHING, before: Outcome = NOTHING
-    ) -> Outcome:
-        """Go through the steps from one on; `before` is what was said before a middleware that is in the middle of its work."""
-        steps = self.chain.steps
-        while at < len(steps):
-            step = steps[at]
-            at += 1
-            if isinstance(step, Scripts):
-                one, context = await step.arun(context)
-                self.saw(at - 1, context)
-            elif step.around:
-                one, context, done = await self._around(step, context, at, before | outcome)
-                if done:
-                    return closed(self.left_of(outcome) | one, context)
-            else:
-                one, context = await self._ask(step, context)
-            outcome |= self.heard(one, context)
-            if outcome.halts:
-                return closed(outcome, await self._background(outcome, context))
-        return await self._end(context, outcome, before)
-
-    async def go_on(self, said: Any, context: Context, at: int) -> Outcome:
-        """Take what the hook before a step said, and go on from there."""
-        outcome, found = taken(self.layer(at - 1), said, context)
-        self.heard(outcome, found)
-        return news(closed(outcome, found) if outcome.halts else await self.walk(found, at, outcome), context)
-
-    @staticmethod
-    async def ended(terminal: Terminal, context: Context) -> Outcome:
-        """Call the end of a chain."""
-        said = terminal(context)
-        return as_outcome(await said if inspect.isawaitable(said) else said)
-
-    async def _ask(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
-        try:
-            if layer.match is not None and not layer.match(context):
-                return NOTHING, context
-            return taken(layer, await acall(layer, context), context)
-        except Exception as error:  # noqa: BLE001
-            return failed(layer, error, context)
-
-    async def _around(self, layer: Layer, context: Context, at: int, before: Outcome) -> Word:
-        rest = _Rest(layer, context)
-
-        async def go_on(changed: Context | None = None) -> Outcome:
-            given = rest.begin(changed)
-            try:
-                return rest.came(await self.walk(given, at, NOTHING, before))
-            except BaseException as error:
-                rest.raised(error)
-                raise
-
-        try:
-            if layer.match is not None and not layer.match(context):
-                return NOTHING, context, False
-            return rest.concluded(await acall_around(layer, context, go_on))
-        except Exception as error:  # noqa: BLE001
-            return rest.broken(error)
-
-    async def _end(self, context: Context, outcome: Outcome, before: Outcome) -> Outcome:
-        outcome, context = await self._look_again(outcome, context)
-        if self.asks(context, before | outcome):
-            outcome, context = await self._permission(context, before | outcome)
-            self.heard(outcome, context)
-            looked, context = await self._look_again(NOTHING, context)
-            outcome, before = looked if looked.halts else outcome, NOTHING
-            self.settled = not outcome.halts
-        context = await self._background(outcome, context)
-        if outcome.halts or self.terminal is None:
-            return closed(outcome, context)
-        context = self.permitted(context, before | outcome)
-        return joined(outcome, await self.ended(self.terminal, context), context)
-
-    async def _look_again(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
-        for _ in range(LOOKS):
-            for at in self.unseen(context):
-                if not outcome.halts:
-                    one, context = await self.scripts(at).arun(context)
-                    self.saw(at, context)
-                    outcome |= self.heard(one, context)
-        return outcome if outcome.halts or not self.unseen(context) else outcome | Outcome.block(UNSETTLED), context
-
-    async def _background(self, outcome: Outcome, context: Context) -> Context:
-        if self.chain.background is not None and self.starts_background(context, outcome):
-            return await self.chain.background.arun(context)
-        return context
-
-    async def _permission(self, context: Context, outcome: Outcome) -> tuple[Outcome, Context]:
-        assert isinstance(context, ToolContext)  # noqa: S101
-        return await ask_permission(self.stack, context, outcome)
-
-
-async def ask_permission(stack: Stack, context: ToolContext, outcome: Outcome) -> tuple[Outcome, ToolContext]:
-    """Ask whether a call may go on: first the hooks for permissions, then the person."""
-    answer = await stack.aprocess(permission_of(context))
-    context = after_permission(context, answer.context)
-    said: Any = None
-    if stack.ask is not None and is_open(answer):
-        said = stack.ask(context, outcome.reason or UNREASONED)
-        said = await said if inspect.isawaitable(said) else said
-    return answered(outcome, answer, said), context

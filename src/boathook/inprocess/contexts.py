@@ -1,52 +1,53 @@
-"""What a hook in process sees of an event. Contexts do not change: a change is a new context, of what the event allows."""
+"""What an in-process hook sees of an event. Contexts are immutable: a change makes a new one, within what the event allows."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from boathook.core.event import SPELLINGS, Event, EventKind
-from boathook.core.json_text import MAX_DEPTH, dumps, is_same_json
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT
 from boathook.core.verdict import Verdict
 from boathook.errors import HookError
+from boathook.inprocess.json_values import to_json_value
 
-EMPTY: Mapping[str, Any] = MappingProxyType({})
-CHANGES: dict[str, tuple[str, ...]] = {
+# What a hook may change at an event; everything else has happened already.
+CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
     "pre-tool-call": ("args",),
     "permission-request": ("args",),
     "post-tool-call": ("result",),
     "pre-agent-turn": ("prompt",),
     "pre-step": ("state",),
     "post-step": ("state",),
-}  # what a hook may change; everything else is as it happened
-DEEPEST = MAX_DEPTH - 20  # levels of a value: an event is around it, and other engines may read that
-BITS = 2048  # of a whole number that every reader is content with; Python itself refuses to write very long ones
-NULLS = ("tool_output", "final_message")  # fields in which nothing is a value; others are left out then
+}
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Fields of an event in which null is a value; other fields are left out if there is none.
+_NULLABLE_FIELDS = ("tool_output", "final_message")
 
 
-def _empty() -> Mapping[str, Any]:
-    return EMPTY
+def _get_empty() -> Mapping[str, Any]:
+    return _EMPTY
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """An event as hooks in process see it. `state` is the agent's own, `metadata` travels along a run."""
+    """An event as in-process hooks see it. `state` is the agent's own; `metadata` stays with a run."""
 
     kind: EventKind
     session_id: str = field(default="", kw_only=True)
     work_dir: str = field(default="", kw_only=True)
     state: Any = field(default=None, kw_only=True)
-    metadata: Mapping[str, Any] = field(default_factory=_empty, kw_only=True)
-    added: tuple[str, ...] = field(default=(), kw_only=True)
+    metadata: Mapping[str, Any] = field(default_factory=_get_empty, kw_only=True)
+    additional_context: tuple[str, ...] = field(default=(), kw_only=True)
     messages: tuple[str, ...] = field(default=(), kw_only=True)
-    more: Mapping[str, Any] = field(default_factory=_empty, kw_only=True)
+    extra: Mapping[str, Any] = field(default_factory=_get_empty, kw_only=True)
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = ()  # our fields, and what they are called in an event
+    # Fields and properties of the context, and their names in an event.
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     @property
     def event(self) -> str:
@@ -55,16 +56,16 @@ class Context:
 
     @property
     def tool(self) -> str:
-        """Return the name of the tool, empty where there is none."""
+        """Return the name of the tool, or "" if the event has none."""
         return ""
 
     def replace(self, **changes: Any) -> Self:
-        """Return the context with changes that its event allows; HookError for others."""
-        allowed = CHANGES.get(self.kind.name, ())
+        """Return the context with changes; HookError if its event does not allow them."""
+        allowed = CHANGEABLE_FIELDS.get(self.kind.name, ())
         for name in changes:
             if name not in allowed:
-                can = f"only {', '.join(allowed)}" if allowed else "nothing"
-                raise HookError(f"'{name}' cannot be changed at {self.kind.name}: {can} can")
+                changeable = f"only {', '.join(allowed)}" if allowed else "nothing"
+                raise HookError(f"'{name}' cannot be changed at {self.kind.name}: {changeable} can")
         return dataclasses.replace(self, **changes)
 
     def with_metadata(self, key: str, value: Any) -> Self:
@@ -72,97 +73,52 @@ class Context:
         return dataclasses.replace(self, metadata={**self.metadata, key: value})
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a value that an earlier hook of the run left."""
+        """Return a value that an earlier hook of the run added with `with_metadata`."""
         return self.metadata.get(key, default)
 
     def add_context(self, text: str) -> Self:
-        """Return the context with something more that the model is to know."""
-        return dataclasses.replace(self, added=(*self.added, text))
+        """Return the context with additional context for the model."""
+        return dataclasses.replace(self, additional_context=(*self.additional_context, text))
 
     def add_message(self, text: str) -> Self:
-        """Return the context with something that the person is to know."""
+        """Return the context with another message for the person."""
         return dataclasses.replace(self, messages=(*self.messages, text))
 
     def to_event(self) -> Event:
-        """Return the event as hooks of files read it; what JSON cannot say becomes text."""
-        data = {theirs: plain(getattr(self, ours)) for ours, theirs in self.NAMES}
-        wanted = {
-            name: value
-            for name, value in data.items()
-            if name in self.kind.fields and (value is not None or name in NULLS)
-        }
-        more = {name: plain(value) for name, value in self.more.items()}
-        return Event(self.kind, "", self.session_id, self.work_dir, {}, {**wanted, **more})
+        """Return the event that file hooks read; what JSON cannot express becomes text."""
+        data: dict[str, Any] = {}
+        for name, event_name in self.EVENT_FIELDS:
+            value = to_json_value(getattr(self, name))
+            if event_name in self.kind.fields and (value is not None or event_name in _NULLABLE_FIELDS):
+                data[event_name] = value
+        data |= {name: to_json_value(value) for name, value in self.extra.items()}
+        return Event(self.kind, "", self.session_id, self.work_dir, {}, data)
 
-    def absorb(self, verdict: Verdict) -> Self:
-        """Return the context as hooks of files left it."""
+    def apply_verdict(self, verdict: Verdict) -> Self:
+        """Return the context with what file hooks changed and added."""
         changes: dict[str, Any] = {}
         if verdict.additional_context:
-            changes["added"] = (*self.added, *verdict.additional_context)
-        told = (*verdict.system_message, *verdict.warnings())
-        if new := [text for text in told if text not in self.messages]:  # who looks twice says it twice
-            changes["messages"] = (*self.messages, *new)
+            changes["additional_context"] = (*self.additional_context, *verdict.additional_context)
+        # Hooks that look twice send the same message twice.
+        messages = [text for text in (*verdict.system_message, *verdict.warnings()) if text not in self.messages]
+        if messages:
+            changes["messages"] = (*self.messages, *messages)
         return dataclasses.replace(self, **changes) if changes else self
-
-
-def plain(value: Any) -> Any:
-    """Return a copy of a value as JSON can say it: part by part, or as text. Whatever it is, this gives something."""
-    return _plain(value, ())
-
-
-def _plain(value: Any, within: tuple[int, ...]) -> Any:
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int | float):
-        return _number(value)
-    if not isinstance(value, Mapping | list | tuple | set | frozenset) or len(within) == DEEPEST:
-        return _text(value)
-    if id(value) in within:
-        return "…"
-    within = (*within, id(value))
-    if isinstance(value, Mapping):
-        return _object(value, within)
-    items = [_plain(item, within) for item in value]
-    return sorted(items, key=dumps) if isinstance(value, set | frozenset) else items
-
-
-def _object(value: Mapping[Any, Any], within: tuple[int, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        said = _plain(key, within)
-        name = said if isinstance(said, str) else dumps(said)
-        while name in found:  # 1 and "1": a guard must see both
-            name += "_"
-        found[name] = _plain(item, within)
-    return found
-
-
-def _number(value: float) -> Any:
-    if isinstance(value, int):
-        return value if value.bit_length() < BITS else hex(value)
-    return value if isfinite(value) else str(value)
-
-
-def _text(value: Any) -> str:
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001  (also of objects that cannot say what they are)
-        return f"<{type(value).__name__}>"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
-    """A tool call: before it, after it, after its failure, or when permission is asked for it; `allowed` if that was given."""
+    """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it."""
 
     name: str = ""
-    args: Mapping[str, Any] = field(default_factory=_empty)
+    args: Mapping[str, Any] = field(default_factory=_get_empty)
     call_id: str = ""
     result: Any = None
     error: BaseException | None = None
     duration_ms: float | None = None
-    allowed: bool = False
+    is_allowed: bool = False
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("name", "tool_name"),
         ("args", "tool_input"),
         ("call_id", "tool_use_id"),
@@ -178,7 +134,7 @@ class ToolContext(Context):
 
     @classmethod
     def permission(cls, name: str, args: Mapping[str, Any], **fields: Any) -> Self:
-        """Make the context of a call that a person would be asked about."""
+        """Make the context of a request for permission."""
         return cls(SPELLINGS["permission-request"], name, args, **fields)
 
     def after(self, result: Any, duration_ms: float | None = None) -> Self:
@@ -186,7 +142,7 @@ class ToolContext(Context):
         kind = SPELLINGS["post-tool-call"]
         return dataclasses.replace(self, kind=kind, result=result, error=None, duration_ms=duration_ms)
 
-    def failed(self, error: BaseException, duration_ms: float | None = None) -> Self:
+    def after_failure(self, error: BaseException, duration_ms: float | None = None) -> Self:
         """Return the context of the call that failed."""
         kind = SPELLINGS["post-tool-call-failure"]
         return dataclasses.replace(self, kind=kind, result=None, error=error, duration_ms=duration_ms)
@@ -201,32 +157,33 @@ class ToolContext(Context):
         """Whether the call is still to come."""
         return self.kind.is_pre
 
-    def absorb(self, verdict: Verdict) -> Self:
-        """Return the context as hooks of files left it, with their input or output."""
-        found = super(ToolContext, self).absorb(verdict)  # slots make a new class, which bare super() misses
+    def apply_verdict(self, verdict: Verdict) -> Self:
+        """Return the context with what file hooks changed and added."""
+        # Slots make a new class, which a bare super() does not find.
+        context = super(ToolContext, self).apply_verdict(verdict)
         if verdict.modified_input is not None:
-            return dataclasses.replace(found, args=_restored(verdict.modified_input, self.args))
+            return dataclasses.replace(context, args=_restore_objects(verdict.modified_input, self.args))
         if verdict.outcome.output is not ABSENT:
-            return dataclasses.replace(found, result=verdict.outcome.output)
-        return found
+            return dataclasses.replace(context, result=verdict.outcome.output)
+        return context
 
 
-def _restored(changed: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changed arguments, those that are as before as the very objects they were: hooks of files saw them as JSON."""
+def _restore_objects(args: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changed arguments, with the original objects where nothing changed: file hooks saw them only as JSON."""
     return {
-        name: before[name] if name in before and is_same_json(plain(before[name]), value) else value
-        for name, value in changed.items()
+        name: before[name] if name in before and is_same_json(to_json_value(before[name]), value) else value
+        for name, value in args.items()
     }
 
 
 @dataclass(frozen=True, slots=True)
 class StepContext(Context):
-    """One step of an agent: a request to its model and what came of it. `index` counts from 0."""
+    """One step of an agent: a request to its model and the result. `index` counts from 0."""
 
     index: int = 0
     step: Any = None
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (("number", "step_count"),)
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (("number", "step_count"),)
 
     @classmethod
     def before(cls, index: int, **fields: Any) -> Self:
@@ -246,18 +203,18 @@ class StepContext(Context):
 
 @dataclass(frozen=True, slots=True)
 class StopContext(Context):
-    """An agent that wants to stop, or has stopped; a block of the former sends it back to work."""
+    """An agent that wants to stop, or has stopped; a block before the stop sends it back to work."""
 
     reason: str = "no_tool_calls"
     step_count: int = 0
     final_message: str | None = None
     block_count: int = 0
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("reason", "stop_reason"),
         ("step_count", "step_count"),
         ("message", "final_message"),
-        ("active", "stop_hook_active"),
+        ("was_refused", "stop_hook_active"),
         ("block_count", "stop_block_count"),
     )
 
@@ -272,26 +229,26 @@ class StopContext(Context):
         return cls(SPELLINGS["post-agent-turn-stop"], **fields)
 
     @property
-    def active(self) -> bool:
-        """Whether this stop was refused before."""
+    def was_refused(self) -> bool:
+        """Whether hooks have refused to stop before, in this turn."""
         return self.block_count > 0
 
     @property
     def message(self) -> dict[str, str] | None:
-        """Return the final message as events carry it."""
+        """Return the final message as events contain it."""
         return None if self.final_message is None else {"role": "assistant", "content": self.final_message}
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionContext(Context):
-    """One turn: a prompt, and at its end what the agent said to it."""
+    """One turn: a prompt, and at its end the answer of the agent."""
 
     prompt: str = ""
     final_message: str | None = None
     step_count: int = 0
     duration_seconds: float | None = None
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("prompt", "prompt"),
         ("final_message", "final_message"),
         ("step_count", "step_count"),
@@ -314,16 +271,13 @@ class ExecutionContext(Context):
         return self.kind.is_pre
 
 
-TurnContext = ExecutionContext
-
-
 @dataclass(frozen=True, slots=True)
 class FailureContext(Context):
     """An error that ended a turn."""
 
     error: BaseException | None = None
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (("described", "error"),)
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (("description", "error"),)
 
     @classmethod
     def of(cls, error: BaseException, **fields: Any) -> Self:
@@ -332,7 +286,7 @@ class FailureContext(Context):
 
     @property
     def error_message(self) -> str:
-        """Return what the error says."""
+        """Return the text of the error."""
         return str(self.error)
 
     @property
@@ -341,8 +295,8 @@ class FailureContext(Context):
         return type(self.error).__name__
 
     @property
-    def described(self) -> str:
-        """Return the error as events carry it."""
+    def description(self) -> str:
+        """Return the error as events contain it."""
         return f"{self.error_class}: {self.error}"
 
 
@@ -356,7 +310,7 @@ class SessionContext(Context):
     total_steps: int | None = None
     duration_seconds: float | None = None
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("model", "model"),
         ("source", "source"),
         ("exit_reason", "exit_reason"),
@@ -377,14 +331,14 @@ class SessionContext(Context):
 
 @dataclass(frozen=True, slots=True)
 class SubagentContext(Context):
-    """A subagent that begins, or is done with its task."""
+    """A subagent that begins, or has finished its task."""
 
     name: str = ""
     type: str = ""
     task: str = ""
     result: str | None = None
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("name", "subagent_name"),
         ("type", "subagent_type"),
         ("task", "task_description"),
@@ -398,19 +352,19 @@ class SubagentContext(Context):
 
     @classmethod
     def on_stop(cls, name: str, task: str = "", **fields: Any) -> Self:
-        """Make the context of a subagent that is done."""
+        """Make the context of a subagent that has finished."""
         return cls(SPELLINGS["post-subagent"], name, task=task, **fields)
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionContext(Context):
-    """A conversation that is about to be made shorter, or was."""
+    """A conversation that is about to be compacted, or was."""
 
     trigger: str = "auto"
     token_count: int = 0
     token_count_after: int | None = None
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("trigger", "trigger"),
         ("token_count", "token_count"),
         ("token_count_after", "token_count_after"),
@@ -430,12 +384,12 @@ class CompactionContext(Context):
 
 @dataclass(frozen=True, slots=True)
 class NotificationContext(Context):
-    """Something that an agent tells its person."""
+    """A message from an agent to its person."""
 
     message: str = ""
     title: str = ""
 
-    NAMES: ClassVar[tuple[tuple[str, str], ...]] = (("message", "message"), ("title", "title"))
+    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (("message", "message"), ("title", "title"))
 
     @classmethod
     def of(cls, message: str, title: str = "", **fields: Any) -> Self:
@@ -443,7 +397,7 @@ class NotificationContext(Context):
         return cls(SPELLINGS["notification"], message, title, **fields)
 
 
-CLASSES: dict[str, type[Context]] = {
+CONTEXT_CLASSES: dict[str, type[Context]] = {
     "pre-session": SessionContext,
     "post-session": SessionContext,
     "pre-agent-turn": ExecutionContext,

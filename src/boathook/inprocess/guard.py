@@ -1,4 +1,4 @@
-"""Any plain function as a tool with hooks around it."""
+"""Plain functions as tools with hooks around them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
 
-from boathook.inprocess.layers import is_async
+from boathook.inprocess.layers import is_async_callable
 from boathook.inprocess.operations import ToolCall
 
 if TYPE_CHECKING:
@@ -16,83 +16,84 @@ if TYPE_CHECKING:
 
 
 class HasStack(Protocol):
-    """Whatever has a stack that may grow."""
+    """An object with a stack that may grow."""
 
     @property
-    def stack(self) -> Stack:
-        """Return the stack as it is now."""
-        ...
+    def stack(self) -> Stack: ...
 
 
-def guarded(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """Wrap a function, sync or async, a generator of either sort included."""
+def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Wrap a function or a generator function, sync or async."""
     signature = inspect.signature(tool)
-    called = name or getattr(tool, "__name__", type(tool).__name__)
+    tool_name = name or getattr(tool, "__name__", type(tool).__name__)
 
     def operation(call: ToolCall) -> Any:
-        bound = unbind(signature, call.args)
+        bound = unbind_arguments(signature, call.args)
         return tool(*bound.args, **bound.kwargs)
 
-    if is_async(tool):
+    if is_async_callable(tool):
 
         @functools.wraps(tool)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            return await hooks.stack.arun_tool(ToolCall(called, bind(signature, args, kwargs)), operation)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await hooks.stack.arun_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), operation)
 
-        return awaited
+        return call_async
     if inspect.isasyncgenfunction(tool):
 
         @functools.wraps(tool)
-        async def streamed(*args: Any, **kwargs: Any) -> Any:
-            stream = await hooks.stack.arun_tool(ToolCall(called, bind(signature, args, kwargs)), operation)
+        async def stream_async(*args: Any, **kwargs: Any) -> Any:
+            stream = await hooks.stack.arun_tool(
+                ToolCall(tool_name, bind_arguments(signature, args, kwargs)), operation
+            )
             async with aclosing(stream):
                 async for part in stream:
                     yield part
 
-        return streamed
+        return stream_async
 
     @functools.wraps(tool)
-    def plainly(*args: Any, **kwargs: Any) -> Any:
+    def call_sync(*args: Any, **kwargs: Any) -> Any:
         stack = hooks.stack
         if stack.is_idle:
             return tool(*args, **kwargs)
-        return stack.run_tool(ToolCall(called, bind(signature, args, kwargs)), operation)
+        return stack.run_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), operation)
 
-    return plainly
+    return call_sync
 
 
-def bind(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by name, defaults included, as hooks see them.
+def bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name, with defaults, as hooks see them.
 
-    Those of a `**more` stand beside the others, unless one has the name of another or of `more`: then they stay together.
+    Those of a `**more` are put beside the others, unless a name would be there twice: then they stay together as `more`.
     """
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    found = dict(bound.arguments)
+    named = dict(bound.arguments)
     for parameter in signature.parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD and not found.keys() & found[parameter.name].keys():
-            found |= found.pop(parameter.name)
-    return found
+        if parameter.kind is parameter.VAR_KEYWORD and not named.keys() & named[parameter.name].keys():
+            named |= named.pop(parameter.name)
+    return named
 
 
-def unbind(signature: inspect.Signature, named: Mapping[str, Any]) -> inspect.BoundArguments:
-    """Return the arguments as the function takes them; TypeError if hooks left something it does not take."""
+def unbind_arguments(signature: inspect.Signature, named: Mapping[str, Any]) -> inspect.BoundArguments:
+    """Return named arguments as the function takes them; TypeError if it does not take one of them."""
     args: list[Any] = []
     kwargs = dict(named)
     parameters = signature.parameters.values()
-    many = any(kwargs.get(p.name) for p in parameters if p.kind is p.VAR_POSITIONAL)
+    has_extra = any(kwargs.get(p.name) for p in parameters if p.kind is p.VAR_POSITIONAL)
     for parameter in parameters:
-        if parameter.kind is parameter.POSITIONAL_ONLY or (many and parameter.kind is parameter.POSITIONAL_OR_KEYWORD):
-            args.append(_value(parameter, kwargs))
+        if parameter.kind is parameter.POSITIONAL_ONLY or (
+            has_extra and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ):
+            args.append(_pop_value(parameter, kwargs))
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            args += _sequence(parameter, kwargs.pop(parameter.name, ()))
+            args += _check_sequence(parameter, kwargs.pop(parameter.name, ()))
         elif parameter.kind is parameter.VAR_KEYWORD and parameter.name in kwargs:
-            kwargs |= _mapping(parameter, kwargs.pop(parameter.name))
+            kwargs |= _check_mapping(parameter, kwargs.pop(parameter.name))
     return signature.bind(*args, **kwargs)
 
 
-def _value(parameter: inspect.Parameter, kwargs: dict[str, Any]) -> Any:
-    """Take the value of an argument that has to stand in its place."""
+def _pop_value(parameter: inspect.Parameter, kwargs: dict[str, Any]) -> Any:
     if parameter.name in kwargs:
         return kwargs.pop(parameter.name)
     if parameter.default is parameter.empty:
@@ -100,13 +101,13 @@ def _value(parameter: inspect.Parameter, kwargs: dict[str, Any]) -> Any:
     return parameter.default
 
 
-def _sequence(parameter: inspect.Parameter, value: Any) -> Any:
+def _check_sequence(parameter: inspect.Parameter, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         raise TypeError(f"'*{parameter.name}' takes a list, not {type(value).__name__}")
     return value
 
 
-def _mapping(parameter: inspect.Parameter, value: Any) -> Mapping[str, Any]:
+def _check_mapping(parameter: inspect.Parameter, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"'**{parameter.name}' takes an object, not {type(value).__name__}")
     return value

@@ -1,4 +1,4 @@
-"""`Hooks`: hooks in process, declared with decorators.
+"""`Hooks`: in-process hooks, declared with decorators.
 
 hooks = Hooks()
 
@@ -17,7 +17,6 @@ from boathook.core.event import SPELLINGS, EventKind, find_kind
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.inprocess.contexts import (
-    CLASSES,
     CompactionContext,
     Context,
     ExecutionContext,
@@ -29,9 +28,8 @@ from boathook.inprocess.contexts import (
     SubagentContext,
     ToolContext,
 )
-from boathook.inprocess.guard import guarded
-from boathook.inprocess.layers import make_layer, rounds_of
-from boathook.inprocess.matching import MatchLike, match_for
+from boathook.inprocess.guard import wrap_tool
+from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.stack import Ask, Stack
 
 if TYPE_CHECKING:
@@ -44,23 +42,24 @@ A = TypeVar("A", bound=Ask)
 P = ParamSpec("P")
 R = TypeVar("R")
 OnFailure = Literal["raise", "allow", "block"]
-Next = Callable[..., Outcome]  # takes the context to go on with, or nothing for the one that was given
+# Takes the context to go on with, or nothing for the one that the hook was given.
+Next = Callable[..., Outcome]
 AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
 class PlainHook(Protocol[C]):
-    """A hook that is asked: `hook(context)`."""
+    """A hook without `next`: `hook(context)`."""
 
     def __call__(self, context: C, /) -> Outcome | C | None:
-        """Return an opinion, or the context with changes; None lets it go on."""
+        """Return an outcome, or a changed context; None has no opinion."""
         ...
 
 
 class AsyncHook(Protocol[C]):
-    """A plain hook that is awaited."""
+    """An async hook without `next`."""
 
     def __call__(self, context: C, /) -> Awaitable[Outcome | C | None]:
-        """Return an opinion, or the context with changes; None lets it go on."""
+        """Return an outcome, or a changed context; None has no opinion."""
         ...
 
 
@@ -68,31 +67,31 @@ class Middleware(Protocol[C]):
     """A hook around the rest of the chain: `hook(context, next)`."""
 
     def __call__(self, context: C, next: Next, /) -> Outcome | C | None:  # noqa: A002
-        """Go on with `next(context)`, or do not."""
+        """Call `next(context)` to go on, or return without it."""
         ...
 
 
 class AsyncMiddleware(Protocol[C]):
-    """Middleware that is awaited, and awaits the rest."""
+    """Async middleware, which awaits the rest of the chain."""
 
     def __call__(self, context: C, next: AsyncNext, /) -> Awaitable[Outcome | C | None]:  # noqa: A002
-        """Go on with `await next(context)`, or do not."""
+        """Call `await next(context)` to go on, or return without it."""
         ...
 
 
 class Handler(Protocol[C]):
-    """A hook as an object with a method `handle(context, next)`."""
+    """An object with a method `handle(context, next)`."""
 
     def handle(self, context: C, next: Next, /) -> Outcome | C | None:  # noqa: A002
-        """Go on with `next(context)`, or do not."""
+        """Call `next(context)` to go on, or return without it."""
         ...
 
 
 class AsyncHandler(Protocol[C]):
-    """A hook as an object whose `handle` is awaited."""
+    """An object with an async method `handle(context, next)`."""
 
     def handle(self, context: C, next: AsyncNext, /) -> Awaitable[Outcome | C | None]:  # noqa: A002
-        """Go on with `await next(context)`, or do not."""
+        """Call `await next(context)` to go on, or return without it."""
         ...
 
 
@@ -106,7 +105,8 @@ AnyHook = (
     | type[Handler[C]]
     | type[AsyncHandler[C]]
 )
-# A hook is given back as the very type it has. One variable for each class of contexts, for no bound can depend on another.
+# A decorator returns a hook with its exact type. There is one variable per class of contexts, because a bound cannot depend on
+# another variable.
 SessionHook = TypeVar("SessionHook", bound="AnyHook[SessionContext]")
 ExecutionHook = TypeVar("ExecutionHook", bound="AnyHook[ExecutionContext]")
 StopHook = TypeVar("StopHook", bound="AnyHook[StopContext]")
@@ -119,10 +119,9 @@ FailureHook = TypeVar("FailureHook", bound="AnyHook[FailureContext]")
 
 
 class Registrar(Generic[C]):
-    """Adds hooks for one kind of event in one way; what a decorator of `Hooks` is once it belongs to one."""
+    """A decorator that adds hooks for one kind of event."""
 
     def __init__(self, hooks: Hooks, kind: EventKind, fields: dict[str, Any]) -> None:
-        """Take whose hooks, for what, and how."""
         self._hooks, self._kind, self._fields = hooks, kind, fields
 
     @overload
@@ -154,7 +153,7 @@ class Registrar(Generic[C]):
     @overload
     def __call__(self: Registrar[FailureContext], hook: FailureHook, /) -> FailureHook: ...
     def __call__(self, hook: Any = None, **fields: Any) -> Any:
-        """Add a hook and give it back as it was; or take how hooks are to be added, and return what adds them so."""
+        """Add a hook and return it unchanged; with options only, return a decorator that uses them."""
         if hook is None:
             return Registrar(self._hooks, self._kind, {**self._fields, **fields})
         self._hooks.add(self._kind, hook() if isinstance(hook, type) else hook, **self._fields, **fields)
@@ -162,21 +161,19 @@ class Registrar(Generic[C]):
 
 
 class On(Generic[C]):
-    """A decorator for one kind of event, as a row of the class below."""
+    """A row of `Hooks`: the decorator for one kind of event."""
 
     def __init__(self, name: str) -> None:
-        """Take the event's name."""
         self.kind = SPELLINGS[name]
 
     def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Registrar[C]:
-        """Return the decorator of one collection of hooks."""
         return Registrar(hooks, self.kind, {})
 
 
 class Hooks:
-    """A collection of hooks in process; `stack` is what it comes to, with the hooks of files if some were loaded.
+    """A collection of in-process hooks; `stack` has them all, with the file hooks if they were loaded.
 
-    `on_failure` is what a hook that raises means, unless it says so itself: raise, allow or block.
+    `on_failure` is what happens if a hook raises an error, unless the hook sets its own: raise, allow or block.
     """
 
     session_start: On[SessionContext] = On("pre-session")
@@ -199,17 +196,17 @@ class Hooks:
     on_failure: On[FailureContext] = On("turn-failure")
 
     def __init__(self, *, on_failure: OnFailure = "raise", ask: Ask | None = None) -> None:
-        """Begin with none. `ask` decides what a hook wants a person to decide."""
+        """Start without hooks. `ask` decides when a hook wants a person to be asked."""
         self._on_failure = on_failure
         self._stack = Stack(ask=ask)
 
     @property
     def stack(self) -> Stack:
-        """Return the hooks as they are now, as a value."""
+        """Return the hooks as they are now, as an immutable value."""
         return self._stack
 
     def on(self, event: str | EventKind, /, **fields: Any) -> Registrar[Any]:
-        """Return the decorator of any event, in any spelling."""
+        """Return the decorator of an event, in any spelling."""
         return Registrar(self, event if isinstance(event, EventKind) else find_kind(event), fields)
 
     def add(
@@ -223,23 +220,21 @@ class Hooks:
         on_failure: OnFailure | None = None,
         max_rounds: int | None = None,
     ) -> None:
-        """Add a hook for an event. A stop is refused by one hook at most `max_rounds` times in a turn (3)."""
-        kind = event if isinstance(event, EventKind) else find_kind(event)
-        layer = make_layer(
+        """Add a hook for an event. One hook can refuse a stop at most `max_rounds` times in a turn (3)."""
+        self._stack = self._stack.with_(
             hook,
-            kinds=(kind,),
+            on=event,
+            match=match,
             priority=priority,
-            match=match_for(match, kind),
             timeout=timeout,
             on_failure=self._on_failure if on_failure is None else on_failure,
-            rounds=rounds_of(kind, max_rounds),
+            max_rounds=max_rounds,
         )
-        self._stack = self._stack.with_layer(layer)
 
     def load(self, project: str | os.PathLike[str] | None = None, **fields: Any) -> Engine:
-        """Let the hooks of files take part: those of the user and of a project (default: here). Gives their engine.
+        """Load the file hooks of the user and of a project (default: the current folder), and return their engine.
 
-        Takes what `boathook.load` takes.
+        Takes the arguments of `boathook.load`.
         """
         from boathook.assembly import load
 
@@ -247,8 +242,8 @@ class Hooks:
         self._stack = self._stack.with_engine(engine)
         return engine
 
-    def asked(self, ask: A) -> A:
-        """Let a callable decide what hooks want a person to decide: it gets the call and the reason, and says yes or no."""
+    def on_ask(self, ask: A) -> A:
+        """Let a callable decide when a hook wants a person to be asked: it gets the call and the reason, and returns a bool."""
         self._stack = self._stack.with_ask(ask)
         return ask
 
@@ -257,59 +252,54 @@ class Hooks:
     @overload
     def guard(self, *, name: str) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
     def guard(self, tool: Any = None, *, name: str = "") -> Any:
-        """Wrap a plain function as a tool: hooks are asked before it runs, and hear of its result or its failure.
+        """Wrap a plain function as a tool: hooks run before it, and after its result or its failure.
 
-        Blocked or Stopped is raised if they do not let it. Hooks that are added later count too.
+        The function raises Blocked or Stopped if they do not let it run. Hooks that you add later count too.
         """
         if tool is None:
-            return lambda function: guarded(self, function, name)
-        return guarded(self, tool, name)
+            return lambda function: wrap_tool(self, function, name)
+        return wrap_tool(self, tool, name)
 
     @contextmanager
     def session(self, session_id: str = "", **fields: Any) -> Iterator[SessionContext]:
-        """Begin a session and end it, whatever happens in between; Blocked if hooks refuse it."""
+        """Begin a session and end it in any case; raises Blocked if hooks refuse it."""
         context = SessionContext.on_start(session_id=session_id, **fields)
-        begun = admitted(self._stack.process(context), context)
+        begun = _check_start(self._stack.process(context), context)
         reason = "error"
         try:
             yield begun
             reason = "done"
         finally:
-            self._stack.process(_ended(begun, reason))
+            self._stack.process(_make_end(begun, reason))
 
     @asynccontextmanager
     async def asession(self, session_id: str = "", **fields: Any) -> AsyncIterator[SessionContext]:
         """Do the same in an event loop."""
         context = SessionContext.on_start(session_id=session_id, **fields)
-        begun = admitted(await self._stack.aprocess(context), context)
+        begun = _check_start(await self._stack.aprocess(context), context)
         reason = "error"
         try:
             yield begun
             reason = "done"
         finally:
-            await self._stack.aprocess(_ended(begun, reason))
+            await self._stack.aprocess(_make_end(begun, reason))
 
 
-def _ended(begun: SessionContext, reason: str) -> SessionContext:
-    """Return the context of the end of a session, with all that goes along with it."""
-    common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "metadata", "more")}
+def _make_end(begun: SessionContext, reason: str) -> SessionContext:
+    common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "metadata", "extra")}
     return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=reason, **common)
 
 
-def admitted(outcome: Outcome, context: C) -> C:
-    """Return the context to go on with; Blocked or Stopped if hooks say no."""
+def _check_start(outcome: Outcome, context: SessionContext) -> SessionContext:
+    """Return the context to go on with; raises Blocked or Stopped if hooks refuse the session."""
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if outcome.is_blocked:
         raise Blocked(outcome.reason or "blocked by a hook")
-    return context if outcome.context is None else outcome.context
+    begun: SessionContext = context if outcome.context is None else outcome.context
+    return begun
 
 
-def decorators() -> dict[str, EventKind]:
+def list_decorators() -> dict[str, EventKind]:
     """Return the decorators of `Hooks` by name, with their events."""
-    return {name: found.kind for name, found in vars(Hooks).items() if isinstance(found, On)}
-
-
-def context_class(kind: EventKind) -> type[Context]:
-    """Return the class of the contexts of a kind."""
-    return CLASSES[kind.name]
+    return {name: row.kind for name, row in vars(Hooks).items() if isinstance(row, On)}

@@ -1,11 +1,10 @@
-"""Layers of a stack: one hook in process each, with when it is asked and what its failure means."""
+"""Layers of a stack: each is one in-process hook, with when it runs and what its failure means."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,211 +13,154 @@ from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context, StopContext
 from boathook.inprocess.matching import Match
-from boathook.inprocess.threads import acall_aside, acall_in_time, call_aside, call_between
 
-LOG = logging.getLogger("boathook")
-RAISE, ALLOW, BLOCK = "raise", "allow", "block"
-FAILURES = (RAISE, ALLOW, BLOCK)
-STOP_ROUNDS = 3
+LOGGER = logging.getLogger("boathook")
+FAILURE_MODES = ("raise", "allow", "block")
+DEFAULT_MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One hook in process. `around`: it is given the rest of the chain to call; `rounds`: how often it may refuse a stop."""
+    """One in-process hook. Middleware gets the rest of the chain to call; `max_rounds` limits how often a hook refuses a stop."""
 
     hook: Callable[..., Any]
     kinds: tuple[EventKind, ...] | None = None
     priority: int = 0
     match: Match | None = None
-    around: bool = False
+    is_middleware: bool = False
     is_async: bool = False
     timeout: float | None = None
-    on_failure: str = RAISE
-    rounds: int | None = None
+    on_failure: str = "raise"
+    max_rounds: int | None = None
     name: str = ""
 
     @property
-    def simple(self) -> bool:
-        """Whether calling the hook is all there is to do."""
-        special = self.around or self.timeout is not None or self.rounds is not None or self.on_failure != RAISE
-        return not special and (self.match is None or self.match.fixed)
+    def is_simple(self) -> bool:
+        """Whether the hook only has to be called, once its event and tool are known."""
+        has_limits = self.timeout is not None or self.max_rounds is not None
+        is_special = self.is_middleware or has_limits or self.on_failure != "raise"
+        return not is_special and (self.match is None or self.match.is_fixed)
 
 
-def rounds_of(kind: EventKind | None, wanted: int | None) -> int | None:
-    """Return how often a hook may refuse a stop, None where there is none; HookError if that was asked for elsewhere."""
-    gate = kind is None or kind is PRE_STOP
-    if wanted is not None and not gate:
-        raise HookError(f"max_rounds is for stops; {kind.name if kind else ''} is none")
-    return (STOP_ROUNDS if wanted is None else wanted) if gate else None
+def resolve_max_rounds(kind: EventKind | None, max_rounds: int | None) -> int | None:
+    """Return how often a hook may refuse a stop, or None where there is no stop to refuse."""
+    if kind is None or kind is PRE_STOP:
+        return DEFAULT_MAX_ROUNDS if max_rounds is None else max_rounds
+    if max_rounds is not None:
+        raise HookError(f"max_rounds is only for stops, and {kind.name} is not a stop")
+    return None
 
 
 def make_layer(hook: Any, **fields: Any) -> Layer:
-    """Make a layer of a callable or of an object with `handle`; HookError if it cannot be one."""
-    on_failure, timeout = fields.get("on_failure", RAISE), fields.get("timeout")
-    if on_failure not in FAILURES:
-        raise HookError(f"on_failure must be {', '.join(FAILURES)}, not {on_failure!r}")
+    """Make a layer of a callable or of an object with a method `handle`; HookError if that is not possible."""
+    on_failure, timeout = fields.get("on_failure", "raise"), fields.get("timeout")
+    if on_failure not in FAILURE_MODES:
+        raise HookError(f"on_failure must be {', '.join(FAILURE_MODES)}, not {on_failure!r}")
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
         raise HookError(f"timeout must be more than 0 seconds, not {timeout!r}")
     handle = getattr(hook, "handle", None)
-    called = handle if callable(handle) else hook
+    function = handle if callable(handle) else hook
     name = getattr(hook, "__qualname__", "") or type(hook).__name__
-    if not callable(called):
-        raise HookError(f"{name} is no hook: it is neither callable nor has it a method 'handle'")
-    around = _takes_next(called, name, handles=called is handle)
-    return Layer(called, around=around, is_async=is_async(called), name=name, **fields)
+    if not callable(function):
+        raise HookError(f"{name} is not a hook: it is not callable and has no method 'handle'")
+    is_middleware = _takes_next(function, name, is_handle=function is handle)
+    return Layer(function, is_middleware=is_middleware, is_async=is_async_callable(function), name=name, **fields)
 
 
-def is_async(called: Any) -> bool:
-    """Whether a callable gives a coroutine: a function, or an object that is called like one."""
-    return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004
+def is_async_callable(function: Any) -> bool:
+    """Whether a function, or an object that is called like one, returns a coroutine."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
-def _takes_next(called: Callable[..., Any], name: str, *, handles: bool) -> bool:
+def _takes_next(function: Callable[..., Any], name: str, *, is_handle: bool) -> bool:
     """Whether a hook takes (context, next) rather than (context)."""
     try:
-        parameters = inspect.signature(called).parameters.values()
-    except (TypeError, ValueError):  # a builtin that does not say
-        return handles
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p for p in places if p.default is p.empty]
-    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if handles:
-        fits = len(needed) <= 2 and (len(places) >= 2 or many)
-        wanted = "handle(context, next)"
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        # A builtin without a signature.
+        return is_handle
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in positional if p.default is p.empty]
+    required_keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    takes_any_number = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if is_handle:
+        fits = len(required) <= 2 and (len(positional) >= 2 or takes_any_number)
+        form = "handle(context, next)"
     else:
-        fits = len(needed) in (1, 2) or (not needed and (bool(places) or many))
-        wanted = "hook(context) or hook(context, next)"
-    if not fits or keywords:
-        raise HookError(f"{name} cannot be called as {wanted}: it takes {inspect.signature(called)}")
-    return handles or len(needed) == 2
+        fits = len(required) in (1, 2) or (not required and (bool(positional) or takes_any_number))
+        form = "hook(context) or hook(context, next)"
+    if not fits or required_keywords:
+        raise HookError(f"{name} cannot be called as {form}: it takes {inspect.signature(function)}")
+    return is_handle or len(required) == 2
 
 
-def taken(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
-    """Read what a hook gave back: the opinion, and the context to go on with."""
-    if said is None:
+def read_hook_answer(layer: Layer, answer: Any, context: Context) -> tuple[Outcome, Context]:
+    """Return the opinion in what a hook returned, and the context to go on with."""
+    if answer is None:
         return NOTHING, context
-    opinion, found = answer_of(layer, said, context)
-    if found.kind is not context.kind:
-        raise misplaced(layer, found, context)
-    return bounded(layer, opinion, found)
+    opinion, changed = split_answer(layer, answer, context)
+    if changed.kind is not context.kind:
+        raise make_context_error(layer, changed, context)
+    return limit_refusals(layer, opinion, changed)
 
 
-def answer_of(layer: Layer, said: Any, context: Context) -> tuple[Outcome, Context]:
-    """Return the mere opinion in an answer, and the context with all that was said for it; it may be of another moment."""
-    if isinstance(said, Context):
-        return NOTHING, _of_its_class(layer, said, context)
-    if not isinstance(said, Outcome):
-        raise HookError(_no_answer(layer, said))
-    found = context if said.context is None else _of_its_class(layer, said.context, context)
-    for text in said.contexts:
-        found = found.add_context(text)
-    for text in said.messages:
-        found = found.add_message(text)
-    if not said.decision and not said.said:
-        return NOTHING, found
-    return said if found is context else Outcome(said.decision, said.said), found
+def split_answer(layer: Layer, answer: Any, context: Context) -> tuple[Outcome, Context]:
+    """Return the opinion alone, and the context with everything else in the answer; it may be of another moment."""
+    if isinstance(answer, Context):
+        return NOTHING, _check_class(layer, answer, context)
+    if not isinstance(answer, Outcome):
+        raise HookError(_describe_wrong_answer(layer, answer))
+    changed = context if answer.context is None else _check_class(layer, answer.context, context)
+    for text in answer.contexts:
+        changed = changed.add_context(text)
+    for text in answer.messages:
+        changed = changed.add_message(text)
+    if not answer.decision and not answer.said:
+        return NOTHING, changed
+    return answer if changed is context else Outcome(answer.decision, answer.said), changed
 
 
-def _of_its_class(layer: Layer, found: Any, context: Context) -> Context:
-    if type(found) is not type(context):
-        raise misplaced(layer, found, context)
-    same: Context = found
-    return same
+def _check_class(layer: Layer, changed: Any, context: Context) -> Context:
+    if type(changed) is not type(context):
+        raise make_context_error(layer, changed, context)
+    checked: Context = changed
+    return checked
 
 
-def _no_answer(layer: Layer, said: Any) -> str:
-    if inspect.iscoroutine(said):
-        said.close()  # nobody will wait for it
-    if inspect.isawaitable(said):
-        return f"{layer.name} gave back something to await; declare it with `async def`"
-    return f"{layer.name} gave back {type(said).__name__}; wanted is None, an Outcome or a changed context"
+def _describe_wrong_answer(layer: Layer, answer: Any) -> str:
+    if inspect.iscoroutine(answer):
+        answer.close()
+    if inspect.isawaitable(answer):
+        return f"{layer.name} returned something to await; declare it with `async def`"
+    return f"{layer.name} returned {type(answer).__name__}; it must return None, an Outcome or a changed context"
 
 
-def misplaced(layer: Layer, found: Any, context: Context) -> HookError:
-    """Return the fault of a hook that gave back a context of something else."""
-    moment = f" of {found.kind.name}" if type(found) is type(context) else ""
-    return HookError(f"{layer.name} gave back a {type(found).__name__}{moment} at {context.kind.name}")
+def make_context_error(layer: Layer, changed: Any, context: Context) -> HookError:
+    """Return the error of a hook that returned a context of another class or moment."""
+    moment = f" of {changed.kind.name}" if type(changed) is type(context) else ""
+    return HookError(f"{layer.name} returned a {type(changed).__name__}{moment} at {context.kind.name}")
 
 
-def bounded(layer: Layer, said: Outcome, context: Context) -> tuple[Outcome, Context]:
-    """Lift a refusal to stop that has been made often enough, or cannot be made."""
-    if layer.rounds is None or said.decision != Decision.BLOCK or not isinstance(context, StopContext):
-        return said, context
+def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Outcome, Context]:
+    """Drop a refusal to stop that was made too often, or that has no effect; the person gets a message instead."""
+    if layer.max_rounds is None or opinion.decision != Decision.BLOCK or not isinstance(context, StopContext):
+        return opinion, context
     if context.reason != "no_tool_calls":
-        told = f"a stop for '{context.reason}' cannot be refused; the gate said: {said.reason}"
-    elif context.block_count >= layer.rounds:
-        told = f"the stop was refused {context.block_count} times in this turn and is let through now; "
-        told += f"the gate said: {said.reason}"
+        message = f"a stop for '{context.reason}' cannot be refused; the gate said: {opinion.reason}"
+    elif context.block_count >= layer.max_rounds:
+        message = f"the stop was refused {context.block_count} times in this turn and is let through now; "
+        message += f"the gate said: {opinion.reason}"
     else:
-        return said, context
-    return NOTHING, context.add_message(told)
+        return opinion, context
+    return NOTHING, context.add_message(message)
 
 
-def failed(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:
-    """Return what the failure of a hook comes to; raises it if that is what was chosen."""
-    if layer.on_failure == RAISE:
+def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:
+    """Return the outcome of a hook that raised an error; raises it again if `on_failure` is "raise"."""
+    if layer.on_failure == "raise":
         raise error
-    told = f"hook '{layer.name}' failed: {type(error).__name__}: {error}"
-    LOG.warning("%s (at %s)", told, context.kind.name)
-    if layer.on_failure == BLOCK:
-        return Outcome.block(told), context
-    return NOTHING, context.add_message(told)
-
-
-def call(layer: Layer, context: Context) -> Any:
-    """Call a plain hook from a program without event loop."""
-    if layer.timeout is not None:
-        return call_aside(layer, context)
-    said = layer.hook(context)
-    return wait_for(said, layer.name) if layer.is_async else said
-
-
-def call_around(layer: Layer, context: Context, go_on: Callable[..., Any]) -> Any:
-    """Call middleware from a program without event loop."""
-    if layer.is_async:
-        refuse_in_loop(layer.name)
-    if layer.timeout is not None:
-        return call_aside(layer, context, go_on)
-    return call_between(layer, context, go_on) if layer.is_async else layer.hook(context, go_on)
-
-
-async def acall(layer: Layer, context: Context) -> Any:
-    """Call a plain hook from an event loop; a sync one with a limit of time aside, so that the loop is not held up."""
-    if layer.timeout is None:
-        said = layer.hook(context)
-        return await said if layer.is_async else said
-    return await (acall_in_time if layer.is_async else acall_aside)(layer, context)
-
-
-async def acall_around(layer: Layer, context: Context, go_on: Callable[..., Any]) -> Any:
-    """Call middleware from an event loop; a sync one aside, for it waits for the rest."""
-    if not layer.is_async:
-        return await acall_aside(layer, context, go_on)
-    if layer.timeout is not None:
-        return await acall_in_time(layer, context, go_on)
-    return await layer.hook(context, go_on)
-
-
-def wait_for(work: Awaitable[Any], name: str) -> Any:
-    """Wait for something in a program without event loop."""
-    try:
-        refuse_in_loop(name)
-    except HookError:
-        if inspect.iscoroutine(work):
-            work.close()
-        raise
-    return asyncio.run(_awaited(work))
-
-
-async def _awaited(work: Awaitable[Any]) -> Any:
-    return await work
-
-
-def refuse_in_loop(name: str) -> None:
-    """Refuse to hold up an event loop for something that could be awaited in it."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise HookError(f"{name} is async, and an event loop runs here: await the async form instead")
+    message = f"hook '{layer.name}' failed: {type(error).__name__}: {error}"
+    LOGGER.warning("%s (at %s)", message, context.kind.name)
+    if layer.on_failure == "block":
+        return Outcome.block(message), context
+    return NOTHING, context.add_message(message)

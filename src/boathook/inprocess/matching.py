@@ -1,4 +1,4 @@
-"""Matchers of hooks in process: a name, an event, any callable, and these joined with `&`, `|` and `~`."""
+"""Matchers of in-process hooks: a tool name, an event, any callable, and combinations with `&`, `|` and `~`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from boathook.core.matcher import Pattern, compile_pattern
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context
 
+_ASYNC_MATCHER = "a matcher cannot be async, because its answer is needed at once"
+
 
 class Match:
-    """Says whether a hook wants a context. `fixed`: it asks for nothing but the event and the tool's name."""
+    """Whether a hook wants a context. `is_fixed` if that depends only on the event and the name of the tool."""
 
-    fixed = False
+    is_fixed = False
 
     def __call__(self, context: Any) -> bool:
         """Whether the context matches."""
@@ -37,137 +39,137 @@ class Match:
 MatchLike = Match | str | Callable[[Any], bool]
 
 
-def as_match(given: MatchLike) -> Match:
-    """Return a matcher: a text is a tool's name, a callable is asked."""
-    if isinstance(given, Match):
-        return given
-    if isinstance(given, str):
-        return tool_name(given)
-    if inspect.iscoroutinefunction(given):
-        raise HookError("a matcher cannot be async; it is asked at once")
-    if callable(given):
-        return _Where(given)
-    raise HookError(f"a matcher is a name, a callable or a Match, not {type(given).__name__}")
+def make_match(value: MatchLike) -> Match:
+    """Return a matcher; a text is the name of a tool, a callable decides."""
+    if isinstance(value, Match):
+        return value
+    if isinstance(value, str):
+        return tool_name(value)
+    if inspect.iscoroutinefunction(value):
+        raise HookError(_ASYNC_MATCHER)
+    if callable(value):
+        return _Where(value)
+    raise HookError(f"a matcher must be a name, a callable or a Match, not {type(value).__name__}")
 
 
-def match_for(given: MatchLike | None, kind: EventKind | None) -> Match | None:
-    """Return the matcher of a hook for a kind of event; HookError for the name of a tool where there is none."""
-    if isinstance(given, str) and kind is not None and not kind.has_tool:
-        raise HookError(f"'{given}' is the name of a tool, and {kind.name} has none: give a callable to match by")
-    return None if given is None else as_match(given)
+def make_hook_match(value: MatchLike | None, kind: EventKind | None) -> Match | None:
+    """Return the matcher of a hook; HookError for the name of a tool at an event without one."""
+    if isinstance(value, str) and kind is not None and not kind.has_tool:
+        raise HookError(f"'{value}' is the name of a tool, but {kind.name} has no tool: match with a callable instead")
+    return None if value is None else make_match(value)
 
 
 def tool_name(pattern: str) -> Match:
-    """Match tools by name: exactly, with `*` for anything, or as `/regex/`, which is searched; `*` and nothing are all."""
+    """Match tools by name: exactly, with `*` for anything, or by searching a `/regex/`; `*` and "" match every tool."""
     return _ToolName(pattern)
 
 
 def event_is(*names: str | EventKind) -> Match:
-    """Match some kinds of events, in any spelling."""
+    """Match events by name, in any spelling."""
     return _EventIs(tuple(name if isinstance(name, EventKind) else find_kind(name) for name in names))
 
 
-def where(asked: Callable[[Any], bool]) -> Match:
-    """Match what a callable says."""
-    return as_match(asked)
+def where(condition: Callable[[Any], bool]) -> Match:
+    """Match contexts for which a callable returns True."""
+    return make_match(condition)
 
 
-def all_of(*parts: MatchLike) -> Match:
-    """Match what all parts match."""
-    return _AllOf(tuple(map(as_match, parts)))
+def all_of(*matchers: MatchLike) -> Match:
+    """Match what all matchers match."""
+    return _AllOf(tuple(map(make_match, matchers)))
 
 
-def any_of(*parts: MatchLike) -> Match:
-    """Match what any part matches."""
-    return _AnyOf(tuple(map(as_match, parts)))
+def any_of(*matchers: MatchLike) -> Match:
+    """Match what at least one matcher matches."""
+    return _AnyOf(tuple(map(make_match, matchers)))
 
 
 class _ToolName(Match):
-    fixed = True
+    is_fixed = True
 
-    def __init__(self, written: str) -> None:
-        self.written = written
-        self.pattern: Pattern | None = None
-        self.is_all = not written.strip("*")
-        if len(written) > 1 and written.startswith("/") and written.endswith("/"):
-            self.pattern = compile_pattern(written[1:-1])
-            self.is_all = self.pattern is None
-        elif "*" in written and not self.is_all:
-            self.pattern = compile_pattern(f"(?s)^{'.*'.join(map(_literal, written.split('*')))}$")
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._pattern: Pattern | None = None
+        self._is_all = not text.strip("*")
+        if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+            self._pattern = compile_pattern(text[1:-1])
+            self._is_all = self._pattern is None
+        elif "*" in text and not self._is_all:
+            self._pattern = compile_pattern(f"(?s)^{'.*'.join(map(_escape, text.split('*')))}$")
 
     def __call__(self, context: Context) -> bool:
         name = context.tool
         if not context.kind.has_tool:
             return False
-        if self.pattern is not None:
-            return self.pattern.search(name)
-        return self.is_all or name == self.written
+        if self._pattern is not None:
+            return self._pattern.search(name)
+        return self._is_all or name == self._text
 
     def __repr__(self) -> str:
-        return f"tool_name({self.written!r})"
+        return f"tool_name({self._text!r})"
 
 
-def _literal(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(char if char.isalnum() or char == "_" else f"\\x{{{ord(char):x}}}" for char in text)
 
 
 class _EventIs(Match):
-    fixed = True
+    is_fixed = True
 
     def __init__(self, kinds: tuple[EventKind, ...]) -> None:
-        self.kinds = kinds
+        self._kinds = kinds
 
     def __call__(self, context: Context) -> bool:
-        return context.kind in self.kinds
+        return context.kind in self._kinds
 
     def __repr__(self) -> str:
-        return f"event_is({', '.join(repr(kind.name) for kind in self.kinds)})"
+        return f"event_is({', '.join(repr(kind.name) for kind in self._kinds)})"
 
 
 class _Where(Match):
-    def __init__(self, asked: Callable[[Any], bool]) -> None:
-        self.asked = asked
+    def __init__(self, condition: Callable[[Any], bool]) -> None:
+        self._condition = condition
 
     def __call__(self, context: Context) -> bool:
-        said: Any = self.asked(context)
-        if inspect.iscoroutine(said):
-            said.close()
-            raise HookError("a matcher cannot be async; it is asked at once")
-        return bool(said)
+        result: Any = self._condition(context)
+        if inspect.iscoroutine(result):
+            result.close()
+            raise HookError(_ASYNC_MATCHER)
+        return bool(result)
 
     def __repr__(self) -> str:
-        return f"where({getattr(self.asked, '__name__', self.asked)!r})"
+        return f"where({getattr(self._condition, '__name__', self._condition)!r})"
 
 
-class _Joined(Match):
+class _Combined(Match):
     def __init__(self, parts: tuple[Match, ...]) -> None:
-        self.parts = parts
-        self.fixed = all(part.fixed for part in parts)
+        self._parts = parts
+        self.is_fixed = all(part.is_fixed for part in parts)
 
 
-class _AllOf(_Joined):
+class _AllOf(_Combined):
     def __call__(self, context: Context) -> bool:
-        return all(part(context) for part in self.parts)
+        return all(part(context) for part in self._parts)
 
     def __repr__(self) -> str:
-        return f"({' & '.join(map(repr, self.parts))})"
+        return f"({' & '.join(map(repr, self._parts))})"
 
 
-class _AnyOf(_Joined):
+class _AnyOf(_Combined):
     def __call__(self, context: Context) -> bool:
-        return any(part(context) for part in self.parts)
+        return any(part(context) for part in self._parts)
 
     def __repr__(self) -> str:
-        return f"({' | '.join(map(repr, self.parts))})"
+        return f"({' | '.join(map(repr, self._parts))})"
 
 
 class _Not(Match):
     def __init__(self, part: Match) -> None:
-        self.part = part
-        self.fixed = part.fixed
+        self._part = part
+        self.is_fixed = part.is_fixed
 
     def __call__(self, context: Context) -> bool:
-        return not self.part(context)
+        return not self._part(context)
 
     def __repr__(self) -> str:
-        return f"~{self.part!r}"
+        return f"~{self._part!r}"

@@ -1,9 +1,8 @@
-"""A tool call with its hooks around it: before, after, after a failure; streams are handed on as they come."""
+"""A tool call with its hooks: before it, after it, after a failure. Streams pass through part by part."""
 
 from __future__ import annotations
 
 import inspect
-import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing
@@ -13,107 +12,99 @@ from typing import TYPE_CHECKING, Any
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.layers import LOGGER
 
 if TYPE_CHECKING:
+    from boathook.inprocess.drivers import Driver
     from boathook.inprocess.stack import Stack
 
-LOG = logging.getLogger("boathook")
 Permit = Callable[[ToolContext], Awaitable[tuple[Outcome, ToolContext]]]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that is to be called, and with what."""
+    """A tool to call, and its arguments."""
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict)
     id: str = ""
 
 
-def run_tool(stack: Stack, context: ToolContext, operation: Callable[[ToolCall], Any]) -> Outcome:
-    """Call a tool through the hooks of a stack; the outcome's context has the result, or the error."""
-
-    def terminal(final: ToolContext) -> Outcome:
-        started = time.perf_counter()
-        try:
-            result = operation(ToolCall(final.name, final.args, final.call_id))
-        except Stopped:
-            raise  # the end of the run is no failure of the tool
-        except Exception as error:  # noqa: BLE001  (it is the result)
-            return _with_context(stack.process(after := final.failed(error, _since(started))), after)
-        if inspect.isgenerator(result):
-            return Outcome(context=final.after(_stream(stack, final, result, started)))
-        after = final.after(result, _since(started))
-        return _with_context(stack.process(after), after)
-
-    return stack.process(context, terminal)
-
-
-async def arun_tool(
-    stack: Stack, context: ToolContext, operation: Callable[[ToolCall], Any], permit: Permit | None = None
+async def run_tool(
+    driver: Driver,
+    stack: Stack,
+    context: ToolContext,
+    operation: Callable[[ToolCall], Any],
+    permit: Permit | None = None,
 ) -> Outcome:
-    """Do the same in an event loop; the operation may be async or not. `permit` is asked about calls that no hook allowed."""
+    """Call a tool through the hooks of a stack; the outcome's context has the result, or the error.
 
-    async def terminal(final: ToolContext) -> Outcome:
-        if permit is not None and not final.allowed:
-            said, final = await _permitted(stack, permit, final)
-            if said.halts:
-                return said.replace(context=final)
+    In an event loop the operation may be async. `permit` decides about calls that no hook allowed.
+    """
+
+    async def call_tool(final: ToolContext) -> Outcome:
+        if permit is not None and not final.is_allowed:
+            outcome, final = await _request_permission(stack, permit, final)
+            if outcome.halts:
+                return outcome.replace(context=final)
         started = time.perf_counter()
         try:
             result = operation(ToolCall(final.name, final.args, final.call_id))
-            result = await result if inspect.isawaitable(result) else result
+            result = await driver.resolve(result)
         except Stopped:
+            # The end of the run is not a failure of the tool.
             raise
-        except Exception as error:  # noqa: BLE001
-            return _with_context(await stack.aprocess(after := final.failed(error, _since(started))), after)
-        if inspect.isasyncgen(result):
-            return Outcome(context=final.after(_astream(stack, final, result, started)))
+        except Exception as error:  # noqa: BLE001  (the error is the result)
+            return await process_after(final.after_failure(error, _measure_ms(started)))
         if inspect.isgenerator(result):
             return Outcome(context=final.after(_stream(stack, final, result, started)))
-        after = final.after(result, _since(started))
-        return _with_context(await stack.aprocess(after), after)
+        if driver.in_loop and inspect.isasyncgen(result):
+            return Outcome(context=final.after(_astream(stack, final, result, started)))
+        return await process_after(final.after(result, _measure_ms(started)))
 
-    return await stack.aprocess(context, terminal)
+    async def process_after(after: ToolContext) -> Outcome:
+        outcome = await driver.process(stack, after)
+        return outcome if outcome.context is not None else outcome.replace(context=after)
 
-
-async def _permitted(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
-    """Ask for permission; a call that was changed on the way is looked at again by the hooks of files."""
-    said, found = await permit(context)
-    if said.halts or found.args is context.args:
-        return said, found
-    looked = await stack.alook_again(found)
-    return looked if looked.halts else said, looked.context
+    return await driver.process(stack, context, call_tool)
 
 
-def told(outcome: Outcome) -> Outcome:
-    """Log what hooks want a person or a model to know: around a plain function there is nobody else to tell."""
+async def _request_permission(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
+    """Ask for permission; file hooks look again at a call that was changed meanwhile."""
+    outcome, changed = await permit(context)
+    if outcome.halts or changed.args is context.args:
+        return outcome, changed
+    rechecked = await stack.arun_file_hooks(changed)
+    return rechecked if rechecked.halts else outcome, rechecked.context
+
+
+def log_messages(outcome: Outcome) -> None:
+    """Log messages for the person and context for the model: a plain function has no other way to pass them on."""
     if outcome.context is not None:
         for text in outcome.context.messages:
-            LOG.info("%s", text)
-        for text in outcome.context.added:
-            LOG.info("context for the model: %s", text)
-    return outcome
+            LOGGER.info("%s", text)
+        for text in outcome.context.additional_context:
+            LOGGER.info("context for the model: %s", text)
 
 
-def result_of(outcome: Outcome) -> Any:
-    """Return the result of a tool call, or raise what kept it from having one."""
+def read_result(outcome: Outcome) -> Any:
+    """Return the result of a tool call, or raise its error, or Blocked or Stopped."""
     context = outcome.context
     if context is not None and context.error is not None:
-        raise _objected(outcome, context.error)
+        raise _add_objection(outcome, context.error)
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if context is None or context.kind.is_pre:
         if not outcome.halts:
-            raise HookError("a hook let the call go on, but went on with it nowhere: middleware has to call `next`")
+            raise HookError("middleware did not block the call but did not go on either: it has to call `next`")
         raise Blocked(outcome.reason or "blocked by a hook")
     if outcome.is_blocked:
         raise Blocked(outcome.reason or "blocked by a hook", context.result)
     return context.result
 
 
-def _objected(outcome: Outcome, error: BaseException) -> BaseException:
-    """Return what is raised for a tool's error: that very one, with what hooks say of it, or the end of the run."""
+def _add_objection(outcome: Outcome, error: BaseException) -> BaseException:
+    """Return the error of a tool with the reasons of hooks as a note, or Stopped if they end the run."""
     if outcome.is_stopped:
         end = Stopped(outcome.reason or "stopped by a hook")
         end.__cause__ = error
@@ -123,48 +114,44 @@ def _objected(outcome: Outcome, error: BaseException) -> BaseException:
     return error
 
 
-def _with_context(outcome: Outcome, context: ToolContext) -> Outcome:
-    return outcome if outcome.context is not None else outcome.replace(context=context)
-
-
-def _since(started: float) -> float:
+def _measure_ms(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-class _Kept(Generator[Any, Any, Any]):
-    """A generator as it is, except that what it yields is kept."""
+class _RecordedStream(Generator[Any, Any, Any]):
+    """A generator that behaves as the original, and whose parts are recorded."""
 
     def __init__(self, stream: Generator[Any, Any, Any]) -> None:
-        self.stream = stream
+        self._stream = stream
         self.parts: list[Any] = []
 
     def send(self, value: Any, /) -> Any:
-        self.parts.append(part := self.stream.send(value))
+        self.parts.append(part := self._stream.send(value))
         return part
 
     def throw(self, *error: Any) -> Any:
-        self.parts.append(part := self.stream.throw(*error))
+        self.parts.append(part := self._stream.throw(*error))
         return part
 
     def close(self) -> None:
-        self.stream.close()
+        self._stream.close()
 
 
 def _stream(
     stack: Stack, context: ToolContext, stream: Generator[Any, Any, Any], started: float
 ) -> Generator[Any, Any, Any]:
-    """Hand on what a tool yields; hooks hear of the whole when it is through, and cannot take it back."""
-    kept = _Kept(stream)
+    """Pass on what a tool yields; hooks see all parts at the end, and cannot take them back."""
+    recorded = _RecordedStream(stream)
     try:
-        value = yield from kept
+        value = yield from recorded
     except GeneratorExit:
-        stack.process(context.after(tuple(kept.parts), _since(started)))
+        stack.process(context.after(tuple(recorded.parts), _measure_ms(started)))
         raise
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001
-        raise _objected(stack.process(context.failed(error, _since(started))), error)  # noqa: B904
-    _settle(stack.process(context.after(tuple(kept.parts), _since(started))), kept.parts)
+        raise _add_objection(stack.process(context.after_failure(error, _measure_ms(started))), error)  # noqa: B904
+    _check_stream_end(stack.process(context.after(tuple(recorded.parts), _measure_ms(started))), recorded.parts)
     return value
 
 
@@ -178,21 +165,20 @@ async def _astream(
                 parts.append(part)
                 yield part
     except GeneratorExit:
-        await stack.aprocess(context.after(tuple(parts), _since(started)))
+        await stack.aprocess(context.after(tuple(parts), _measure_ms(started)))
         raise
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001
-        raise _objected(await stack.aprocess(context.failed(error, _since(started))), error)  # noqa: B904
-    _settle(await stack.aprocess(context.after(tuple(parts), _since(started))), parts)
+        raise _add_objection(await stack.aprocess(context.after_failure(error, _measure_ms(started))), error)  # noqa: B904
+    _check_stream_end(await stack.aprocess(context.after(tuple(parts), _measure_ms(started))), parts)
 
 
-def _settle(outcome: Outcome, parts: list[Any]) -> None:
-    """Raise what hooks say of a stream that is through."""
+def _check_stream_end(outcome: Outcome, parts: list[Any]) -> None:
+    """Raise Stopped, Blocked or HookError if hooks object to a stream that has ended."""
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if outcome.is_blocked:
         raise Blocked(outcome.reason or "blocked by a hook", tuple(parts))
-    changed = outcome.context is not None and outcome.context.result != tuple(parts)
-    if changed:
-        raise HookError("a hook replaced the result of a stream, but that was handed on already")
+    if outcome.context is not None and outcome.context.result != tuple(parts):
+        raise HookError("a hook replaced the result of a stream, but its parts were passed on already")

@@ -1,8 +1,8 @@
-"""Hooks that cannot just be called: those with a limit of time, and middleware that waits where its caller must not.
+"""In-process hooks that cannot just be called: hooks with a timeout, and middleware that waits where its caller must not.
 
-They get a thread of their own, or a loop. What they hand on with `next` is done by whoever waits for them, so an operation stays
-on the thread and in the task that called it, and its time is not the hook's. A hook that was given up or has ended hands on
-nothing any more: an operation must not begin after its caller was told that it will not.
+They run on their own thread or loop. What they hand on with `next` runs where the caller waits, so an operation stays on the
+thread and in the task that called it, and its time does not count as the hook's. A hook that has ended or timed out can hand on
+nothing: an operation must not begin after its caller was told that it will not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,275 +20,258 @@ from typing import TYPE_CHECKING, Any
 from boathook.errors import HookError, HookTimeout
 
 if TYPE_CHECKING:
+    from boathook.inprocess.drivers import Driver
     from boathook.inprocess.layers import Layer
+
+# Runs the rest of a chain with a context, or with the one that the middleware was given.
+RunRest = Callable[..., Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Gave:
-    """The end of a hook, or of what it handed on: what was given back."""
+class _Returned:
+    """The end of a hook or of a `next`: the value it returned."""
 
     value: Any
 
-    def opened(self) -> Any:
+    def unwrap(self) -> Any:
         return self.value
 
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """The end of a hook, or of what it handed on: what was raised."""
+    """The end of a hook or of a `next`: the error it raised."""
 
     error: BaseException
 
-    def opened(self) -> Any:
+    def unwrap(self) -> Any:
         raise self.error
 
 
-_End = _Gave | _Raised
+_End = _Returned | _Raised
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """A call of `next`: with what, among which context variables, and where the answer goes."""
+class _NextCall:
+    """A call of `next`: the context it was given, its context variables, and where its end goes."""
 
-    changed: Any
+    context: Any
     variables: contextvars.Context
-    answer: Callable[[_End], Any]
+    reply: Callable[[_End], Any]
 
 
-class _Aside:
-    """A hook at work on a thread of its own; `tell` takes what it asks for, and at last how it ended."""
+class _HookThread:
+    """A hook that runs on its own thread; `report` receives its calls of `next`, and at last its end."""
 
-    def __init__(self, layer: Layer, tell: Callable[[_Asked | _End], Any]) -> None:
-        self._layer, self._tell = layer, tell
+    def __init__(self, layer: Layer, report: Callable[[_NextCall | _End], Any]) -> None:
+        self._layer, self._report = layer, report
         self._lock = threading.Lock()
-        self._open: list[_Asked] = []
-        self._over: HookError | None = None
-        self._cancel: Callable[[], Any] = _nothing
+        self._open_calls: list[_NextCall] = []
+        self._end_error: HookError | None = None
+        self._cancel: Callable[[], Any] | None = None
 
-    def start(self, *given: Any) -> None:
-        """Call the hook; middleware gets a `next` of its own colour."""
-        if self._layer.around:
-            given = (*given, self._anext if self._layer.is_async else self._next)
+    def start(self, *args: Any) -> None:
+        if self._layer.is_middleware:
+            args = (*args, self._anext if self._layer.is_async else self._next)
         run = contextvars.copy_context().run
         name = f"boathook {self._layer.name}"
-        threading.Thread(target=run, args=(self._work, given), name=name, daemon=True).start()
+        threading.Thread(target=run, args=(self._run_hook, args), name=name, daemon=True).start()
 
     def end(self, error: HookError) -> None:
-        """Let the hook hand on nothing any more. A thread cannot be ended, it is left behind; a coroutine can."""
+        """Let the hook hand on nothing more. A coroutine is cancelled; a thread cannot be ended and is left behind."""
         with self._lock:
-            if self._over is not None:
+            if self._end_error is not None:
                 return
-            self._over, waiting = error, self._open
-        for asked in waiting:
-            asked.answer(_Raised(error))
-        with suppress(RuntimeError):  # its loop is closed already
-            self._cancel()
+            self._end_error, open_calls = error, self._open_calls
+        for call in open_calls:
+            call.reply(_Raised(error))
+        # RuntimeError: its loop is closed already.
+        with suppress(RuntimeError):
+            if self._cancel is not None:
+                self._cancel()
 
-    def answer(self, asked: _Asked, end: _End) -> None:
-        """Return a `next` what became of it."""
+    def reply(self, call: _NextCall, end: _End) -> None:
         with self._lock:
-            self._open.remove(asked)
-        asked.answer(end)
+            self._open_calls.remove(call)
+        call.reply(end)
 
-    def _work(self, given: tuple[Any, ...]) -> None:
+    def _run_hook(self, args: tuple[Any, ...]) -> None:
         end: _End
         try:
-            said = self._layer.hook(*given)
-            end = _Gave(asyncio.run(self._awaited(said)) if self._layer.is_async else said)
+            answer = self._layer.hook(*args)
+            end = _Returned(asyncio.run(self._run_cancellable(answer)) if self._layer.is_async else answer)
         except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
             end = _Raised(error)
-        self._tell(end)
+        self._report(end)
 
-    async def _awaited(self, said: Coroutine[Any, Any, Any]) -> Any:
-        loop, work = asyncio.get_running_loop(), asyncio.ensure_future(said)
-        self._cancel = lambda: loop.call_soon_threadsafe(work.cancel)
-        return await work
+    async def _run_cancellable(self, work: Coroutine[Any, Any, Any]) -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        return await task
 
-    def _ask(self, changed: Any, answer: Callable[[_End], Any]) -> None:
-        asked = _Asked(changed, contextvars.copy_context(), answer)
+    def _request(self, context: Any, reply: Callable[[_End], Any]) -> None:
+        call = _NextCall(context, contextvars.copy_context(), reply)
         with self._lock:
-            if self._over is not None:
-                raise self._over
-            self._open.append(asked)
-        self._tell(asked)
+            if self._end_error is not None:
+                raise self._end_error
+            self._open_calls.append(call)
+        self._report(call)
 
-    def _next(self, changed: Any = None) -> Any:
-        box: queue.SimpleQueue[_End] = queue.SimpleQueue()
-        self._ask(changed, box.put)
-        return box.get().opened()
+    def _next(self, context: Any = None) -> Any:
+        ends: queue.SimpleQueue[_End] = queue.SimpleQueue()
+        self._request(context, ends.put)
+        return ends.get().unwrap()
 
-    async def _anext(self, changed: Any = None) -> Any:
-        box: asyncio.Queue[_End] = asyncio.Queue()
-        self._ask(changed, _into(box))
-        return (await box.get()).opened()
-
-
-def _nothing() -> None:
-    """There is nothing to cancel yet."""
+    async def _anext(self, context: Any = None) -> Any:
+        ends: asyncio.Queue[_End] = asyncio.Queue()
+        self._request(context, _make_thread_safe_put(ends))
+        return (await ends.get()).unwrap()
 
 
-def _into(box: asyncio.Queue[Any]) -> Callable[[Any], None]:
-    """Return what puts something into a queue of this loop from another thread, if the loop is still there."""
+def _make_thread_safe_put(items: asyncio.Queue[Any]) -> Callable[[Any], None]:
+    """Return a function that fills a queue of this loop from any thread, as long as the loop exists."""
     loop = asyncio.get_running_loop()
 
     def put(item: Any) -> None:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(box.put_nowait, item)
+            loop.call_soon_threadsafe(items.put_nowait, item)
 
     return put
 
 
-def late(layer: Layer) -> HookError:
-    """Return the fault of a hook that hands on when it has no say any more."""
+class ThreadInbox:
+    """Where a plain program waits for what a hook on another thread reports."""
+
+    def __init__(self) -> None:
+        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.put: Callable[[Any], None] = self._items.put
+
+    async def get(self, seconds: float | None) -> Any:
+        """Return the next report; raises TimeoutError if there is none in time."""
+        try:
+            return self._items.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError from None
+
+
+class LoopInbox:
+    """Where an event loop waits for what a hook on another thread reports."""
+
+    def __init__(self) -> None:
+        self._items: asyncio.Queue[Any] = asyncio.Queue()
+        self.put: Callable[[Any], None] = _make_thread_safe_put(self._items)
+
+    async def get(self, seconds: float | None) -> Any:
+        """Return the next report; raises TimeoutError if there is none in time."""
+        async with asyncio.timeout(seconds):
+            return await self._items.get()
+
+
+def make_late_error(layer: Layer) -> HookError:
+    """Return the error of a hook that calls `next` when it is too late."""
     return HookError(f"{layer.name} called `next` after it had ended")
 
 
-def too_slow(layer: Layer) -> HookTimeout:
-    """Return the fault of a hook that took too long."""
+def make_timeout_error(layer: Layer) -> HookTimeout:
     return HookTimeout(f"hook '{layer.name}' did not end within {layer.timeout:g} s")
 
 
-def call_aside(layer: Layer, context: Any, go_on: Callable[[Any], Any] | None = None) -> Any:
-    """Call a hook on a thread of its own and wait for it as long as it may take; do meanwhile what it hands on."""
-    box: queue.SimpleQueue[_Asked | _End] = queue.SimpleQueue()
-    aside = _Aside(layer, box.put)
-    left = layer.timeout
-    aside.start(context)
+async def call_on_thread(driver: Driver, layer: Layer, context: Any, run_rest: RunRest | None = None) -> Any:
+    """Call a hook on its own thread, run what it hands on, and wait for it until its timeout."""
+    inbox = driver.make_inbox()
+    thread = _HookThread(layer, inbox.put)
+    seconds_left = layer.timeout
+    thread.start(context)
     try:
         while True:
-            began = time.monotonic()
-            told = _next_of(box, left)
-            if told is None:
-                aside.end(error := too_slow(layer))
-                raise error
-            if not isinstance(told, _Asked):
-                return told.opened()
-            left = _rest_of(left, time.monotonic() - began)
-            assert go_on is not None  # noqa: S101
-            aside.answer(told, _done(told, go_on))
-    finally:
-        aside.end(late(layer))
-
-
-def _next_of(box: queue.SimpleQueue[_Asked | _End], left: float | None) -> _Asked | _End | None:
-    try:
-        return box.get(timeout=left)
-    except queue.Empty:
-        return None
-
-
-def _rest_of(left: float | None, spent: float) -> float | None:
-    return None if left is None else max(left - spent, 0)
-
-
-def _done(asked: _Asked, go_on: Callable[[Any], Any]) -> _End:
-    try:
-        return _Gave(asked.variables.run(go_on, asked.changed))
-    except BaseException as error:  # noqa: BLE001  (it goes to who asked)
-        return _Raised(error)
-
-
-def call_between(layer: Layer, context: Any, go_on: Callable[[Any], Any]) -> Any:
-    """Call async middleware in a program without event loop; its loop stands still while the rest of the chain is at work."""
-    box: asyncio.Queue[_Asked | None] = asyncio.Queue()
-    with asyncio.Runner() as runner:
-        loop = runner.get_loop()
-
-        async def hand_on(changed: Any = None) -> Any:
-            if work.done():
-                raise late(layer)
-            answers: asyncio.Queue[_End] = asyncio.Queue()
-            box.put_nowait(_Asked(changed, contextvars.copy_context(), answers.put_nowait))
-            return (await answers.get()).opened()
-
-        work = loop.create_task(layer.hook(context, hand_on))
-        work.add_done_callback(lambda _: box.put_nowait(None))
-        while asked := loop.run_until_complete(box.get()):
-            asked.answer(_done(asked, go_on))
-        return work.result()
-
-
-async def acall_aside(layer: Layer, context: Any, go_on: Callable[[Any], Awaitable[Any]] | None = None) -> Any:
-    """Do the same in an event loop. What the hook hands on is done in a task that is cancelled with ours."""
-    box: asyncio.Queue[_Asked | _End] = asyncio.Queue()
-    aside = _Aside(layer, _into(box))
-    clock = asyncio.get_running_loop().time
-    left = layer.timeout
-    aside.start(context)
-    try:
-        while True:
-            began = clock()
-            told = await _anext_of(box, left)
-            if told is None:
-                aside.end(error := too_slow(layer))
-                raise error
-            if not isinstance(told, _Asked):
-                return told.opened()
-            left = _rest_of(left, clock() - began)
-            assert go_on is not None  # noqa: S101
-            aside.answer(told, end := await _adone(told, go_on))
+            started = time.monotonic()
+            try:
+                report: _NextCall | _End = await inbox.get(seconds_left)
+            except TimeoutError:
+                thread.end(error := make_timeout_error(layer))
+                raise error from None
+            if not isinstance(report, _NextCall):
+                return report.unwrap()
+            if seconds_left is not None:
+                seconds_left = max(seconds_left - (time.monotonic() - started), 0)
+            assert run_rest is not None  # noqa: S101
+            end = await _run_next(driver, report, run_rest)
+            thread.reply(report, end)
             if isinstance(end, _Raised) and isinstance(end.error, asyncio.CancelledError):
                 raise end.error
     finally:
-        aside.end(late(layer))
+        thread.end(make_late_error(layer))
 
 
-async def _anext_of(box: asyncio.Queue[_Asked | _End], left: float | None) -> _Asked | _End | None:
+async def _run_next(driver: Driver, call: _NextCall, run_rest: RunRest) -> _End:
     try:
-        async with asyncio.timeout(left):
-            return await box.get()
-    except TimeoutError:
-        return None
-
-
-async def _adone(asked: _Asked, go_on: Callable[[Any], Any]) -> _End:
-    try:
-        return _Gave(await asyncio.create_task(go_on(asked.changed), context=asked.variables))
-    except BaseException as error:  # noqa: BLE001
+        return _Returned(await driver.run_in_context(call.variables, run_rest(call.context)))
+    except BaseException as error:  # noqa: BLE001  (raised again in the hook that called `next`)
         return _Raised(error)
 
 
-async def acall_in_time(layer: Layer, context: Any, go_on: Callable[[Any], Awaitable[Any]] | None = None) -> Any:
-    """Call an async hook in an event loop with a limit of time, in which the time of what it hands on does not count."""
-    clock = asyncio.timeout(layer.timeout)
+async def call_in_private_loop(driver: Driver, layer: Layer, context: Any, run_rest: RunRest) -> Any:
+    """Call async middleware in a plain program; its loop stands still while the rest of the chain runs."""
+    calls: asyncio.Queue[_NextCall | None] = asyncio.Queue()
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+
+        async def call_next(context: Any = None) -> Any:
+            if task.done():
+                raise make_late_error(layer)
+            ends: asyncio.Queue[_End] = asyncio.Queue()
+            calls.put_nowait(_NextCall(context, contextvars.copy_context(), ends.put_nowait))
+            return (await ends.get()).unwrap()
+
+        task = loop.create_task(layer.hook(context, call_next))
+        task.add_done_callback(lambda _: calls.put_nowait(None))
+        while call := loop.run_until_complete(calls.get()):
+            call.reply(await _run_next(driver, call, run_rest))
+        return task.result()
+
+
+async def call_with_timeout(layer: Layer, context: Any, run_rest: RunRest | None = None) -> Any:
+    """Call an async hook in this event loop with its timeout; the time of what it hands on does not count."""
+    timeout = asyncio.timeout(layer.timeout)
     try:
-        async with clock:
-            if go_on is None:
+        async with timeout:
+            if run_rest is None:
                 return await layer.hook(context)
-            return await layer.hook(context, _Paused(layer, clock, go_on))
+            return await layer.hook(context, _PausingNext(layer, timeout, run_rest))
     except TimeoutError as error:
-        if not clock.expired():
-            raise  # one of its own, or of what it handed on
-        raise too_slow(layer) from error
+        # The hook, or what it handed on, may raise a TimeoutError of its own.
+        if not timeout.expired():
+            raise
+        raise make_timeout_error(layer) from error
 
 
-class _Paused:
-    """A `next` during which a clock stands still."""
+class _PausingNext:
+    """A `next` that pauses the timeout of its hook."""
 
-    def __init__(self, layer: Layer, clock: asyncio.Timeout, go_on: Callable[[Any], Awaitable[Any]]) -> None:
-        self._layer, self._clock, self._go_on = layer, clock, go_on
-        self._inside, self._left = 0, 0.0
+    def __init__(self, layer: Layer, timeout: asyncio.Timeout, run_rest: RunRest) -> None:
+        self._layer, self._timeout, self._run_rest = layer, timeout, run_rest
+        self._running, self._seconds_left = 0, 0.0
 
-    async def __call__(self, changed: Any = None) -> Any:
+    async def __call__(self, context: Any = None) -> Any:
         self._pause()
         try:
-            return await self._go_on(changed)
+            return await self._run_rest(context)
         finally:
             self._resume()
 
     def _pause(self) -> None:
-        if self._clock.expired():
-            raise too_slow(self._layer)
-        if not self._inside:
-            self._left = (self._clock.when() or 0.0) - asyncio.get_running_loop().time()
+        if self._timeout.expired():
+            raise make_timeout_error(self._layer)
+        if not self._running:
+            self._seconds_left = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
             try:
-                self._clock.reschedule(None)
+                self._timeout.reschedule(None)
             except RuntimeError:
-                raise late(self._layer) from None
-        self._inside += 1
+                raise make_late_error(self._layer) from None
+        self._running += 1
 
     def _resume(self) -> None:
-        self._inside -= 1
-        if not self._inside:
-            with suppress(RuntimeError):  # the hook has ended meanwhile
-                self._clock.reschedule(asyncio.get_running_loop().time() + self._left)
+        self._running -= 1
+        if not self._running:
+            # RuntimeError: the hook has ended meanwhile.
+            with suppress(RuntimeError):
+                self._timeout.reschedule(asyncio.get_running_loop().time() + self._seconds_left)

@@ -1,0 +1,151 @@
+"""The two ways to run a chain: in a plain program and in an event loop.
+
+Chains and tool calls are written once, as coroutines. What differs between the two ways is here: how something is called, and
+how it is waited for. In a plain program nothing is awaited that does not return at once, so one `send` runs a coroutine to its
+end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boathook.core.event import Event
+from boathook.core.outcome import Outcome
+from boathook.core.verdict import Verdict
+from boathook.engine import Engine
+from boathook.errors import HookError
+from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.layers import Layer
+from boathook.inprocess.threads import (
+    LoopInbox,
+    RunRest,
+    ThreadInbox,
+    call_in_private_loop,
+    call_on_thread,
+    call_with_timeout,
+)
+
+if TYPE_CHECKING:
+    from boathook.inprocess.stack import Ask, Stack
+
+_Result = TypeVar("_Result")
+AsyncTerminal = Callable[[Any], Coroutine[Any, Any, Outcome]]
+
+
+def run_sync(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine that never has to wait, as all are that a `SyncDriver` drives."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: _Result = end.value
+        return result
+    work.close()
+    raise RuntimeError("a coroutine waited in a plain program")
+
+
+class SyncDriver:
+    """Calls and waits in a plain program."""
+
+    in_loop = False
+    make_inbox = ThreadInbox
+
+    async def call_hook(self, layer: Layer, context: Context) -> Any:
+        """Call a hook that is async or has a timeout."""
+        if layer.timeout is not None:
+            return await call_on_thread(self, layer, context)
+        return _wait_for(layer.hook(context), layer.name)
+
+    async def call_middleware(self, layer: Layer, context: Context, run_rest: RunRest) -> Any:
+        if layer.is_async:
+            _refuse_in_loop(layer.name)
+        if layer.timeout is not None:
+            return await call_on_thread(self, layer, context, run_rest)
+        if layer.is_async:
+            return await call_in_private_loop(self, layer, context, run_rest)
+        return layer.hook(context, lambda changed=None: run_sync(run_rest(changed)))
+
+    async def process(self, stack: Stack, context: Context, terminal: AsyncTerminal | None = None) -> Outcome:
+        return stack.process(context, None if terminal is None else lambda final: run_sync(terminal(final)))
+
+    async def dispatch(self, engine: Engine, event: Event) -> Verdict:
+        return engine.dispatch(event)
+
+    async def resolve(self, value: Any) -> Any:
+        """Return the value of an operation or a terminal as it is: a plain program does not wait for awaitables."""
+        return value
+
+    async def ask_person(self, ask: Ask, context: ToolContext, reason: str) -> Any:
+        answer = ask(context, reason)
+        return _wait_for(answer, "the question") if inspect.isawaitable(answer) else answer
+
+    async def run_in_context(self, variables: contextvars.Context, work: Coroutine[Any, Any, Any]) -> Any:
+        return variables.run(run_sync, work)
+
+
+class AsyncDriver:
+    """Calls and waits in an event loop."""
+
+    in_loop = True
+    make_inbox = LoopInbox
+
+    async def call_hook(self, layer: Layer, context: Context) -> Any:
+        """Call a hook that is async or has a timeout."""
+        if not layer.is_async:
+            # A thread, so that the hook does not block the loop.
+            return await call_on_thread(self, layer, context)
+        return await (layer.hook(context) if layer.timeout is None else call_with_timeout(layer, context))
+
+    async def call_middleware(self, layer: Layer, context: Context, run_rest: RunRest) -> Any:
+        # Sync middleware gets a thread, because it waits for the rest of the chain.
+        if not layer.is_async:
+            return await call_on_thread(self, layer, context, run_rest)
+        if layer.timeout is not None:
+            return await call_with_timeout(layer, context, run_rest)
+        return await layer.hook(context, run_rest)
+
+    async def process(self, stack: Stack, context: Context, terminal: AsyncTerminal | None = None) -> Outcome:
+        return await stack.aprocess(context, terminal)
+
+    async def dispatch(self, engine: Engine, event: Event) -> Verdict:
+        return await engine.adispatch(event)
+
+    async def resolve(self, value: Any) -> Any:
+        """Return the value of an operation or a terminal; an awaitable is awaited."""
+        return await value if inspect.isawaitable(value) else value
+
+    async def ask_person(self, ask: Ask, context: ToolContext, reason: str) -> Any:
+        return await self.resolve(ask(context, reason))
+
+    async def run_in_context(self, variables: contextvars.Context, work: Coroutine[Any, Any, Any]) -> Any:
+        return await asyncio.create_task(work, context=variables)
+
+
+Driver = SyncDriver | AsyncDriver
+SYNC, ASYNC = SyncDriver(), AsyncDriver()
+
+
+def _wait_for(work: Awaitable[Any], name: str) -> Any:
+    try:
+        _refuse_in_loop(name)
+    except HookError:
+        if inspect.iscoroutine(work):
+            work.close()
+        raise
+    return asyncio.run(_await(work))
+
+
+async def _await(work: Awaitable[Any]) -> Any:
+    return await work
+
+
+def _refuse_in_loop(name: str) -> None:
+    """Refuse to block an event loop for something that could be awaited in it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise HookError(f"{name} is async, and an event loop runs here: await the async form instead")

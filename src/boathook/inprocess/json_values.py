@@ -1,0 +1,60 @@
+"""Values of a program as JSON can express them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from boathook.core.json_text import MAX_DEPTH, dumps
+
+# An event is around the value, and other engines may read it.
+_MAX_VALUE_DEPTH = MAX_DEPTH - 20
+# Every reader accepts integers up to here; Python itself refuses to write very long ones.
+_MAX_INT_BITS = 2048
+
+
+def to_json_value(value: Any) -> Any:
+    """Return a copy of any value as JSON can express it; what JSON does not have becomes text."""
+    return _convert(value, ())
+
+
+def _convert(value: Any, parents: tuple[int, ...]) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return _convert_number(value)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset) or len(parents) == _MAX_VALUE_DEPTH:
+        return _describe(value)
+    if id(value) in parents:
+        return "…"
+    parents = (*parents, id(value))
+    if isinstance(value, Mapping):
+        return _convert_mapping(value, parents)
+    items = [_convert(item, parents) for item in value]
+    return sorted(items, key=dumps) if isinstance(value, set | frozenset) else items
+
+
+def _convert_mapping(value: Mapping[Any, Any], parents: tuple[int, ...]) -> dict[str, Any]:
+    converted: dict[str, Any] = {}
+    for key, item in value.items():
+        json_key = _convert(key, parents)
+        name = json_key if isinstance(json_key, str) else dumps(json_key)
+        # 1 and "1" are two keys, and a guard must see both.
+        while name in converted:
+            name += "_"
+        converted[name] = _convert(item, parents)
+    return converted
+
+
+def _convert_number(value: float) -> Any:
+    if isinstance(value, int):
+        return value if value.bit_length() < _MAX_INT_BITS else hex(value)
+    return value if isfinite(value) else str(value)
+
+
+def _describe(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  (some objects cannot be described)
+        return f"<{type(value).__name__}>"
