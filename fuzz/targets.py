@@ -25,12 +25,13 @@ from boathook.core.json_text import dump_line
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.verdict import Call, Exit, Skip, Started, Verdict
 from boathook.dialects import claude, native
-from boathook.dialects.host_dialect import Dialect, dialect
+from boathook.dialects.dialect import Dialect, find_dialect
 from boathook.engine import Engine
 from boathook.entry import fast_path as threshold
 from boathook.entry import run_once as oneshot
 from boathook.errors import DialectError
 from boathook.hosts.host import NAMES as HOSTS
+from boathook.hosts.host import load
 from boathook.process.sessions import Sessions
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
@@ -39,7 +40,7 @@ from boathook.sources.settings_json.settings import load_settings, read_settings
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
 
-TONGUES = tuple(dialect(name) for name in HOSTS)
+DIALECTS = tuple(find_dialect(name) for name in HOSTS)
 
 
 class Target(NamedTuple):
@@ -168,17 +169,21 @@ def _exports(data: bytes) -> dict[bytes, bytes]:
 
 @cache
 def guards() -> tuple[Hook, ...]:
-    """Give a hook for every kind of event in both tongues, some with patterns."""
+    """Give a hook for every kind of event in both dialects, some with patterns."""
     found = []
     for kind in KINDS:
         tool = (
             Matcher(compile_pattern("^(Shell|Bash)$"), compile_pattern("rm.*-rf|(?i)sudo")) if kind.has_tool else None
         )
         names: dict[str, Any] = {"matcher": tool} if tool else {}
-        found.append(Hook(f"n-{kind.name}", kind, kind.name, USER, Script("/h/n"), "/h/n/HOOK.md", **names))
+        found.append(
+            Hook(
+                f"n-{kind.name}", kind, kind.name, USER, Script("/h/n"), "/h/n/HOOK.md", find_dialect("native"), **names
+            )
+        )
         fields: dict[str, Any] = {
             "source": SETTINGS,
-            "dialect": "claude",
+            "dialect": find_dialect("claude"),
             "matcher": Matcher(compile_names("Bash|Shell")),
         }
         found.append(Hook(f"c-{kind.name}", kind, kind.name, PROJECT, Command("./c.sh"), "/c/settings.json", **fields))
@@ -209,11 +214,8 @@ class Playing:
 
 
 def _engine(end: Exit, hooks: tuple[Hook, ...]) -> Engine:
-    def read_answer(call: Call, end: Exit) -> Any:
-        return (native if call.hook.dialect == native.NAME else claude).read_answer(call, end)
-
     playing = Playing(end)
-    return Engine(Catalog(hooks), playing, read_answer, playing, trace=lambda _: None, event_of=native.event_of)
+    return Engine(Catalog(hooks), playing, playing, trace=lambda _: None)
 
 
 ASKED = tuple(
@@ -231,7 +233,7 @@ CALL = {
 
 def _answers(dialect: str) -> Callable[[bytes], list[Verdict]]:
     def ask(data: bytes) -> list[Verdict]:
-        hooks = tuple(hook for hook in guards() if hook.dialect == dialect)
+        hooks = tuple(hook for hook in guards() if hook.dialect.name == dialect)
         events = [Event.of(kind, **(CALL if kind.has_tool else {"session_id": "s", "work_dir": "/"})) for kind in ASKED]
         return [_engine(Exit(code, data), hooks).dispatch(event) for event in events for code in CODES]
 
@@ -239,7 +241,9 @@ def _answers(dialect: str) -> Callable[[bytes], list[Verdict]]:
 
 
 def _judgement(data: bytes) -> list[Verdict]:
-    asked = Hook("p", PRE_TOOL, "PreToolUse", USER, Prompt("?"), "/c/settings.json", source=SETTINGS, dialect="claude")
+    asked = Hook(
+        "p", PRE_TOOL, "PreToolUse", USER, Prompt("?"), "/c/settings.json", find_dialect("claude"), source=SETTINGS
+    )
     return [_engine(Exit(0, data), (asked,)).dispatch(Event.of(PRE_TOOL, **CALL))]
 
 
@@ -253,8 +257,8 @@ def _write(verdicts: list[Verdict]) -> None:
         dump_line(verdict.to_json())
         verdict.warnings()
         native.write_answer(verdict)
-        for tongue in TONGUES:
-            tongue.write_answer(verdict)
+        for dialect in DIALECTS:
+            dialect.write_answer(verdict)
 
 
 # What hosts send
@@ -262,22 +266,22 @@ def _write(verdicts: list[Verdict]) -> None:
 
 def _dispatched(event: Event) -> None:
     """Show an event to every hook; the engine must be able to write whatever it could read."""
-    claude.write_hook_event(event)
+    claude.write_event(event, "")
     _write([_engine(Exit(0), guards()).dispatch(event)])
 
 
 def _by_all(data: bytes) -> list[Event]:
     """Read bytes as every host's, each at its event before a tool call."""
-    found = [_try(tongue, data) for tongue in TONGUES]
+    found = [_try(dialect, data) for dialect in DIALECTS]
     if not any(found):
         raise DialectError("nobody's")
     return [event for event in found if event is not None]
 
 
-def _try(tongue: Dialect, data: bytes) -> Event | None:
-    row = next(row for row in tongue.host.events if row.kind is PRE_TOOL)
+def _try(dialect: Dialect, data: bytes) -> Event | None:
+    row = next(row for row in load(dialect.name).events if row.kind is PRE_TOOL)
     try:
-        return tongue.read_event(data, row.name)
+        return dialect.read_event(data, row.name)
     except REFUSED:
         return None
 
@@ -360,9 +364,9 @@ TARGETS: tuple[Target, ...] = (
         "native-event", _named(native.read_event, "pre-tool-call"), _dispatched, "native-event", REFUSED, EVENT_PASSES
     ),
     Target(
-        "claude-event", _named(TONGUES[0].read_event, "PreToolUse"), _dispatched, "claude-event", REFUSED, EVENT_PASSES
+        "claude-event", _named(DIALECTS[0].read_event, "PreToolUse"), _dispatched, "claude-event", REFUSED, EVENT_PASSES
     ),
-    Target("hosts-event", _by_all, _all_dispatched, "hosts-event", REFUSED, EVENT_PASSES * len(TONGUES)),
+    Target("hosts-event", _by_all, _all_dispatched, "hosts-event", REFUSED, EVENT_PASSES * len(DIALECTS)),
     Target("native-run", _run("native"), _check_end, "native-event", passes=2),
     Target("claude-run", _run("claude"), _check_end, "claude-event", passes=2),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from boathook.catalog_cache import format as compiled
+from boathook.core.hook import Script
 from boathook.core.policy import Policy
-from boathook.dialects import native
+from boathook.dialects.dialect import find_dialect
 from boathook.engine import Engine, Tracing, now
 from boathook.errors import ConfigError
 from boathook.ledger.background_log import Log
@@ -29,11 +30,11 @@ from boathook.system.locations import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from boathook.core.catalog import Catalog
-    from boathook.core.event import Event, EventKind
+    from boathook.core.event import EventKind
     from boathook.core.verdict import Call, Exit, Verdict
+    from boathook.dialects.dialect import Dialect
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
     from boathook.trust.store import Trust
@@ -94,10 +95,12 @@ def _import_for(catalog: Catalog) -> None:
     from importlib import import_module
 
     names = ["ledger.record", "ledger.writer"]
-    if any(hook.dialect != native.NAME for hook in catalog.hooks):
-        names += ["dialects.claude", "process.command"]
+    if not all(isinstance(hook.handler, Script) for hook in catalog.hooks):
+        names.append("process.command")
     for name in names:
         import_module(f"boathook.{name}")
+    for dialect in {hook.dialect.name for hook in catalog.hooks}:
+        find_dialect(dialect).load_hook_side()
 
 
 def load_catalog(
@@ -172,22 +175,14 @@ def _claude_places(start: str, *, settings: bool) -> tuple[str, str]:
 
 
 def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
-    return JobContext(_write_event, catalog.project, catalog.claude_project, catalog.settings.model, home)
-
-
-def _write_event(dialect: str, event: Event, spelling: str) -> bytes:
-    if dialect == native.NAME:
-        return native.write_event(event, spelling)
-    from boathook.dialects import claude
-
-    return claude.write_hook_event(event)
+    return JobContext(catalog.project, catalog.claude_project, catalog.settings.model, home)
 
 
 def one_shot(
     kind: EventKind,
     start: str,
     *,
-    host: str = native.NAME,
+    dialect: Dialect,
     home: str = "",
     fixed: dict[str, str] | None = None,
     trust_all: bool = False,
@@ -196,13 +191,12 @@ def one_shot(
     can_ask: bool,
     debug: bool,
     write: Callable[[str], None],
-    degraded: Callable[[Verdict, bool], tuple[str, ...]] | None = None,
 ) -> Engine:
     """Return an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
-    `home` is what the host calls its project, told to hooks where no project has any; `fixed` are folders of the user (state,
-    config, claude) that the command line names, so that no variable counts; without `of_projects` the settings.json of projects
-    are left out; `degraded` gives what the host cannot be told.
+    `dialect` is that of the host; `home` is what the host calls its project, told to hooks where no project has any; `fixed`
+    are folders of the user (state, config, claude) that the command line names, so that no variable counts; without
+    `of_projects` the settings.json of projects are left out.
     Debug lines go to `write`, if asked for here or in the user's hooks.toml.
     """
     from boathook.process.spawn import own_process
@@ -214,7 +208,7 @@ def one_shot(
     state = fixed.get("state") or state_dir(read_environment())
     sessions = Sessions(f"{state}/sessions")
     hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
-    around = _around(catalog, host)
+    around = _around(catalog, dialect.name)
     background = Supervisor(hooks, spawn, state, around)
     trace = write if debug or catalog.settings.debug else None
     return _engine(
@@ -226,7 +220,7 @@ def one_shot(
         sessions=sessions,
         state=state,
         around=around,
-        degraded=degraded,
+        dialect=dialect,
     )
 
 
@@ -267,10 +261,6 @@ def _catalog_for(
     return loaded.catalog
 
 
-def _shown(call: Call) -> str:
-    return _write_event(call.hook.dialect, call.event, call.hook.trigger).decode().rstrip("\n")
-
-
 def _engine(
     catalog: Catalog,
     hooks: HookRunner,
@@ -281,25 +271,17 @@ def _engine(
     sessions: Sessions,
     state: str,
     around: dict[str, str],
-    degraded: Callable[[Verdict, bool], tuple[str, ...]] | None = None,
+    dialect: Dialect | None = None,
 ) -> Engine:
     settings = catalog.settings
-
-    def read_answer(call: Call, end: Exit) -> Any:
-        if call.hook.dialect != native.NAME:
-            from boathook.dialects import claude
-
-            return claude.read_answer(call, end)
-        return native.read_answer(call, end, strict=settings.strict_exit_codes)
+    refuses = settings.degraded == "refuse"
 
     return Engine(
         catalog,
-        hooks if debug is None else Tracing(hooks, debug, _shown),
-        read_answer,
+        hooks if debug is None else Tracing(hooks, debug),
         background,
-        Policy(settings.max_stop_blocks, can_ask),
+        Policy(settings.max_stop_blocks, can_ask, settings.strict_exit_codes),
         debug,
-        native.event_of,
         sessions,
         _log(state).trouble,
         lambda verdict, seconds: _record(
@@ -308,7 +290,7 @@ def _engine(
             seconds,
             around,
             whole=settings.record == "whole",
-            degraded=degraded(verdict, settings.degraded == "refuse") if degraded is not None else (),
+            degraded=dialect.list_degraded(verdict, refuses=refuses) if dialect is not None else (),
         ),
     )
 
@@ -356,7 +338,7 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
     from boathook.process.background import BackgroundPool
 
     may_write = scratch if writable else ""
-    around = JobContext(_write_event, scratch, scratch, catalog.settings.model, scratch, may_write)
+    around = JobContext(scratch, scratch, catalog.settings.model, scratch, may_write)
     hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
     engine = _engine(
         catalog,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.hook import Hook
-    from boathook.core.outcome import Outcome
     from boathook.process.cancel import CallRunner
     from boathook.trust.verify import Vetted
 
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
             """Forget a session that ended."""
             ...
 
-    ReadAnswer = Callable[[Call, Exit], tuple[Outcome, tuple[str, ...]]]
 
 DRAIN_SECONDS = 5.0
 GATE_RESETS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
@@ -68,11 +66,9 @@ class Engine:
         self,
         catalog: Catalog,
         runner: CallRunner,
-        read_answer: ReadAnswer,
         background: BackgroundRunner,
         policy: Policy | None = None,
         trace: Callable[[str], None] | None = None,
-        event_of: Callable[[dict[str, Any]], Event] | None = None,
         counts: StopCounts | None = None,
         log_trouble: Callable[[], str] | None = None,
         record: Callable[[Verdict, float], str] | None = None,
@@ -80,11 +76,11 @@ class Engine:
         """Take the parts; `assembly.load` puts them together."""
         self.catalog = catalog
         self._runner = runner
-        self._read_answer = read_answer
         self._background = background
-        self._policy = policy or Policy(max_stop_blocks=catalog.settings.max_stop_blocks)
+        self._policy = policy or Policy(
+            max_stop_blocks=catalog.settings.max_stop_blocks, strict_exit_codes=catalog.settings.strict_exit_codes
+        )
         self._trace = trace
-        self._event_of = event_of
         self._counts = counts or _Counts()
         self._log_trouble = log_trouble or str
         self._record = record
@@ -136,11 +132,9 @@ class Engine:
         return Engine(
             self.catalog.replace(hooks=hooks, diagnostics=told),
             self._runner,
-            self._read_answer,
             self._background,
             self._policy,
             self._trace,
-            self._event_of,
             self._counts,
             self._log_trouble,
             self._record,
@@ -174,9 +168,9 @@ class Engine:
     def _ready(self, event: Event | Mapping[str, Any]) -> Event:
         """Fill in what the sender left out."""
         if not isinstance(event, Event):
-            if self._event_of is None:
-                raise TypeError("this engine takes Event objects only")
-            event = self._event_of(dict(event))
+            from boathook.dialects.native import event_of
+
+            event = event_of(dict(event))
         if not event.timestamp or not event.work_dir.startswith("/"):
             event = event.replace(
                 timestamp=event.timestamp or now(), work_dir=make_absolute(event.work_dir or current_dir())
@@ -215,7 +209,7 @@ class Engine:
             return _engine_fault(calls, error)
 
     def _judge(self, calls: tuple[Call, ...], ends: tuple[Exit, ...]) -> tuple[Run, ...]:
-        runs = tuple(self._policy.judge(call, end, self._read_answer) for call, end in zip(calls, ends, strict=True))
+        runs = tuple(self._policy.judge(call, end) for call, end in zip(calls, ends, strict=True))
         for run in runs:
             self._tell_run(run)
         return runs
@@ -313,11 +307,10 @@ class _Counts:
 class Tracing:
     """A runner that says which hooks it starts, with their input as they read it."""
 
-    def __init__(self, runner: CallRunner, trace: Callable[[str], None], shown: Callable[[Call], str]) -> None:
+    def __init__(self, runner: CallRunner, trace: Callable[[str], None]) -> None:
         """Wrap a runner."""
         self._runner = runner
         self._trace = trace
-        self._shown = shown
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         """Tell, then run."""
@@ -327,7 +320,8 @@ class Tracing:
             self._trace(
                 f"[HOOK DEBUG] [{mode}] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'{again}"
             )
-            self._trace(f"[HOOK DEBUG] Input: {self._shown(call)}")
+            written = call.hook.dialect.write_event(call.event, call.hook.trigger)
+            self._trace("[HOOK DEBUG] Input: " + written.decode().rstrip("\n"))
         return self._runner.run(calls, cancel)
 
 

@@ -14,11 +14,11 @@ from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import Verdict
 from boathook.dialects import claude
-from boathook.dialects.host_dialect import dialect
+from boathook.dialects.dialect import find_dialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
 
-HOST = dialect("claude")
+HOST = find_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
 
 
@@ -27,7 +27,7 @@ def test_every_captured_payload_reads_and_is_written_for_hooks_with_all_that_was
     payload = json.loads(path.read_text())
     event = HOST.read_event(path.read_bytes())
     if event.kind is not UNMAPPED:
-        written = claude.write_hook_event(event)
+        written = claude.write_event(event)
         assert {**json.loads(written), **payload} == json.loads(written)
         assert HOST.read_event(json.dumps(payload).encode()) == event
 

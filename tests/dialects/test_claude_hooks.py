@@ -21,13 +21,13 @@ from boathook.dialects.claude import (
     NESTED_TYPES,
     TYPES,
     read_answer,
-    write_hook_event,
+    write_event,
 )
-from boathook.dialects.host_dialect import dialect
+from boathook.dialects.dialect import find_dialect
 from boathook.hosts.claude_events import BY_NAME
 from core.making import a_settings_hook, json_objects, json_values
 
-HOST = dialect("claude")
+HOST = find_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
 MAPPED = [path for path in CAPTURED if HOST.read_event(path.read_bytes()).kind is not UNMAPPED]
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
@@ -67,7 +67,7 @@ def junk(detail: str) -> tuple[str, str]:
 
 
 def written(event: Event) -> dict[str, Any]:
-    return json.loads(write_hook_event(event))
+    return json.loads(write_event(event))
 
 
 SILENT = {
@@ -146,7 +146,7 @@ def test_fields_that_the_engine_does_not_know_are_kept(name, fields):
     row = BY_NAME[name]
     taken = {"session_id", "cwd", "hook_event_name", *(one for pair in row.renames for one in pair)}
     unknown = {key: value for key, value in fields.items() if key not in taken}
-    line = write_hook_event(Event(row.kind, "t", "s", "/w", {}, unknown))
+    line = write_event(Event(row.kind, "t", "s", "/w", {}, unknown))
     found = json.loads(line)
     assert {key: found[key] for key in unknown} == unknown
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
@@ -904,4 +904,4 @@ def test_what_does_not_begin_with_a_brace_is_plain_text(text):
 
 def test_a_logger_that_prints_its_input_means_nothing_by_it():
     event = Event.of("pre-tool-call", tool_name="Bash", tool_input={"command": "ls"})
-    assert read_answer(a_call(), Exit(0, write_hook_event(event))) == (Outcome(), ())
+    assert read_answer(a_call(), Exit(0, write_event(event))) == (Outcome(), ())

@@ -31,7 +31,7 @@ from boathook.core.outcome import Outcome
 from boathook.core.tool_names import TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects import native
-from boathook.dialects.host_dialect import dialect
+from boathook.dialects.dialect import find_dialect
 from boathook.entry.fast_path import KEYS, _nothing_to_do, _plain
 from boathook.hosts.compact import lean
 from boathook.hosts.host import NAMES, load
@@ -181,10 +181,10 @@ def test_for_a_host_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell
 
 def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -> bool:
     """Say whether the engine would do nothing for a host's event, and for those made of it."""
-    tongue = dialect(host)
+    tongue = find_dialect(host)
     event = tongue.read_event(data, name)
     assert event.kind is not UNMAPPED
-    later = tongue.derive(Verdict(event, event, Outcome()))
+    later = tongue.derive_events(Verdict(event, event, Outcome()))
     return all(is_silent(catalog, one) for one in (event, *later))
 
 

@@ -10,7 +10,6 @@ from boathook.core.catalog import Catalog
 from boathook.core.hook import Hook
 from boathook.core.policy import Policy
 from boathook.core.verdict import Call, Exit, Started
-from boathook.dialects import native
 from boathook.engine import Engine
 
 Answer = Exit | Callable[[Call], Exit]
@@ -57,5 +56,5 @@ class Background:
 
 def an_engine(hooks: list[Hook], answers: Mapping[str, Answer], **parts: Any) -> Engine:
     catalog = Catalog(tuple(sorted(hooks, key=lambda hook: hook.order)))
-    known = {"runner": Runner(answers), "background": Background(), "policy": Policy(), "event_of": native.event_of}
-    return Engine(catalog, read_answer=native.read_answer, **{**known, **parts})
+    known = {"runner": Runner(answers), "background": Background(), "policy": Policy()}
+    return Engine(catalog, **{**known, **parts})

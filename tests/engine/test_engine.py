@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
-from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
 from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, Started
@@ -235,11 +234,6 @@ def test_a_mapping_that_is_no_event_is_a_clear_error(drive, fields, told):
     assert str(error.value) == told
 
 
-def test_an_engine_without_a_reader_of_events_takes_events_only():
-    with pytest.raises(TypeError, match="this engine takes Event objects only"):
-        an_engine([], {}, event_of=None).dispatch({"event_type": "Stop"})
-
-
 def test_what_the_sender_left_out_is_filled_in(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     event = an_engine([], {}).dispatch(Event.of("Stop")).event
@@ -335,7 +329,6 @@ def test_the_limit_of_the_gate_is_the_catalogue_s_where_no_policy_is_given():
     engine = type(engine)(
         engine.catalog.replace(settings=engine.catalog.settings.replace(max_stop_blocks=1)),
         engine._runner,
-        engine._read_answer,
         engine._background,
     )
     assert [counts(engine.dispatch(stop())) for _ in range(2)] == [("block", False, 0), ("none", True, 1)]
@@ -403,10 +396,6 @@ def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(world):
 # What it tells
 
 
-def shown(call) -> str:
-    return dumps(call.event.to_fields(call.hook.trigger))
-
-
 def test_debug_lines_tell_of_every_hook(tmp_path):
     lines: list[str] = []
     hooks = [
@@ -417,7 +406,7 @@ def test_debug_lines_tell_of_every_hook(tmp_path):
         a_hook("off", state="disabled", why="disabled by x"),
     ]
     replies = {"guard": Exit(2, stderr=b"no", seconds=0.045)}
-    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append, shown), trace=lines.append)
+    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)
     engine.dispatch(a_call())
     fields = '"timestamp": "t", "session_id": "s", "work_dir": "/w", "context": {}'
     tool = '"tool_name": "Shell", "tool_input": {"command": "ls"}'
@@ -440,7 +429,7 @@ def test_debug_lines_tell_of_failures_logs_notes_second_looks_and_the_background
         "a": lambda call: Exit(1, stderr=b"oops") if call.look == 1 else says(log="seen", modified_output=1),
         "b": says(modified_input={"command": "x"}),
     }
-    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append, shown), trace=lines.append)
+    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)
     engine.dispatch(a_call())
     assert [line for line in lines if not line.startswith("[HOOK DEBUG] Input: ")] == [
         "[HOOK DEBUG] [SYNC] Starting hook 'a' for event 'pre-tool-call'",

@@ -16,7 +16,7 @@ from tests.hosts.making import EVERYWHERE, book_of, everything, file_of, install
 from tests.trust.making import command
 
 from boathook.core.hook import USER
-from boathook.entry.run_once import dialect_of
+from boathook.dialects.dialect import find_dialect
 from boathook.hosts.host import load
 from boathook.install.probe import command_for, fire, payload, rows_of
 from boathook.install.setups import BY_NAME
@@ -277,7 +277,7 @@ def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
     table = load(host)
     rows = rows_of(table, BY_NAME[host])
     assert rows[0].kind_name == "pre-tool-call"
-    event = dialect_of(host).read_event(payload(table, rows[0], str(tmp_path)), rows[0].name)
+    event = find_dialect(host).read_event(payload(table, rows[0], str(tmp_path)), rows[0].name)
     assert (event.kind.name, event.tool_name, event.tool_input, event.work_dir) == (
         *("pre-tool-call", "boathook-doctor", {}),
         str(tmp_path),

@@ -21,9 +21,7 @@ from reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 
 import boathook
 from boathook.assembly import load_catalog
-from boathook.core.outcome import Outcome
 from boathook.core.verdict import TIMEOUT, Call, Exit, Started
-from boathook.dialects import claude, native
 from boathook.engine import Engine
 
 KINDS = ("pre-tool-call", "post-tool-call")
@@ -217,11 +215,6 @@ class Fake:
         return None
 
 
-def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
-    """Read an answer in the tongue of its hook."""
-    return claude.read_answer(call, end) if call.hook.dialect == claude.NAME else native.read_answer(call, end)
-
-
 def compare(hooks: list[Hook], found: dict[str, Any], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
     """Compare a verdict with the model's, all of it; once hooks do not settle only that they are blocked."""
     got = json.loads(SETTINGS_NAME.sub(r"\1", json.dumps(found)))
@@ -286,7 +279,7 @@ def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input:
     with laid_out(hooks, kind) as (user, project):
         fake = Fake(hooks)
         catalog = load_catalog(project, config=user, trust_all=True)
-        engine = Engine(catalog, fake, read_answer, fake, event_of=native.event_of)
+        engine = Engine(catalog, fake, fake)
         event = {"event_type": kind, "work_dir": str(project), "tool_name": tool, "tool_input": tool_input}
         compare(hooks, engine.dispatch(event).to_json(), kind, tool, tool_input)
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.event import Event
 from boathook.core.hook import Command, Http, Prompt, Script
 from boathook.core.verdict import REFUSED, Call
-from boathook.dialects.claude import write_hook_event
+from boathook.dialects.claude import write_event
 from boathook.process.child import Job
 from boathook.process.command import NO_MODEL, compute_ask_seconds, fill_header, start_command
 from boathook.process.hook_runner import HookRunner, JobContext
@@ -287,23 +286,19 @@ def test_a_script_is_not_for_this_way_of_starting():
         begun(Script("/h"))
 
 
-def write_event(dialect: str, event: Event, spelling: str) -> bytes:
-    return write_hook_event(event)
-
-
 def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running(tmp_path):
-    runner = HookRunner(ProcessRunner(), JobContext(write_event, str(tmp_path)))
+    runner = HookRunner(ProcessRunner(), JobContext(str(tmp_path)))
     handlers = (Command(LONE, ()), Command("cat >&2; exit 2"), Command(f"echo {LONE}"), Command("/bin/sh", ("\0",)))
     event = a_call().replace(work_dir=str(tmp_path))
     calls = tuple(Call(a_settings_hook(f"h{at}", handler), event) for at, handler in enumerate(handlers))
     broken, guard, *others = runner.run(calls)
-    assert (broken.error, guard.code, guard.stderr) == (REFUSED, 2, write_hook_event(event))
+    assert (broken.error, guard.code, guard.stderr) == (REFUSED, 2, write_event(event))
     assert all(end.code != 0 for end in others)
 
 
 def test_a_job_runs_in_the_project_of_its_settings_and_is_told_so(tmp_path):
     (tmp_path / "claude").mkdir()
-    around = JobContext(write_event, str(tmp_path), str(tmp_path / "claude"))
+    around = JobContext(str(tmp_path), str(tmp_path / "claude"))
     hook = a_settings_hook("PreToolUse:x#1", Command("x"), timeout=7.0)
     event = a_call().replace(work_dir=str(tmp_path / "gone"))
     job = HookRunner(ProcessRunner(), around, environ={b"PATH": b"/bin", b"BOATHOOK_DEPTH": b"0"}).make_job(
@@ -327,5 +322,5 @@ def test_a_job_runs_in_the_project_of_its_settings_and_is_told_so(tmp_path):
         b"PATH": b"/bin",
         b"BOATHOOK_DEPTH": b"1",
     }
-    assert (job.argv, job.stdin) == ((SHELL, "-c", "x"), write_hook_event(event))
+    assert (job.argv, job.stdin) == ((SHELL, "-c", "x"), write_event(event))
     assert (job.cwd, job.timeout, job.refused, job.warnings) == (str(tmp_path / "claude"), 7.0, "", ())

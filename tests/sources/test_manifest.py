@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from boathook.core.event import SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
+from boathook.dialects.dialect import find_dialect
 from boathook.sources.hook_md.frontmatter import Scalar
 from boathook.sources.hook_md.manifest import FIELDS, name_fault, parse_manifest, whole_number
 
@@ -30,7 +31,9 @@ def problem(line: int | None, key: str, level: str, message: str, fix: str = "")
     return Diagnostic(PATH, line, key, level, message, fix)
 
 
-PLAIN = Hook("guard", SPELLINGS["pre-tool-call"], "pre-tool-call", "user", Script(FOLDER), PATH, "a test")
+PLAIN = Hook(
+    "guard", SPELLINGS["pre-tool-call"], "pre-tool-call", "user", Script(FOLDER), PATH, find_dialect("native"), "a test"
+)
 
 
 def test_a_manifest_with_nothing_but_the_required_fields_has_the_defaults():
@@ -80,7 +83,7 @@ metadata:
             env=("TOKEN",),
             sandbox="restricted",
             network=True,
-            dialect="claude",
+            dialect=find_dialect("claude"),
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),
         frozenset(FIELDS),
@@ -508,4 +511,4 @@ def test_a_dialect_that_cannot_be_spoken_is_told_and_the_own_one_used(trigger, d
     text = f"---\nname: guard\ndescription: d\ntrigger: {trigger}\ndialect: {dialect}\n---\n"
     hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
     problem = Diagnostic("/h/guard/HOOK.md", 5, "dialect", ERROR, message, fix)
-    assert (hook.state, hook.dialect, hook.problems) == ("armed", "native", (problem,))
+    assert (hook.state, hook.dialect.name, hook.problems) == ("armed", "native", (problem,))

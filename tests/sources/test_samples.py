@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from boathook.core.event import KINDS, find_kind
 from boathook.core.hook import Hook, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
+from boathook.dialects.dialect import find_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import ROWS
 from boathook.sources.hook_md.folder import read_hook
@@ -35,7 +36,17 @@ PATTERNS = (
 
 def _hook(kind="pre-tool-call", tool=None, pattern=None, **fields):
     matcher = Matcher(compile_pattern(tool or ""), compile_pattern(pattern or ""))
-    return Hook("h", find_kind(kind), kind, "user", Script("/f"), "/f/HOOK.md", matcher=matcher, **fields)
+    return Hook(
+        "h",
+        find_kind(kind),
+        kind,
+        "user",
+        Script("/f"),
+        "/f/HOOK.md",
+        find_dialect("native"),
+        matcher=matcher,
+        **fields,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -64,7 +75,7 @@ def test_every_example_hook_gets_an_event(path):
 @pytest.mark.parametrize("row", [row for row in ROWS if row.subject], ids=lambda row: row.name)
 def test_a_matcher_of_settings_gets_what_it_asks_for(row):
     matcher = Matcher(compile_names("special|other"), subject=row.subject)
-    hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", matcher=matcher)
+    hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_dialect("native"), matcher=matcher)
     event = sample_event(hook, "/w")
     assert event is not None
     assert hook.matcher.why_not(event) == ""

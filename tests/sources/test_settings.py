@@ -27,6 +27,7 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
+from boathook.dialects.dialect import find_dialect
 from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
 from boathook.loader import load_hooks
 from boathook.sources.own_commands import calls_us, text_calls_us
@@ -104,7 +105,7 @@ def test_every_field_of_a_command_is_read(one):
         background=True,
         source=SETTINGS,
         place=PLACE,
-        dialect="claude",
+        dialect=find_dialect("claude"),
     )
 
 
@@ -433,7 +434,7 @@ def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
         Command(""),
         "file",
         source=SETTINGS,
-        dialect="claude",
+        dialect=find_dialect("claude"),
         place=place,
         state=INVALID,
         why=f"{place} {message}" + (f" ({fix})" if fix else ""),
@@ -539,7 +540,7 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
         Command(""),
         "file",
         source=SETTINGS,
-        dialect="claude",
+        dialect=find_dialect("claude"),
         place=PLACE,
         state=DISABLED,
         why=told,

@@ -34,8 +34,8 @@ from boathook.core.matcher import TOOL_NAME
 from boathook.core.tool_names import SERVER_TOOL_MARKS
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
+from boathook.dialects.dialect import find_dialect
 from boathook.engine import now
-from boathook.entry.run_once import dialect_of
 from boathook.errors import ConfigError
 from boathook.hosts.host import Row, load
 from boathook.install.host_files import resolve_install_place as place_here
@@ -242,7 +242,7 @@ def _quiet_row(setup: Setup, catalog: Catalog, scratch: str) -> Row:
     host = load(setup.name)
     rows = rows_of(host, setup)
     for row in rows:
-        plan = catalog.plan(dialect_of(setup.name).read_event(payload(host, row, scratch), row.name))
+        plan = catalog.plan(find_dialect(setup.name).read_event(payload(host, row, scratch), row.name))
         if not plan.stages and not plan.background:
             return row
     return rows[0]

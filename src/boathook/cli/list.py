@@ -81,7 +81,7 @@ def hook_to_json(hook: Hook) -> dict[str, Any]:
         "matcher": _matcher_to_json(hook.matcher),
         "source": hook.source,
         "place": hook.place,
-        "dialect": hook.dialect,
+        "dialect": hook.dialect.name,
         "handler": _handler_to_json(hook.handler),
         "metadata": hook.metadata,
         "problems": [problem.to_json() for problem in hook.problems],

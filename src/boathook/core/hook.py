@@ -10,9 +10,26 @@ from boathook.core.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, Protocol
 
-    from boathook.core.event import EventKind
+    from boathook.core.event import Event, EventKind
+    from boathook.core.outcome import Outcome
+    from boathook.core.verdict import Call, Exit
+
+    class HookDialect(Protocol):
+        """How the engine speaks with a hook; `dialects.dialect` has the objects."""
+
+        name: str
+
+        def write_event(self, event: Event, trigger: str) -> bytes:
+            """Write an event as the hook reads it."""
+            ...
+
+        def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
+            """Read the hook's answer, and notes on what had no effect."""
+            ...
+
 
 USER, PROJECT = "user", "project"
 SCOPES = (USER, PROJECT, "local")
@@ -125,6 +142,7 @@ class Hook(Value):
     scope: str
     handler: HookHandler
     path: str
+    dialect: HookDialect
     description: str = ""
     matcher: Matcher = ALL
     priority: int = 100
@@ -137,7 +155,6 @@ class Hook(Value):
     metadata: Any = None
     source: str = HOOK_MD
     place: str = ""
-    dialect: str = "native"
     state: str = ARMED
     why: str = ""
     problems: tuple[Diagnostic, ...] = ()
@@ -178,13 +195,16 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     plain["handler"] = (HANDLER_WORDS[type(handler)], *(handler.__dict__[name] for name in handler.FIELDS))
     matcher = hook.matcher
     plain["matcher"] = (*(_pattern_to_data(p) for p in (matcher.tool, matcher.pattern)), matcher.subject)
+    plain["dialect"] = hook.dialect.name
     plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
     plain["problems"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.problems)
     plain["approval"] = tuple(hook.approval.__dict__[n] for n in Approval.FIELDS) if hook.approval else None
     return tuple(plain[name] for name in Hook.FIELDS)
 
 
-def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
+def hook_from_data(
+    data: tuple[Any, ...], kinds: dict[str, EventKind], find_dialect: Callable[[str], HookDialect]
+) -> Hook:
     """Make the hook again from plain values."""
     plain = dict(zip(Hook.FIELDS, data, strict=True))
     tool, pattern, subject = plain["matcher"]
@@ -195,6 +215,7 @@ def hook_from_data(data: tuple[Any, ...], kinds: dict[str, EventKind]) -> Hook:
         plain["matcher"] = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), subject)
     else:
         plain["matcher"] = ALL
+    plain["dialect"] = find_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])
     plain["problems"] = tuple(Diagnostic(*problem) for problem in plain["problems"])
     plain["approval"] = Approval(*plain["approval"]) if plain["approval"] else None

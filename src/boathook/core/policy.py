@@ -10,8 +10,6 @@ from boathook.core.verdict import OK, STATUS_WORDS, Call, Exit, Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from boathook.core.event import Event
 
 
@@ -30,13 +28,14 @@ class Policy(Value):
 
     max_stop_blocks: int = 3
     can_ask: bool = True
+    strict_exit_codes: bool = False
 
-    def judge(self, call: Call, end: Exit, read: Callable[[Call, Exit], tuple[Outcome, tuple[str, ...]]]) -> Run:
+    def judge(self, call: Call, end: Exit) -> Run:
         """Turn the end of a call into a run; a failure becomes what the hook's `on_failure` says."""
         try:
             if end.error:
                 raise AnswerError(end.error, end.detail)
-            outcome, notes = read(call, end)
+            outcome, notes = call.hook.dialect.read_answer(call, end, strict=self.strict_exit_codes)
             stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
             return Run(call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look, stderr)
         except AnswerError as error:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Said = tuple[tuple[Decision, str], ...]
 
-NAME = "claude"
 FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
 
 DECISIONS = {
@@ -83,7 +82,7 @@ def _fields(event: Event, row: Row | None) -> dict[str, Any]:
     return {**first, **data, **first}  # a host may have other things of these names
 
 
-def write_hook_event(event: Event) -> bytes:
+def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
     """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
     row = BY_KIND.get(event.kind.name)
     fields = _fields(event, row)
@@ -111,7 +110,7 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
         fields["tool_input"] = {keys.get(key, key): value for key, value in event.tool_input.items()}
 
 
-def read_answer(call: Call, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:  # noqa: ARG001
     """Read the answer of a hook of settings.json; notes say what had no effect."""
     asked = isinstance(call.hook.handler, Prompt | Http)
     if asked and end.code != 0:

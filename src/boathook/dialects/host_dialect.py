@@ -21,7 +21,7 @@ from boathook.core.outcome import ABSENT, Decision
 from boathook.core.tool_names import find_canonical_name
 from boathook.core.verdict import Exit, Verdict
 from boathook.errors import BeyondLimits, DialectError
-from boathook.hosts.host import NESTED, Host, Row, derived, load
+from boathook.hosts.host import NESTED, Host, Row, derived
 from boathook.hosts.tool_calls import inward, outward, shaped
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ ENDED = (
 FILE = "@"  # in front of the place of a failure: the file named there knows
 
 
-class Dialect:
+class HostDialect:
     """The tongue of one host."""
 
     def __init__(self, host: Host) -> None:
@@ -129,7 +129,7 @@ class Dialect:
         elif data["tool_name"] == "Shell" and given and kind.is_pre and _is_hidden(data["tool_input"], tools[name][1]):
             raise BeyondLimits(f"no command can be read in the input of {name}, so no hook could look at it")
 
-    def look_up(self, event: Event) -> str:
+    def find_result_file(self, event: Event) -> str:
         """Return the file that says whether a tool call failed, where the payload does not; nothing if there is none."""
         row = self._row_of(event)
         if row is None or not row.failed.startswith(FILE) or event.kind is not row.kind:
@@ -137,7 +137,7 @@ class Dialect:
         path = event.data.get(row.failed[1:])
         return path if isinstance(path, str) and isinstance(event.data.get("tool_use_id"), str) else ""
 
-    def looked_up(self, event: Event, text: str) -> Event:
+    def apply_result(self, event: Event, text: str) -> Event:
         """Return an event as the end of that file has it: a failure if the item of this call says so."""
         call = event.data["tool_use_id"]
         for line in reversed(text.splitlines()):
@@ -158,7 +158,7 @@ class Dialect:
                 )
         return event
 
-    def derive(self, verdict: Verdict) -> tuple[Event, ...]:
+    def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         """Return the events that the host has not, made of one that has passed."""
         row = self._row_of(verdict.event)
         if row is None or verdict.decision == Decision.BLOCK:
@@ -169,14 +169,31 @@ class Dialect:
             for name in derived(self.host, row)
         )
 
-    def refuse(self, name: str | None, reason: str) -> Exit | None:
-        """Report no to an event that could not be read, where that can be said; None if it cannot."""
-        row = self.host.row(name) if name else None
-        if row is None or not row.block or not row.kind.is_pre or row.goes_on:
-            return None
+    def write_nothing(self) -> Exit:
+        """Write the answer of an engine that has nothing to say."""
+        return Exit(0, stdout=f"{self.host.empty}\n".encode() if self.host.empty else b"")
+
+    def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
+        """Answer an event that could not be read, and return the kind that was refused, None if the host cannot be told.
+
+        A host that fails closed makes a refusal of any error and shows nobody why, so it gets the reason.
+        """
+        if name is None:
+            # Which event it is cannot be known. Most hosts take exit code 2 for a refusal.
+            return Exit(code), None
+        row = self.host.row(name)
+        if (
+            row is None
+            or not row.block
+            or not row.kind.is_pre
+            or row.goes_on
+            or not (code == 2 or self.host.fails_closed)
+        ):
+            # There is nothing to refuse, and an error must not send an agent back to work.
+            return Exit(1), None
         answer = _Answer(row)
         answer.say(row.block, reason)
-        return answer.end(self.host.empty)
+        return answer.end(self.host.empty), row.kind
 
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
         """Write a verdict as the host wants it said.
@@ -190,14 +207,14 @@ class Dialect:
         answer = _Answer(row)
         notes = self._say(verdict, row, answer, refuses=refuses)
         messages = [*verdict.system_message, *notes]
-        messages += [text for one in later for text in (*one.system_message, *self.degraded(one))]
+        messages += [text for one in later for text in (*one.system_message, *self.list_degraded(one))]
         if self.host.message:
             messages += [text for one in (verdict, *later) for text in one.warnings()]  # nobody sees stderr there
         for message in ["\n".join(messages)] if messages else []:
             answer.say(self.host.message or (("stderr", "$"),), message)
         return answer.end(self.host.empty)
 
-    def degraded(self, verdict: Verdict, refuses: bool = False) -> tuple[str, ...]:  # noqa: FBT001, FBT002
+    def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
         """Return a text for everything that the hooks want and the host cannot be told, or does otherwise."""
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             return self._unheard(verdict)
@@ -397,13 +414,3 @@ def _object_in(value: Any) -> Any:
             return value
         return found if isinstance(found, dict) else value
     return value
-
-
-def dialect(name: str) -> Dialect:
-    """Return the tongue of a host, one of `core.hosts.NAMES`."""
-    return Dialect(load(name))
-
-
-def degraded(verdict: Verdict, host: str) -> tuple[str, ...]:
-    """Return a text for everything in a verdict that a host cannot be told."""
-    return dialect(host).degraded(verdict)

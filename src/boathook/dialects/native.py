@@ -20,13 +20,12 @@ from boathook.dialects.answers import (
     refuse_buried,
     texts,
 )
-from boathook.errors import DialectError, UnknownEvent
+from boathook.errors import DialectError, NotJson, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
-
-NAME = "native"
 
 DECISIONS = {
     "allow": Decision.ALLOW,
@@ -58,7 +57,12 @@ FIELD_TYPES: dict[str, tuple[type, str]] = {
 
 def read_event(data: bytes, name: str | None = None) -> Event:
     """Read an event from a host; `name` is the event's name where the host says it beside the data."""
-    return event_of(parse_host_object(data), name)
+    try:
+        fields = parse_host_object(data)
+    except NotJson as error:
+        # Without a host no model can have written this, so it is a mistake of the caller and no way past the guards.
+        raise DialectError(str(error)) from None
+    return event_of(fields, name)
 
 
 def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
@@ -87,9 +91,9 @@ def _kind(in_data: str | None, beside: str | None) -> EventKind:
     return kinds[0]
 
 
-def write_event(event: Event, spelling: str) -> bytes:
+def write_event(event: Event, trigger: str) -> bytes:
     """Write an event for a hook, its kind in the hook author's spelling."""
-    return dump_line(event.to_fields(spelling))
+    return dump_line(event.to_fields(trigger))
 
 
 def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
@@ -168,8 +172,8 @@ def _decided(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, st
     return decision, said
 
 
-def write_answer(verdict: Verdict) -> Exit:
-    """Write a verdict for a host: exit 2 with the reasons, or one JSON object, or nothing."""
+def write_answer(verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:  # noqa: ARG001
+    """Write a verdict: exit code 2 with the reasons, or one JSON object, or nothing. It can say everything that hooks want."""
     if verdict.decision == Decision.BLOCK:
         reasons = "\n".join(verdict.reasons) or "blocked by a hook"
         return Exit(2, stderr=(reasons + "\n").encode("utf-8", "backslashreplace"))
@@ -191,3 +195,33 @@ def write_answer(verdict: Verdict) -> Exit:
     if verdict.system_message:
         answer["system_message"] = "\n".join(verdict.system_message)
     return Exit(0, stdout=dump_line(answer) if answer else b"")
+
+
+def write_nothing() -> Exit:
+    """Write the answer of an engine that has nothing to say."""
+    return Exit(0)
+
+
+def refuse(name: str | None, reason: str, code: int) -> tuple[Exit, None]:  # noqa: ARG001
+    """Answer an event that could not be read: the exit code says it all."""
+    return Exit(code), None
+
+
+def derive_events(verdict: Verdict) -> tuple[Event, ...]:  # noqa: ARG001
+    """Return no events: whoever speaks natively sends all that there are."""
+    return ()
+
+
+def find_result_file(event: Event) -> str:  # noqa: ARG001
+    """Return no file: the event itself says whether a tool call failed."""
+    return ""
+
+
+def apply_result(event: Event, text: str) -> Event:  # noqa: ARG001
+    """Return the event as it is."""
+    return event
+
+
+def list_degraded(verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:  # noqa: ARG001
+    """Return nothing: a native answer can say everything that hooks want."""
+    return ()

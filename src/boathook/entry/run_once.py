@@ -10,7 +10,7 @@ import os
 from boathook.core.event import UNMAPPED, parse_host_object
 from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
-from boathook.dialects import native
+from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.errors import BeyondLimits, BoathookError, DialectError, NotJson
 from boathook.hosts.detection import another, calls_for, may_be_another, own_files
 from boathook.hosts.host import NAMES
@@ -20,10 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boathook.core.event import Event
+    from boathook.core.event import Event, EventKind
     from boathook.core.verdict import Verdict
+    from boathook.dialects.dialect import Dialect
 
-HOSTS = (native.NAME, *NAMES)
+HOSTS = (NATIVE, *NAMES)
 FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
 SETTINGS, *_ = WITHOUT = ("settings", "project-settings")
 LOOKED_AT = 1 << 18  # bytes at the end of a transcript
@@ -33,7 +34,7 @@ class Options:
     """What the command line of `run` says."""
 
     event: str | None = None
-    host = native.NAME
+    host = NATIVE
     project: str | None = None
     without = ""
     state = config = claude = ""
@@ -86,15 +87,6 @@ def parse(args: list[str]) -> Options:
     return options
 
 
-def dialect_of(host: str) -> Any:
-    """Return the dialect of a host."""
-    if host == native.NAME:
-        return native
-    from boathook.dialects.host_dialect import dialect
-
-    return dialect(host)
-
-
 def main(args: list[str], data: bytes | None = None) -> int:
     """Run one event; return the exit code."""
     options = Options()
@@ -104,12 +96,12 @@ def main(args: list[str], data: bytes | None = None) -> int:
         data = read_all(0) if data is None else data
         if may_be_another(options.host, data) and _is_anothers(options, data):
             return _say_nothing(options)
-        dialect = dialect_of(options.host)
+        dialect = find_dialect(options.host)
         event = dialect.read_event(data, options.event)
         if event.kind is UNMAPPED:
             return _say_nothing(options)
-        if options.host != native.NAME and (path := dialect.look_up(event)):
-            event = dialect.looked_up(event, _end_of(path))
+        if path := dialect.find_result_file(event):
+            event = dialect.apply_result(event, _end_of(path))
         verdict = _dispatch(event, options, dialect)
         later = _dispatch_derived(verdict, options, dialect)
         if _caught:
@@ -118,10 +110,9 @@ def main(args: list[str], data: bytes | None = None) -> int:
         if event.kind.has_tool and not event.tool_name:
             _tell("the event has no 'tool_name': hooks for particular tools did not run")
         return code
-    except BeyondLimits as error:  # a model could write such an input to slip past the guards
+    except (BeyondLimits, NotJson) as error:
+        # A model could write such an input to get past the guards; some hosts pass on what it wrote, NaN for example.
         return _refuse(str(error), options, 2)
-    except NotJson as error:  # some hosts pass on what a model wrote, NaN for one; without a host it is a caller's slip
-        return _refuse(str(error), options, 1 if options.host == native.NAME else 2)
     except DialectError as error:
         return _refuse(str(error), options, 1)
     except Usage as error:
@@ -137,32 +128,25 @@ def main(args: list[str], data: bytes | None = None) -> int:
 def _refuse(text: str, options: Options, code: int) -> int:
     """Report what went wrong; a host that would make a refusal of it without a word, or hear none, is told in its own tongue."""
     _tell(text)
-    if options.host == native.NAME:
-        return code
-    dialect = dialect_of(options.host)
-    end = dialect.refuse(options.event, f"boathook: {text}") if code == 2 or dialect.host.fails_closed else None
-    if end is None and options.event is None:
-        return code  # which event it is cannot be known: exit 2 is what most hosts take for a no
-    if end is None:
-        return 1  # there is nothing to refuse, and what makes an agent go on must not come of a fault
-    _record_refusal(text, options)
+    end, refused_kind = find_dialect(options.host).refuse(options.event, f"boathook: {text}", code)
+    if refused_kind is not None:
+        _record_refusal(text, options, refused_kind)
     write_all(2, end.stderr)
     return (end.code or 0) if write_all(1, end.stdout) else 2
 
 
 def _say_nothing(options: Options) -> int:
     """Answer an event that is nobody's here, as a host wants to hear that."""
-    empty = "" if options.host == native.NAME else dialect_of(options.host).host.empty
-    return 0 if write_all(1, f"{empty}\n".encode() if empty else b"") else 1
+    return 0 if write_all(1, find_dialect(options.host).write_nothing().stdout) else 1
 
 
-def _record_refusal(text: str, options: Options) -> None:
+def _record_refusal(text: str, options: Options, kind: EventKind) -> None:
     """Leave a record of a refusal that no hook made; that it cannot be kept is told, and changes nothing."""
     try:
         from boathook.assembly import record_refusal
 
         state = make_absolute(options.state) if options.state else state_dir(read_environment())
-        trouble = record_refusal(state, options.host, dialect_of(options.host).host.row(options.event).kind, text)
+        trouble = record_refusal(state, options.host, kind, text)
     except Exception as error:  # noqa: BLE001  (the refusal itself must go out)
         trouble = f"{type(error).__name__}: {error}"
     if trouble:
@@ -206,11 +190,10 @@ def _end_of(path: str) -> str:
         os.close(handle)
 
 
-def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple[Verdict, ...]:
+def _dispatch_derived(verdict: Verdict, options: Options, dialect: Dialect) -> tuple[Verdict, ...]:
     """Dispatch the events that the host has not and that this one implies."""
-    events: tuple[Event, ...] = dialect.derive(verdict) if options.host != native.NAME else ()
     found: list[Verdict] = []
-    for event in events:
+    for event in dialect.derive_events(verdict):
         try:
             found.append(_dispatch(event, options, dialect))
         except Exception as error:  # noqa: BLE001  (what was decided on the event itself must go out)
@@ -218,7 +201,7 @@ def _dispatch_derived(verdict: Verdict, options: Options, dialect: Any) -> tuple
     return tuple(found)
 
 
-def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
+def _dispatch(event: Event, options: Options, dialect: Dialect) -> Verdict:
     from boathook.assembly import one_shot
 
     if options.project is not None and not os.path.isdir(options.project):
@@ -228,7 +211,7 @@ def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
     engine = one_shot(
         event.kind,
         start,
-        host=options.host,
+        dialect=dialect,
         home=find_host_project(options.host, read_environment()),
         fixed={name: make_absolute(path) for name in FIXED if (path := getattr(options, name))},
         trust_all=options.trust_all,
@@ -237,19 +220,15 @@ def _dispatch(event: Event, options: Options, dialect: Any) -> Verdict:
         can_ask=not options.no_ask,
         debug=options.debug,
         write=_debug_line,
-        degraded=dialect.degraded if options.host != native.NAME else None,
     )
     options.refuses = engine.catalog.settings.degraded == "refuse"
     return engine.dispatch(event)
 
 
-def _answer(verdict: Verdict, options: Options, dialect: Any, later: tuple[Verdict, ...]) -> int:
+def _answer(verdict: Verdict, options: Options, dialect: Dialect, later: tuple[Verdict, ...]) -> int:
     if options.json:
         return 0 if write_all(1, dump_line(verdict.to_json())) else _complain("the verdict could not be written")
-    native_host = options.host == native.NAME
-    end = (
-        dialect.write_answer(verdict) if native_host else dialect.write_answer(verdict, later, refuses=options.refuses)
-    )
+    end = dialect.write_answer(verdict, later, refuses=options.refuses)
     told = "".join(f"boathook: {line}\n" for one in (verdict, *later) for line in one.warnings())
     write_all(2, end.stderr + told.encode("utf-8", "backslashreplace"))
     if not write_all(1, end.stdout):

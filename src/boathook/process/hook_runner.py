@@ -28,7 +28,7 @@ from boathook.system.stamps import stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Protocol
 
     from boathook.core.event import Event
@@ -58,12 +58,11 @@ _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
 class JobContext(Value):
-    """What jobs are made with: how events are written in each dialect, the project (of each form), and the model to ask.
+    """What jobs are made with: the project (of each form), and the model to ask.
 
     `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level.
     """
 
-    write_event: Callable[[str, Event, str], bytes]
     project: str = ""
     claude_project: str = ""
     model: str = ""
@@ -72,7 +71,7 @@ class JobContext(Value):
 
     def choose_project(self, hook: Hook, event: Event) -> str:
         """Return the project that a hook gets: first that of its own form or dialect."""
-        own = self.claude_project if hook.dialect == CLAUDE else ""
+        own = self.claude_project if hook.dialect.name == CLAUDE else ""
         return own or self.project or self.host_project or event.work_dir
 
     def list_projects(self, event: Event) -> tuple[str, ...]:
@@ -132,7 +131,7 @@ class HookRunner:
 
     def _start_job(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
         """Return a job with the command and input of a hook, and the directory and warnings that they bring."""
-        data = self._context.write_event(hook.dialect, event, hook.trigger)
+        data = hook.dialect.write_event(event, hook.trigger)
         job = Job(("",), data, event.work_dir, env, hook.timeout)
         if not isinstance(hook.handler, Script):
             from boathook.process.command import start_command

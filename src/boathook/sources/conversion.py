@@ -103,7 +103,7 @@ def to_folder(
         *([f"async: {str(hook.background).lower()}"] if hook.background or "async" in explicit else []),
         *(["priority: 100"] if "priority" in explicit else []),
         *([f"on_failure: {hook.on_failure}"] if hook.on_failure != "allow" or "on_failure" in explicit else []),
-        f"dialect: {DIALECT}",
+        f"dialect: {DIALECT.name}",
         "---",
         "",
         f"# {name}",

@@ -225,9 +225,9 @@ class Library:
     @property
     def dialect(self) -> Any:
         """Return the dialect of the host that the vector speaks for."""
-        from boathook.entry.run_once import dialect_of
+        from boathook.dialects.dialect import find_dialect
 
-        return dialect_of(self.inside.vector.run.get("host", "native"))
+        return find_dialect(self.inside.vector.run.get("host", "native"))
 
     def read(self, event: Any) -> Any:
         """Return an event of the vector as the engine takes it."""
@@ -246,7 +246,7 @@ class Library:
                     engine.dispatch(self.read(early))
                 self._verdict = engine.dispatch(event)
                 self.refuses = engine.catalog.settings.degraded == "refuse"
-                for derived in self.dialect.derive(self._verdict) if "host" in run else ():
+                for derived in self.dialect.derive_events(self._verdict):
                     engine.dispatch(derived)
         return self._verdict
 
@@ -260,8 +260,8 @@ class Library:
         try:
             self.dialect.read_event(text.encode("utf-8", "surrogatepass"), run.get("event"))
         except BeyondLimits as error:
-            refusal = self.dialect.refuse(run.get("event"), str(error)) if "host" in run else None
-            return refusal or Exit(2, stderr=str(error).encode())
+            refusal, kind = self.dialect.refuse(run.get("event"), str(error), 2)
+            return refusal if kind else Exit(2, stderr=str(error).encode())
         except BoathookError as error:
             return Exit(1, stderr=str(error).encode())
         return None
@@ -279,8 +279,7 @@ def _library_answer(library: Library, want: Fields) -> list[str]:
     if "stdin" in library.inside.vector.data:
         return ["the input was read, although it cannot be"]
     verdict = library.verdict()
-    is_host = "host" in library.inside.vector.run
-    end = library.dialect.write_answer(verdict, **({"refuses": library.refuses} if is_host else {}))
+    end = library.dialect.write_answer(verdict, refuses=library.refuses)
     told = "\n".join([*library.debug_lines, end.stderr.decode(), *verdict.warnings()])
     stderr = told if library.inside.vector.run.get("debug") else None
     return compare_answer(want, end.code or 0, end.stdout.decode(), stderr)

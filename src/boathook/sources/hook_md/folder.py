@@ -19,6 +19,7 @@ from boathook.core.hook import (
     Script,
 )
 from boathook.core.value import Value
+from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import Config, disable, settings_of, tune
 from boathook.system.files import (
@@ -143,7 +144,9 @@ def _unreadable(path: str, folder: str, scope: str, why: str) -> Hook:
     name = folder.rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
     told = f"{path.rpartition('/')[2]} {why}".encode("utf-8", "backslashreplace").decode()
     problem = Diagnostic(path, None, "", ERROR, told)
-    return Hook(name, None, "", scope, Script(folder), path, state=INVALID, why=told, problems=(problem,))
+    return Hook(
+        name, None, "", scope, Script(folder), path, find_dialect(NATIVE), state=INVALID, why=told, problems=(problem,)
+    )
 
 
 def arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:

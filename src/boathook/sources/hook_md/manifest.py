@@ -8,6 +8,7 @@ from typing import Any
 from boathook.core.event import EventKind, find_kind
 from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT, SANDBOX_LEVELS, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, Pattern, compile_pattern
+from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE, find_dialect
 from boathook.errors import ConfigError, UnknownEvent
 from boathook.hosts.claude_events import BY_KIND
 from boathook.sources.hook_md.frontmatter import Mapping, Node, Scalar, Sequence, Unreadable, read_frontmatter
@@ -31,7 +32,6 @@ FIELDS = (
 )
 RANGES = {"timeout": (100, 600_000, 30_000), "priority": (0, 1000, 100)}
 FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-DIALECTS = ("native", "claude")
 NEEDS = ("bins", "env", "os")
 MOST_HINTS = 20  # guesses what an unknown field might have meant; each is a comparison with all that are known
 BACK = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
@@ -71,9 +71,10 @@ class _Reading:
 
     def _hook(self) -> Hook:
         if not self.top.entries:
-            kind, trigger, rest = None, "", {}
+            kind, trigger, dialect, rest = None, "", NATIVE, {}
         else:
             kind, trigger = self._trigger()
+            dialect = self._dialect(kind)
             rest = {
                 "description": self._description(),
                 "matcher": self._matcher(kind is None or kind.has_tool),
@@ -87,7 +88,6 @@ class _Reading:
                 "sandbox": self._sandbox(),
                 "network": self._flag("network"),
                 "metadata": self._metadata(),
-                "dialect": self._dialect(kind),
             }
         name = self._name()
         return Hook(
@@ -97,6 +97,7 @@ class _Reading:
             self.scope,
             Script(self.folder),
             self.path,
+            find_dialect(dialect),
             state=INVALID if self.fatal else ARMED,
             why=self.fatal,
             problems=tuple(sorted(self.problems, key=lambda p: p.line or 0)),
@@ -228,16 +229,16 @@ class _Reading:
         return text
 
     def _dialect(self, kind: EventKind | None) -> str:
-        """Return the tongue that the script speaks: ours, or that of settings.json."""
+        """Return the name of the dialect that the script speaks."""
         if self._get("dialect") is None:
-            return DIALECTS[0]
+            return NATIVE
         text = self._text("dialect")
-        if text not in DIALECTS:
-            self._error("dialect", f"'dialect' must be {' or '.join(DIALECTS)}; native is used", "dialect: native")
-            return DIALECTS[0]
-        if kind is not None and text != DIALECTS[0] and kind.name not in BY_KIND:
+        if text not in HOOK_DIALECTS:
+            self._error("dialect", f"'dialect' must be {' or '.join(HOOK_DIALECTS)}; native is used", "dialect: native")
+            return NATIVE
+        if kind is not None and text != NATIVE and kind.name not in BY_KIND:
             self._error("dialect", f"the dialect '{text}' has no event like {kind.name}; native is used", "remove it")
-            return DIALECTS[0]
+            return NATIVE
         return text
 
     def _protected(self) -> bool:

@@ -38,6 +38,7 @@ from boathook.core.hook import (
 from boathook.core.json_text import describe_json_type
 from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_names, compute_weight
 from boathook.core.value import Value
+from boathook.dialects.dialect import find_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import BY_NAME, ELSEWHERE, Row
 from boathook.sources.hook_md.folder import leaves_project
@@ -46,7 +47,7 @@ from boathook.sources.settings_json.rules import LONGEST, Rule, read_rule
 from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
 
 LOCAL = "local"
-DIALECT = "claude"
+DIALECT = find_dialect("claude")
 DEFAULT_SECONDS = {"command": 60.0, "http": 60.0, "prompt": 30.0}
 MOST_SECONDS = 600.0
 MOST_HOOKS = 300  # of one file
@@ -316,7 +317,7 @@ class Reading:
         name = f"{row.name}:{_label(definition)}#{_digest(row.name, definition)}" if definition else label
         told = f"{place} {why}" + (f" ({fix})" if fix else "")
         fields: dict[str, Any] = {"state": INVALID, "why": told, "problems": (problem,), "place": place}
-        hook = Hook(name, row.kind, row.name, self.scope, Command(""), self.path, dialect=DIALECT, **fields)
+        hook = Hook(name, row.kind, row.name, self.scope, Command(""), self.path, DIALECT, **fields)
         self.hooks.append(hook.replace(source=self.source))
 
     def _group(self, row: Row, place: str, group: Any) -> None:
@@ -379,13 +380,12 @@ class Entry:
         definition = {**self.entry, "matcher": self.matcher}
         name = f"{self.row.name}:{_label(self.entry)}#{_digest(self.row.name, definition)}"
         reading = self.reading
-        hook = Hook(name, self.row.kind, self.row.name, reading.scope, handler, reading.path, matcher=matcher)
+        hook = Hook(name, self.row.kind, self.row.name, reading.scope, handler, reading.path, DIALECT, matcher=matcher)
         hook = hook.replace(
             description=self._description(),
             timeout=self._seconds(kind),
             background=self._background(kind),
             source=reading.source,
-            dialect=DIALECT,
             place=self.place,
         )
         if isinstance(handler, Command) and reading.calls_us(handler):
@@ -400,10 +400,9 @@ class Entry:
         self._say(WARNING, "type", told)
         definition = {**self.entry, "matcher": self.matcher}
         name = f"{self.row.name}:{_label(self.entry)}#{_digest(self.row.name, definition)}"
-        hook = Hook(name, self.row.kind, self.row.name, self.reading.scope, Command(""), self.reading.path)
+        hook = Hook(name, self.row.kind, self.row.name, self.reading.scope, Command(""), self.reading.path, DIALECT)
         fields = {
             "source": self.reading.source,
-            "dialect": DIALECT,
             "place": self.place,
             "state": DISABLED,
             "why": told,
