@@ -15,7 +15,7 @@ import pytest
 from tests import forked
 from tests.conftest import World, make_world, trusting, write_script
 
-from boathook.cli.convert import Ends, Plan, apply
+from boathook.cli.convert import ConversionPlan, Ends, apply_conversion
 from boathook.core.matcher import compile_names, compile_pattern
 from boathook.sources.conversion import Folder, Unfit, free_name, names_for
 from boathook.sources.settings_json.settings import read_settings
@@ -732,7 +732,7 @@ def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pyt
     path = place.entries(command("a.sh"))
     guard = place.hook("guard", scope="project")
     ends = Ends("project", str(place.project), str(path), str(place.project / "new/hooks"))
-    plan = Plan((), (Folder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
+    plan = ConversionPlan((), (Folder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
     before, real = place.tree(), getattr(os, step)
 
     def fail(source: str, target: str) -> None:
@@ -742,7 +742,7 @@ def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pyt
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="the disk is full"):
-        apply(plan, ends, None)
+        apply_conversion(plan, ends, None)
     assert (place.tree(), (place.project / "new").exists()) == (before, False)
 
 

@@ -6,22 +6,23 @@ import os
 from pathlib import Path
 
 from boathook.core.hook import PROJECT, USER
-from boathook.install.host_files import parts_of, resolve_install_place
-from boathook.install.plan import apply, plan_install, plan_removal
-from boathook.install.registry import Book
+from boathook.install.apply import apply_plan
+from boathook.install.host_files import list_host_files, resolve_install_target
+from boathook.install.plan import plan_install, plan_removal
+from boathook.install.registry import InstallRegistry
 from boathook.install.setups import BY_NAME, SETUPS
-from boathook.install.status import standing
+from boathook.install.status import find_status
 
 VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
 EVERYWHERE = [(setup.name, scope) for setup in SETUPS for scope in (USER, PROJECT) if scope == USER or setup.project]
 
 
-def book_of(world) -> Book:
-    return Book(str(world.state))
+def book_of(world) -> InstallRegistry:
+    return InstallRegistry(str(world.state))
 
 
 def place_of(world, scope=USER, *, trusting=False):
-    return resolve_install_place(scope, str(world.project), str(world.state), trusting=trusting)
+    return resolve_install_target(scope, str(world.project), str(world.state), trust_folder=trusting)
 
 
 def plan(world, host, scope=USER, *, trusting=False):
@@ -30,24 +31,24 @@ def plan(world, host, scope=USER, *, trusting=False):
 
 def install(world, host, scope=USER, *, trusting=False):
     made = plan(world, host, scope, trusting=trusting)
-    apply(made, book_of(world), installed=True)
+    apply_plan(made, book_of(world), is_install=True)
     return made
 
 
 def uninstall(world, host, scope=USER):
     made = plan_removal(BY_NAME[host], place_of(world, scope), book_of(world))
-    apply(made, book_of(world), installed=False)
+    apply_plan(made, book_of(world), is_install=False)
     return made
 
 
 def state(world, host, scope=USER):
-    found = standing(BY_NAME[host], place_of(world, scope), book_of(world))
+    found = find_status(BY_NAME[host], place_of(world, scope), book_of(world))
     return found.state, found.why
 
 
 def file_of(world, host, scope=USER) -> Path:
     """Give the (first) file of a host."""
-    return Path(parts_of(BY_NAME[host], place_of(world, scope))[0].path)
+    return Path(list_host_files(BY_NAME[host], place_of(world, scope))[0].path)
 
 
 def everything(world) -> dict[str, bytes | None]:

@@ -18,7 +18,7 @@ from tests.trust.making import command
 from boathook.core.hook import USER
 from boathook.dialects.dialect import find_dialect
 from boathook.hosts.host import load
-from boathook.install.probe import command_for, fire, payload, rows_of
+from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
 from boathook.install.setups import BY_NAME
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -156,7 +156,7 @@ def test_a_project_is_found_from_within(world, run, monkeypatch):
 WRONG = {
     "a host that is none": (("install", "emacs"), "'emacs' is not one of"),
     "both scopes": (("install", "claude", "--user", "--project"), "--user and --project exclude each other"),
-    "no project hooks": (("install", "kimi-cli", "--project"), "say `boathook install kimi-cli --user`"),
+    "no project hooks": (("install", "kimi-cli", "--project"), "run `boathook install kimi-cli --user`"),
     "no such folder": (("install", "claude", "--project", "/no/such"), "/no/such is not a folder"),
     "a folder without a project": (("install", "codex", "--trust-folder"), "say --project, too"),
     "trust that cannot be written": (("install", "cursor", "--project", "--trust-folder"), "trust the folder there"),
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_parsed_stops_it(world, run):
     path.parent.mkdir()
     path.write_text("{\n  oops\n}")
     code, out, err = run("install", "claude")
-    told = f"boathook: {path}, line 2: a key in double quotes is expected. Nothing was written: mend the file, then do this again\n"
+    told = f"boathook: {path}, line 2: a key in double quotes is expected. Nothing was written: fix the file, then try again\n"
     assert (code, out, err) == (1, "", told)
 
 
@@ -266,8 +266,8 @@ def test_the_installed_command_answers_what_the_host_really_sends(world, host):
     path, event, key = CAPTURED[host]
     world.hook("guard", script="echo no such thing >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
     install(world, host)
-    line = command_for(BY_NAME[host], place_of(world), event)
-    shot = fire(line, (FIXTURES / path).read_bytes(), str(world.project))
+    line = find_probe_command(BY_NAME[host], place_of(world), event)
+    shot = run_probe(line, (FIXTURES / path).read_bytes(), str(world.project))
     answer = json.loads(shot.out)
     assert (shot.code, answer.get("hookSpecificOutput", answer)[key]) == (0, "no such thing")
 
@@ -275,9 +275,9 @@ def test_the_installed_command_answers_what_the_host_really_sends(world, host):
 @pytest.mark.parametrize("host", USERS)
 def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
     table = load(host)
-    rows = rows_of(table, BY_NAME[host])
+    rows = list_installed_events(table, BY_NAME[host])
     assert rows[0].kind_name == "pre-tool-call"
-    event = find_dialect(host).read_event(payload(table, rows[0], str(tmp_path)), rows[0].name)
+    event = find_dialect(host).read_event(make_probe_event(table, rows[0], str(tmp_path)), rows[0].name)
     assert (event.kind.name, event.tool_name, event.tool_input, event.work_dir) == (
         *("pre-tool-call", "boathook-doctor", {}),
         str(tmp_path),

@@ -31,9 +31,9 @@ from tests.hosts.test_jsonedit import OBJECTS
 from boathook.core.hook import PROJECT, USER
 from boathook.errors import ConfigError
 from boathook.install import command_line as lines
-from boathook.install.codex import trust_of
-from boathook.install.host_files import entry
-from boathook.install.json_edit import read
+from boathook.install.codex import compute_trust_hash
+from boathook.install.host_files import make_entry
+from boathook.install.json_edit import parse_nodes
 from boathook.install.setups import BY_BOTH, BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,7 @@ def _write(path: Path, data: bytes | None) -> None:
 
 def _wanted(world, host):
     setup = BY_NAME[host]
-    return {event: entry(setup, event, place_of(world).folders) for event in setup.events}
+    return {event: make_entry(setup, event, place_of(world).folders) for event in setup.events}
 
 
 @pytest.mark.parametrize(("host", "scope"), EVERYWHERE)
@@ -97,7 +97,7 @@ def test_where_nothing_was_nothing_is_left(world, host, scope):
     before = everything(world)
     made = install(world, host, scope)
     assert not made.is_empty
-    assert everything(world).items() >= {change.path: change.then for change in made.changes}.items()
+    assert everything(world).items() >= {change.path: change.after for change in made.changes}.items()
     assert state(world, host, scope)[0] == ("shadowed" if (host, scope) in NOT_TRUSTED else "installed")
     after = everything(world)
     assert plan(world, host, scope).is_empty
@@ -121,14 +121,14 @@ def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, hos
     _write(path, data)
     before = everything(world)
     install(world, host, scope)
-    setup, old = BY_NAME[host], read((data or b"").decode()).value
+    setup, old = BY_NAME[host], parse_nodes((data or b"").decode()).value
     expected = {**old, "hooks": dict(old.get("hooks", {}))}
     for place, value in setup.extras.items():
         expected = {**expected, place[0]: value if len(place) == 1 else {place[1]: value}}
     for event, one in _wanted(world, host).items():
         mine = {"hooks": [one]} if setup.shape == GROUPS else one
         expected["hooks"][event] = [*expected["hooks"].get(event, []), mine]
-    assert read(path.read_bytes().decode()).value == expected
+    assert parse_nodes(path.read_bytes().decode()).value == expected
     again = everything(world)
     assert plan(world, host, scope).is_empty
     assert everything(world) == again
@@ -270,7 +270,7 @@ def test_tables_that_the_host_wrote_as_a_list_are_an_error_and_not_forgotten(wor
     (first, *_) = tomllib.loads(path.read_text())["hooks"]
     path.write_text(f"hooks = [{{event = {json.dumps(first['event'])}, command = {json.dumps(first['command'])}}}]\n")
     assert state(world, "kimi-cli")[0] == "altered"
-    with pytest.raises(ConfigError, match="is a list in brackets, which cannot be taken from"):
+    with pytest.raises(ConfigError, match="is a list in brackets, from which nothing can be removed"):
         uninstall(world, "kimi-cli")
 
 
@@ -343,29 +343,29 @@ def test_a_copy_of_every_file_is_kept_before_it_is_changed(world):
     install(world, "gemini")
     (one,) = book_of(world).read()
     (written,) = one.files
-    assert book_of(world).copy(written.before) == b'{"a": 1}'
+    assert book_of(world).read_copy(written.before) == b'{"a": 1}'
     assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
     assert (written.path, one.command) == (
         str(path),
-        lines.line(BY_NAME["gemini"], "SessionStart", place_of(world).folders),
+        lines.make_command_line(BY_NAME["gemini"], "SessionStart", place_of(world).folders),
     )
 
 
 def test_a_file_that_changed_since_the_diff_is_not_overwritten(world):
-    from boathook.install.plan import apply
+    from boathook.install.apply import apply_plan
 
     path = file_of(world, "claude")
     _write(path, b"{}")
     made = plan(world, "claude")
     path.write_bytes(b'{"new": 1}')
     with pytest.raises(ConfigError, match="was changed meanwhile"):
-        apply(made, book_of(world), installed=True)
+        apply_plan(made, book_of(world), is_install=True)
     assert path.read_bytes() == b'{"new": 1}'
 
 
 WRONG = {
     "claude": (b'{\n  "a": 1,\n}', "line 3: a key in double quotes is expected"),
-    "codex": (b'{\n// mine\n"hooks": {}}', "line 2: comments are no JSON"),
+    "codex": (b'{\n// mine\n"hooks": {}}', "line 2: comments are not JSON"),
     "gemini": (b'{"hooks": []}', "line 1: 'hooks' is not an object"),
     "copilot": (b'{"hooks": {"preToolUse": {}}}', "line 1: hooks.preToolUse is not a list"),
     "cursor": (b"[]", "line 1: it is not an object"),
@@ -392,7 +392,7 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_line_and_nothing_is_wri
 CONFIGS = {
     "no TOML": (b"a = 1\nb = = 1\n", "line 2: "),
     "a number that is too long": (b"a = " + b"9" * 5000, "line 1: "),
-    "too deep": (b"a = " + b"[" * 5000, "it is too deep"),
+    "too deep": (b"a = " + b"[" * 5000, "it is nested too deep"),
 }
 
 
@@ -425,7 +425,7 @@ def test_a_file_of_codex_that_cannot_be_read_is_an_error_also_without_the_record
 def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(world):
     path = file_of(world, "cline")
     _write(path, b"#!/bin/sh\necho mine\n")
-    with pytest.raises(ConfigError, match="it is there already, and not made by boathook"):
+    with pytest.raises(ConfigError, match="it exists already, and boathook did not make it"):
         plan(world, "cline")
     assert path.read_bytes() == b"#!/bin/sh\necho mine\n"
 
@@ -523,7 +523,7 @@ def test_until_it_is_whole_nobody_else_can_read_a_file(world, monkeypatch):
 
     def watch(name, flags, mode=0o777, **more):
         handle = real(name, flags, mode, **more)
-        if str(name).endswith(".boathook"):
+        if os.path.basename(str(name)).startswith(".boathook-"):
             seen.append(stat.S_IMODE(os.fstat(handle).st_mode))
         return handle
 
@@ -600,18 +600,18 @@ def test_many_installs_at_once_leave_one_of_each(world):
 
 def test_the_command_names_everything_absolutely(world):
     folders = place_of(world).folders
-    assert lines.line(BY_NAME["claude"], "Stop", folders) == (
-        f"{sys.executable} -I -S {lines.door()} --host claude --event Stop --config {world.agents} "
+    assert lines.make_command_line(BY_NAME["claude"], "Stop", folders) == (
+        f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {world.agents} "
         f"--claude {world.claude} --state {world.state} --without settings"
     )
-    assert lines.line(BY_NAME["codex"], "Stop", folders).endswith(f"--state {world.state}")
+    assert lines.make_command_line(BY_NAME["codex"], "Stop", folders).endswith(f"--state {world.state}")
 
 
 def test_paths_with_spaces_and_quotes_are_quoted(world):
     odd = place_of(world).folders.replace(config="/a b/it's")
-    text = lines.line(BY_NAME["gemini"], "BeforeTool", odd)
+    text = lines.make_command_line(BY_NAME["gemini"], "BeforeTool", odd)
     assert "--config '/a b/it'\"'\"'s'" in text
-    assert lines.understand(text) == lines.Found(sys.executable, lines.door(), "gemini", "BeforeTool")
+    assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
 
 
 def test_who_runs_hooks_of_settings_files_itself_is_told_to_leave_them_out():
@@ -639,10 +639,10 @@ def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling(
 
 def test_codex_is_told_the_hash_of_each_entry(world):
     # Both were tried with codex 0.166.0: matchers, quotes, umlauts and all.
-    assert trust_of("Stop", {"type": "command", "command": "echo", "timeout": 600}, "ignored") == trust_of(
-        "Stop", {"timeout": 600, "command": "echo", "type": "command", "async": False}
-    )
-    assert trust_of("PreToolUse", {"type": "command", "command": "a 'b' ü <&>", "timeout": 600}) == (
+    assert compute_trust_hash(
+        "Stop", {"type": "command", "command": "echo", "timeout": 600}, "ignored"
+    ) == compute_trust_hash("Stop", {"timeout": 600, "command": "echo", "type": "command", "async": False})
+    assert compute_trust_hash("PreToolUse", {"type": "command", "command": "a 'b' ü <&>", "timeout": 600}) == (
         "sha256:8f0f1ccf6afa92e1c252fd7f9c0dee3553d4130f1b5c98d9d73c629813f66835"
     )
     path = file_of(world, "codex")
@@ -652,7 +652,7 @@ def test_codex_is_told_the_hash_of_each_entry(world):
     hooks = json.loads(path.read_text())["hooks"]
     assert config["hooks"]["state"] == {
         f"{path}:{key}:{2 if event == 'SessionStart' else 0}:0": {
-            "trusted_hash": trust_of(event, hooks[event][-1]["hooks"][0])
+            "trusted_hash": compute_trust_hash(event, hooks[event][-1]["hooks"][0])
         }
         for event, key in zip(BY_NAME["codex"].events, CODEX_LABELS, strict=True)
     }
@@ -714,8 +714,8 @@ def test_a_place_in_codex_that_somebody_else_has_by_now_stays_theirs(world):
     value = json.loads(path.read_text())
     value["hooks"]["Stop"].insert(0, {"hooks": [THEIRS]})
     path.write_text(json.dumps(value))
-    ours = trust_of("Stop", value["hooks"]["Stop"][1]["hooks"][0])
-    theirs = trust_of("Stop", THEIRS)
+    ours = compute_trust_hash("Stop", value["hooks"]["Stop"][1]["hooks"][0])
+    theirs = compute_trust_hash("Stop", THEIRS)
     config.write_text(config.read_text().replace(ours, theirs))
     install(world, "codex")
     assert state(world, "codex") == ("installed", ())
@@ -770,7 +770,7 @@ def test_where_copilot_keeps_its_trust_other_folders_stay(world):
 
 @pytest.mark.parametrize("host", ["kimi-code", "kimi-cli"])
 def test_a_host_without_projects_says_what_to_do(world, host):
-    with pytest.raises(ConfigError, match=f"say `boathook install {host} --user`"):
+    with pytest.raises(ConfigError, match=f"run `boathook install {host} --user`"):
         plan(world, host, PROJECT)
 
 
@@ -799,6 +799,6 @@ def test_the_plugin_holds_the_command_without_its_event(world):
     assert BY_NAME["opencode"].shape == PLUGIN
     command = json.loads(text.partition("COMMAND = ")[2].partition(" //")[0])
     assert command == [
-        *(sys.executable, "-I", "-S", lines.door(), "--host", "opencode", "--config", str(world.agents)),
+        *(sys.executable, "-I", "-S", lines.HOOK_ENTRY, "--host", "opencode", "--config", str(world.agents)),
         *("--claude", str(world.claude), "--state", str(world.state)),
     ]

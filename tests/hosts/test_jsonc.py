@@ -11,16 +11,16 @@ from tests.hosts.making import file_of, install, state, uninstall
 from tests.hosts.test_jsonedit import VALUES
 
 from boathook.install import json_edit as jsonedit
-from boathook.install.command_line import Folders
-from boathook.install.formats import SHAPES, Part
-from boathook.install.host_files import entry
-from boathook.install.json_edit import Editor, TextFault, read
+from boathook.install.command_line import UserFolders
+from boathook.install.formats import FORMATS, HostFile
+from boathook.install.host_files import make_entry
+from boathook.install.json_edit import EditError, JsonEditor, parse_nodes
 from boathook.install.setups import BY_NAME, GROUPS
 
 GUARD = {"hooks": [{"type": "command", "command": "my-own-guard"}]}
 SETUP = BY_NAME["gemini"]
-FOLDERS = Folders("/c/agents", "/c/claude", "/c/state")
-PART = Part("f", GROUPS, SETUP, {event: entry(SETUP, event, FOLDERS) for event in SETUP.events})
+FOLDERS = UserFolders("/c/agents", "/c/claude", "/c/state")
+PART = HostFile("f", GROUPS, SETUP, {event: make_entry(SETUP, event, FOLDERS) for event in SETUP.events})
 GAPS = st.sampled_from(
     [
         *("", "", "", " ", "\n", "\r\n  ", "\t", "// c\n", ' // , ] } "\r\n  ', "/* c */", "/* // */ ", "\n  // d\n\n"),
@@ -52,10 +52,10 @@ def test_wherever_comments_stand_the_persons_own_value_is_there_again(data, own)
     def gap():
         return data.draw(GAPS)
 
-    shape = SHAPES[GROUPS]
+    shape = FORMATS[GROUPS]
     text = gap() + _rendered(own, gap) + gap()
-    assert read(text, comments=True).value == own
-    made = read(shape.put(text, PART), comments=True).value
+    assert parse_nodes(text, comments=True).value == own
+    made = parse_nodes(shape.insert_entries(text, PART), comments=True).value
     assert {event: groups[-1] for event, groups in made["hooks"].items()} == {
         **{event: groups[-1] for event, groups in own.get("hooks", {}).items() if groups},
         **{event: {"hooks": [one]} for event, one in PART.wanted.items()},
@@ -63,12 +63,12 @@ def test_wherever_comments_stand_the_persons_own_value_is_there_again(data, own)
     later = data.draw(st.sets(st.sampled_from(SETUP.events[:4])))
     kept = {event: made["hooks"][event] + [GUARD] * (event in later) for event in SETUP.events[:4]}
     changed = gap() + _rendered({**made, "hooks": kept}, gap) + gap()
-    after = shape.take(changed, PART, text)
+    after = shape.remove_entries(changed, PART, text)
     assert after is not None
     old = own.get("hooks", {})
     hooks = {event: old.get(event, []) + [GUARD] * (event in later) for event in kept if event in old or event in later}
     expected = {**own, "hooks": hooks} if hooks or "hooks" in own else own
-    assert read(after, comments=True).value == expected
+    assert parse_nodes(after, comments=True).value == expected
 
 
 ODD = {
@@ -85,7 +85,7 @@ def test_no_hook_of_the_person_ends_up_in_a_comment(world, name):
     ours = json.loads(path.read_text())["hooks"]["BeforeTool"][0]
     path.write_text(ODD[name] % tuple(json.dumps(one) for one in (GUARD, ours, GUARD)))
     uninstall(world, "gemini")
-    assert read(path.read_text(), comments=True).value == {"hooks": {"BeforeTool": [GUARD, GUARD]}}
+    assert parse_nodes(path.read_text(), comments=True).value == {"hooks": {"BeforeTool": [GUARD, GUARD]}}
 
 
 FIRST = ("[%s // c\n, %s]", "[%s, // c\n %s]", "[// a\n%s /* b */, // c\n%s]", "[// a\n%s, %s // c\n]")
@@ -93,10 +93,10 @@ FIRST = ("[%s // c\n, %s]", "[%s, // c\n %s]", "[// a\n%s /* b */, // c\n%s]", "
 
 @pytest.mark.parametrize("text", FIRST)
 def test_the_first_of_several_goes_and_its_comments_stay(text):
-    editor = Editor(text % (1, 2), comments=True)
+    editor = JsonEditor(text % (1, 2), comments=True)
     editor.remove((0,))
-    assert read(editor.checked(), comments=True).value == [2]
-    assert jsonedit.COMMENT.findall(editor.text) == jsonedit.COMMENT.findall(text)
+    assert parse_nodes(editor.render(), comments=True).value == [2]
+    assert jsonedit._COMMENT.findall(editor.text) == jsonedit._COMMENT.findall(text)
 
 
 ONE_LINE = (
@@ -118,28 +118,30 @@ def test_a_comment_on_the_only_line_is_no_hindrance(world, text):
     assert (state(world, "gemini"), "// c\n" in path.read_text()) == (("installed", ()), True)
     path.write_text(path.read_text() + "\n")
     uninstall(world, "gemini")
-    assert read(path.read_text(), comments=True).value == read(text, comments=True).value
+    assert parse_nodes(path.read_text(), comments=True).value == parse_nodes(text, comments=True).value
 
 
 def test_a_text_that_does_not_say_what_was_meant_is_not_given(monkeypatch):
-    monkeypatch.setattr(Editor, "_closing", lambda self, kept, following: "")
-    editor = Editor("[1, // c\n 2, 3]", comments=True)
+    monkeypatch.setattr(JsonEditor, "_find_line_break", lambda self, kept, following: "")
+    editor = JsonEditor("[1, // c\n 2, 3]", comments=True)
     editor.remove((1,))
-    with pytest.raises(TextFault, match="cannot change safely"):
-        editor.checked()
+    with pytest.raises(EditError, match="cannot change safely"):
+        editor.render()
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "-" + "9" * 5000])
 def test_a_number_that_is_too_long_is_an_error_with_its_line(text):
-    with pytest.raises(TextFault) as caught:
-        read(f'{{\n"a": {text}}}')
-    assert (caught.value.line, caught.value.why) == (2, "the number has too many digits")
+    with pytest.raises(EditError) as caught:
+        parse_nodes(f'{{\n"a": {text}}}')
+    assert (caught.value.line, caught.value.message) == (2, "the number has too many digits")
 
 
 def test_a_text_is_read_once_however_much_is_changed(monkeypatch):
     calls = []
-    monkeypatch.setattr(jsonedit, "read", lambda text, **options: calls.append(len(text)) or read(text, **options))
+    monkeypatch.setattr(
+        jsonedit, "parse_nodes", lambda text, **options: calls.append(len(text)) or parse_nodes(text, **options)
+    )
     others = {"many": list(range(1000)), "hooks": {event: [GUARD] for event in SETUP.events}}
     text = json.dumps(others, indent=2)
-    made = SHAPES[GROUPS].put(text, PART)
+    made = FORMATS[GROUPS].insert_entries(text, PART)
     assert calls == [len(text), len(made)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.install.json_edit import Editor, TextFault, read
+from boathook.install.json_edit import EditError, JsonEditor, parse_nodes
 
 KEYS = st.text(max_size=4)
 VALUES = st.recursive(
@@ -31,16 +31,16 @@ TEXTS = st.builds(_text, OBJECTS, INDENTS, st.sampled_from(["\n", "\r\n"]), st.b
 
 @given(TEXTS, ENDS)
 def test_reading_gives_the_same_as_json(text, end):
-    assert read(text + end).value == json.loads((text + end).removeprefix("\ufeff"))
+    assert parse_nodes(text + end).value == json.loads((text + end).removeprefix("\ufeff"))
 
 
 @given(TEXTS, KEYS, VALUES)
 def test_what_is_put_in_can_be_taken_out_without_a_trace(text, key, value):
-    editor = Editor(text)
+    editor = JsonEditor(text)
     before = editor.value
     if key in before:
         return
-    editor.put((key,), value)
+    editor.set((key,), value)
     assert editor.value == {**before, key: value}
     editor.remove((key,))
     assert editor.value == before
@@ -50,10 +50,10 @@ def test_what_is_put_in_can_be_taken_out_without_a_trace(text, key, value):
 
 @given(TEXTS, KEYS, VALUES)
 def test_a_list_that_is_added_to_and_taken_from_is_as_before(text, key, value):
-    editor = Editor(text)
+    editor = JsonEditor(text)
     before = editor.value
     if not isinstance(before.get(key, []), list):
-        with pytest.raises(TextFault):
+        with pytest.raises(EditError):
             editor.append((key,), value)
         return
     editor.append((key,), value)
@@ -65,26 +65,26 @@ def test_a_list_that_is_added_to_and_taken_from_is_as_before(text, key, value):
 
 @given(TEXTS, VALUES)
 def test_a_value_is_replaced_where_it_stands(text, value):
-    editor = Editor(text)
+    editor = JsonEditor(text)
     for key in editor.value:
         before = editor.value
-        editor.put((key,), value)
+        editor.set((key,), value)
         assert list(editor.value.items()) == [(name, value if name == key else old) for name, old in before.items()]
 
 
 def test_a_new_part_is_indented_like_the_rest():
-    editor = Editor('{\n   "a": {\n      "b": []\n   }\n}\n')
+    editor = JsonEditor('{\n   "a": {\n      "b": []\n   }\n}\n')
     editor.append(("a", "b"), {"c": 1})
-    editor.put(("d", "e"), 2)
+    editor.set(("d", "e"), 2)
     assert editor.text == (
         '{\n   "a": {\n      "b": [\n         {\n            "c": 1\n         }\n      ]\n   },\n   "d": {\n      "e": 2\n   }\n}\n'
     )
 
 
 def test_what_stands_on_one_line_stays_on_one():
-    editor = Editor('{"a": [1], "b": {}}')
+    editor = JsonEditor('{"a": [1], "b": {}}')
     editor.append(("a",), {"c": []})
-    editor.put(("b", "d"), True)
+    editor.set(("b", "d"), True)
     assert editor.text == '{"a": [1, {"c": []}], "b": {"d": true}}'
 
 
@@ -103,9 +103,9 @@ COMMENTED = """// first
 
 
 def test_comments_stay_where_they_are():
-    editor = Editor(COMMENTED, comments=True)
+    editor = JsonEditor(COMMENTED, comments=True)
     editor.append(("list",), 3)
-    editor.put(("b",), {"c": 1})
+    editor.set(("b",), {"c": 1})
     assert editor.value == {"a": 1, "list": [1, 2, 3], "b": {"c": 1}}
     assert [line for line in COMMENTED.splitlines() if "//" in line and line.strip().startswith("//")] == [
         line for line in editor.text.splitlines() if line.strip().startswith("//")
@@ -117,8 +117,8 @@ def test_comments_stay_where_they_are():
 
 def test_a_comment_may_hold_brackets_commas_and_quotes():
     text = '{"a": 1 /* , "b": } */, "c": "// no comment"}'
-    editor = Editor(text, comments=True)
-    editor.put(("d",), 1)
+    editor = JsonEditor(text, comments=True)
+    editor.set(("d",), 1)
     editor.remove(("d",))
     assert (editor.text, editor.value) == (text, {"a": 1, "c": "// no comment"})
 
@@ -128,18 +128,18 @@ WRONG = {
     "no comma": ('{"a": 1\n"b": 2}', 2, "',' or '}' expected"),
     "an end too early": ('{"a": [1,\n', 2, "a value is missing"),
     "more after the end": ("{}\n\n{}", 3, "there is more after the value"),
-    "a comment": ('{\n  // no\n  "a": 1}', 2, "comments are no JSON, and this program does not read them"),
-    "a key twice": ('{"a": 1,\n "a": 2}', 2, 'the key "a" stands there twice'),
+    "a comment": ('{\n  // no\n  "a": 1}', 2, "comments are not JSON, and this program does not read them"),
+    "a key twice": ('{"a": 1,\n "a": 2}', 2, 'the key "a" is there twice'),
     "no colon": ('{"a" 1}', 1, "':' expected"),
     "single quotes": ("{\n'a': 1}", 2, "a key in double quotes is expected"),
     "no value": ('{"a": nil}', 1, "unexpected 'nil}'"),
-    "too deep": ("[" * 300, 1, "it is too deep"),
+    "too deep": ("[" * 300, 1, "it is nested too deep"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_named_with_its_line(name):
     text, line, why = WRONG[name]
-    with pytest.raises(TextFault) as caught:
-        read(text)
-    assert (caught.value.line, caught.value.why) == (line, why)
+    with pytest.raises(EditError) as caught:
+        parse_nodes(text)
+    assert (caught.value.line, caught.value.message) == (line, why)

@@ -11,8 +11,15 @@ from tests.hosts.making import EVERYWHERE, file_of, install, place_of, state, un
 from tests.trust.making import command
 
 from boathook.core.hook import PROJECT, USER
-from boathook.install.command_line import Found, door, is_ours, is_stranger, line, understand
-from boathook.install.probe import command_for
+from boathook.install.command_line import (
+    HOOK_ENTRY,
+    InstalledCommand,
+    is_installed_command,
+    is_unmanaged_command,
+    make_command_line,
+    parse_command,
+)
+from boathook.install.probe import find_probe_command
 from boathook.install.setups import BY_NAME, FLAT, GROUPS, TABLES
 from boathook.sources.own_commands import named
 
@@ -41,20 +48,20 @@ FOREIGN = {
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_line_that_does_more_than_call_us_is_not_ours(name):
-    assert (understand(FOREIGN[name]), is_ours(FOREIGN[name], "claude")) == (None, False)
+    assert (parse_command(FOREIGN[name]), is_installed_command(FOREIGN[name], "claude")) == (None, False)
 
 
 @pytest.mark.parametrize("name", [name for name in FOREIGN if "Python" not in name])
 def test_a_line_that_calls_us_among_other_things_is_a_stranger(name):
-    assert is_stranger(FOREIGN[name], "claude")
+    assert is_unmanaged_command(FOREIGN[name], "claude")
 
 
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_installed_is_ours_and_no_stranger(world, host):
     setup = BY_NAME[host]
-    text = line(setup, setup.events[0], place_of(world).folders)
-    assert (is_ours(text, host), is_stranger(text, host)) == (True, False)
-    assert understand(text) == Found(sys.executable, door(), host, setup.events[0])
+    text = make_command_line(setup, setup.events[0], place_of(world).folders)
+    assert (is_installed_command(text, host), is_unmanaged_command(text, host)) == (True, False)
+    assert parse_command(text) == InstalledCommand(sys.executable, HOOK_ENTRY, host, setup.events[0])
 
 
 def test_the_path_that_a_line_names_us_by_is_found():
@@ -68,12 +75,12 @@ def test_the_path_that_a_line_names_us_by_is_found():
 def test_a_persons_line_with_our_call_in_it_is_told_and_stays(world, host):
     setup, path = BY_NAME[host], file_of(world, host)
     event = setup.events[0]
-    theirs = f"my-audit --log || exit 2; {line(setup, event, place_of(world).folders)} || exit 2"
+    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(world).folders)} || exit 2"
     handler = {**setup.fields, setup.command_key: theirs}
     own = {"hooks": {event: [{"hooks": [handler]} if setup.shape == GROUPS else handler]}}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(own))
-    told = f"another entry calls boathook, too: {theirs}"
+    told = f"another entry also calls boathook: {theirs}"
     assert state(world, host) == ("not installed", (told,))
     install(world, host)
     assert state(world, host) == ("altered", (told,))
@@ -85,7 +92,7 @@ def test_a_persons_line_with_our_call_in_it_is_told_and_stays(world, host):
 @pytest.mark.parametrize("host", [host for host in USERS if BY_NAME[host].shape == TABLES])
 def test_a_persons_table_with_our_call_in_it_stays(world, host):
     path = file_of(world, host)
-    theirs = f"my-audit; {line(BY_NAME[host], 'Stop', place_of(world).folders)}"
+    theirs = f"my-audit; {make_command_line(BY_NAME[host], 'Stop', place_of(world).folders)}"
     text = f'[[hooks]]\nevent = "Stop"\ncommand = {json.dumps(theirs)}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -169,7 +176,7 @@ def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
     evil.write_text(touch)
     evil.chmod(0o755)
     install(world, "codex", PROJECT)
-    _replace(file_of(world, "codex", PROJECT), sys.executable if what == "interpreter" else door(), str(evil))
+    _replace(file_of(world, "codex", PROJECT), sys.executable if what == "interpreter" else HOOK_ENTRY, str(evil))
     code, texts = _doctor(world)
     assert (code, texts[-1]) == (1, "not fired: PreToolUse has another command than would be installed now")
     assert not (world.root / "pwned").exists()
@@ -178,9 +185,9 @@ def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_fired_is_what_would_be_installed(world, host):
     setup = BY_NAME[host]
-    assert command_for(setup, place_of(world), setup.events[0]) == ""
+    assert find_probe_command(setup, place_of(world), setup.events[0]) == ""
     install(world, host)
     event = setup.events[0]
-    assert command_for(setup, place_of(world), event)
+    assert find_probe_command(setup, place_of(world), event)
     _replace(file_of(world, host), sys.executable, "/gone/python")
-    assert command_for(setup, place_of(world), event) is None
+    assert find_probe_command(setup, place_of(world), event) is None

@@ -9,9 +9,9 @@ import pytest
 from tests.hosts.making import EVERYWHERE, book_of, file_of, install, place_of, state
 
 from boathook.core.hook import PROJECT, USER
-from boathook.install.command_line import door
+from boathook.install.command_line import HOOK_ENTRY
 from boathook.install.setups import BY_NAME, FILES, GROUPS
-from boathook.install.status import doubles, standings
+from boathook.install.status import find_double_readers, list_statuses
 
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 NOT_FILES = [host for host in USERS if BY_NAME[host].shape != FILES]
@@ -27,9 +27,9 @@ def _replace(world, host, old, new, scope=USER):
 @pytest.mark.parametrize("host", NOT_FILES)
 def test_a_command_whose_door_is_gone_is_stale(world, host):
     install(world, host)
-    _replace(world, host, door(), "/gone/boathook/entry/hook_entry.py")
+    _replace(world, host, HOOK_ENTRY, "/gone/boathook/entry/hook_entry.py")
     found, why = state(world, host)
-    assert (found, why[0]) == ("stale", "its door is gone: /gone/boathook/entry/hook_entry.py")
+    assert (found, why[0]) == ("stale", "its entry point is gone: /gone/boathook/entry/hook_entry.py")
 
 
 def test_a_command_whose_interpreter_is_gone_is_stale(world):
@@ -43,7 +43,7 @@ def test_a_command_of_another_installation_is_stale(world):
     other = world.root / "other" / "boathook" / "entry" / "hook_entry.py"
     other.parent.mkdir(parents=True)
     other.touch()
-    _replace(world, "gemini", door(), str(other))
+    _replace(world, "gemini", HOOK_ENTRY, str(other))
     assert state(world, "gemini") == ("stale", (f"it calls another boathook: {other}",))
     install(world, "gemini")
     assert state(world, "gemini") == ("installed", ())
@@ -57,7 +57,7 @@ def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered
     monkeypatch.setattr(type(setup), "events", ("PreToolUse", "Stop", "SessionEnd"))
     assert state(world, "claude") == ("stale", ("no entry for SessionEnd",))
     monkeypatch.setattr(type(setup), "events", ("PreToolUse",))
-    assert state(world, "claude") == ("stale", ("an entry for Stop, which is no event of it",))
+    assert state(world, "claude") == ("stale", ("an entry for Stop, which is not one of its events",))
     install(world, "claude")
     assert list(json.loads(file_of(world, "claude").read_text())["hooks"]) == ["PreToolUse"]
     _replace(world, "claude", "600", "30")
@@ -110,7 +110,7 @@ def test_a_command_by_hand_that_calls_us_too_is_told(world):
     by_hand = "boathook run --host claude --event PreToolUse"
     path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": by_hand}]}]}}))
     install(world, "claude")
-    assert state(world, "claude") == ("altered", (f"another entry calls boathook, too: {by_hand}",))
+    assert state(world, "claude") == ("altered", (f"another entry also calls boathook: {by_hand}",))
 
 
 SWITCHES = {
@@ -182,12 +182,12 @@ def test_who_reads_the_files_of_another_is_told(world):
     install(world, "claude")
     install(world, "copilot")
     install(world, "vscode", PROJECT)
-    notes = doubles(standings(place_of(world), book_of(world)))
-    once = "is called there as well; boathook knows who calls, and runs hooks once"
-    twice = "is called there as well, so that hooks may run twice"
+    notes = find_double_readers(list_statuses(place_of(world), book_of(world)))
+    once = "; boathook detects the caller, and runs hooks once"
+    twice = ", so hooks may run twice"
     claude, copilot = file_of(world, "claude"), file_of(world, "copilot")
     assert notes == [
-        f"cursor reads {claude}, too: what is installed for claude {once}",
-        f"vscode reads {claude}, too: what is installed for claude {once}",
-        f"vscode reads {copilot}, too: what is installed for copilot {twice}",
+        f"cursor also reads {claude}: it calls what is installed for claude{once}",
+        f"vscode also reads {claude}: it calls what is installed for claude{once}",
+        f"vscode also reads {copilot}: it calls what is installed for copilot{twice}",
     ]

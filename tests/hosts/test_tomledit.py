@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.install.json_edit import TextFault
-from boathook.install.toml_edit import add, parse, remove, tables, without_empty
+from boathook.install.json_edit import EditError
+from boathook.install.toml_edit import add_table, list_tables, parse_toml, remove_empty_list, remove_tables
 
 ODD = '''# a comment
 title = "x" # [not a table]
@@ -39,7 +39,7 @@ def _ours(table):
 
 
 def test_tables_are_found_with_their_names_and_values():
-    assert [(one.name, one.listed, dict(one.value)) for one in tables(ODD)] == [
+    assert [(one.name, one.is_item, dict(one.value)) for one in list_tables(ODD)] == [
         (("a", "b.c"), False, {"x": {"y": [1]}, "lit": "[z]\n"}),
         (("hooks",), True, {"event": "Stop", "command": "theirs"}),
     ]
@@ -52,16 +52,23 @@ def test_what_is_added_is_taken_out_without_a_trace(text, bom, newline):
     before = bom + text.replace("\n", newline)
     made = before
     for number in range(3):
-        made = add(made, ("hooks",), {"event": str(number), "command": "ours"}, listed=True)
-    made = add(made, ("s", "a/b.c:0"), {"command": "ours"}, listed=False)
-    assert parse(made)["hooks"][-3:] == [{"event": str(n), "command": "ours"} for n in range(3)]
-    assert parse(made)["s"] == {"a/b.c:0": {"command": "ours"}}
-    assert remove(made, _ours) == before
+        made = add_table(made, ("hooks",), {"event": str(number), "command": "ours"}, is_item=True)
+    made = add_table(made, ("s", "a/b.c:0"), {"command": "ours"}, is_item=False)
+    assert parse_toml(made)["hooks"][-3:] == [{"event": str(n), "command": "ours"} for n in range(3)]
+    assert parse_toml(made)["s"] == {"a/b.c:0": {"command": "ours"}}
+    assert remove_tables(made, _ours) == before
 
 
 def test_tables_between_others_are_taken_out_alone():
-    made = add(ODD, ("hooks",), {"command": "ours"}, listed=True) + "\n# mine\n[later]\nx = 1\n"
-    assert remove(made, _ours) == ODD + "\n# mine\n[later]\nx = 1\n"
+    made = add_table(ODD, ("hooks",), {"command": "ours"}, is_item=True) + "\n# mine\n[later]\nx = 1\n"
+    assert remove_tables(made, _ours) == ODD + "\n# mine\n[later]\nx = 1\n"
+
+
+def test_tables_of_one_name_stay_apart():
+    text = '[[hooks]]\ncommand = "theirs"\n\n# mine\n[later]\nx = 1\n'
+    made = add_table(text, ("hooks",), {"command": "ours"}, is_item=True)
+    assert made == text + '\n[[hooks]]\ncommand = "ours"\n'
+    assert remove_tables(made + "# more\n[last]\n", _ours) == text + "# more\n[last]\n"
 
 
 @given(st.text(max_size=30), st.text(min_size=1, max_size=10))
@@ -70,21 +77,21 @@ def test_any_text_can_be_a_value_and_a_name(value, name):
         (value + name).encode()
     except UnicodeEncodeError:
         return
-    assert tomllib.loads(add("", ("t", name), {"v": value}, listed=False)) == {"t": {name: {"v": value}}}
+    assert tomllib.loads(add_table("", ("t", name), {"v": value}, is_item=False)) == {"t": {name: {"v": value}}}
 
 
 def test_an_empty_list_gives_way_to_tables():
     assert (
-        without_empty("a = 1\nhooks = [] # none\nb = 2\n[c]\nhooks = []\n", "hooks")
+        remove_empty_list("a = 1\nhooks = [] # none\nb = 2\n[c]\nhooks = []\n", "hooks")
         == "a = 1\nb = 2\n[c]\nhooks = []\n"
     )
-    assert without_empty("hooks = [1]\n", "hooks") == "hooks = [1]\n"
-    assert without_empty("hooksy = []\n", "hooks") == "hooksy = []\n"
+    assert remove_empty_list("hooks = [1]\n", "hooks") == "hooks = [1]\n"
+    assert remove_empty_list("hooksy = []\n", "hooks") == "hooksy = []\n"
 
 
 def test_what_is_wrong_is_named_with_its_line():
-    with pytest.raises(TextFault) as caught:
-        parse("a = 1\n\nb = = 2\n")
+    with pytest.raises(EditError) as caught:
+        parse_toml("a = 1\n\nb = = 2\n")
     assert caught.value.line == 3
 
 
@@ -104,9 +111,9 @@ TAILS = {
 def test_a_table_ends_with_its_last_statement(name, newline):
     own, tail = (text.replace("\n", newline) for text in TAILS[name])
     text = own + tail + f"[b]{newline}"
-    first, second = tables(text)
+    first, second = list_tables(text)
     assert (text[first.start : first.end], second.name) == (own, ("b",))
-    assert remove(text, lambda table: table.name == ("a",)) == tail + f"[b]{newline}"
+    assert remove_tables(text, lambda table: table.name == ("a",)) == tail + f"[b]{newline}"
 
 
 STATEMENTS = st.sampled_from(
@@ -124,15 +131,15 @@ def test_tables_say_together_what_the_text_says(bodies):
         seen = [one.replace("x =", f"x{n} =") for n, one in enumerate(body)]
         texts.append("\n".join((f"[t{at}]", *seen, "")))
     text = "".join(texts)
-    assert {one.name[0]: dict(one.value) for one in tables(text)} == tomllib.loads(text)
-    made = add(text, ("hooks",), {"command": "ours"}, listed=True)
-    assert remove(made, _ours) == text
+    assert {one.name[0]: dict(one.value) for one in list_tables(text)} == tomllib.loads(text)
+    made = add_table(text, ("hooks",), {"command": "ours"}, is_item=True)
+    assert remove_tables(made, _ours) == text
 
 
 @pytest.mark.parametrize("text", ["a = 1\n[b]\nc = = 2\n", "a = 1\n[b\nc = 2\n", 'a = 1\nb = 1\nb = """\n'])
 def test_tables_of_what_is_no_toml_are_an_error_with_its_line(text):
-    with pytest.raises(TextFault) as caught:
-        tables(text)
-    with pytest.raises(TextFault) as parsed:
-        parse(text)
-    assert (caught.value.line, caught.value.why) == (parsed.value.line, parsed.value.why)
+    with pytest.raises(EditError) as caught:
+        list_tables(text)
+    with pytest.raises(EditError) as parsed:
+        parse_toml(text)
+    assert (caught.value.line, caught.value.message) == (parsed.value.line, parsed.value.message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import json
 import os
@@ -11,7 +12,6 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -23,6 +23,7 @@ from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SETTINGS, SHADOWED, USER, Command, Hook
 from boathook.core.value import Value
 from boathook.errors import ConfigError
+from boathook.install.file_transaction import FileTransaction, find_mode
 from boathook.sources.conversion import (
     Folder,
     Unfit,
@@ -82,7 +83,7 @@ class Row(Value):
     notes: tuple[str, ...] = ()
 
 
-class Plan(Value):
+class ConversionPlan(Value):
     """What is to be done: hook folders to write, the settings file as it shall be (None: as it is), manifests to put aside."""
 
     rows: tuple[Row, ...]
@@ -124,7 +125,7 @@ def convert_hooks(
     plan = make(ends, catalog, move=move)
     if any(row.status == CONVERTED for row in plan.rows) and not move:
         plan = plan.replace(notes=(*plan.notes, TWICE))
-    backup = "" if dry_run else apply(plan, ends, project)
+    backup = "" if dry_run else apply_conversion(plan, ends, project)
     files = files_of(plan, ends)
     source, target = (ends.settings, ends.hooks) if direction == TO_HOOKS else (ends.hooks, ends.settings)
     if as_json:
@@ -161,7 +162,7 @@ def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
     return Ends(PROJECT, top, f"{top}/.claude/settings{'.local' * local}.json", f"{top}/.agents/hooks")
 
 
-def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> Plan:
+def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> ConversionPlan:
     """Plan the way from settings.json to hook folders."""
     local = ends.settings.endswith(".local.json")
     file = read_settings(ends.settings, LOCAL if local else ends.scope, ends.top)
@@ -184,7 +185,9 @@ def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> Plan:
         notes += [] if _calls_us(catalog) else [UNCALLED]
     expected = [f"{row.to}/{MANIFESTS[0]}" for row in rows if row.status == CONVERTED]
     settings = style.write(data) if move and places else None
-    return Plan(tuple(rows), tuple(making.folders), settings, (), tuple(dict.fromkeys(expected)), tuple(notes))
+    return ConversionPlan(
+        tuple(rows), tuple(making.folders), settings, (), tuple(dict.fromkeys(expected)), tuple(notes)
+    )
 
 
 def _calls_us(catalog: Catalog) -> bool:
@@ -283,7 +286,7 @@ def tuning_note(written: Hook, hook: Hook) -> list[str]:
     return [f"hooks.toml sets its {', '.join(changed)}: taken along as it holds here"] if changed else []
 
 
-def plan_settings(ends: Ends, catalog: Catalog, *, move: bool) -> Plan:
+def plan_settings(ends: Ends, catalog: Catalog, *, move: bool) -> ConversionPlan:
     """Plan the way from hook folders to settings.json."""
     data, style = read_object(ends.settings)
     before = copy.deepcopy(data)
@@ -296,7 +299,9 @@ def plan_settings(ends: Ends, catalog: Catalog, *, move: bool) -> Plan:
     rows += [Row(ends.hooks, ends.hooks, "", LEFT, reason=problem.message) for problem in problems]
     done = [row for row in rows if row.status == CONVERTED]
     aside = tuple(row.place for row in done) if move else ()
-    return Plan(tuple(rows), (), style.write(data) if data != before else None, aside, tuple(row.to for row in done))
+    return ConversionPlan(
+        tuple(rows), (), style.write(data) if data != before else None, aside, tuple(row.to for row in done)
+    )
 
 
 class _Filling:
@@ -416,28 +421,27 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def files_of(plan: Plan, ends: Ends) -> dict[str, bytes]:
+def files_of(plan: ConversionPlan, ends: Ends) -> dict[str, bytes]:
     """Return the files that a plan writes."""
     files = {f"{ends.hooks}/{folder.name}/HOOK.md": folder.manifest for folder in plan.folders}
     files |= {f"{ends.hooks}/{folder.name}/scripts/run.sh": folder.script for folder in plan.folders}
     return {**dict(sorted(files.items())), **({ends.settings: plan.settings} if plan.settings is not None else {})}
 
 
-def apply(plan: Plan, ends: Ends, project: str | None) -> str:
-    """Do what is planned, all of it or nothing; return the backup of the settings file, if one was made."""
+def apply_conversion(plan: ConversionPlan, ends: Ends, project: str | None) -> str:
+    """Apply a plan, all of it or nothing; return the backup of the settings file, or an empty text."""
     backup = ""
-    with ExitStack() as undo:
-        _put_folders(plan.folders, ends.hooks, undo)
+    with FileTransaction() as transaction:
+        _add_folders(plan.folders, ends.hooks, transaction)
         if plan.settings is not None:
-            backup = _put_settings(plan.settings, ends.settings, undo)
+            backup = _write_settings(plan.settings, ends.settings, transaction)
         for path in plan.aside:
-            _rename(path, free_path(path), undo)
+            transaction.rename(path, free_path(path))
         _verify(plan, ends, load_catalog(project, trust_all=True))
-        undo.pop_all()
     return backup
 
 
-def _verify(plan: Plan, ends: Ends, catalog: Catalog) -> None:
+def _verify(plan: ConversionPlan, ends: Ends, catalog: Catalog) -> None:
     """Make sure that what was converted will run; an entry may also be the twin of one that does."""
     states = {h.path: h for h in catalog.hooks if h.source == HOOK_MD and h.state == ARMED}
     states |= {h.place: h for h in catalog.hooks if h.path == ends.settings and h.state in (ARMED, SHADOWED)}
@@ -448,12 +452,13 @@ def _verify(plan: Plan, ends: Ends, catalog: Catalog) -> None:
             raise ConfigError(f"{one} would not run ({why}); nothing was changed")
 
 
-def _put_folders(folders: tuple[Folder, ...], root: str, undo: ExitStack) -> None:
-    """Write hook folders beside their place, then put each there in one step."""
+def _add_folders(folders: tuple[Folder, ...], root: str, transaction: FileTransaction) -> None:
+    """Write hook folders into a scratch folder, then move each to its place in one step."""
     if not folders:
         return
-    _make_folder(root, undo)
-    with tempfile.TemporaryDirectory(prefix=".convert-", dir=root) as scratch:  # a name that the loader passes over
+    transaction.make_folder(root, 0o755)
+    # the loader ignores names that start with a dot
+    with tempfile.TemporaryDirectory(prefix=".convert-", dir=root) as scratch:
         for folder in folders:
             _write_folder(f"{scratch}/{folder.name}", folder)
         for folder in folders:
@@ -461,14 +466,7 @@ def _put_folders(folders: tuple[Folder, ...], root: str, undo: ExitStack) -> Non
             if os.path.lexists(target):
                 raise ConfigError(f"{target} exists already; nothing was changed")
             os.rename(f"{scratch}/{folder.name}", target)
-            undo.callback(shutil.rmtree, target, ignore_errors=True)
-
-
-def _make_folder(path: str, undo: ExitStack) -> None:
-    if not os.path.isdir(path):
-        _make_folder(os.path.dirname(path), undo)
-        os.mkdir(path, 0o755)
-        undo.callback(os.rmdir, path)
+            transaction.add_undo(target, functools.partial(shutil.rmtree, target, ignore_errors=True))
 
 
 def _write_folder(path: str, folder: Folder) -> None:
@@ -480,44 +478,17 @@ def _write_folder(path: str, folder: Folder) -> None:
             file.write(data)
 
 
-def _put_settings(data: bytes, path: str, undo: ExitStack) -> str:
-    """Write the settings file in one step, with its mode, through a link if it is one; return the backup."""
-    if not os.path.lexists(path):
-        _make_folder(os.path.dirname(path), undo)
-        _replace(path, data, 0o666 & ~_umask())
-        undo.callback(os.unlink, path)
-        return ""
-    real = os.path.realpath(path)
-    backup = free_path(path)
-    shutil.copy2(real, backup)
-    undo.callback(os.unlink, backup)
-    old, mode = read_regular(real), os.stat(real).st_mode & 0o7777
-    _replace(real, data, mode)
-    undo.callback(_replace, real, old, mode)
+def _write_settings(data: bytes, path: str, transaction: FileTransaction) -> str:
+    """Write the settings file, through a link if it is one; return the backup, or an empty text if there was no file."""
+    real, backup = os.path.realpath(path), ""
+    if os.path.lexists(path):
+        backup = free_path(path)
+        shutil.copy2(real, backup)
+        transaction.add_undo(backup, lambda: os.unlink(backup))
+    else:
+        transaction.make_folder(os.path.dirname(path), 0o755)
+    transaction.write(real, data, find_mode(real))
     return backup
-
-
-def _replace(path: str, data: bytes, mode: int) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=".convert-", dir=os.path.dirname(path))
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
-
-
-def _rename(path: str, target: str, undo: ExitStack) -> None:
-    os.rename(path, target)
-    undo.callback(os.rename, target, path)
 
 
 def free_path(path: str) -> str:
@@ -526,7 +497,7 @@ def free_path(path: str) -> str:
     return next(found for found in map(numbered, itertools.count(1)) if not os.path.lexists(found))
 
 
-def _print(plan: Plan, source: str, planned: dict[str, bytes] | None, backup: str) -> None:
+def _print(plan: ConversionPlan, source: str, planned: dict[str, bytes] | None, backup: str) -> None:
     """Report a person; `planned` are the files that would be written, None if they were."""
     if not plan.rows:
         say(f"there are no hooks in {source}: nothing to convert")

@@ -38,11 +38,11 @@ from boathook.dialects.dialect import find_dialect
 from boathook.engine import now
 from boathook.errors import ConfigError
 from boathook.hosts.host import Row, load
-from boathook.install.host_files import resolve_install_place as place_here
-from boathook.install.probe import Shot, command_for, fire, payload, rows_of
-from boathook.install.registry import Book, Installation
+from boathook.install.host_files import resolve_install_target as place_here
+from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
+from boathook.install.registry import Installation, InstallRegistry
 from boathook.install.setups import BY_NAME, Setup
-from boathook.install.status import STALE, standing
+from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.reader import Reader
 from boathook.ledger.record import VERSION
 from boathook.ledger.writer import Ledger, new_id
@@ -203,7 +203,7 @@ def _call(settings: str, path: str, triggers: list[str]) -> Finding:
 
 def _installed(catalog: Catalog, state: str) -> list[Finding]:
     """Fire what is installed in each host, as the host does, and say whether it answers."""
-    book = Book(state)
+    book = InstallRegistry(state)
     try:
         installations = book.read()
     except ConfigError as error:
@@ -215,17 +215,17 @@ def _installed(catalog: Catalog, state: str) -> list[Finding]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _fired(one: Installation, catalog: Catalog, book: Book, scratch: str) -> list[Finding]:
+def _fired(one: Installation, catalog: Catalog, book: InstallRegistry, scratch: str) -> list[Finding]:
     subject = f"installed in {one.host}" + (f" for {one.project}" if one.project else "")
     mend = f"boathook install {one.host}" + (f" --project {one.project}" if one.project else "")
     if one.project and not os.path.isdir(one.project):
         return [Finding(NOTE, subject, "the project is gone")]
     setup, place = BY_NAME[one.host], place_here(one.scope, one.project or None, book.state)
-    stands = standing(setup, place, book)
-    found = [Finding(ERROR if stands.state != STALE else WARNING, subject, f"{stands.state}: {why}", mend)
+    stands = find_status(setup, place, book)
+    found = [Finding(ERROR if stands.state != STALE_STATUS else WARNING, subject, f"{stands.state}: {why}", mend)
              for why in stands.why]  # fmt: skip
     row = _quiet_row(setup, catalog, scratch)
-    command = command_for(setup, place, row.name)
+    command = find_probe_command(setup, place, row.name)
     if command is None:
         return [
             *found,
@@ -233,22 +233,22 @@ def _fired(one: Installation, catalog: Catalog, book: Book, scratch: str) -> lis
         ]
     if not command:
         return found or [Finding(ERROR, subject, f"there is no command for {row.name}", mend)]
-    shot = fire(command, payload(load(one.host), row, scratch), scratch)
+    shot = run_probe(command, make_probe_event(load(one.host), row, scratch), scratch)
     return [*found, _answered(shot, subject, mend)]
 
 
 def _quiet_row(setup: Setup, catalog: Catalog, scratch: str) -> Row:
     """Return an event that no hook is asked about, so that nothing runs and nothing is recorded; else that of a tool call."""
     host = load(setup.name)
-    rows = rows_of(host, setup)
+    rows = list_installed_events(host, setup)
     for row in rows:
-        plan = catalog.plan(find_dialect(setup.name).read_event(payload(host, row, scratch), row.name))
+        plan = catalog.plan(find_dialect(setup.name).read_event(make_probe_event(host, row, scratch), row.name))
         if not plan.stages and not plan.background:
             return row
     return rows[0]
 
 
-def _answered(shot: Shot, subject: str, mend: str) -> Finding:
+def _answered(shot: ProbeResult, subject: str, mend: str) -> Finding:
     """Whether a command that was fired is alive."""
     said = shot.err.strip().splitlines()[-1:] or [""]
     if shot.code == 0:

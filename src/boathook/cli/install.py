@@ -17,27 +17,28 @@ from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
 from boathook.core.hook import SHADOWED as REPLACED
 from boathook.errors import ConfigError
 from boathook.hosts.host import load
-from boathook.install.formats import TRUST
-from boathook.install.host_files import Place, folder_part, resolve_install_place
-from boathook.install.plan import Change, Plan, apply, forget, plan_install, plan_removal, remember
-from boathook.install.registry import Book
+from boathook.install.apply import adopt_installation, apply_plan, forget_installation
+from boathook.install.formats import TRUST_TABLES
+from boathook.install.host_files import InstallTarget, make_folder_trust_file, resolve_install_target
+from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
+from boathook.install.registry import InstallRegistry
 from boathook.install.setups import BY_HOST, BY_NAME, Setup
 from boathook.install.status import (
-    ABSENT,
-    INSTALLED,
-    SHADOWED,
-    WELL,
-    Standing,
-    doubles,
-    program_of,
-    standings,
-    strangers,
-    switched_off,
-    untrusted,
+    ABSENT_STATUS,
+    HEALTHY_STATUSES,
+    INSTALLED_STATUS,
+    SHADOWED_STATUS,
+    HostStatus,
+    find_distrust,
+    find_double_readers,
+    find_off_switches,
+    find_program,
+    find_unmanaged_commands,
+    list_statuses,
 )
 from boathook.system.locations import find_claude_project, find_project, find_untrusted_locations, read_environment
 
-STYLES = {INSTALLED: "green", ABSENT: "dim"}
+STYLES = {INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 FEW = 3
 LEFT_OUT = (DENIED, DISABLED, INVALID, REPLACED)
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -82,7 +83,7 @@ def install_host(
       boathook install gemini --dry-run
     """
     in_project = _is_for_project(project, user=user)
-    setup, book = BY_NAME[host], Book(state_of(state))
+    setup, book = BY_NAME[host], InstallRegistry(state_of(state))
     if trust_folder:
         _require_folder_trust(setup, in_project=in_project)
     place = _place(host, project or None, book, in_project=in_project, trusting=trust_folder)
@@ -98,7 +99,7 @@ def install_host(
         say(f"Nothing was written: {len(misfits)} of your hooks cannot do all they want in {host} (--strict)", err=True)
     done = not refused and not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=True)
     if plan.is_empty and not dry_run:
-        remember(plan, book)
+        adopt_installation(plan, book)
     if as_json:
         print_json({**_json(plan, "install", done=done), "todo": still_to_do(plan), "misfits": misfits})
     elif done or plan.is_empty:
@@ -133,12 +134,12 @@ def uninstall_host(
     Only what `install` added is removed.
     """
     in_project = _is_for_project(project, user=user)
-    setup, book = BY_NAME[host], Book(state_of(state))
+    setup, book = BY_NAME[host], InstallRegistry(state_of(state))
     plan = plan_removal(setup, _place(host, project or None, book, in_project=in_project), book)
     if not as_json:
         _show(plan)
     done = not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=False)
-    gone = plan.is_empty and not dry_run and forget(plan, book)
+    gone = plan.is_empty and not dry_run and forget_installation(plan, book)
     if as_json:
         print_json(_json(plan, "uninstall", done=done))
     elif gone:
@@ -166,9 +167,9 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     \b
     Exit codes: 0 every installation works, 1 some do not.
     """
-    book = Book(state_of(state))
-    found = standings(resolve_install_place(USER, project, book.state), book)
-    notes = doubles(found)
+    book = InstallRegistry(state_of(state))
+    found = list_statuses(resolve_install_target(USER, project, book.state), book)
+    notes = find_double_readers(found)
     if as_json:
         hosts = [_host_json(setup, found) for setup in BY_NAME.values()]
         print_json({"ok": _is_well(found), "hosts": hosts, "notes": notes})
@@ -187,16 +188,16 @@ def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str
     return {name: texts for name, texts in found.items() if texts}
 
 
-def still_to_do(plan: Plan) -> list[str]:
+def still_to_do(plan: InstallPlan) -> list[str]:
     """Return what the person has to do before hooks fire, and what they should know."""
-    setup, place = plan.setup, plan.place
+    setup, place = plan.setup, plan.target
     found = list(setup.todo)
     if place.scope == PROJECT:
         found += [*setup.todo_project, *_about_trust(plan), *_about_git(plan)]
-    found += [f"turn hooks on: {why}" for why in switched_off(setup, place)]
-    found += [f"take out what calls boathook a second time: {text}" for text in strangers(setup, place)]
+    found += [f"turn hooks on: {why}" for why in find_off_switches(setup, place)]
+    found += [f"take out what calls boathook a second time: {text}" for text in find_unmanaged_commands(setup, place)]
     title = load(setup.name).title
-    if program_of(setup):
+    if find_program(setup):
         found.append(f"start {title} again, if it is open")
     else:
         found.append(f"install {title}: there is no `{setup.programs[0]}` on your PATH")
@@ -205,20 +206,20 @@ def still_to_do(plan: Plan) -> list[str]:
     return found
 
 
-def _about_trust(plan: Plan) -> list[str]:
+def _about_trust(plan: InstallPlan) -> list[str]:
     """Return that the host has to trust the folder: that is for the person to decide, for it is about more than our entries."""
-    if folder_part(plan.setup, plan.place) is None or plan.place.trusting:
+    if make_folder_trust_file(plan.setup, plan.target) is None or plan.target.trust_folder:
         return []
     trust = plan.setup.trust
-    if trust is not None and trust.needed and not untrusted(plan.setup, plan.place):
+    if trust is not None and trust.needed and not find_distrust(plan.setup, plan.target):
         return []
     title = load(plan.setup.name).title
     by_flag = f"boathook install {plan.setup.name} --project --trust-folder"
     return [f"trust the folder in {title}, or its hooks are skipped there: when it asks, or with `{by_flag}`"]
 
 
-def _about_git(plan: Plan) -> list[str]:
-    top = plan.place.project
+def _about_git(plan: InstallPlan) -> list[str]:
+    top = plan.target.project
     files = [os.path.relpath(change.path, top) for change in plan.changes if change.path.startswith(f"{top}/")]
     if plan.setup.name == "claude" or not files or not os.path.exists(f"{top}/.git"):
         return []
@@ -226,8 +227,10 @@ def _about_git(plan: Plan) -> list[str]:
     return [f"keep {where} out of version control: it holds paths of this machine (.git/info/exclude is a place)"]
 
 
-def _place(host: str, project: str | None, book: Book, *, in_project: bool, trusting: bool = False) -> Place:
-    place = resolve_install_place(PROJECT if in_project else USER, project, book.state, trusting=trusting)
+def _place(
+    host: str, project: str | None, book: InstallRegistry, *, in_project: bool, trusting: bool = False
+) -> InstallTarget:
+    place = resolve_install_target(PROJECT if in_project else USER, project, book.state, trust_folder=trusting)
     if in_project and not os.path.isdir(place.project) and book.find(host, PROJECT, place.project) is None:
         raise ConfigError(f"{place.project} is not a folder")
     if in_project and place.project == os.path.realpath(place.variables["HOME"]):
@@ -235,7 +238,7 @@ def _place(host: str, project: str | None, book: Book, *, in_project: bool, trus
     return place
 
 
-def _refuse_second_road(setup: Setup, place: Place, book: Book) -> None:
+def _refuse_second_road(setup: Setup, place: InstallTarget, book: InstallRegistry) -> None:
     """Refuse to install for a project and for all of them: the host would call twice, and hooks would run twice."""
     others = [one for one in book.read() if one.host == setup.name and one.scope != place.scope]
     if others and place.scope == PROJECT:
@@ -246,7 +249,7 @@ def _refuse_second_road(setup: Setup, place: Place, book: Book) -> None:
         raise ConfigError(f"{told}. First: boathook uninstall {setup.name} --project {shlex.quote(first)}")
 
 
-def _refuse_strays(place: Place, *, by_variable: bool) -> None:
+def _refuse_strays(place: InstallTarget, *, by_variable: bool) -> None:
     """Refuse to write down folders for good that variables lead into a project: whoever wrote its `.env` could own them."""
     env, start = read_environment(), place.project
     folders = place.folders
@@ -258,12 +261,12 @@ def _refuse_strays(place: Place, *, by_variable: bool) -> None:
         )
 
 
-def _apply(plan: Plan, book: Book, *, installed: bool) -> bool:
-    apply(plan, book, installed=installed)
+def _apply(plan: InstallPlan, book: InstallRegistry, *, installed: bool) -> bool:
+    apply_plan(plan, book, is_install=installed)
     return True
 
 
-def _go_on(plan: Plan, *, yes: bool) -> bool:
+def _go_on(plan: InstallPlan, *, yes: bool) -> bool:
     """Ask, if there is somebody to ask and something to ask about."""
     if plan.is_empty:
         return False
@@ -273,20 +276,20 @@ def _go_on(plan: Plan, *, yes: bool) -> bool:
 # What is shown
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: InstallPlan) -> None:
     for change in plan.changes:
-        if change.is_one:
+        if change.has_effect:
             for line in _diff(change):
                 say(line, DIFF_STYLES.get(line[:1], ""))
 
 
-def _diff(change: Change) -> list[str]:
+def _diff(change: FileChange) -> list[str]:
     def lines(data: bytes | None) -> list[str]:
         return (data or b"").decode("utf-8", "backslashreplace").splitlines()
 
     name = change.path
-    old, new = (name if data is not None else os.devnull for data in (change.now, change.then))
-    return list(difflib.unified_diff(lines(change.now), lines(change.then), old, new, lineterm=""))
+    old, new = (name if data is not None else os.devnull for data in (change.now, change.after))
+    return list(difflib.unified_diff(lines(change.now), lines(change.after), old, new, lineterm=""))
 
 
 def _show_misfits(setup: Setup, misfits: dict[str, list[str]]) -> None:
@@ -295,17 +298,17 @@ def _show_misfits(setup: Setup, misfits: dict[str, list[str]]) -> None:
             say(f"in {setup.name}, {name}: {text}", "yellow")
 
 
-def _told(plan: Plan, word: str, otherwise: str) -> None:
+def _told(plan: InstallPlan, word: str, otherwise: str) -> None:
     if plan.is_empty:
         say(otherwise)
         return
-    files = [change.path for change in plan.changes if change.is_one]
+    files = [change.path for change in plan.changes if change.has_effect]
     shown = ", ".join(files) if len(files) <= FEW else f"{len(files)} files in {os.path.commonpath(files)}"
     say(f"{plan.setup.name} is {word}: {shown}", "green")
-    if any(change.part.shape == TRUST and change.is_one for change in plan.changes) and word == "installed":
+    if any(change.file.format == TRUST_TABLES and change.has_effect for change in plan.changes) and word == "installed":
         say("Codex was told that these very entries are trusted")
-    if plan.place.trusting and word == "installed":
-        say(f"{plan.setup.name} was told that {plan.place.project} is trusted, with all that lies there")
+    if plan.target.trust_folder and word == "installed":
+        say(f"{plan.setup.name} was told that {plan.target.project} is trusted, with all that lies there")
 
 
 def _show_todo(todo: list[str]) -> None:
@@ -313,12 +316,12 @@ def _show_todo(todo: list[str]) -> None:
         say(f"now {text}", "yellow")
 
 
-def _json(plan: Plan, command: str, *, done: bool) -> dict[str, Any]:
+def _json(plan: InstallPlan, command: str, *, done: bool) -> dict[str, Any]:
     actions = {(True, False): "created", (False, True): "removed", (False, False): "changed", (True, True): "unchanged"}
     files = [
         {
             "path": change.path,
-            "action": actions[change.now is None, change.then is None] if change.is_one else "unchanged",
+            "action": actions[change.now is None, change.after is None] if change.has_effect else "unchanged",
         }
         for change in plan.changes
     ]
@@ -327,23 +330,23 @@ def _json(plan: Plan, command: str, *, done: bool) -> dict[str, Any]:
     return {**about, "changed": done, "files": files}
 
 
-def _is_well(found: list[Standing]) -> bool:
-    return all(one.state in WELL for one in found)
+def _is_well(found: list[HostStatus]) -> bool:
+    return all(one.state in HEALTHY_STATUSES for one in found)
 
 
-def _host_json(setup: Setup, found: list[Standing]) -> dict[str, Any]:
+def _host_json(setup: Setup, found: list[HostStatus]) -> dict[str, Any]:
     rows = {one.scope: one.to_json() for one in found if one.host == setup.name}
     road = {"settings": setup.settings, "evidence": setup.evidence}
-    return {"host": setup.name, "program": program_of(setup) or None, **road, "standings": list(rows.values())}
+    return {"host": setup.name, "program": find_program(setup) or None, **road, "standings": list(rows.values())}
 
 
-def _print_status(found: list[Standing], notes: list[str]) -> None:
+def _print_status(found: list[HostStatus], notes: list[str]) -> None:
     rows, styles = [], []
     for setup in BY_NAME.values():
         for one in (one for one in found if one.host == setup.name):
-            if one.scope == PROJECT and one.state == ABSENT:
+            if one.scope == PROJECT and one.state == ABSENT_STATUS:
                 continue
-            program = os.path.basename(program_of(setup)) or "not on PATH"
+            program = os.path.basename(find_program(setup)) or "not on PATH"
             rows.append((one.host, one.scope, one.state, program, setup.settings, one.path))
             styles.append(STYLES.get(one.state, "bold yellow"))
     print_table(("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE"), rows, styles)
@@ -353,7 +356,7 @@ def _print_status(found: list[Standing], notes: list[str]) -> None:
     for note in notes:
         say(f"note: {note}", "dim")
     for one in found:
-        if one.state not in (*WELL, SHADOWED):
+        if one.state not in (*HEALTHY_STATUSES, SHADOWED_STATUS):
             say(f"mend: boathook install {one.host}{' --project' * (one.scope == PROJECT)}", "dim")
-        elif one.state == SHADOWED:
+        elif one.state == SHADOWED_STATUS:
             say(f"mend: what {one.host} says against it, above, is yours to change", "dim")

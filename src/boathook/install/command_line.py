@@ -1,4 +1,4 @@
-"""The command that a host is given, and what can be told from one that is found."""
+"""The command that an agent runs for each event, and how an installed one is recognized."""
 
 from __future__ import annotations
 
@@ -11,101 +11,104 @@ import sys
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.install.setups import BY_BOTH, BY_HOST, Setup
+from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import ASSIGNMENT, DOOR, PYTHON, named, text_calls_us
 from boathook.system.locations import agents_dir, claude_dir, read_environment
 
-GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
-FLAG = re.compile(r"-[BEIOPSsu]+")  # of Python, none that gives it something else to run
+_GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
+# flags of Python, none that makes it run something else
+_PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
 
 
-class Folders(Value):
-    """The user's folders as an installed command names them, whatever a host's variables will say."""
+class UserFolders(Value):
+    """The user's folders as an installed command names them, so that no variable of a host can move them."""
 
     config: str
     claude: str
     state: str
 
 
-class Found(Value):
+class InstalledCommand(Value):
     """What an installed command calls."""
 
     python: str
-    door: str
+    hook_entry: str
     host: str
     event: str
 
 
-def door() -> str:
-    """Return the path of this installation's door."""
-    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "entry", "hook_entry.py")
-
-
-def folders(state: str) -> Folders:
-    """Return the folders that count now."""
+def resolve_user_folders(state: str) -> UserFolders:
+    """Return the user's folders as they are now."""
     env = read_environment()
-    return Folders(agents_dir(env), claude_dir(env), state)
+    return UserFolders(agents_dir(env), claude_dir(env), state)
 
 
-def words(setup: Setup, event: str, places: Folders) -> list[str]:
+def make_command(setup: Setup, event: str, folders: UserFolders) -> list[str]:
     """Return the program and its arguments for an event."""
-    left = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings)
-    settings = ["--without", left] if left else []
-    found = [
-        *(sys.executable, "-I", "-S", door(), "--host", setup.name, "--event", event),
-        *("--config", places.config, "--claude", places.claude, "--state", places.state),
-        *settings,
+    excluded = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings)
+    words = [
+        *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
+        *("--config", folders.config, "--claude", folders.claude, "--state", folders.state),
+        *(["--without", excluded] if excluded else []),
     ]
     try:
-        "".join(found).encode()
+        "".join(words).encode()
     except UnicodeEncodeError:
-        raise ConfigError("a path of this installation is not UTF-8, which no host's configuration can hold") from None
-    return found
+        raise ConfigError(
+            "a path of this installation is not UTF-8, so the configuration of an agent cannot hold it"
+        ) from None
+    return words
 
 
-def line(setup: Setup, event: str, places: Folders) -> str:
+def make_command_line(setup: Setup, event: str, folders: UserFolders) -> str:
     """Return the command for an event as a shell reads it."""
-    unless = f'[ -n "${setup.unless}" ] || ' if setup.unless else ""
-    return unless + shlex.join(words(setup, event, places))
+    guard = f'[ -n "${setup.unless}" ] || ' if setup.unless else ""
+    return guard + shlex.join(make_command(setup, event, folders))
 
 
-def understand(text: object) -> Found | None:
-    """Return what a command calls if it is one that was installed, and nothing else beside; None for any other.
+def parse_command(text: object) -> InstalledCommand | None:
+    """Return what a command calls if it is an installed one that does nothing else; None for any other.
 
-    This is the one rule for what is ours: what is overwritten, taken out, trusted or fired is found by it.
+    This is the only rule for which commands are ours: those that are overwritten, removed, trusted or probed.
     """
-    return _understood(text) if isinstance(text, str) and "hook_entry.py" in text else None
+    return _parse_command(text) if isinstance(text, str) and "hook_entry.py" in text else None
 
 
-@functools.cache  # a file is looked through again after each change, and shlex is slow
-def _understood(text: str) -> Found | None:
-    call = text[found.end() :] if (found := GUARD.match(text)) else text
+# a file is searched again after each change, and shlex is slow
+@functools.cache
+def _parse_command(text: str) -> InstalledCommand | None:
+    guard = _GUARD.match(text)
+    call = text[guard.end() :] if guard else text
     try:
-        parts = shlex.split(call)
+        words = shlex.split(call)
     except ValueError:
         return None
-    if shlex.join(parts) != call:  # then a shell would do more with it than start one program
+    # otherwise a shell would do more with it than start one program
+    if shlex.join(words) != call:
         return None
-    at = next((n for n, part in enumerate(parts) if n and not FLAG.fullmatch(part)), 0)
-    rest = parts[at + 1 :]
-    if not at or not _is_python(parts[0]) or not DOOR.fullmatch(parts[at]) or len(rest) % 2:
+    at = next((index for index, word in enumerate(words) if index and not _PYTHON_FLAG.fullmatch(word)), 0)
+    rest = words[at + 1 :]
+    if not at or not _is_python(words[0]) or not DOOR.fullmatch(words[at]) or len(rest) % 2:
         return None
     options = dict(zip(rest[::2], rest[1::2], strict=True))
     if not all(name.startswith("--") for name in options):
         return None
-    return Found(parts[0], parts[at], options.get("--host", ""), options.get("--event", ""))
+    return InstalledCommand(words[0], words[at], options.get("--host", ""), options.get("--event", ""))
 
 
 def _is_python(program: str) -> bool:
-    known = program == sys.executable or bool(PYTHON.fullmatch(os.path.basename(program)))
-    return known and not ASSIGNMENT.match(program)
+    is_known = program == sys.executable or bool(PYTHON.fullmatch(os.path.basename(program)))
+    return is_known and not ASSIGNMENT.match(program)
 
 
-def is_ours(text: object, host: str) -> bool:
-    """Whether a command is one that was installed for a host, by this installation or another."""
-    found = understand(text)
-    return found is not None and found.host == host
+def is_installed_command(text: object, host: str) -> bool:
+    """Whether a command was installed for a host, by this installation or another."""
+    command = parse_command(text)
+    return command is not None and command.host == host
 
 
-def is_stranger(text: str, host: str) -> bool:
-    """Whether a command calls us and was not installed for a host, or does more than what was."""
-    return not is_ours(text, host) and (text_calls_us(text) or (" --host " in text and bool(DOOR.search(named(text)))))
+def is_unmanaged_command(text: str, host: str) -> bool:
+    """Whether a command calls boathook but was not installed for a host, or does more than an installed one."""
+    if is_installed_command(text, host):
+        return False
+    return text_calls_us(text) or (" --host " in text and bool(DOOR.search(named(text))))

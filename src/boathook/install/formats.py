@@ -1,4 +1,4 @@
-"""The shapes that entries have in a host's file: how ours are found there, put in and taken out. Text in, text out."""
+"""The formats that entries have in an agent's file: how ours are found, inserted and removed. Text in, text out."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -7,152 +7,158 @@ from collections.abc import Container, Mapping
 from typing import Any, Protocol
 
 from boathook.core.value import Value
-from boathook.install.command_line import is_ours
-from boathook.install.json_edit import Editor, Path, TextFault
+from boathook.install.command_line import is_installed_command
+from boathook.install.json_edit import EditError, JsonEditor, JsonPath
 from boathook.install.setups import FILES, FLAT, GROUPS, PLUGIN, TABLES, Setup
-from boathook.install.toml_edit import Table, add, parse, remove, tables, without_empty
+from boathook.install.toml_edit import TomlTable, add_table, list_tables, parse_toml, remove_empty_list, remove_tables
 
-HOOKS = "hooks"
-TRUST, VALUES = "trust", "values"
-IN_BRACKETS = "'hooks' is a list in brackets"
-OWN = 3  # steps to a group that is all ours, or to a flat entry; one that stands among others has more
-MARK = "made by `boathook install"
+TRUST_TABLES, JSON_VALUES = "trust", "values"
+INSTALL_MARK = "made by `boathook install"
+_HOOKS = "hooks"
+_IN_BRACKETS = "'hooks' is a list in brackets"
+# keys to a group that is all ours, or to a flat entry; an entry in a group of others has more
+_OWN_PATH_LENGTH = 3
+_BLANK = "\ufeff \t\r\n"
 
 
-class Part(Value):
-    """One file of an installation and what of ours is to stand in it: by event, or by name of a table.
+class HostFile(Value):
+    """One file of an installation and what of ours it must contain: by event, or by the name of a table.
 
-    `former` was ours, by its place, and is not wanted any more.
+    `outdated` is ours because of its location, and no longer wanted.
     """
 
     path: str
-    shape: str
+    format: str
     setup: Setup
     wanted: Mapping[Any, Any]
     mode: int = 0o666
-    former: Mapping[Any, Any] = {}
+    outdated: Mapping[Any, Any] = {}
 
 
-class Taken(ValueError):
-    """A file of that name is there, and it is somebody else's."""
+class OccupiedError(ValueError):
+    """A file with that name exists, and boathook did not make it."""
 
 
-class Shape(Protocol):
-    """How entries stand in a text."""
+class FileFormat(Protocol):
+    """How a text holds entries."""
 
-    def found(self, text: str, part: Part) -> dict[Any, list[Any]]:
+    def find_entries(self, text: str, file: HostFile) -> dict[Any, list[Any]]:
         """Return our entries, by event."""
         ...
 
-    def put(self, text: str, part: Part) -> str:
-        """Return the text with the entries that are wanted, each once, and no other of ours."""
+    def insert_entries(self, text: str, file: HostFile) -> str:
+        """Return the text with each wanted entry once, and no other entry of ours."""
         ...
 
-    def take(self, text: str, part: Part, before: str | None) -> str | None:
-        """Return the text without ours; what was made for them goes too, unless it was there before. None: no file is left."""
+    def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
+        """Return the text without our entries and what was made for them, except what `before` had. None: remove the file."""
         ...
 
 
-class _Json:
-    """Entries in lists by event below `hooks`; in groups with a list of their own, or flat."""
+class _JsonEntries:
+    """Entries in lists by event below `hooks`: in groups that have a list of their own, or flat."""
 
-    def __init__(self, *, grouped: bool) -> None:
-        self.grouped = grouped
+    def __init__(self, *, is_grouped: bool) -> None:
+        self.is_grouped = is_grouped
 
-    def found(self, text: str, part: Part) -> dict[str, list[Any]]:
-        editor = Editor(text, comments=part.setup.comments)
-        found: dict[str, list[Any]] = {}
-        for path in self._paths(editor, part):
-            found.setdefault(str(path[1]), []).append(editor.get(*path))
-        return found
+    def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
+        editor = JsonEditor(text, comments=file.setup.comments)
+        entries: dict[str, list[Any]] = {}
+        for path in self._find_paths(editor, file):
+            entries.setdefault(str(path[1]), []).append(editor.get(*path))
+        return entries
 
-    def put(self, text: str, part: Part) -> str:
-        editor = Editor(text, comments=part.setup.comments)
-        self._check(editor)
-        for place, value in part.setup.extras.items():
-            if editor.get(*place) is None:
-                editor.put(place, value)
-        for event, entry in part.wanted.items():
-            paths = [path for path in self._paths(editor, part) if path[1] == event]
-            own = next((path for path in paths if len(path) == OWN), None)
+    def insert_entries(self, text: str, file: HostFile) -> str:
+        editor = JsonEditor(text, comments=file.setup.comments)
+        self._check_structure(editor)
+        for extra, value in file.setup.extras.items():
+            if editor.get(*extra) is None:
+                editor.set(extra, value)
+        for event, entry in file.wanted.items():
+            paths = [path for path in self._find_paths(editor, file) if path[1] == event]
+            own = next((path for path in paths if len(path) == _OWN_PATH_LENGTH), None)
             if own is None:
-                editor.append((HOOKS, event), self._whole(entry))
-            elif editor.get(*own) != self._whole(entry):
-                editor.put(own, self._whole(entry))
+                editor.append((_HOOKS, event), self._wrap(entry))
+            elif editor.get(*own) != self._wrap(entry):
+                editor.set(own, self._wrap(entry))
             for path in reversed([path for path in paths if path != own]):
                 editor.remove(path)
-        for path in reversed(self._paths(editor, part)):
-            if path[1] not in part.wanted:
+        for path in reversed(self._find_paths(editor, file)):
+            if path[1] not in file.wanted:
                 self._remove(editor, path, {})
-        return editor.checked()
+        return editor.render()
 
-    def take(self, text: str, part: Part, before: str | None) -> str | None:
-        editor = Editor(text, comments=part.setup.comments)
-        was = Editor(before, comments=part.setup.comments).value if before is not None else {}
-        for path in reversed(self._paths(editor, part)):
-            self._remove(editor, path, was)
-        extras = part.setup.extras
-        alone = not set(editor.value) - {place[0] for place in extras}
-        unused = before is None and not editor.get(HOOKS)
-        for place, value in extras.items() if before or alone or unused else ():  # else somebody may need them
-            if editor.get(*place) == value and _at(was, place) is None:
-                editor.remove(place)
-                self._prune(editor, place[:-1], was)
-        return None if before is None and not editor.value else editor.checked()
+    def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
+        editor = JsonEditor(text, comments=file.setup.comments)
+        old = JsonEditor(before, comments=file.setup.comments).value if before is not None else {}
+        for path in reversed(self._find_paths(editor, file)):
+            self._remove(editor, path, old)
+        extras = file.setup.extras
+        is_alone = not set(editor.value) - {path[0] for path in extras}
+        is_unused = before is None and not editor.get(_HOOKS)
+        # otherwise somebody else may need the extras
+        if before or is_alone or is_unused:
+            for path, value in extras.items():
+                if editor.get(*path) == value and _get_at(old, path) is None:
+                    editor.remove(path)
+                    self._remove_if_empty(editor, path[:-1], old)
+        return None if before is None and not editor.value else editor.render()
 
-    def _whole(self, entry: Any) -> Any:
-        return {"hooks": [entry]} if self.grouped else entry
+    def _wrap(self, entry: Any) -> Any:
+        return {_HOOKS: [entry]} if self.is_grouped else entry
 
-    def _check(self, editor: Editor) -> None:
-        """Refuse a file that is made in another way than the host reads it."""
+    def _check_structure(self, editor: JsonEditor) -> None:
+        """Refuse a file that does not have the structure that the agent reads."""
         if not isinstance(editor.value, dict):
-            raise TextFault("it is not an object", 1)
-        hooks = editor.get(HOOKS)
+            raise EditError("it is not an object", 1)
+        hooks = editor.get(_HOOKS)
         if hooks is not None and not isinstance(hooks, dict):
-            raise TextFault(f"'{HOOKS}' is not an object", 1)
+            raise EditError(f"'{_HOOKS}' is not an object", 1)
 
-    def _paths(self, editor: Editor, part: Part) -> list[Path]:
-        """Return where ours stand: a group that is all ours as a whole, else each handler in it."""
-        hooks = editor.get(HOOKS)
-        found: list[Path] = []
+    def _find_paths(self, editor: JsonEditor, file: HostFile) -> list[JsonPath]:
+        """Return where our entries are: a group that is all ours as a whole, else each handler in it."""
+        hooks = editor.get(_HOOKS)
+        paths: list[JsonPath] = []
         for event, items in hooks.items() if isinstance(hooks, dict) else ():
             for at, item in enumerate(items if isinstance(items, list) else ()):
-                found += [(HOOKS, event, at, *rest) for rest in self._inside(item, part)]
-        return found
+                paths += [(_HOOKS, event, at, *rest) for rest in self._find_inner_paths(item, file)]
+        return paths
 
-    def _inside(self, item: Any, part: Part) -> list[Path]:
+    def _find_inner_paths(self, item: Any, file: HostFile) -> list[JsonPath]:
         if not isinstance(item, dict):
             return []
-        if not self.grouped:
-            return [()] if _is_entry(item, part) else []
-        handlers = item.get(HOOKS)
+        if not self.is_grouped:
+            return [()] if _is_our_entry(item, file) else []
+        handlers = item.get(_HOOKS)
         if not isinstance(handlers, list):
             return []
-        ours = [at for at, handler in enumerate(handlers) if isinstance(handler, dict) and _is_entry(handler, part)]
-        return [()] if 0 < len(ours) == len(handlers) else [(HOOKS, at) for at in ours]
+        ours = [at for at, handler in enumerate(handlers) if isinstance(handler, dict) and _is_our_entry(handler, file)]
+        return [()] if 0 < len(ours) == len(handlers) else [(_HOOKS, at) for at in ours]
 
-    def _remove(self, editor: Editor, path: Path, was: Any) -> None:
+    def _remove(self, editor: JsonEditor, path: JsonPath, old: Any) -> None:
         editor.remove(path)
         for length in range(len(path) - 1, 0, -1):
-            self._prune(editor, path[:length], was)
+            self._remove_if_empty(editor, path[:length], old)
 
-    def _prune(self, editor: Editor, path: Path, was: Any) -> None:
-        """Take out a container that is empty now and was not there before."""
-        if path and editor.get(*path) in ({}, []) and _at(was, path) is None:
+    def _remove_if_empty(self, editor: JsonEditor, path: JsonPath, old: Any) -> None:
+        """Remove a container that is empty now and did not exist before."""
+        if path and editor.get(*path) in ({}, []) and _get_at(old, path) is None:
             editor.remove(path)
 
 
-def ours_in(entry: Any, part: Part) -> list[Mapping[str, Any]]:
-    """Return the handlers of an entry as `found` gives it: those of a group, else itself."""
-    inside = entry.get(HOOKS) if isinstance(entry, Mapping) and part.shape == GROUPS else None
-    return [one for one in (inside if isinstance(inside, list) else [entry]) if isinstance(one, Mapping)]
+def list_handlers(entry: Any, file: HostFile) -> list[Mapping[str, Any]]:
+    """Return the handlers of an entry that `find_entries` returned: those of a group, else the entry itself."""
+    inner = entry.get(_HOOKS) if isinstance(entry, Mapping) and file.format == GROUPS else None
+    handlers = inner if isinstance(inner, list) else [entry]
+    return [handler for handler in handlers if isinstance(handler, Mapping)]
 
 
-def _is_entry(entry: Mapping[str, Any], part: Part) -> bool:
-    return any(is_ours(entry.get(key), part.setup.name) for key in (part.setup.command_key, "command", "bash"))
+def _is_our_entry(entry: Mapping[str, Any], file: HostFile) -> bool:
+    keys = (file.setup.command_key, "command", "bash")
+    return any(is_installed_command(entry.get(key), file.setup.name) for key in keys)
 
 
-def _at(value: Any, path: Path) -> Any:
+def _get_at(value: Any, path: JsonPath) -> Any:
     for step in path:
         try:
             value = value[step]
@@ -161,131 +167,145 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-class _Tables:
+class _TomlEntries:
     """`[[hooks]]` tables of a TOML file."""
 
-    def found(self, text: str, part: Part) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {}
-        for entry in self._entries(text):
-            if is_ours(entry.get("command"), part.setup.name):
-                found.setdefault(str(entry.get("event")), []).append(entry)
-        return found
+    def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
+        entries: dict[str, list[Any]] = {}
+        for entry in self._list_entries(text):
+            if is_installed_command(entry.get("command"), file.setup.name):
+                entries.setdefault(str(entry.get("event")), []).append(entry)
+        return entries
 
-    def put(self, text: str, part: Part) -> str:
-        before = parse(text)
-        if self.found(text, part) == {event: [entry] for event, entry in part.wanted.items()}:
+    def insert_entries(self, text: str, file: HostFile) -> str:
+        before = parse_toml(text)
+        if self.find_entries(text, file) == {event: [entry] for event, entry in file.wanted.items()}:
             return text
-        kept = [one for one in self._entries(text) if not is_ours(one.get("command"), part.setup.name)]
-        made = remove(text, lambda table: self._is_ours(table, part))
-        if HOOKS in parse(made) and not any(table.name == (HOOKS,) for table in tables(made)):
-            made = without_empty(made, HOOKS)
-        for entry in part.wanted.values():
-            made = add(made, (HOOKS,), entry, listed=True)
-        _verify(made, {**before, HOOKS: [*kept, *part.wanted.values()]}, IN_BRACKETS)
-        return made
+        result = remove_tables(text, lambda table: self._is_our_table(table, file))
+        if _HOOKS in parse_toml(result) and not any(table.name == (_HOOKS,) for table in list_tables(result)):
+            result = remove_empty_list(result, _HOOKS)
+        for entry in file.wanted.values():
+            result = add_table(result, (_HOOKS,), entry, is_item=True)
+        expected = {**before, _HOOKS: [*self._list_other_entries(text, file), *file.wanted.values()]}
+        _verify_toml(result, expected, f"{_IN_BRACKETS}, which cannot be added to")
+        return result
 
-    def take(self, text: str, part: Part, before: str | None) -> str | None:
-        made = remove(text, lambda table: self._is_ours(table, part))
-        if self.found(made, part):
-            raise TextFault(f"{IN_BRACKETS}, which cannot be taken from", 1)
-        if made != text:
-            kept = [one for one in self._entries(text) if not is_ours(one.get("command"), part.setup.name)]
-            rest = {key: value for key, value in parse(text).items() if key != HOOKS}
-            _verify(made, {**rest, **({HOOKS: kept} if kept else {})}, "tables belong to ours", "taken from")
-        return None if before is None and not made.strip("\ufeff \t\r\n") else made
+    def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
+        result = remove_tables(text, lambda table: self._is_our_table(table, file))
+        if self.find_entries(result, file):
+            raise EditError(f"{_IN_BRACKETS}, from which nothing can be removed", 1)
+        if result != text:
+            others = self._list_other_entries(text, file)
+            rest = {key: value for key, value in parse_toml(text).items() if key != _HOOKS}
+            expected = {**rest, **({_HOOKS: others} if others else {})}
+            _verify_toml(result, expected, "other tables belong to ours, which therefore cannot be removed")
+        return None if before is None and not result.strip(_BLANK) else result
 
-    def _entries(self, text: str) -> list[dict[str, Any]]:
-        found = parse(text).get(HOOKS, [])
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    def _list_entries(self, text: str) -> list[dict[str, Any]]:
+        entries = parse_toml(text).get(_HOOKS, [])
+        return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
-    def _is_ours(self, table: Table, part: Part) -> bool:
-        return table.listed and table.name == (HOOKS,) and is_ours(table.value.get("command"), part.setup.name)
+    def _list_other_entries(self, text: str, file: HostFile) -> list[dict[str, Any]]:
+        return [
+            entry
+            for entry in self._list_entries(text)
+            if not is_installed_command(entry.get("command"), file.setup.name)
+        ]
+
+    def _is_our_table(self, table: TomlTable, file: HostFile) -> bool:
+        is_hook = table.is_item and table.name == (_HOOKS,)
+        return is_hook and is_installed_command(table.value.get("command"), file.setup.name)
 
 
-class _Named:
-    """Tables of a TOML file that are ours by their name."""
+class _TrustTables:
+    """Tables of a TOML file that are ours because of their names."""
 
-    def found(self, text: str, part: Part) -> dict[tuple[str, ...], list[Any]]:
-        value = parse(text)
-        at = {name: _at(value, name) for name in part.wanted}
-        return {name: [one] for name, one in at.items() if one is not None}
+    def find_entries(self, text: str, file: HostFile) -> dict[tuple[str, ...], list[Any]]:
+        content = parse_toml(text)
+        values = {name: _get_at(content, name) for name in file.wanted}
+        return {name: [value] for name, value in values.items() if value is not None}
 
-    def put(self, text: str, part: Part) -> str:
-        made = remove(text, lambda table: _holds(table.value, part.former.get(table.name)))
-        before = parse(made)
-        expected: dict[str, Any] = parse(made)
-        for name, entry in part.wanted.items():
-            there = _at(before, name)
-            if isinstance(there, dict) and {**there, **entry} == there:
+    def insert_entries(self, text: str, file: HostFile) -> str:
+        result = remove_tables(text, lambda table: _contains(table.value, file.outdated.get(table.name)))
+        before = parse_toml(result)
+        expected: dict[str, Any] = parse_toml(result)
+        for name, entry in file.wanted.items():
+            current = _get_at(before, name)
+            if isinstance(current, dict) and {**current, **entry} == current:
                 continue
-            whole = {**(there if isinstance(there, dict) else {}), **entry}
-            made = remove(made, lambda table, name=name: table.name == name)  # type: ignore[misc]
-            made = add(made, name, whole, listed=False)
-            at = expected
+            merged = {**(current if isinstance(current, dict) else {}), **entry}
+            result = _replace_table(result, name, merged)
+            parent = expected
             for key in name[:-1]:
-                at = at.setdefault(key, {})
-            at[name[-1]] = whole
-        _verify(made, expected, "what is to be added stands there in another form")
-        return made
+                parent = parent.setdefault(key, {})
+            parent[name[-1]] = merged
+        _verify_toml(result, expected, "what is to be added is there in another form, which cannot be added to")
+        return result
 
-    def take(self, text: str, part: Part, before: str | None) -> str | None:
-        was = parse(before) if before is not None else {}
-        ours = {name: entry for name, entry in part.wanted.items() if _holds(_at(parse(text), name), entry)}
-        made = remove(text, lambda table: table.name in ours and _at(was, table.name) is None)
+    def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
+        old_content = parse_toml(before) if before is not None else {}
+        content = parse_toml(text)
+        ours = {name: entry for name, entry in file.wanted.items() if _contains(_get_at(content, name), entry)}
+        result = remove_tables(text, lambda table: table.name in ours and _get_at(old_content, table.name) is None)
         for name in ours:
-            old = _at(was, name)
-            if old is not None and _at(parse(made), name) != old:
-                made = add(remove(made, lambda table, name=name: table.name == name), name, old, listed=False)  # type: ignore[misc]
-        if _others(parse(made), ours) != _others(parse(text), ours):
-            raise TextFault("what is to be taken out stands there in another form", 1)
-        return None if before is None and not made.strip("\ufeff \t\r\n") else made
+            old = _get_at(old_content, name)
+            if old is not None and _get_at(parse_toml(result), name) != old:
+                result = _replace_table(result, name, old)
+        if _remove_names(parse_toml(result), ours) != _remove_names(content, ours):
+            raise EditError("what is to be removed is there in another form", 1)
+        return None if before is None and not result.strip(_BLANK) else result
 
 
-def _others(value: Any, names: Container[tuple[str, ...]], at: tuple[str, ...] = ()) -> Any:
-    """Return what tables say beside those of some names, and beside what is empty."""
+def _replace_table(text: str, name: tuple[str, ...], value: Mapping[str, Any]) -> str:
+    return add_table(remove_tables(text, lambda table: table.name == name), name, value, is_item=False)
+
+
+def _remove_names(value: Any, names: Container[tuple[str, ...]], path: tuple[str, ...] = ()) -> Any:
+    """Return the content of tables without those of some names, and without empty ones."""
     if not isinstance(value, dict):
         return value
-    inside = {key: _others(one, names, (*at, key)) for key, one in value.items() if (*at, key) not in names}
-    return {key: one for key, one in inside.items() if one != {}}
+    rest = {key: _remove_names(one, names, (*path, key)) for key, one in value.items() if (*path, key) not in names}
+    return {key: one for key, one in rest.items() if one != {}}
 
 
-class _Values:
-    """Values of a JSON file that are ours by their place: a key with a value, or (True) a member of a list."""
+class _JsonValues:
+    """Values of a JSON file that are ours because of their path: a key with a value, or (True) a member of a list."""
 
-    def found(self, text: str, part: Part) -> dict[tuple[str, ...], list[Any]]:
-        editor = Editor(text, comments=True)
-        at = {name: _member(editor, name) for name in part.wanted}
-        return {name: [one] for name, one in at.items() if one is not None}
+    def find_entries(self, text: str, file: HostFile) -> dict[tuple[str, ...], list[Any]]:
+        editor = JsonEditor(text, comments=True)
+        values = {name: _get_member(editor, name) for name in file.wanted}
+        return {name: [value] for name, value in values.items() if value is not None}
 
-    def put(self, text: str, part: Part) -> str:
-        editor = Editor(text, comments=True)
-        for name, value in part.wanted.items():
-            if _member(editor, name) == value:
+    def insert_entries(self, text: str, file: HostFile) -> str:
+        editor = JsonEditor(text, comments=True)
+        for name, value in file.wanted.items():
+            if _get_member(editor, name) == value:
                 continue
             if value is True:
                 editor.append(name[:-1], name[-1])
             else:
-                editor.put(name, value)
-        return editor.checked()
+                editor.set(name, value)
+        return editor.render()
 
-    def take(self, text: str, part: Part, before: str | None) -> str | None:
-        editor, was = Editor(text, comments=True), Editor(before or "", comments=True)
-        for name, value in part.wanted.items():
-            old = _member(was, name)
-            if _member(editor, name) != value or old == value:  # the person's own, by now or all along
+    def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
+        editor, old_editor = JsonEditor(text, comments=True), JsonEditor(before or "", comments=True)
+        for name, value in file.wanted.items():
+            old = _get_member(old_editor, name)
+            # the person's own, by now or from the start
+            if _get_member(editor, name) != value or old == value:
                 continue
             if old is not None:
-                editor.put(name, old)
+                editor.set(name, old)
                 continue
             items = editor.get(*name[:-1])
             editor.remove((*name[:-1], items.index(name[-1]) if isinstance(items, list) else name[-1]))
             for length in range(len(name) - 1, 0, -1):
-                if editor.get(*name[:length]) in ({}, []) and was.get(*name[:length]) is None:
+                if editor.get(*name[:length]) in ({}, []) and old_editor.get(*name[:length]) is None:
                     editor.remove(name[:length])
-        return None if before is None and not editor.value else editor.checked()
+        return None if before is None and not editor.value else editor.render()
 
 
-def _member(editor: Editor, name: tuple[str, ...]) -> Any:
+def _get_member(editor: JsonEditor, name: tuple[str, ...]) -> Any:
     """Return the value of a key, True for a member of a list."""
     items = editor.get(*name[:-1])
     if isinstance(items, list):
@@ -293,44 +313,43 @@ def _member(editor: Editor, name: tuple[str, ...]) -> Any:
     return editor.get(*name)
 
 
-def _holds(there: Any, entry: Any) -> bool:
-    """Whether a table holds what we wrote there; if not, somebody else has it by now."""
-    return isinstance(there, Mapping) and isinstance(entry, Mapping) and {**there, **entry} == {**there}
+def _contains(current: Any, entry: Any) -> bool:
+    """Whether a table contains what we wrote; otherwise it belongs to somebody else by now."""
+    return isinstance(current, Mapping) and isinstance(entry, Mapping) and {**current, **entry} == {**current}
 
 
-def _verify(text: str, expected: Mapping[str, Any], why: str, what: str = "added to") -> None:
-    """Be sure that a text says what it should; TextFault if not."""
+def _verify_toml(text: str, expected: Mapping[str, Any], message: str) -> None:
     try:
-        if parse(text) == expected:
+        if parse_toml(text) == expected:
             return
-    except TextFault:
+    except EditError:
         pass
-    raise TextFault(f"{why}, which cannot be {what}", 1)
+    raise EditError(message, 1)
 
 
-class _Whole:
+class _WholeFile:
     """A file that is all ours."""
 
-    def found(self, text: str, part: Part) -> dict[str, list[Any]]:
-        (event,) = part.wanted
-        return {event: [text]} if MARK in text else {}
+    def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
+        (event,) = file.wanted
+        return {event: [text]} if INSTALL_MARK in text else {}
 
-    def put(self, text: str, part: Part) -> str:
-        (wanted,) = part.wanted.values()
-        if text and MARK not in text:
-            raise Taken("it is there already, and not made by boathook")
+    def insert_entries(self, text: str, file: HostFile) -> str:
+        (wanted,) = file.wanted.values()
+        if text and INSTALL_MARK not in text:
+            raise OccupiedError("it exists already, and boathook did not make it")
         return str(wanted)
 
-    def take(self, text: str, part: Part, before: str | None) -> str | None:  # noqa: ARG002
-        return before or None if MARK in text else text
+    def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:  # noqa: ARG002
+        return before or None if INSTALL_MARK in text else text
 
 
-SHAPES: Mapping[str, Shape] = {
-    GROUPS: _Json(grouped=True),
-    FLAT: _Json(grouped=False),
-    TABLES: _Tables(),
-    TRUST: _Named(),
-    VALUES: _Values(),
-    FILES: _Whole(),
-    PLUGIN: _Whole(),
+FORMATS: Mapping[str, FileFormat] = {
+    GROUPS: _JsonEntries(is_grouped=True),
+    FLAT: _JsonEntries(is_grouped=False),
+    TABLES: _TomlEntries(),
+    TRUST_TABLES: _TrustTables(),
+    JSON_VALUES: _JsonValues(),
+    FILES: _WholeFile(),
+    PLUGIN: _WholeFile(),
 }

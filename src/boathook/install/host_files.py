@@ -1,4 +1,4 @@
-"""What an installation consists of: which files, and what is to stand in them."""
+"""The files of an installation: which ones, and what they must contain."""
 
 from __future__ import annotations
 
@@ -10,116 +10,116 @@ from typing import Any
 from boathook.core.hook import USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.install.codex import trust_part
-from boathook.install.command_line import Folders, folders, line, words
-from boathook.install.formats import MARK, TRUST, VALUES, Part
+from boathook.install.codex import make_trust_file
+from boathook.install.command_line import UserFolders, make_command, make_command_line, resolve_user_folders
+from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
 from boathook.install.setups import FILES, PLUGIN, TABLES, Setup
-from boathook.system.locations import account_home, read_environment
-from boathook.system.locations import current_dir as current
+from boathook.system.locations import account_home, current_dir, read_environment
 
-SCRIPT = "#!/bin/sh\n# {mark} cline`; `boathook uninstall cline` takes it away\nexec {command}\n"
+_SCRIPT = "#!/bin/sh\n# {mark} cline`; `boathook uninstall cline` removes it\nexec {command}\n"
 
 
-class Place(Value):
-    """Where a host is to call us from: everywhere, or in one project; the variables that move its files; our folders.
+class InstallTarget(Value):
+    """Where to install: for the user or in one project; the variables that move an agent's files; the user's folders.
 
-    `trusting`: the host shall also be told that it can trust the project's folder, and with it all that lies there.
+    `trust_folder`: also let the agent trust the project's folder, and with it everything in it.
     """
 
     scope: str
     project: str
     variables: Mapping[str, str]
-    folders: Folders
-    trusting: bool = False
+    folders: UserFolders
+    trust_folder: bool = False
 
 
-def home_of(setup: Setup, place: Place) -> str:
-    """Return the folder of a host's own files."""
+def find_host_home(setup: Setup, target: InstallTarget) -> str:
+    """Return the folder of an agent's own files."""
     variable, below = setup.home
-    value = place.variables.get(variable, "") if variable else ""
+    value = target.variables.get(variable, "") if variable else ""
     if value.startswith("/"):
         return value.rstrip("/") or "/"
-    return os.path.join(place.variables["HOME"], below).rstrip("/")
+    return os.path.join(target.variables["HOME"], below).rstrip("/")
 
 
-def path_of(setup: Setup, place: Place) -> str:
-    """Return the file, or the folder of files, that a host is to be told in."""
-    if place.scope == USER:
-        return os.path.join(home_of(setup, place), setup.user)
+def find_config_path(setup: Setup, target: InstallTarget) -> str:
+    """Return the file, or the folder of files, that configures an agent's hooks."""
+    if target.scope == USER:
+        return os.path.join(find_host_home(setup, target), setup.user)
     if not setup.project:
         raise ConfigError(
-            f"{setup.name} has no hooks of a project, only those of {path_of(setup, place.replace(scope=USER))}: "
-            f"say `boathook install {setup.name} --user`"
+            f"{setup.name} has no hooks of a project, only those in "
+            f"{find_config_path(setup, target.replace(scope=USER))}: run `boathook install {setup.name} --user`"
         )
-    return os.path.join(place.project, setup.project)
+    return os.path.join(target.project, setup.project)
 
 
-def parts_of(setup: Setup, place: Place) -> list[Part]:
-    """Return the files that hold entries, and the entries."""
-    path = path_of(setup, place)
+def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:
+    """Return the files that hold entries, with the entries."""
+    path = find_config_path(setup, target)
     if setup.shape == FILES:
         return [
-            Part(f"{path}/{event}", FILES, setup, {event: _script(setup, event, place)}, 0o777)
+            HostFile(f"{path}/{event}", FILES, setup, {event: _make_script(setup, event, target)}, 0o777)
             for event in setup.events
         ]
     if setup.shape == PLUGIN:
-        return [Part(path, PLUGIN, setup, {setup.events[0]: _plugin(setup, place)})]
-    return [Part(path, setup.shape, setup, {event: entry(setup, event, place.folders) for event in setup.events})]
+        return [HostFile(path, PLUGIN, setup, {setup.events[0]: _make_plugin(setup, target)})]
+    entries = {event: make_entry(setup, event, target.folders) for event in setup.events}
+    return [HostFile(path, setup.shape, setup, entries)]
 
 
-def further(setup: Setup, place: Place, read: Callable[[str], str]) -> list[Part]:
-    """Return the files that depend on what stands in the first; `read` gives the text that a file has, or is to have."""
-    folder = folder_part(setup, place) if place.trusting else None
+def list_dependent_files(setup: Setup, target: InstallTarget, read: Callable[[str], str]) -> list[HostFile]:
+    """Return the files that depend on the content of the first; `read` returns the text that a file has or will have."""
+    folder = make_folder_trust_file(setup, target) if target.trust_folder else None
     if setup.name != "codex":
         return [folder] if folder else []
-    path = path_of(setup, place)
-    entries = trust_part(setup, home_of(setup, place), path, read(path))
-    return [entries.replace(wanted={**entries.wanted, **(folder.wanted if folder else {})})]
+    path = find_config_path(setup, target)
+    trust = make_trust_file(setup, find_host_home(setup, target), path, read(path))
+    return [trust.replace(wanted={**trust.wanted, **(folder.wanted if folder else {})})]
 
 
-def folder_part(setup: Setup, place: Place) -> Part | None:
-    """Return what says to a host that the project's folder is trusted, None if it has no such thing."""
+def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | None:
+    """Return the file that makes an agent trust the project's folder, None if the agent has no such file."""
     trust = setup.trust
-    if trust is None or place.scope == USER:
+    if trust is None or target.scope == USER:
         return None
-    path, name = os.path.join(home_of(setup, place), trust.file), (*trust.place, place.project)
+    path, name = os.path.join(find_host_home(setup, target), trust.file), (*trust.place, target.project)
     if trust.file.endswith(".toml"):
-        return Part(path, TRUST, setup, {name: {"trust_level": trust.value}})
-    return Part(path, VALUES, setup, {name: trust.value})
+        return HostFile(path, TRUST_TABLES, setup, {name: {"trust_level": trust.value}})
+    return HostFile(path, JSON_VALUES, setup, {name: trust.value})
 
 
-def entry(setup: Setup, event: str, folders: Folders) -> dict[str, Any]:
+def make_entry(setup: Setup, event: str, folders: UserFolders) -> dict[str, Any]:
     """Return the entry of one event."""
-    command = {setup.command_key: line(setup, event, folders), setup.timeout_key: setup.timeout(event)}
+    command = {setup.command_key: make_command_line(setup, event, folders), setup.timeout_key: setup.timeout(event)}
     return {"event": event, **command} if setup.shape == TABLES else {**setup.fields, **command}
 
 
-def _script(setup: Setup, event: str, place: Place) -> str:
-    return SCRIPT.format(mark=MARK, command=line(setup, event, place.folders))
+def _make_script(setup: Setup, event: str, target: InstallTarget) -> str:
+    return _SCRIPT.format(mark=INSTALL_MARK, command=make_command_line(setup, event, target.folders))
 
 
-def _plugin(setup: Setup, place: Place) -> str:
-    """Return the plugin with our command in it; the event is added with each call."""
-    found = words(setup, "", place.folders)
-    at = found.index("--event")
+def _make_plugin(setup: Setup, target: InstallTarget) -> str:
+    """Return the plugin with our command in it; the plugin adds the event with each call."""
+    words = make_command(setup, "", target.folders)
+    at = words.index("--event")
+    command = json.dumps(words[:at] + words[at + 2 :], ensure_ascii=False)
     with open(os.path.join(os.path.dirname(__file__), "opencode.js"), encoding="utf-8") as file:
-        text = file.read()
-    return text.replace("COMMAND = []", f"COMMAND = {json.dumps(found[:at] + found[at + 2 :], ensure_ascii=False)}", 1)
+        return file.read().replace("COMMAND = []", f"COMMAND = {command}", 1)
 
 
-def resolve_install_place(scope: str, project: str | None, state: str, *, trusting: bool = False) -> Place:
-    """Return the place that is meant from here: for a project without a name, the one that the current folder belongs to."""
+def resolve_install_target(scope: str, project: str | None, state: str, *, trust_folder: bool = False) -> InstallTarget:
+    """Return the target of a command: without a project name, the project of the current folder."""
     variables = {key.decode(errors="surrogateescape"): os.fsdecode(value) for key, value in read_environment().items()}
     if not variables.get("HOME", "").startswith("/"):
         variables["HOME"] = account_home()
-    return Place(scope, project_at(project), variables, folders(state), trusting)
+    return InstallTarget(scope, _resolve_project(project), variables, resolve_user_folders(state), trust_folder)
 
 
-def project_at(given: str | None) -> str:
-    """Return the real path of a project's folder: the one that is named, else the nearest with `.git` or `.agents/hooks`."""
-    if given is not None:
-        return os.path.realpath(given)
-    start = at = os.path.realpath(current())
+def _resolve_project(name: str | None) -> str:
+    """Return the real path of a project: the named folder, else the nearest one with `.git` or `.agents/hooks`."""
+    if name is not None:
+        return os.path.realpath(name)
+    start = at = os.path.realpath(current_dir())
     while at != "/":
         if any(os.path.exists(f"{at}/{mark}") for mark in (".git", ".agents/hooks")):
             return at

@@ -1,4 +1,4 @@
-"""Changes in the text of a JSON file that leave every other byte alone: a path names a place, a value is put in or taken out."""
+"""Edit the text of a JSON file and leave every other byte alone: set, append or remove the value at a path."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -8,359 +8,355 @@ import re
 from collections.abc import Container
 from typing import Any
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
-SPACE = re.compile(r"[ \t\r\n]*")
-GAP = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
-PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
-INDENT = re.compile(r"\n([ \t]+)\"")
-LINE_END = re.compile(r"[ \t]*\r?\n")
-AHEAD = 1000  # signs of the text that are looked at for the end of a line
-DEEPEST = 200
-CLOSING = {"{": "}", "[": "]"}
+_SPACE = re.compile(r"[ \t\r\n]*")
+_GAP = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_INDENT = re.compile(r"\n([ \t]+)\"")
+_LINE_END = re.compile(r"[ \t]*\r?\n")
+_LINE_START = re.compile(r"[ \t]*")
+# characters of the text that are searched for the end of a line
+_MAX_LOOKAHEAD = 1000
+_MAX_DEPTH = 200
+_CLOSING = {"{": "}", "[": "]"}
 
 
-class TextFault(ValueError):
-    """A text that cannot be read: why, and in which line."""
+class EditError(ValueError):
+    """A text that cannot be read or edited: the message, and the line."""
 
-    def __init__(self, why: str, line: int) -> None:
-        """Remember both."""
-        super().__init__(f"line {line}: {why}")
-        self.why = why
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(f"line {line}: {message}")
+        self.message = message
         self.line = line
 
 
-class Node:
-    """A value, where it stands in what it stands in, and how long it is.
+class JsonNode:
+    """A value, its start in the container around it, and its size.
 
-    What is in it, by key or index: where those begin with their key, counted from its own start, and the nodes.
+    For a container also its members: their keys or indexes, where they begin with their key, counted from its own start, and
+    their nodes.
     """
 
     __slots__ = ("begins", "keys", "nodes", "size", "start", "value")
 
     def __init__(self, start: int, size: int, value: Any) -> None:
-        """Begin without anything in it."""
         self.start = start
         self.size = size
         self.value = value
         self.keys: list[str | int] = []
         self.begins: list[int] = []
-        self.nodes: list[Node] = []
+        self.nodes: list[JsonNode] = []
 
     @property
     def end(self) -> int:
-        """Return where it ends in what it stands in."""
+        """Where it ends in the container around it."""
         return self.start + self.size
 
-    def index(self, step: str | int) -> int | None:
-        """Return the place of a key among the keys."""
+    def find_index(self, step: str | int) -> int | None:
+        """Return the index of a member by its key or index."""
         if isinstance(self.value, dict) and step in self.value:
             return self.keys.index(step)
         return step if isinstance(self.value, list) and isinstance(step, int) and step < len(self.nodes) else None
 
-    def shift(self, since: int, by: int) -> None:
-        """Move what stands in it from a place on."""
+    def shift_members(self, start: int, distance: int) -> None:
+        """Move the members that begin at a position or after it."""
         for at in range(len(self.nodes) - 1, -1, -1):
-            if self.begins[at] < since:
+            if self.begins[at] < start:
                 break
-            self.begins[at] += by
-            self.nodes[at].start += by
+            self.begins[at] += distance
+            self.nodes[at].start += distance
 
 
-def read(text: str, *, comments: bool = False) -> Node:
-    """Read a text with its places; TextFault says what is wrong where. Nothing but space is an empty object."""
-    reader = _Reader(text, comments=comments)
-    start = reader.gap(1 if text.startswith("\ufeff") else 0)
+def parse_nodes(text: str, *, comments: bool = False) -> JsonNode:
+    """Parse a text with its positions; EditError gives the error and its line. A blank text is an empty object."""
+    parser = _Parser(text, comments=comments)
+    start = parser.skip_gap(1 if text.startswith("\ufeff") else 0)
     if start == len(text):
-        return Node(start, 0, {})
-    node = reader.value(start, 0)
-    if (rest := reader.gap(node.end)) != len(text):
-        raise reader.error("there is more after the value", rest)
+        return JsonNode(start, 0, {})
+    node = parser.parse_value(start, 0)
+    rest = parser.skip_gap(node.end)
+    if rest != len(text):
+        raise parser.make_error("there is more after the value", rest)
     return node
 
 
-class _Reader:
+class _Parser:
     def __init__(self, text: str, *, comments: bool) -> None:
         self.text = text
-        self.between = GAP if comments else SPACE
+        self.gap = _GAP if comments else _SPACE
 
-    def error(self, why: str, at: int) -> TextFault:
-        if self.between is SPACE and self.text.startswith(("//", "/*"), at):
-            why = "comments are no JSON, and this program does not read them"
-        return TextFault(why, self.text.count("\n", 0, at) + 1)
+    def make_error(self, message: str, at: int) -> EditError:
+        if self.gap is _SPACE and self.text.startswith(("//", "/*"), at):
+            message = "comments are not JSON, and this program does not read them"
+        return EditError(message, self.text.count("\n", 0, at) + 1)
 
-    def gap(self, at: int) -> int:
-        found = self.between.match(self.text, at)
-        return found.end() if found else at
+    def skip_gap(self, at: int) -> int:
+        gap = self.gap.match(self.text, at)
+        return gap.end() if gap else at
 
-    def value(self, at: int, depth: int) -> Node:
-        if depth > DEEPEST:
-            raise self.error("it is too deep", at)
-        if self.text[at : at + 1] in CLOSING:
-            return self.container(at, depth)
-        found = STRING.match(self.text, at) or PLAIN.match(self.text, at)
-        if not found:
-            what = "a value is missing" if at == len(self.text) else f"unexpected {self.text[at : at + 10]!r}"
-            raise self.error(what, at)
+    def parse_value(self, at: int, depth: int) -> JsonNode:
+        if depth > _MAX_DEPTH:
+            raise self.make_error("it is nested too deep", at)
+        if self.text[at : at + 1] in _CLOSING:
+            return self.parse_container(at, depth)
+        token = _STRING.match(self.text, at) or _PLAIN.match(self.text, at)
+        if not token:
+            message = "a value is missing" if at == len(self.text) else f"unexpected {self.text[at : at + 10]!r}"
+            raise self.make_error(message, at)
         try:
-            return Node(at, found.end() - at, json.loads(found.group()))
+            return JsonNode(at, token.end() - at, json.loads(token.group()))
         except ValueError:
-            raise self.error("the number has too many digits", at) from None
+            raise self.make_error("the number has too many digits", at) from None
 
-    def container(self, start: int, depth: int) -> Node:
+    def parse_container(self, start: int, depth: int) -> JsonNode:
         opening = self.text[start]
-        made = Node(start, 0, {} if opening == "{" else [])
-        at = self.gap(start + 1)
-        while self.text[at : at + 1] != CLOSING[opening]:
-            if made.nodes:
+        node = JsonNode(start, 0, {} if opening == "{" else [])
+        at = self.skip_gap(start + 1)
+        while self.text[at : at + 1] != _CLOSING[opening]:
+            if node.nodes:
                 if self.text[at : at + 1] != ",":
-                    raise self.error(f"',' or '{CLOSING[opening]}' expected", at)
-                at = self.gap(at + 1)
-            made.begins.append(at - start)
-            at = self.member(made, at, depth)
-        made.size = at + 1 - start
-        return made
+                    raise self.make_error(f"',' or '{_CLOSING[opening]}' expected", at)
+                at = self.skip_gap(at + 1)
+            node.begins.append(at - start)
+            at = self.parse_member(node, at, depth)
+        node.size = at + 1 - start
+        return node
 
-    def member(self, made: Node, at: int, depth: int) -> int:
-        """Read one member into a container; return where the next sign is."""
-        key: str | int = len(made.nodes)
-        if isinstance(made.value, dict):
-            key, at = self.key(at, made.value)
-        node = self.value(at, depth + 1)
-        if isinstance(made.value, dict):
-            made.value[key] = node.value
+    def parse_member(self, parent: JsonNode, at: int, depth: int) -> int:
+        """Parse one member into a container; return where the next token is."""
+        key: str | int = len(parent.nodes)
+        if isinstance(parent.value, dict):
+            key, at = self.parse_key(at, parent.value)
+        node = self.parse_value(at, depth + 1)
+        if isinstance(parent.value, dict):
+            parent.value[key] = node.value
         else:
-            made.value.append(node.value)
-        at = self.gap(node.end)
-        node.start -= made.start
-        made.keys.append(key)
-        made.nodes.append(node)
+            parent.value.append(node.value)
+        at = self.skip_gap(node.end)
+        node.start -= parent.start
+        parent.keys.append(key)
+        parent.nodes.append(node)
         return at
 
-    def key(self, at: int, keys: Container[object]) -> tuple[str, int]:
-        found = STRING.match(self.text, at)
-        if not found:
-            raise self.error("a key in double quotes is expected", at)
-        key = json.loads(found.group())
+    def parse_key(self, at: int, keys: Container[object]) -> tuple[str, int]:
+        token = _STRING.match(self.text, at)
+        if not token:
+            raise self.make_error("a key in double quotes is expected", at)
+        key = json.loads(token.group())
         if key in keys:
-            raise self.error(f"the key {found.group()} stands there twice", at)
-        colon = self.gap(found.end())
+            raise self.make_error(f"the key {token.group()} is there twice", at)
+        colon = self.skip_gap(token.end())
         if self.text[colon : colon + 1] != ":":
-            raise self.error("':' expected", colon)
-        return key, self.gap(colon + 1)
+            raise self.make_error("':' expected", colon)
+        return key, self.skip_gap(colon + 1)
 
 
-def get(node: Node, path: Path) -> Node | None:
-    """Return what stands at a path."""
-    way = _way(node, path)
-    return way[-1] if way else None
+def _find_node(node: JsonNode, path: JsonPath) -> JsonNode | None:
+    nodes = _list_nodes(node, path)
+    return nodes[-1] if nodes else None
 
 
-def _way(node: Node, path: Path) -> list[Node]:
-    """Return the nodes on the way to a path, from the first to that at its end; none if there is nothing."""
-    found = [node]
+def _list_nodes(node: JsonNode, path: JsonPath) -> list[JsonNode]:
+    """Return the nodes along a path, its last included; an empty list if there is nothing at the path."""
+    nodes = [node]
     for step in path:
-        at = node.index(step)
+        at = node.find_index(step)
         if at is None:
             return []
         node = node.nodes[at]
-        found.append(node)
-    return found
+        nodes.append(node)
+    return nodes
 
 
-class Editor:
-    """A text under change. Paths that lead through what is no object or list are a TextFault."""
+class JsonEditor:
+    """A text that is being edited. A path through a value that is not an object or list is an EditError."""
 
     def __init__(self, text: str, *, comments: bool = False) -> None:
-        """Read it."""
         self.text = text
         self.comments = comments
-        self.root = read(text, comments=comments)
+        self.root = parse_nodes(text, comments=comments)
         self.newline = "\r\n" if "\r\n" in text else "\n"
-        indent = INDENT.search(text)
+        indent = _INDENT.search(text)
         self.unit = indent.group(1) if indent else "  "
 
     @property
     def value(self) -> Any:
-        """Return the whole value."""
+        """The whole value."""
         return self.root.value
 
     def get(self, *path: str | int) -> Any:
         """Return the value at a path, None if there is nothing."""
-        node = get(self.root, path)
+        node = _find_node(self.root, path)
         return node.value if node is not None else None
 
-    def checked(self) -> str:
-        """Return the text, once it is sure that it says what was meant; TextFault if not."""
+    def render(self) -> str:
+        """Return the text after checking that it has the intended value; EditError if not."""
         try:
-            if read(self.text, comments=self.comments).value == self.value:
+            if parse_nodes(self.text, comments=self.comments).value == self.value:
                 return self.text
-        except TextFault:
+        except EditError:
             pass
-        raise TextFault("it is written in a way that this program cannot change safely", 1)
+        raise EditError("it is written in a way that this program cannot change safely", 1)
 
-    def put(self, path: Path, value: Any) -> None:
-        """Put a value at a path of keys: in place of what is there, or at the end; objects on the way are made."""
-        if (node := get(self.root, path)) is not None:
-            start = self._start(path)
-            self._replace(path, self._written(value, self._indent_at(start)), start, start + node.size)
+    def set(self, path: JsonPath, value: Any) -> None:
+        """Set the value at a path of keys, in place or at the end; missing objects on the path are made."""
+        node = _find_node(self.root, path)
+        if node is not None:
+            start = self._find_start(path)
+            self._replace(path, self._render_value(value, self._find_line_indent(start)), start, start + node.size)
             return
         at = len(path) - 1
-        while get(self.root, path[:at]) is None:
+        while _find_node(self.root, path[:at]) is None:
             at -= 1
         for key in reversed(path[at + 1 :]):
             value = {key: value}
         self._insert(path[:at], value, path[at])
 
-    def append(self, path: Path, value: Any) -> None:
-        """Put a value at the end of the list at a path, which is made if it is not there."""
-        node = get(self.root, path)
+    def append(self, path: JsonPath, value: Any) -> None:
+        """Append a value to the list at a path, which is made if it is missing."""
+        node = _find_node(self.root, path)
         if node is None:
-            self.put(path, [value])
+            self.set(path, [value])
         else:
-            self._expect(node, list, path)
+            self._check_type(node, list, path)
             self._insert(path, value, None)
 
-    def remove(self, path: Path) -> None:
-        """Take out what stands at a path, with the comma that belongs to it."""
-        parent, node = get(self.root, path[:-1]), get(self.root, path)
-        index = parent.index(path[-1]) if parent else None
+    def remove(self, path: JsonPath) -> None:
+        """Remove the value at a path, with the comma that belongs to it."""
+        parent, node = _find_node(self.root, path[:-1]), _find_node(self.root, path)
+        index = parent.find_index(path[-1]) if parent else None
         if parent is None or node is None or index is None:
             return
-        start, end, kept = self._around(parent, index, self._start(path[:-1]))
+        start, end, kept = self._find_extent(parent, index, self._find_start(path[:-1]))
         del parent.keys[-1 if isinstance(parent.value, list) else index], parent.begins[index], parent.nodes[index]
-        self._splice(path[:-1], start, end, kept + self._closing(kept, self.text[end : end + AHEAD]))
+        self._splice(path[:-1], start, end, kept + self._find_line_break(kept, self.text[end : end + _MAX_LOOKAHEAD]))
 
-    # How it is done
-
-    def _around(self, parent: Node, index: int, top: int) -> tuple[int, int, str]:
-        """Return the stretch that goes with a member of a container that begins at `top`, and the comments that stay."""
+    def _find_extent(self, parent: JsonNode, index: int, top: int) -> tuple[int, int, str]:
+        """Return what to cut out with a member of a container that starts at `top`, and the comments to keep."""
         begin, end = top + parent.begins[index], top + parent.nodes[index].end
         if index:
             before = top + parent.nodes[index - 1].end
-            comma = self._gap(before)
-            return before, end, self.text[before:comma] + self._kept(comma + 1, begin)
+            comma = self._skip_gap(before)
+            return before, end, self.text[before:comma] + self._get_comments(comma + 1, begin)
         if len(parent.nodes) > 1:
-            comma, following = self._gap(end), top + parent.begins[1]
-            return begin, following, self._joined(self._kept(end, comma), self._kept(comma + 1, following))
+            comma, following = self._skip_gap(end), top + parent.begins[1]
+            return (
+                begin,
+                following,
+                self._join(self._get_comments(end, comma), self._get_comments(comma + 1, following)),
+            )
         last = top + parent.size - 1
-        return top + 1, last, self._joined(self._kept(top + 1, begin), self._kept(end, last))
+        return top + 1, last, self._join(self._get_comments(top + 1, begin), self._get_comments(end, last))
 
-    def _start(self, path: Path) -> int:
-        """Return where in the text something stands."""
-        return sum(node.start for node in _way(self.root, path))
+    def _find_start(self, path: JsonPath) -> int:
+        return sum(node.start for node in _list_nodes(self.root, path))
 
-    def _gap(self, at: int) -> int:
-        """Return where space and comments end."""
-        return _Reader(self.text, comments=self.comments).gap(at)
+    def _skip_gap(self, at: int) -> int:
+        return _Parser(self.text, comments=self.comments).skip_gap(at)
 
-    def _kept(self, start: int, end: int) -> str:
-        """Return the comments of a stretch, up to the end of the last; its space goes."""
-        last = max((found.end() for found in COMMENT.finditer(self.text, start, end)), default=start)
+    def _get_comments(self, start: int, end: int) -> str:
+        """Return the text up to the end of the last comment; the space after it goes."""
+        last = max((comment.end() for comment in _COMMENT.finditer(self.text, start, end)), default=start)
         return self.text[start:last] if self.comments else ""
 
-    def _closing(self, kept: str, following: str) -> str:
-        """Return the end of a line that keeps a comment at the end of a text from swallowing what follows, if it needs one."""
-        last = next(reversed(COMMENT.findall(kept)), "") if self.comments else ""
+    def _find_line_break(self, kept: str, following: str) -> str:
+        """Return the line break that keeps a comment at the end of a text from swallowing what follows, if one is needed."""
+        last = next(reversed(_COMMENT.findall(kept)), "") if self.comments else ""
         is_open = last.startswith("//") and kept.endswith(last)
-        if not is_open or not following or LINE_END.match(following):
+        if not is_open or not following or _LINE_END.match(following):
             return ""
         return "\n" if kept.endswith("\r") else self.newline
 
-    def _joined(self, kept: str, following: str) -> str:
-        return kept + self._closing(kept, following) + following
+    def _join(self, kept: str, following: str) -> str:
+        return kept + self._find_line_break(kept, following) + following
 
-    def _insert(self, path: Path, value: Any, key: str | int | None) -> None:
-        node = get(self.root, path)
+    def _insert(self, path: JsonPath, value: Any, key: str | int | None) -> None:
+        node = _find_node(self.root, path)
         if node is None:
-            raise TextFault("there is nothing", 1)
-        self._expect(node, list if key is None else dict, path)
-        if not node.size:  # an empty file
-            made = self._written({key: value}, "") + self.newline
-            head = self.text[: node.start]
-            self.text = self._joined(head, made)
-            self.root = read(self.text, comments=self.comments)
+            raise EditError("there is nothing", 1)
+        self._check_type(node, list if key is None else dict, path)
+        # an empty file
+        if not node.size:
+            whole = self._render_value({key: value}, "") + self.newline
+            self.text = self._join(self.text[: node.start], whole)
+            self.root = parse_nodes(self.text, comments=self.comments)
             return
-        spread, top = self._is_spread(path), self._start(path)
-        indent = self._inner(path) if spread else ""
+        is_spread, top = self._is_spread(path), self._find_start(path)
+        indent = self._find_member_indent(path) if is_spread else ""
         label = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
-        item = label + (self._written(value, indent) if spread else json.dumps(value, ensure_ascii=False))
-        lead = self.newline + indent if spread else ""
+        item = label + (self._render_value(value, indent) if is_spread else json.dumps(value, ensure_ascii=False))
+        lead = self.newline + indent if is_spread else ""
         if node.nodes:
             start = top + node.nodes[-1].end
-            kept = self._kept(start, top + node.size - 1)
-            new, end, tail = self._joined(f",{kept}", f"{lead or ' '}{item}"), start + len(kept), ""
+            comments = self._get_comments(start, top + node.size - 1)
+            new, end, tail = self._join(f",{comments}", f"{lead or ' '}{item}"), start + len(comments), ""
         else:
             start, end = top + 1, top + node.size - 1
-            tail = self.newline + self._indent_at(top) if spread else ""
-            new = self._joined(self._kept(start, end), lead + item)
+            tail = self.newline + self._find_line_indent(top) if is_spread else ""
+            new = self._join(self._get_comments(start, end), lead + item)
         self._splice(path, start, end, new + tail)
-        begin = start + len(new) - len(item) - top
-        self._adopt(node, begin, len(label), item, key)
-        self._revalue(path)
+        self._add_member(node, start + len(new) - len(item) - top, len(label), item, key)
+        self._update_values(path)
 
-    def _adopt(self, parent: Node, begin: int, label: int, item: str, key: str | int | None) -> None:
-        """Take what was written at the end of a container for one of its members."""
-        node = _Reader(item, comments=False).value(label, 0)
+    def _add_member(self, parent: JsonNode, begin: int, label: int, item: str, key: str | int | None) -> None:
+        """Add the node of a member that was written at the end of a container."""
+        node = _Parser(item, comments=False).parse_value(label, 0)
         node.start += begin
         parent.keys.append(len(parent.nodes) if key is None else key)
         parent.begins.append(begin)
         parent.nodes.append(node)
 
-    def _replace(self, path: Path, new: str, start: int, end: int) -> None:
-        """Put another value in the place of one."""
-        made = _Reader(new, comments=False).value(0, 0)
-        parent = _way(self.root, path[:-1])[-1]
+    def _replace(self, path: JsonPath, new: str, start: int, end: int) -> None:
+        node = _Parser(new, comments=False).parse_value(0, 0)
+        parent = _list_nodes(self.root, path[:-1])[-1]
         index = parent.keys.index(path[-1])
-        made.start, parent.nodes[index] = parent.nodes[index].start, made
+        node.start, parent.nodes[index] = parent.nodes[index].start, node
         self._splice(path[:-1], start, end, new)
 
-    def _splice(self, path: Path, start: int, end: int, new: str) -> None:
-        """Change the text within what stands at a path: whatever is around grows, whatever comes after moves."""
-        by, top = len(new) - (end - start), 0
-        for node in _way(self.root, path):
+    def _splice(self, path: JsonPath, start: int, end: int, new: str) -> None:
+        """Replace text inside the container at a path: containers around it grow, members after it move."""
+        distance, top = len(new) - (end - start), 0
+        for node in _list_nodes(self.root, path):
             top += node.start
-            node.size += by
-            node.shift(end - top, by)
+            node.size += distance
+            node.shift_members(end - top, distance)
         self.text = self.text[:start] + new + self.text[end:]
-        self._revalue(path)
+        self._update_values(path)
 
-    def _revalue(self, path: Path) -> None:
-        """Report anew what the containers on the way to a path hold; values that were given out stay as they are."""
-        for node in reversed(_way(self.root, path)):
+    def _update_values(self, path: JsonPath) -> None:
+        """Give the containers along a path new values; values that were handed out before stay as they are."""
+        for node in reversed(_list_nodes(self.root, path)):
             if isinstance(node.value, dict):
-                node.value = dict(zip(node.keys, (one.value for one in node.nodes), strict=True))
+                node.value = dict(zip(node.keys, (member.value for member in node.nodes), strict=True))
             elif isinstance(node.value, list):
-                node.value = [one.value for one in node.nodes]
+                node.value = [member.value for member in node.nodes]
 
-    def _expect(self, node: Node, kind: type, path: Path) -> None:
+    def _check_type(self, node: JsonNode, kind: type, path: JsonPath) -> None:
         if not isinstance(node.value, kind):
             name, word = ".".join(map(str, path)) or "the whole", "an object" if kind is dict else "a list"
-            raise TextFault(f"{name} is not {word}", self.text.count("\n", 0, self._start(path)) + 1)
+            raise EditError(f"{name} is not {word}", self.text.count("\n", 0, self._find_start(path)) + 1)
 
-    def _is_spread(self, path: Path) -> bool:
-        """Whether what is in a container stands on lines of its own; an empty one is like what it stands in."""
-        node, top = get(self.root, path), self._start(path)
+    def _is_spread(self, path: JsonPath) -> bool:
+        """Whether the members of a container are on lines of their own; for an empty one its parent decides."""
+        node, top = _find_node(self.root, path), self._find_start(path)
         if node is not None and node.nodes:
             before = node.nodes[-2].end if len(node.nodes) > 1 else 0
             return "\n" in self.text[top + before : top + node.begins[-1]]
         return self._is_spread(path[:-1]) if path else True
 
-    def _inner(self, path: Path) -> str:
-        """Return the indentation of what stands in a container."""
-        node, top = get(self.root, path), self._start(path)
+    def _find_member_indent(self, path: JsonPath) -> str:
+        node, top = _find_node(self.root, path), self._find_start(path)
         if node is not None and node.nodes:
-            return self._indent_at(top + node.begins[-1])
-        return self._indent_at(top) + self.unit
+            return self._find_line_indent(top + node.begins[-1])
+        return self._find_line_indent(top) + self.unit
 
-    def _indent_at(self, at: int) -> str:
-        """Return the space that the line of a place begins with."""
-        line = self.text.rfind("\n", 0, at) + 1
-        found = re.compile(r"[ \t]*").match(self.text, line)
-        return found.group() if found else ""
+    def _find_line_indent(self, at: int) -> str:
+        indent = _LINE_START.match(self.text, self.text.rfind("\n", 0, at) + 1)
+        return indent.group() if indent else ""
 
-    def _written(self, value: Any, indent: str) -> str:
+    def _render_value(self, value: Any, indent: str) -> str:
         lines = json.dumps(value, ensure_ascii=False, indent=self.unit).split("\n")
         return f"{self.newline}{indent}".join(lines)

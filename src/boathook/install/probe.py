@@ -1,4 +1,4 @@
-"""Firing what is installed in a host as the host does, with an event that concerns nobody."""
+"""Run what is installed in an agent as the agent does, with an event that no hook matches."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 
 from boathook.core.value import Value
 from boathook.hosts.host import Host, Row
-from boathook.install.formats import Part, ours_in
-from boathook.install.host_files import Place, parts_of
+from boathook.install.formats import HostFile, list_handlers
+from boathook.install.host_files import InstallTarget, list_host_files
 from boathook.install.setups import FILES, PLUGIN, Setup
-from boathook.install.status import COMMAND, entries_of
+from boathook.install.status import PLUGIN_COMMAND, find_installed_entries
 
-TOOL = "boathook-doctor"
-DEADLINE = 20.0
-FIRST = "pre-tool-call"
+_PROBE_NAME = "boathook-doctor"
+_PROBE_SECONDS = 20.0
+_FIRST_KIND = "pre-tool-call"
 
 
-class Shot(Value):
-    """What became of a command: its exit code (None: it did not end in time), what it said, and how long it took."""
+class ProbeResult(Value):
+    """How a command ended: its exit code (None: it did not end in time), its output, and the time it took."""
 
     code: int | None
     out: str
@@ -31,30 +31,30 @@ class Shot(Value):
     ms: float
 
 
-def rows_of(host: Host, setup: Setup) -> list[Row]:
+def list_installed_events(host: Host, setup: Setup) -> list[Row]:
     """Return the events that are installed, that of a tool call first."""
     rows = [row for row in host.events if row.name in setup.events]
-    return sorted(rows, key=lambda row: row.kind_name != FIRST)
+    return sorted(rows, key=lambda row: row.kind_name != _FIRST_KIND)
 
 
-def payload(host: Host, row: Row, folder: str) -> bytes:
-    """Return what a host would send if a tool that nobody knows were called in an empty folder."""
-    theirs = {ours: place for place, ours in reversed(row.renames)}
+def make_probe_event(host: Host, row: Row, folder: str) -> bytes:
+    """Return what an agent would send for a call of an unknown tool in an empty folder."""
+    host_keys = {ours: key for key, ours in reversed(row.renames)}
     fields: dict[str, Any] = {}
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         host.event_at[0]: row.name,
-        host.session_at[0]: TOOL,
+        host.session_at[0]: _PROBE_NAME,
         host.folder_at[0]: folder,
-        theirs.get("tool_name", "tool_name"): TOOL,
-        theirs.get("tool_input", "tool_input"): {},
+        host_keys.get("tool_name", "tool_name"): _PROBE_NAME,
+        host_keys.get("tool_input", "tool_input"): {},
     }
-    for place, value in said.items():
-        _put(fields, place.split("."), value)
+    for key, value in values.items():
+        _set_field(fields, key.split("."), value)
     return json.dumps(fields).encode()
 
 
-def _put(fields: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Put a value at a place of names; a number at its end is a list of one."""
+def _set_field(fields: dict[str, Any], steps: list[str], value: Any) -> None:
+    """Set a value at a path of names; a number at its end stands for a list of one."""
     if steps[-1].isdigit():
         steps, value = steps[:-1], [value]
     for step in steps[:-1]:
@@ -62,46 +62,42 @@ def _put(fields: dict[str, Any], steps: list[str], value: Any) -> None:
     fields[steps[-1]] = value
 
 
-def command_for(setup: Setup, place: Place, event: str) -> str | None:
-    """Return the command of an event in a host's configuration, nothing if there is none.
+def find_probe_command(setup: Setup, target: InstallTarget, event: str) -> str | None:
+    """Return the command of an event in an agent's configuration, or an empty text if there is none.
 
-    None if it is not the one that would be installed now: whoever can write that file must not choose what is run.
+    None if it is not the one that would be installed now: who can write that file must not choose what is run.
     """
-    for part in parts_of(setup, place):
-        key = setup.events[0] if part.shape == PLUGIN else event
-        entries = entries_of(part).get(key, []) if key in part.wanted else []
+    for file in list_host_files(setup, target):
+        key = setup.events[0] if file.format == PLUGIN else event
+        entries = find_installed_entries(file).get(key, []) if key in file.wanted else []
         if entries:
-            wanted = _command(part.wanted[key], part, event)
-            return wanted if all(_is_same(entry, part, key) for entry in entries) else None
+            wanted = _list_commands(file.wanted[key], file)
+            is_unchanged = all(_list_commands(entry, file) == wanted for entry in entries)
+            return _make_probe_command(file.wanted[key], file, event) if is_unchanged else None
     return ""
 
 
-def _is_same(entry: Any, part: Part, key: str) -> bool:
-    """Whether what stands there has the very command that is wanted."""
-    return _stored(entry, part) == _stored(part.wanted[key], part)
-
-
-def _stored(entry: Any, part: Part) -> list[Any]:
-    """Return what decides what is run: of a file all of it, else the commands."""
-    if part.shape == FILES:
+def _list_commands(entry: Any, file: HostFile) -> list[Any]:
+    """Return what decides what is run: the whole text of a script, else the commands."""
+    if file.format == FILES:
         return [entry]
-    if part.shape == PLUGIN:
-        return COMMAND.findall(entry)
-    return [handler.get(part.setup.command_key) for handler in ours_in(entry, part)]
+    if file.format == PLUGIN:
+        return PLUGIN_COMMAND.findall(entry)
+    return [handler.get(file.setup.command_key) for handler in list_handlers(entry, file)]
 
 
-def _command(wanted: Any, part: Part, event: str) -> str:
-    if part.shape == FILES:
-        return shlex.quote(part.path)
-    if part.shape == PLUGIN:
-        (words,) = COMMAND.findall(wanted)
+def _make_probe_command(wanted: Any, file: HostFile, event: str) -> str:
+    if file.format == FILES:
+        return shlex.quote(file.path)
+    if file.format == PLUGIN:
+        (words,) = PLUGIN_COMMAND.findall(wanted)
         return shlex.join([*json.loads(words), "--event", event])
-    return str(wanted[part.setup.command_key])
+    return str(wanted[file.setup.command_key])
 
 
-def fire(command: str, data: bytes, folder: str) -> Shot:
-    """Run a command as hosts do, by the shell, with an event on its standard input."""
-    begun = time.monotonic()
+def run_probe(command: str, data: bytes, folder: str) -> ProbeResult:
+    """Run a command as agents do, by the shell, with an event on its standard input."""
+    started = time.monotonic()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
         stdin=subprocess.PIPE,
@@ -111,10 +107,10 @@ def fire(command: str, data: bytes, folder: str) -> Shot:
         start_new_session=True,
     )
     try:
-        out, err = process.communicate(data, timeout=DEADLINE)
+        out, err = process.communicate(data, timeout=_PROBE_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return Shot(None, "", "", DEADLINE * 1000)
-    ms = round((time.monotonic() - begun) * 1000, 1)
-    return Shot(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"), ms)
+        return ProbeResult(None, "", "", _PROBE_SECONDS * 1000)
+    ms = round((time.monotonic() - started) * 1000, 1)
+    return ProbeResult(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"), ms)

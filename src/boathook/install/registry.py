@@ -1,4 +1,4 @@
-"""What was installed where: a small file beside the ledger, and a copy of every file as it was before."""
+"""What is installed where: a small file beside the ledger, and a copy of every file as it was before."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.system.files import FileError, may_be_there, read_regular, write_private
 
-VERSION = 1
-LIMIT = 16 << 20
+MAX_HOST_FILE_BYTES = 16 << 20
+_VERSION = 1
 
 
-class Written(Value):
-    """One file that was written: as it was before (nothing: it was not there) and as it was left, by their hashes.
+class InstalledFile(Value):
+    """One file that was written: the hashes of its bytes before (None: no file) and after.
 
-    `values` are those that are ours by their place alone, with their places.
+    `values` are those that are ours because of their location alone, with their locations.
     """
 
     path: str
-    shape: str
+    format: str
     before: str | None
     after: str
     values: tuple[tuple[tuple[str, ...], Any], ...] = ()
 
 
 class Installation(Value):
-    """One host that calls us, everywhere or in one project."""
+    """One agent that calls us, for the user or in one project."""
 
     host: str
     scope: str
@@ -40,25 +40,28 @@ class Installation(Value):
     version: str
     time: str
     command: str
-    files: tuple[Written, ...]
+    files: tuple[InstalledFile, ...]
     folders: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return what there is only one of."""
+        """What identifies an installation."""
         return (self.host, self.scope, self.project)
 
+    def find_file(self, path: str) -> InstalledFile | None:
+        """Return the record of a file by its real path."""
+        return next((file for file in self.files if file.path == path), None)
+
     def to_json(self) -> dict[str, Any]:
-        """Return it as it is kept."""
+        """Return the installation as it is stored."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
-        return {**fields, "files": [{name: one.__dict__[name] for name in one.FIELDS} for one in self.files]}
+        return {**fields, "files": [{name: file.__dict__[name] for name in file.FIELDS} for file in self.files]}
 
 
-class Book:
-    """The record of installations in a state folder."""
+class InstallRegistry:
+    """The installations recorded in a state folder."""
 
     def __init__(self, state: str) -> None:
-        """Look there."""
         self.state = state
         self.path = f"{state}/installed.json"
 
@@ -67,53 +70,55 @@ class Book:
         if not may_be_there(self.path):
             return []
         try:
-            found = json.loads(read_regular(self.path, LIMIT))
-            return [_installation(one) for one in found["installations"]]
+            content = json.loads(read_regular(self.path, MAX_HOST_FILE_BYTES))
+            return [_parse_installation(fields) for fields in content["installations"]]
         except (FileError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{self.path} cannot be read: {error}", "move it away: what is installed stays") from None
+            fix = "move it away: what is installed stays"
+            raise ConfigError(f"{self.path} cannot be read: {error}", fix) from None
 
     def find(self, host: str, scope: str, project: str) -> Installation | None:
         """Return one installation."""
-        return next((one for one in self.read() if one.key == (host, scope, project)), None)
+        return next((installation for installation in self.read() if installation.key == (host, scope, project)), None)
 
-    def write(self, key: tuple[str, str, str], made: Installation | None) -> None:
-        """Remember an installation in place of the one of the same key; None forgets it."""
-        rest = [one for one in self.read() if one.key != key]
-        all_of_them = [one.to_json() for one in (*rest, *((made,) if made else ()))]
-        text = json.dumps({"version": VERSION, "installations": all_of_them}, ensure_ascii=False, indent=2)
+    def write(self, key: tuple[str, str, str], new: Installation | None) -> None:
+        """Store an installation in place of the one with the same key; None removes it."""
+        installations = [installation for installation in self.read() if installation.key != key]
+        if new is not None:
+            installations.append(new)
+        content = {"version": _VERSION, "installations": [installation.to_json() for installation in installations]}
+        text = json.dumps(content, ensure_ascii=False, indent=2)
         write_private(self.path, f"{text}\n".encode())
 
-    def keep(self, data: bytes) -> str:
-        """Keep a copy; return its hash, by which `copy` finds it."""
-        name = digest(data)
-        if not may_be_there(self.place_of(name)):
-            write_private(self.place_of(name), data)
+    def store_copy(self, data: bytes) -> str:
+        """Store a copy of a file; return its hash, by which `read_copy` finds it."""
+        name = hash_bytes(data)
+        if not may_be_there(self._copy_path(name)):
+            write_private(self._copy_path(name), data)
         return name
 
-    def copy(self, name: str) -> bytes | None:
-        """Return what was kept, None if it is not there or not as it was."""
+    def read_copy(self, name: str) -> bytes | None:
+        """Return a copy, None if it is missing or changed."""
         try:
-            data = read_regular(self.place_of(name), LIMIT)
+            data = read_regular(self._copy_path(name), MAX_HOST_FILE_BYTES)
         except FileError:
             return None
-        return data if digest(data) == name else None
+        return data if hash_bytes(data) == name else None
 
-    def drop(self, names: Sequence[str]) -> None:
+    def remove_copies(self, names: Sequence[str]) -> None:
         """Remove copies that no installation needs any more."""
-        needed = {file.before for one in self.read() for file in one.files}
+        needed = {file.before for installation in self.read() for file in installation.files}
         for name in set(names) - needed:
             with contextlib.suppress(OSError):
-                os.unlink(self.place_of(name))
+                os.unlink(self._copy_path(name))
         with contextlib.suppress(OSError):
-            os.rmdir(os.path.dirname(self.place_of("")))
+            os.rmdir(os.path.dirname(self._copy_path("")))
 
-    def place_of(self, name: str) -> str:
-        """Return where a copy is kept."""
+    def _copy_path(self, name: str) -> str:
         return f"{self.state}/backups/{name}"
 
     @contextlib.contextmanager
-    def alone(self) -> Generator[None, None, None]:
-        """Let only one process change things at a time."""
+    def lock(self) -> Generator[None, None, None]:
+        """Let only one process change installations at a time."""
         os.makedirs(self.state, mode=0o700, exist_ok=True)
         handle = os.open(f"{self.state}/installed.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -123,18 +128,18 @@ class Book:
             os.close(handle)
 
 
-def digest(data: bytes) -> str:
-    """Return the hash of some bytes."""
+def hash_bytes(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, as hex."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _installation(fields: dict[str, Any]) -> Installation:
-    made: dict[str, Any] = {**fields, "folders": tuple(fields["folders"])}
-    made["files"] = tuple(_written(one) for one in fields["files"])
-    return Installation(**made)
+def _parse_installation(fields: dict[str, Any]) -> Installation:
+    parsed: dict[str, Any] = {**fields, "folders": tuple(fields["folders"])}
+    parsed["files"] = tuple(_parse_file(file) for file in fields["files"])
+    return Installation(**parsed)
 
 
-def _written(fields: dict[str, Any]) -> Written:
+def _parse_file(fields: dict[str, Any]) -> InstalledFile:
     values: list[tuple[list[str], Any]] = fields["values"]
-    made: dict[str, Any] = {**fields, "values": tuple((tuple(place), value) for place, value in values)}
-    return Written(**made)
+    parsed: dict[str, Any] = {**fields, "values": tuple((tuple(location), value) for location, value in values)}
+    return InstalledFile(**parsed)

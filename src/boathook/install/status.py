@@ -1,4 +1,4 @@
-"""How it stands with each host: whether it calls us, and whether what it calls is there, whole, and not turned off."""
+"""The status of each agent: whether it calls us, and whether what it calls exists, is complete and is turned on."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -14,26 +14,36 @@ from boathook.core.hook import PROJECT, USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.detection import READ_BY_OTHERS
-from boathook.install.command_line import Found, door, is_stranger, understand
-from boathook.install.formats import SHAPES, Part, ours_in
-from boathook.install.host_files import Place, folder_part, further, home_of, parts_of, path_of
-from boathook.install.json_edit import Editor, TextFault
-from boathook.install.plan import read_file, text_of
-from boathook.install.registry import Book, Installation, digest
+from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
+from boathook.install.formats import FORMATS, HostFile, list_handlers
+from boathook.install.host_files import (
+    InstallTarget,
+    find_config_path,
+    find_host_home,
+    list_dependent_files,
+    list_host_files,
+    make_folder_trust_file,
+)
+from boathook.install.json_edit import EditError, JsonEditor
+from boathook.install.plan import decode_text, read_host_file
+from boathook.install.registry import Installation, InstallRegistry, hash_bytes
 from boathook.install.setups import FILES, FLAT, GROUPS, PLUGIN, SETUPS, TABLES, Setup
-from boathook.install.toml_edit import parse
+from boathook.install.toml_edit import parse_toml
+from boathook.process.supervisor import HOOK_ENTRY
 
-INSTALLED, ABSENT, ALTERED, STALE, SHADOWED = "installed", "not installed", "altered", "stale", "shadowed"
-WELL = (INSTALLED, ABSENT)
-ORDER = (ALTERED, STALE, SHADOWED)
-HEARD_ONCE = "; boathook knows who calls, and runs hooks once"
-HEARD_TWICE = ", so that hooks may run twice"
-HEARD = ""
-COMMAND = re.compile(r"COMMAND = (\[.*\])")
+INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
+ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
+HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
+PLUGIN_COMMAND = re.compile(r"COMMAND = (\[.*\])")
+_WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
+_RUNS_ONCE = "; boathook detects the caller, and runs hooks once"
+_RUNS_TWICE = ", so hooks may run twice"
+
+Problems = dict[str, list[str]]
 
 
-class Standing(Value):
-    """How it stands with one host, everywhere or in this project."""
+class HostStatus(Value):
+    """The status of one agent, for the user or in one project."""
 
     host: str
     scope: str
@@ -46,205 +56,203 @@ class Standing(Value):
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
-def standings(place: Place, book: Book) -> list[Standing]:
-    """Report for every host how it stands, for the user and in the project."""
-    found: list[Standing] = []
-    for setup in SETUPS:
-        for scope in (USER, PROJECT) if setup.project else (USER,):
-            found.append(standing(setup, place.replace(scope=scope), book))
-    return found
+def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[HostStatus]:
+    """Return the status of every agent, for the user and in the project."""
+    return [
+        find_status(setup, target.replace(scope=scope), registry)
+        for setup in SETUPS
+        for scope in ((USER, PROJECT) if setup.project else (USER,))
+    ]
 
 
-def standing(setup: Setup, place: Place, book: Book) -> Standing:
-    """Return how it stands with one host."""
-    path = path_of(setup, place)
-    old = book.find(setup.name, place.scope, place.project if place.scope == PROJECT else "")
+def find_status(setup: Setup, target: InstallTarget, registry: InstallRegistry) -> HostStatus:
+    """Return the status of one agent."""
+    old = registry.find(setup.name, target.scope, target.project if target.scope == PROJECT else "")
+    status = HostStatus(
+        setup.name, target.scope, ALTERED_STATUS if old else ABSENT_STATUS, find_config_path(setup, target)
+    )
     try:
-        return _standing(setup, place, old)
-    except (ConfigError, TextFault) as error:
-        line = f"line {error.line}: {error.why}" if isinstance(error, TextFault) else str(error)
-        return Standing(setup.name, place.scope, ALTERED if old else ABSENT, path, (f"cannot be read: {line}",))
+        return _find_status(setup, target, old, status)
+    except EditError as error:
+        return status.replace(why=(f"cannot be read: line {error.line}: {error.message}",))
+    except ConfigError as error:
+        return status.replace(why=(f"cannot be read: {error}",))
 
 
-def _standing(setup: Setup, place: Place, old: Installation | None) -> Standing:
-    path = path_of(setup, place)
-    parts = parts_of(setup, place)
-    texts = {part.path: _text(part.path) for part in parts}
-    found = {part.path: _found(part, texts[part.path]) for part in parts}
-    if not any(found.values()):
+def _find_status(setup: Setup, target: InstallTarget, old: Installation | None, absent: HostStatus) -> HostStatus:
+    files = list_host_files(setup, target)
+    texts = {file.path: _read_text(file.path) for file in files}
+    entries = {file.path: _find_entries(file, texts[file.path]) for file in files}
+    unmanaged = dict.fromkeys(find_unmanaged_commands(setup, target))
+    others = [f"another entry also calls boathook: {command}" for command in unmanaged]
+    if not any(entries.values()):
         gone = ("what was installed is not there any more",) if old else ()
-        return Standing(setup.name, place.scope, ALTERED if old else ABSENT, path, (*gone, *_told(setup, place)))
-    troubles: dict[str, list[str]] = {ALTERED: _told(setup, place), STALE: [], SHADOWED: []}
-    for part in parts:
-        _compare(part, found[part.path], troubles, as_left=_is_as_left(part.path, old))
-    for part in further(setup, place, lambda at: texts.get(at) or ""):
-        _trusted(part, _found(part, _text(part.path)), troubles)
-    troubles[SHADOWED] += [*switched_off(setup, place), *untrusted(setup, place)]
-    state = next((name for name in ORDER if troubles[name]), INSTALLED)
-    return Standing(
-        setup.name, place.scope, state, path, tuple(dict.fromkeys(why for name in ORDER for why in troubles[name]))
+        return absent.replace(why=(*gone, *others))
+    problems: Problems = {ALTERED_STATUS: others, STALE_STATUS: [], SHADOWED_STATUS: []}
+    for file in files:
+        _compare_entries(file, entries[file.path], problems, is_untouched=_is_untouched(file.path, old))
+    for file in list_dependent_files(setup, target, lambda path: texts.get(path) or ""):
+        problems[SHADOWED_STATUS] += _find_trust_problems(file, find_installed_entries(file))
+    problems[SHADOWED_STATUS] += [*find_off_switches(setup, target), *find_distrust(setup, target)]
+    state = next((state for state in _WORST_FIRST if problems[state]), INSTALLED_STATUS)
+    return absent.replace(
+        state=state, why=tuple(dict.fromkeys(why for state in _WORST_FIRST for why in problems[state]))
     )
 
 
-def _told(setup: Setup, place: Place) -> list[str]:
-    """Return which entries call us beside those that are installed."""
-    return [f"another entry calls boathook, too: {command}" for command in dict.fromkeys(strangers(setup, place))]
-
-
-def _text(path: str) -> str | None:
+def _read_text(path: str) -> str | None:
     real = os.path.realpath(path)
-    data = read_file(real)
-    return None if data is None else text_of(data, real)
+    data = read_host_file(real)
+    return None if data is None else decode_text(data, real)
 
 
-def entries_of(part: Part) -> dict[Any, list[Any]]:
-    """Return what of ours stands in a file, by event."""
-    return _found(part, _text(part.path))
+def find_installed_entries(file: HostFile) -> dict[Any, list[Any]]:
+    """Return our entries in a file, by event."""
+    return _find_entries(file, _read_text(file.path))
 
 
-def _found(part: Part, text: str | None) -> dict[Any, list[Any]]:
-    return {} if text is None else SHAPES[part.shape].found(text, part)
+def _find_entries(file: HostFile, text: str | None) -> dict[Any, list[Any]]:
+    return {} if text is None else FORMATS[file.format].find_entries(text, file)
 
 
-def _is_as_left(path: str, old: Installation | None) -> bool:
+def _is_untouched(path: str, old: Installation | None) -> bool:
     real = os.path.realpath(path)
-    written = next((one for one in old.files if one.path == real), None) if old else None
-    return written is not None and digest(read_file(real) or b"") == written.after
+    record = old.find_file(real) if old else None
+    return record is not None and hash_bytes(read_host_file(real) or b"") == record.after
 
 
-def _compare(part: Part, found: dict[Any, list[Any]], troubles: dict[str, list[str]], *, as_left: bool) -> None:
-    """Return what differs from what would be installed now; if nobody touched the file, it was another version that wrote it."""
-    calls = [call for entries in found.values() for one in entries for call in commands_in(one, part)]
-    gone = [why for call in calls if (why := _dead(call))]
-    troubles[STALE] += gone
-    kind = STALE if as_left else ALTERED
-    if missing := [event for event in part.wanted if event not in found]:
-        troubles[kind].append(f"no entry for {', '.join(map(str, missing))}")
-    if more := [event for event in found if event not in part.wanted]:
-        troubles[kind].append(f"an entry for {', '.join(map(str, more))}, which is no event of it")
-    if twice := [event for event, entries in found.items() if len(entries) > 1]:
-        troubles[ALTERED].append(f"several entries for {', '.join(map(str, twice))}: hooks run more than once")
-    if not gone and not missing and not more and not twice and _differs(part, found):
-        troubles[kind].append("the entries are not what would be installed now")
+def _compare_entries(file: HostFile, entries: dict[Any, list[Any]], problems: Problems, *, is_untouched: bool) -> None:
+    """Note how entries differ from what would be installed now. In an untouched file, another version wrote them."""
+    commands = [command for values in entries.values() for entry in values for command in list_commands(entry, file)]
+    dead = [problem for command in commands if (problem := _find_command_problem(command))]
+    problems[STALE_STATUS] += dead
+    found = problems[STALE_STATUS if is_untouched else ALTERED_STATUS]
+    missing = [event for event in file.wanted if event not in entries]
+    if missing:
+        found.append(f"no entry for {', '.join(map(str, missing))}")
+    unknown = [event for event in entries if event not in file.wanted]
+    if unknown:
+        found.append(f"an entry for {', '.join(map(str, unknown))}, which is not one of its events")
+    repeated = [event for event, values in entries.items() if len(values) > 1]
+    if repeated:
+        problems[ALTERED_STATUS].append(
+            f"several entries for {', '.join(map(str, repeated))}: hooks run more than once"
+        )
+    if not dead and not missing and not unknown and not repeated and _differs(file, entries):
+        found.append("the entries are not what would be installed now")
 
 
-def _differs(part: Part, found: dict[Any, list[Any]]) -> bool:
-    for event, wanted in part.wanted.items():
-        (entry,) = found[event]
-        if entry != ({"hooks": [wanted]} if part.shape == GROUPS else wanted):
+def _differs(file: HostFile, entries: dict[Any, list[Any]]) -> bool:
+    for event, wanted in file.wanted.items():
+        (entry,) = entries[event]
+        if entry != ({"hooks": [wanted]} if file.format == GROUPS else wanted):
             return True
     return False
 
 
-def commands_in(entry: Any, part: Part) -> list[Found]:
+def list_commands(entry: Any, file: HostFile) -> list[InstalledCommand]:
     """Return what an entry calls."""
-    if part.shape == PLUGIN:
-        found = COMMAND.search(str(entry))
-        words: list[str] = json.loads(found.group(1)) if found else []
+    if file.format == PLUGIN:
+        match = PLUGIN_COMMAND.search(str(entry))
+        words: list[str] = json.loads(match.group(1)) if match else []
         texts: list[Any] = [shlex.join(words)]
-    elif part.shape == FILES:
-        texts = [one.removeprefix("exec ") for one in str(entry).splitlines()]
+    elif file.format == FILES:
+        texts = [line.removeprefix("exec ") for line in str(entry).splitlines()]
     else:
-        texts = [one.get(key) for one in ours_in(entry, part) for key in (part.setup.command_key, "command")]
-    return [call for text in texts if (call := understand(text))]
+        keys = (file.setup.command_key, "command")
+        texts = [handler.get(key) for handler in list_handlers(entry, file) for key in keys]
+    return [command for text in texts if (command := parse_command(text))]
 
 
-def strangers(setup: Setup, place: Place) -> list[str]:
-    """Return the commands in a host's file that call boathook and were not installed: with ours, hooks run twice."""
+def find_unmanaged_commands(setup: Setup, target: InstallTarget) -> list[str]:
+    """Return the commands in an agent's file that call boathook and were not installed: with ours, hooks run twice."""
     if setup.shape not in (GROUPS, FLAT, TABLES):
         return []
-    path = path_of(setup, place)
-    text = _text(path) or ""
-    value = parse(text) if setup.shape == TABLES else Editor(text, comments=setup.comments).value
-    return [one for one in _texts(value) if is_stranger(one, setup.name)]
+    text = _read_text(find_config_path(setup, target)) or ""
+    value = parse_toml(text) if setup.shape == TABLES else JsonEditor(text, comments=setup.comments).value
+    return [text for text in _list_texts(value) if is_unmanaged_command(text, setup.name)]
 
 
-def _texts(value: Any) -> list[str]:
-    """Return all texts in a value."""
+def _list_texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for one in inside for text in _texts(one)]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in _list_texts(one)]
 
 
-def _dead(call: Found) -> str:
-    """Return why a command does not call this installation."""
-    for what, path in (("interpreter", call.python), ("door", call.door)):
+def _find_command_problem(command: InstalledCommand) -> str:
+    """Return why a command does not call this installation, or an empty text."""
+    for name, path in (("interpreter", command.python), ("entry point", command.hook_entry)):
         if not os.path.exists(path):
-            return f"its {what} is gone: {path}"
-    if os.path.realpath(call.door) != os.path.realpath(door()):
-        return f"it calls another boathook: {call.door}"
+            return f"its {name} is gone: {path}"
+    if os.path.realpath(command.hook_entry) != os.path.realpath(HOOK_ENTRY):
+        return f"it calls another boathook: {command.hook_entry}"
     return ""
 
 
-def _trusted(part: Part, found: dict[Any, list[Any]], troubles: dict[str, list[str]]) -> None:
-    """Return which of our entries Codex does not run, since their hashes are not in its configuration."""
-    there = {name: found.get(name, [{}])[0] for name in part.wanted}
-    unfit = [name for name, wanted in part.wanted.items() if {**there[name], **wanted} != there[name]]
-    off = [name for name in part.wanted if there[name].get("enabled") is False]
-    for names, word in ((unfit, "does not trust"), (off, "turns off")):
+def _find_trust_problems(file: HostFile, entries: dict[Any, list[Any]]) -> list[str]:
+    """Return which of our entries Codex does not run because its configuration lacks their hashes."""
+    tables = {name: entries.get(name, [{}])[0] for name in file.wanted}
+    distrusted = [name for name, wanted in file.wanted.items() if {**tables[name], **wanted} != tables[name]]
+    disabled = [name for name in file.wanted if tables[name].get("enabled") is False]
+    problems: list[str] = []
+    for names, verb in ((distrusted, "does not trust"), (disabled, "turns off")):
         if names:
-            shown = ", ".join(name[-1].rpartition("/")[2] for name in names)
-            troubles[SHADOWED].append(f"{part.path} {word} {shown}")
+            problems.append(f"{file.path} {verb} {', '.join(name[-1].rpartition('/')[2] for name in names)}")
+    return problems
 
 
-def untrusted(setup: Setup, place: Place) -> list[str]:
-    """Report so if a host does not run hooks of the project, since it does not trust the folder."""
-    part = folder_part(setup, place)
-    if part is None or setup.trust is None or not setup.trust.needed:
+def find_distrust(setup: Setup, target: InstallTarget) -> list[str]:
+    """Return a problem if an agent does not run hooks of the project because it does not trust the folder."""
+    file = make_folder_trust_file(setup, target)
+    if file is None or setup.trust is None or not setup.trust.needed:
         return []
-    found = _found(part, _text(part.path))
-    if any(found.get(name) == [value] for name, value in part.wanted.items()):
+    entries = find_installed_entries(file)
+    if any(entries.get(name) == [value] for name, value in file.wanted.items()):
         return []
-    return [f"{part.path} does not say that the folder {place.project} is trusted: its hooks do not run there"]
+    return [f"{file.path} does not trust the folder {target.project}: its hooks do not run there"]
 
 
-def switched_off(setup: Setup, place: Place) -> list[str]:
-    """Return which settings of a host turn its hooks off."""
-    found: list[str] = []
+def find_off_switches(setup: Setup, target: InstallTarget) -> list[str]:
+    """Return which settings of an agent turn its hooks off."""
+    problems: list[str] = []
     for switch in setup.switches:
-        paths = [os.path.join(home_of(setup, place), name) for name in switch.user]
-        if place.scope == PROJECT:
-            paths += [os.path.join(place.project, name) for name in switch.project]
+        paths = [os.path.join(find_host_home(setup, target), name) for name in switch.user]
+        if target.scope == PROJECT:
+            paths += [os.path.join(target.project, name) for name in switch.project]
         for path in paths:
-            value = _value_at(path, switch.place)
+            value = _read_setting(path, switch.place)
             if value is switch.off or (isinstance(value, list) and switch.off in value):
-                found.append(f"{'.'.join(switch.place)} is {json.dumps(value)} in {path}: its hooks are turned off")
-    return found
+                problems.append(f"{'.'.join(switch.place)} is {json.dumps(value)} in {path}: its hooks are turned off")
+    return problems
 
 
-def _value_at(path: str, place: tuple[str, ...]) -> Any:
-    """Return a setting of a host, None if there is none or it cannot be read."""
+def _read_setting(path: str, keys: tuple[str, ...]) -> Any:
+    """Return a setting of an agent, None if there is none or it cannot be read."""
     try:
-        text = _text(path) or ""
-        value: Any = parse(text) if path.endswith(".toml") else Editor(text, comments=True).value
-    except (TextFault, ConfigError):
+        text = _read_text(path) or ""
+        value: Any = parse_toml(text) if path.endswith(".toml") else JsonEditor(text, comments=True).value
+    except (EditError, ConfigError):
         return None
-    for key in place:
+    for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def program_of(setup: Setup) -> str:
-    """Return the path of the host's program, nothing if it is not on PATH."""
-    return next((found for name in setup.programs if (found := shutil.which(name))), "")
+def find_program(setup: Setup) -> str:
+    """Return the path of the agent's program, or an empty text if it is not on PATH."""
+    return next((path for name in setup.programs if (path := shutil.which(name))), "")
 
 
-def doubles(found: list[Standing]) -> list[str]:
-    """Return where what was installed for one host is read by another as well."""
-    there = {(one.host, one.scope): one.path for one in found if one.state != ABSENT}
+def find_double_readers(statuses: list[HostStatus]) -> list[str]:
+    """Return where an agent also reads what was installed for another."""
+    paths = {(status.host, status.scope): status.path for status in statuses if status.state != ABSENT_STATUS}
+    hosts = {host for host, _ in paths}
     notes: list[str] = []
     for setup in SETUPS:
-        for (other, scope), path in there.items():
-            if other in setup.reads and (setup.name, other, scope) != ("copilot", "claude", USER):
-                what = (
-                    HEARD_ONCE
-                    if other == READ_BY_OTHERS
-                    else HEARD_TWICE
-                    if any(setup.name == host for host, _ in there)
-                    else HEARD
-                )
-                notes.append(
-                    f"{setup.name} reads {path}, too: what is installed for {other} is called there as well{what}"
-                )
+        for (other, scope), path in paths.items():
+            if other not in setup.reads or (setup.name, other, scope) == ("copilot", "claude", USER):
+                continue
+            effect = _RUNS_ONCE if other == READ_BY_OTHERS else _RUNS_TWICE if setup.name in hosts else ""
+            notes.append(f"{setup.name} also reads {path}: it calls what is installed for {other}{effect}")
     return notes
