@@ -12,7 +12,7 @@ import pytest
 from harness import Project, Result, assert_clean, processes_with, python, wait_until
 
 from boathook.core.verdict import TIMEOUT
-from boathook.process import child
+from boathook.process import child, reaper
 from boathook.process.child import Job
 from boathook.process.runner import ProcessRunner
 
@@ -100,6 +100,68 @@ time.sleep(60)"""
 def test_a_block_of_a_program_is_kept_with(project: Project, way: str, code: str) -> None:
     project.hook("guard", python(code), entry="run.py", timeout=5000)
     assert_block(project, project.fire(way), 5.0)
+
+
+# A host that does not get the processor for a moment after it started a hook.
+SLOW_TO_MARK = """
+from boathook.process import reaper
+put_on = reaper.Mark.put_on
+def put_on_late(mark, pid):
+    time.sleep(0.05)
+    put_on(mark, pid)
+reaper.Mark.put_on = put_on_late
+"""
+
+
+def test_a_comet_that_flies_before_it_could_be_marked_leaves_no_zombie(project: Project) -> None:
+    project.hook("guard", python(COMET), entry="run.py", timeout=5000)
+    assert_block(project, project.in_process(host=SLOW_TO_MARK), 5.0)
+
+
+def test_an_orphan_that_was_never_marked_leaves_no_zombie(project: Project) -> None:
+    project.hook("guard", f"(env -i setsid true &)\nsleep 0.05\n{NO}", timeout=5000)
+    host = "from boathook.process import reaper\nreaper.Mark.put_on = lambda *_: None"
+    assert_block(project, project.in_process(host=host), 5.0)
+
+
+def test_a_child_of_the_host_that_is_started_with_a_hook_is_left_to_the_host(project: Project) -> None:
+    project.hook("guard", f"sleep 0.1; {NO}", timeout=5000)
+    code = """
+import subprocess
+from boathook.process import reaper
+own, start = [], reaper.Mark.start
+def start_two(mark, spawn):
+    def both():
+        own.append(subprocess.Popen(["sh", "-c", "exit 3"]))
+        own.append(subprocess.Popen(["sleep", "60"], start_new_session=True))
+        return spawn()
+    return start(mark, both)
+reaper.Mark.start = start_two
+verdict = load().dispatch(EVENT)
+alive = own[1].poll() is None
+own[1].kill()
+report({"decision": verdict.decision.word, "ends": [own[0].wait(), own[1].wait()], "alive": alive})
+"""
+    assert project.probe(code) == {"decision": "block", "ends": [3, -9], "alive": True}
+
+
+def test_a_process_that_dies_too_late_is_no_zombie_after_the_next_event(project: Project) -> None:
+    project.hook("guard", NO, timeout=5000)
+    code = """
+from boathook.process import reaper
+late = os.posix_spawn("/bin/sleep", ["sleep", "60"], {})
+reaper.reap_later(late)
+os.kill(late, 9)
+os.waitid(os.P_PID, late, os.WEXITED | os.WNOWAIT)
+load().dispatch(EVENT)
+report({"children": children()})
+"""
+    assert project.probe(code) == {"children": []}
+
+
+def test_a_tree_without_an_end_is_looked_at_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaper, "_children_of", lambda pid: [pid + 1])
+    assert len(list(reaper.tree(1))) == reaper.MAX_TREE_SIZE
 
 
 ENDLESS = {

@@ -11,7 +11,8 @@ import time
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
 from boathook.process.limits import limits_for, put_on, start_under
-from boathook.process.reaper import MARK, Mark, tree
+from boathook.process.reaper import MARK, Mark, is_runnable, reap_later, tree
+from boathook.process.spawn import can_use_posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ READ_SIZE = 1 << 16  # as much as a pipe holds
 TERM_GRACE = 0.15
 KILL_GRACE = 0.15
 LINGER = 0.2
+# Half a millisecond each. The rest is for a busy machine, where a killed process waits for the processor.
+MIN_WAITS, MAX_WAITS = 200, 2000
 WATCH_AFTER = 0.25
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 BLOCK = 2  # the exit code that counts whatever else went wrong
@@ -76,7 +79,11 @@ class Child:
             within = self.den or job
             env = {**within.env, MARK.encode(): mark.text}
             how = (within.argv, env, job.cwd, stdin, out, err)
-            self.pid = start_under(self._limits, lambda: spawn(*how)) if alone else spawn(*how)
+            if alone:
+                self.pid = start_under(self._limits, lambda: spawn(*how))
+            else:
+                self.pid = mark.start(lambda: spawn(*how)) if can_use_posix(job.cwd) else spawn(*how)
+                mark.put_on(self.pid)
             put_on(self.pid, self._limits)
             self.pidfd = _pidfd(self.pid)
             for handle in (self.out, self.err):
@@ -280,13 +287,16 @@ def _wait(pid: int, pidfd: int = -1) -> int | None:
     if pid in _taken:
         return os.waitstatus_to_exitcode(_taken.pop(pid))
     try:
-        for _ in range(200):
+        for attempt in range(MAX_WAITS):
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
                 return os.waitstatus_to_exitcode(status)
+            if attempt > MIN_WAITS and not is_runnable(pid):
+                break
             time.sleep(0.0005)
     except ChildProcessError:
         return _recorded(pidfd)
+    reap_later(pid)
     return None
 
 

@@ -16,14 +16,18 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Iterator
     from typing import Any
 
 MARK = "BOATHOOK_RUN"
 SIGKILL = 9
 MOST_ABOVE = 64
+MAX_TREE_SIZE = 1 << 14
 STARTED = 19  # among the fields behind the name: when a process was started
 SWEEP_SECONDS = 0.1
+# On a busy machine a killed process may wait so long for the processor that it needs to end, and so may we.
+STARVED_SECONDS = 0.9
+MIN_ROUNDS = 200
 SET_SUBREAPER, GET_SUBREAPER = 36, 37
 FIRST_LIMIT = 1 << 62  # microseconds of real-time scheduling: no process will ever get there
 
@@ -38,26 +42,79 @@ class Mark:
         """Make a mark, unlike any other of this process."""
         number = next(_numbers)
         self.text = b"%s-%d-%d" % (_self(), number, time.monotonic_ns())
-        self.limit = b""
+        self.limit = 0
         self.seen: set[int] = set()
+        self.has_escaped = False
         self._number = FIRST_LIMIT + number
 
+    def start(self, spawn: Callable[[], int]) -> int:
+        """Start a process that carries the limit from its first moment on.
+
+        Our own soft limit is lowered meanwhile. `spawn` must keep the interpreter's lock, so that no other thread of the host
+        starts a process that would carry it, too.
+        """
+        import resource
+
+        which = getattr(resource, "RLIMIT_RTTIME", None)
+        if which is None or resource.getrlimit(which)[1] != resource.RLIM_INFINITY:
+            return spawn()
+        with _role.spawn_lock:
+            before = resource.getrlimit(which)
+            resource.setrlimit(which, (self._number, before[1]))
+            self.limit = self._number
+            try:
+                return spawn()
+            finally:
+                resource.setrlimit(which, before)
+
     def put_on(self, pid: int) -> None:
-        """Set the limit of a process, unless we stand under such a limit ourselves."""
+        """Set the limit of a process so that it cannot be raised, unless this process has such a limit itself."""
         import resource
 
         try:
             if resource.getrlimit(resource.RLIMIT_RTTIME)[1] == resource.RLIM_INFINITY:
                 resource.prlimit(pid, resource.RLIMIT_RTTIME, (self._number, self._number))
-                self.limit = b" %d " % self._number
+                self.limit = self._number
         except (AttributeError, OSError, ValueError):
             return
 
     def is_on(self, pid: int) -> bool:
         """Whether a process carries the mark, or was seen with it: a zombie has no environment."""
-        if pid in self.seen or (self.limit and self.limit in _read(f"/proc/{pid}/limits")):
+        if pid in self.seen:
             return True
+        if self.limit:
+            soft, hard = _limits_of(pid)
+            # The second: a zombie that was started before its parent could be marked for good.
+            if hard == self.limit or (soft == self.limit and _is_foreign_zombie(pid)):
+                return True
         return MARK.encode() + b"=" + self.text in _read(f"/proc/{pid}/environ")
+
+    def may_be_on(self, pid: int, *, wary: bool) -> bool:
+        """Whether a process without the mark could show it soon: it starts, or ends and was started before it could be marked."""
+        has_limit = self.limit > 0 and _limits_of(pid)[0] == self.limit
+        return (wary or has_limit) and not _read(f"/proc/{pid}/environ") and (has_limit or not _is_zombie(pid))
+
+
+def _limits_of(pid: int) -> tuple[int, int]:
+    import resource
+
+    try:
+        return resource.prlimit(pid, resource.RLIMIT_RTTIME)
+    except ProcessLookupError:
+        return 0, 0
+    except OSError:
+        # A process of another user; its limits can be read as text, which takes twenty times as long.
+        for line in _read(f"/proc/{pid}/limits").splitlines():
+            if line.startswith(b"Max realtime timeout"):
+                soft, hard = (int(word) if word.isdigit() else -1 for word in line.split()[3:5])
+                return soft, hard
+        return 0, 0
+
+
+def _is_foreign_zombie(pid: int) -> bool:
+    """Whether a process has ended that is not of our session, as no process of a hook is."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] == b"Z" and int(fields[3]) != os.getsid(0)
 
 
 def is_above(mark: bytes) -> bool:
@@ -103,6 +160,8 @@ class Reaper:
 
     def enter(self, mark: Mark) -> None:
         """Become the reaper of orphans, if these hooks are the first now running."""
+        if _unreaped:
+            _reap_late()
         if not self._exclusive:
             _role.take(mark)
         elif not self._ready:
@@ -110,14 +169,16 @@ class Reaper:
             _be_reaper_lean()
 
     def leave(self, mark: Mark) -> None:
-        """Return the role back after the last hooks."""
-        if not self._exclusive:
-            _role.give_back(mark)
-
-    def put_on(self, mark: Mark, leader: int) -> None:
-        """Mark a hook that was just started, where that is needed to know its processes again."""
-        if not self._exclusive:
-            mark.put_on(leader)
+        """Give the role back after the last hooks."""
+        if self._exclusive:
+            return
+        _role.give_back(mark)
+        if mark.has_escaped:
+            # What still forks is the system's from now on; what it left here is not.
+            for pid in filter(mark.is_on, _child_pids()):
+                _send_kill(pid)
+                if not _reap(pid):
+                    reap_later(pid)
 
     def spread(self, mark: Mark, leaders: Container[int]) -> None:
         """Mark what hooks had started before they were marked themselves."""
@@ -134,28 +195,53 @@ class Reaper:
         Wary: a hook may just have been starting; a process that shows no environment yet is looked at again.
         """
         end = time.monotonic() + SWEEP_SECONDS
-        while True:
-            others = [pid for pid in _child_pids() if pid not in known]
-            starting = wary and any(map(_is_starting, others))
-            left = [pid for pid in others if self._is_of(pid, leaders, mark)]
-            if not left and not starting:
+        killed: set[int] = set()
+        others: set[int] = set()
+        for rounds in itertools.count():
+            found_more = undecided = False
+            # The newest first: a process that forks and exits, again and again, must be killed before it does so once more.
+            for pid in reversed(_child_pids()):
+                if pid in known or pid in killed or pid in others:
+                    continue
+                if self._is_of(pid, leaders, mark):
+                    self._kill(pid, mark)
+                    killed.add(pid)
+                    found_more = True
+                elif mark.may_be_on(pid, wary=wary):
+                    undecided = True
+                elif not wary:
+                    others.add(pid)
+            killed = {pid for pid in killed if not _reap(pid)}
+            # What dies below them becomes a child of this process; a deep tree would take many rounds.
+            for pid in killed:
+                _kill_tree(pid)
+            if not (killed or found_more or undecided):
                 return
-            mark.seen.update(left, *map(_kill_tree, left))  # what dies below them will be ours next
-            for pid in left:
-                _reap(pid)
-            time.sleep(0.001)
-            if time.monotonic() > end:
-                for pid in left:
-                    _reap(pid)  # what was killed just now has had its moment to die
-                return
+            late = time.monotonic() - end
+            if late > 0:
+                can_succeed = rounds < MIN_ROUNDS if found_more else killed and all(map(is_runnable, killed))
+                if late > STARVED_SECONDS or not can_succeed:
+                    break
+            if not found_more:
+                time.sleep(0.001)
+        mark.has_escaped = True
+        for pid in killed:
+            reap_later(pid)
+
+    def _kill(self, pid: int, mark: Mark) -> None:
+        if self._exclusive or mark.limit:
+            _send_kill(pid)
+        else:
+            # Nothing but the environment shows whose these are, and a zombie has none.
+            mark.seen.update(_kill_tree(pid))
 
     def _is_of(self, pid: int, leaders: Container[int], mark: Mark) -> bool:
         if self._exclusive:
             return pid not in self._foreign
+        if mark.is_on(pid):
+            return True
         fields = _stat(pid)
-        if fields is None:
-            return False
-        return int(fields[2]) in leaders or int(fields[3]) in leaders or mark.is_on(pid)
+        return fields is not None and (int(fields[2]) in leaders or int(fields[3]) in leaders)
 
 
 class _Role:
@@ -170,6 +256,7 @@ class _Role:
     def reset(self) -> None:
         """Begin anew: in a process that was forked off nobody runs hooks yet."""
         self._lock = _thread.allocate_lock()
+        self.spawn_lock = _thread.allocate_lock()
         self._users: set[Mark] = set()
         self._was_reaper = self._ignored = False
 
@@ -270,41 +357,73 @@ def _set_sigchld(handler: int) -> bool:
 
 def _child_pids() -> list[int]:
     """Return the children of this process, adopted ones included."""
-    return [int(pid) for pid in _read(f"/proc/self/task/{os.getpid()}/children").split()]
+    return _children_of(os.getpid())
+
+
+def _children_of(pid: int) -> list[int]:
+    return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
 
 
 def _kill_tree(pid: int) -> list[int]:
     """Kill a process and its descendants, parents first so that they cannot start more; return them."""
-    killed = []
-    for one in tree(pid):
-        try:
-            os.kill(one, SIGKILL)
-        except OSError:
-            continue
-        killed.append(one)
-    return killed
+    return [one for one in tree(pid) if _send_kill(one)]
+
+
+def _send_kill(pid: int) -> bool:
+    try:
+        os.kill(pid, SIGKILL)
+    except OSError:
+        return False
+    return True
 
 
 def tree(pid: int) -> Iterator[int]:
-    """Return a process and its descendants, looking below each before giving it."""
+    """Yield a process and its descendants, looking below each before yielding it."""
     pending = [pid]
-    while pending:
+    # A process that forks and exits again and again is a tree without an end.
+    for _ in range(MAX_TREE_SIZE):
+        if not pending:
+            return
         one = pending.pop()
-        pending += map(int, _read(f"/proc/{one}/task/{one}/children").split())
+        pending += _children_of(one)
         yield one
 
 
-def _is_starting(pid: int) -> bool:
-    """Whether a process lives but has no environment (yet)."""
+def is_runnable(pid: int) -> bool:
+    """Whether a process needs nothing but the processor, so that one that was killed will end."""
     fields = _stat(pid)
-    return fields is not None and fields[0] != b"Z" and not _read(f"/proc/{pid}/environ")
+    return fields is None or fields[0] in b"RZX"
 
 
-def _reap(pid: int) -> None:
+def _is_zombie(pid: int) -> bool:
+    fields = _stat(pid)
+    return fields is None or fields[0] == b"Z"
+
+
+def _reap(pid: int) -> bool:
+    """Whether a child has ended; its end is taken."""
     try:
-        os.waitpid(pid, os.WNOHANG)
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
     except OSError:
-        return
+        # Not our child any more: the host waits for all processes.
+        return True
+
+
+# Killed processes that had not ended when time was up, with the time of their start, because numbers are used again.
+_unreaped: dict[int, bytes] = {}
+
+
+def reap_later(pid: int) -> None:
+    """Take the end of a child when the next hooks run, so that no zombie stays."""
+    if fields := _stat(pid):
+        _unreaped[pid] = fields[STARTED]
+
+
+def _reap_late() -> None:
+    for pid, started in list(_unreaped.items()):
+        fields = _stat(pid)
+        if fields is None or fields[STARTED] != started or _reap(pid):
+            _unreaped.pop(pid, None)
 
 
 def _stat(pid: int) -> list[bytes] | None:

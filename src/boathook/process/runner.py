@@ -148,7 +148,6 @@ class _Batch:
             self.active[place] = child
             self.starting = False
             self.leaders.add(child.pid)
-            self.runner.reaper.put_on(self.mark, child.pid)
             if self.listening:
                 self._listen(place, child)
 

@@ -33,7 +33,7 @@ def shared_process(
     argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
 ) -> int:
     """Start a process from a program that embeds the engine; return its pid. The caller waits for it."""
-    if _HAS_SETSID and _is_here(cwd):
+    if can_use_posix(cwd):
         return posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
     import subprocess
 
@@ -62,9 +62,10 @@ def posix(
     )
 
 
-def _is_here(cwd: str) -> bool:
+def can_use_posix(cwd: str) -> bool:
+    """Whether a program that embeds the engine can start a process there with posix_spawn."""
     try:
-        return os.getcwd() == cwd
+        return _HAS_SETSID and os.getcwd() == cwd
     except OSError:
         return False
 
