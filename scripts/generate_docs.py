@@ -21,7 +21,7 @@ from generate_schemas import write_schemas
 
 from boathook import errors
 from boathook.agent.builder import AgentBuilder
-from boathook.agent.builtin_tools import tool_of
+from boathook.agent.builtin_tools import make_tool
 from boathook.agent.reference_agent import Agent
 from boathook.agent.scripted import ScriptedModel
 from boathook.cli.commands import COMMANDS, cli
@@ -115,11 +115,11 @@ def _settings_cells(row: SettingsRow) -> list[str]:
     context = "sends the agent back to work, as `block` does" if row.goes_on else context
     block = row.kind.block if row.refuses else "told"
     theirs = {ours: name for name, ours in row.renames}
-    asks = f"`{theirs.get(row.subject, row.subject)}`" if row.subject else "–"
+    needs_permission = f"`{theirs.get(row.subject, row.subject)}`" if row.subject else "–"
     return [
         f"`{row.name}`",
         f"`{row.kind_name}`",
-        asks,
+        needs_permission,
         block,
         context,
         ", ".join(rewrites) or "–",
@@ -584,7 +584,12 @@ def _agent(stack: Stack) -> Agent:
     task = ToolCall("Subagent", {"name": "scout", "task": "look"})
     model = ScriptedModel([ToolCall("save"), ToolCall("send"), task, "done", "done", OSError("away")])
     child = AgentBuilder().with_model(ScriptedModel(["seen"])).build()
-    made = AgentBuilder().with_model(model).with_tools(tool_of(save, asks=True), send).with_subagent("scout", child)
+    made = (
+        AgentBuilder()
+        .with_model(model)
+        .with_tools(make_tool(save, needs_permission=True), send)
+        .with_subagent("scout", child)
+    )
     return made.with_permission(lambda _call, _why: True).with_hooks(stack).build()
 
 

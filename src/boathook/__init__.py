@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter
     from boathook.agent.builder import AgentBuilder
     from boathook.agent.builtin_tools import Tool
-    from boathook.agent.loop import TurnResult
     from boathook.agent.reference_agent import Agent, Session
     from boathook.agent.scripted import ScriptedModel
-    from boathook.agent.state import AgentState, Step
+    from boathook.agent.state import AgentState, Step, TurnResult
     from boathook.assembly import load, load_catalog
     from boathook.core.catalog import Catalog
     from boathook.core.event import KINDS, Event, EventKind
@@ -120,11 +119,11 @@ _HOMES = {
         "Session",
     ),
     "agent.builder": ("AgentBuilder",),
-    "agent.loop": ("TurnResult",),
     "agent.scripted": ("ScriptedModel",),
     "agent.state": (
         "AgentState",
         "Step",
+        "TurnResult",
     ),
     "agent.builtin_tools": ("Tool",),
     "assembly": (

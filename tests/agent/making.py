@@ -20,7 +20,7 @@ def child(task: str = "look", name: str = "helper") -> ToolCall:
     return call("Subagent", name=name, task=task)
 
 
-def text_tool(tool: str, says: str = "", *, ran: list[Any] | None = None, asks: bool = False) -> Tool:
+def text_tool(tool: str, says: str = "", *, ran: list[Any] | None = None, needs_permission: bool = False) -> Tool:
     """A tool that says something, and notes with what it was called."""
 
     async def run(args, _):
@@ -28,7 +28,7 @@ def text_tool(tool: str, says: str = "", *, ran: list[Any] | None = None, asks: 
             ran.append((tool, dict(args)))
         return says or f"{tool} is done"
 
-    return Tool(tool, f"{tool} something", run, {}, asks)
+    return Tool(tool, f"{tool} something", run, {}, needs_permission)
 
 
 def failing_tool(tool: str = "fail", says: str = "it broke", *, ran: list[Any] | None = None) -> Tool:

@@ -20,9 +20,9 @@ from boathook import (
     Stack,
     UnknownEvent,
 )
-from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter, from_state
-from boathook.agent.builtin_tools import TOOLS
-from boathook.agent.loop import SUBAGENT
+from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter, make_state_hook
+from boathook.agent.builtin_tools import BUILTIN_TOOLS
+from boathook.agent.loop import SUBAGENT_TOOL
 from boathook.agent.model import Message
 
 from .making import Witness, agent_of, call, child, failing_tool, feedback, note, said, text_tool
@@ -196,7 +196,7 @@ def test_hooks_that_were_declared_elsewhere_take_part_with_the_files_they_loaded
     hooks.on_ask(lambda context, reason: not asked.append((context.name, reason)))
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     builder.with_hooks(hooks).build().run("go")
-    assert said(model.heard[-1]) == [
+    assert said(model.requests[-1]) == [
         note("from a file"),
         note("from a decorator"),
         "user: go",
@@ -211,7 +211,7 @@ def test_hooks_of_a_project_take_part(world: World) -> None:
     tools = (text_tool("wipe"), text_tool("work"))
     builder, model = agent_of((call("wipe"), call("work")), "done", tools=tools)
     builder.in_dir(world.project).with_hooks_from(world.project, trust_all=True).build().run("go")
-    assert said(model.heard[-1])[2:] == ["tool!: never", "tool: work is done"]
+    assert said(model.requests[-1])[2:] == ["tool!: never", "tool: work is done"]
 
 
 def test_a_project_that_is_not_there_is_said_at_once(world: World) -> None:
@@ -235,7 +235,7 @@ def test_scripts_and_hooks_in_process_share_one_order(world: World) -> None:
 
 
 def test_an_agent_needs_a_model() -> None:
-    with pytest.raises(ConfigError, match=r"an agent needs a model: with_model\(…\)"):
+    with pytest.raises(ConfigError, match=r"an agent needs a model: call with_model\(…\)"):
         AgentBuilder().build()
 
 
@@ -244,7 +244,7 @@ def test_two_tools_or_two_subagents_of_one_name_are_refused() -> None:
     builder = AgentBuilder().with_model(ScriptedModel([]))
     twice = {
         "tools named Shell": builder.with_standard_tools().with_tools(text_tool("Shell")),
-        f"tools named {SUBAGENT}": builder.with_tools(text_tool(SUBAGENT)).with_subagent("helper", helper),
+        f"tools named {SUBAGENT_TOOL}": builder.with_tools(text_tool(SUBAGENT_TOOL)).with_subagent("helper", helper),
         "subagents named helper": builder.with_subagent("helper", helper).with_subagent("helper", helper),
         "tools named a, b": builder.with_tools(*map(text_tool, "abab")),
     }
@@ -256,9 +256,11 @@ def test_two_tools_or_two_subagents_of_one_name_are_refused() -> None:
 def test_the_model_is_told_of_subagents_as_of_a_tool() -> None:
     builder, _ = agent_of(right=(), left=())
     spec = builder.build().all_tools[-1].spec
-    assert (spec.name, spec.description) == ("Subagent", "Give a task to a subagent: left, right.")
+    assert (spec.name, spec.description) == ("Subagent", "Delegate a task to a subagent: left, right.")
     assert spec.parameters["properties"]["name"]["enum"] == ["left", "right"]
-    assert [tool.name for tool in agent_of()[0].with_standard_tools().build().all_tools] == [t.name for t in TOOLS]
+    assert [tool.name for tool in agent_of()[0].with_standard_tools().build().all_tools] == [
+        t.name for t in BUILTIN_TOOLS
+    ]
 
 
 # subagents
@@ -269,13 +271,13 @@ def test_a_subagent_works_in_its_parents_place_with_its_own_system_text_and_limi
     helper = helper.with_standard_tools().with_system("you help").with_limits(max_steps=2).in_dir("/")
     builder, _ = agent_of(child(), "done")
     builder.with_subagent("helper", helper.build()).with_system("you lead").in_dir(tmp_path).build().run("go")
-    assert said(model.heard[1]) == [
+    assert said(model.requests[1]) == [
         "system: you help",
         "user: look",
         "assistant:  WriteFile{'path': 'x', 'content': 'y'}",
         "tool: wrote 1 characters to x",
     ]
-    assert (len(model.heard), (tmp_path / "x").read_text()) == (2, "y")
+    assert (len(model.requests), (tmp_path / "x").read_text()) == (2, "y")
 
 
 def test_a_subagent_is_under_its_parents_hooks_and_its_own_and_none_is_asked_twice() -> None:
@@ -297,7 +299,7 @@ def test_a_guard_that_a_subagent_brings_is_not_lost() -> None:
         "found",
         tools=(
             text_tool("wipe", ran=ran),
-            text_tool("deploy", ran=ran, asks=True),
+            text_tool("deploy", ran=ran, needs_permission=True),
         ),
     )
     helper = helper.on_before_tool_use(lambda _: Outcome.block("never"), matcher="wipe").with_permission(
@@ -306,7 +308,7 @@ def test_a_guard_that_a_subagent_brings_is_not_lost() -> None:
     builder, _ = agent_of(child(), "done")
     builder.with_subagent("helper", helper.build()).build().run("go")
     assert ran == []
-    assert len(model.heard) == 1
+    assert len(model.requests) == 1
 
 
 def test_subagents_may_have_subagents() -> None:
@@ -350,7 +352,7 @@ def test_a_processor_of_the_state_is_a_hook_before_or_after_steps(
     assert adapter.event == event
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     builder.with_hooks(Stack().with_(adapter)).build().run("go")
-    short = [[line for line in said(one) if line.startswith("user")] for one in model.heard]
+    short = [[line for line in said(one) if line.startswith("user")] for one in model.requests]
     assert short == [[line for line in one if line != "…"] for one in heard]
 
 
@@ -358,7 +360,7 @@ def test_a_processor_may_be_an_object_and_works_after_steps_unless_said_otherwis
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     adapter = StateProcessorAdapter(Shorter())
     builder.add_hook(adapter.event, adapter).build().run("go")
-    assert said(model.heard[-1]) == ["tool: work is done"]
+    assert said(model.requests[-1]) == ["tool: work is done"]
 
 
 def test_a_processor_has_a_place() -> None:
@@ -368,8 +370,8 @@ def test_a_processor_has_a_place() -> None:
 
 def test_a_processor_that_leaves_the_state_says_nothing() -> None:
     context: Any = type("Context", (), {"state": AgentState("a")})()
-    assert [from_state(hook)(context) for hook in (nothing, lambda state: state)] == [None, None]
-    assert from_state(add_a_word).__qualname__ == "add_a_word"
+    assert [make_state_hook(hook)(context) for hook in (nothing, lambda state: state)] == [None, None]
+    assert make_state_hook(add_a_word).__qualname__ == "add_a_word"
 
 
 class Tests:
@@ -385,7 +387,7 @@ def test_a_criterion_for_going_on_is_a_gate(criterion: Any) -> None:
     adapter = ContinuationCriteriaAdapter(criterion, "run the tests")
     result = builder.add_hook("Stop", adapter).build().run("go")
     assert result.text == "done, and tested"
-    assert said(model.heard[1])[-1] == feedback("run the tests")
+    assert said(model.requests[1])[-1] == feedback("run the tests")
 
 
 def test_a_criterion_on_a_whole_stack_is_asked_at_stops_alone() -> None:

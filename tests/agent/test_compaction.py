@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from boathook import Outcome, ToolCall
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
-from boathook.agent.reference_agent import LEFT_OUT, shorten
+from boathook.agent.reference_agent import OMISSION_NOTE, drop_middle
 
 from .making import Witness, agent_of, call, said, text_tool
 
 LONG = "z" * 4_000  # a thousand tokens
-OMITTED = "user: [earlier messages were left out to save room]"
+OMITTED = "user: [earlier messages were left out to save space]"
 
 texts = st.text("ab ", max_size=60)
 
@@ -53,12 +53,12 @@ def is_whole(messages: Sequence[Message]) -> bool:
 def test_a_shortened_conversation_is_whole_and_keeps_its_beginning_and_its_end(
     messages: list[Message], budget: int
 ) -> None:
-    found = list(shorten(messages, budget))
+    found = list(drop_middle(messages, budget))
     head = beginning(messages)
     assert found[:head] == messages[:head]
     assert is_whole(found)
     rest = found[head:]
-    if rest[:1] == [LEFT_OUT]:
+    if rest[:1] == [OMISSION_NOTE]:
         rest = rest[1:]
         assert len(rest) < len(messages) - head
     else:
@@ -81,8 +81,8 @@ def is_least(messages: list[Message], start: int) -> bool:
 
 @given(conversations(), st.integers(0, 400))
 def test_nothing_is_left_out_that_there_is_room_for(messages: list[Message], budget: int) -> None:
-    found = list(shorten(messages, budget))
-    if LEFT_OUT in found:
+    found = list(drop_middle(messages, budget))
+    if OMISSION_NOTE in found:
         head = beginning(messages)
         start = len(messages) - (len(found) - head - 1)
         longer = next(at for at in reversed(range(head, start)) if is_whole(messages[at:]))
@@ -91,18 +91,18 @@ def test_nothing_is_left_out_that_there_is_room_for(messages: list[Message], bud
 
 @given(conversations(), st.integers(0, 400))
 def test_shortening_twice_is_shortening_once(messages: list[Message], budget: int) -> None:
-    once = list(shorten(messages, budget))
-    again = list(shorten(once, budget))
+    once = list(drop_middle(messages, budget))
+    again = list(drop_middle(once, budget))
     assert len(again) <= len(once)
-    assert [message for message in again if message is not LEFT_OUT] == [m for m in once if m is not LEFT_OUT]
+    assert [message for message in again if message is not OMISSION_NOTE] == [m for m in once if m is not OMISSION_NOTE]
 
 
 def test_what_the_model_is_to_answer_stays_even_beyond_the_budget() -> None:
     steps = [Message(ASSISTANT, "", (ToolCall("look", {}, "1"),)), Message(TOOL, LONG, (), "1", "look")]
     asked = [Message(USER, "go"), Message(ASSISTANT, "gone"), Message(USER, LONG)]
     begun = [Message(SYSTEM, "s"), Message(USER, LONG)]
-    assert shorten([*begun, Message(ASSISTANT, LONG), *steps], 100) == [*begun, LEFT_OUT, *steps]
-    assert shorten(asked, 100) == [asked[0], LEFT_OUT, asked[2]]
+    assert drop_middle([*begun, Message(ASSISTANT, LONG), *steps], 100) == [*begun, OMISSION_NOTE, *steps]
+    assert drop_middle(asked, 100) == [asked[0], OMISSION_NOTE, asked[2]]
 
 
 def test_results_with_notes_between_them_stay_with_their_calls() -> None:
@@ -117,11 +117,11 @@ def test_results_with_notes_between_them_stay_with_their_calls() -> None:
         Message(ASSISTANT, "done"),
         Message(USER, "more"),
     ]
-    assert shorten(messages, 100) == [messages[0], LEFT_OUT, *messages[5:]]
+    assert drop_middle(messages, 100) == [messages[0], OMISSION_NOTE, *messages[5:]]
 
 
 def test_an_empty_conversation_stays_empty() -> None:
-    assert shorten([], 10) == []
+    assert drop_middle([], 10) == []
 
 
 # in the agent
@@ -141,8 +141,8 @@ def compactions(witness: Witness) -> list[tuple[str, ...]]:
 def test_a_conversation_beyond_the_budget_is_shortened_before_the_next_step() -> None:
     builder, model, witness = a_long_run(call("look"), call("look"), call("work"), "done")
     builder.build().run("go")
-    assert [len(said(heard)) for heard in model.heard] == [1, 3, 4, 6]
-    assert said(model.heard[2]) == ["user: go", OMITTED, "assistant:  look", f"tool: {LONG}"]
+    assert [len(said(heard)) for heard in model.requests] == [1, 3, 4, 6]
+    assert said(model.requests[2]) == ["user: go", OMITTED, "assistant:  look", f"tool: {LONG}"]
     assert [name for name, *_ in compactions(witness)] == ["pre-context-compact", "post-context-compact"]
 
 
@@ -150,13 +150,13 @@ def test_a_conversation_within_the_budget_is_left_alone() -> None:
     builder, model, witness = a_long_run(call("look"), call("look"), "done", budget=10_000)
     builder.build().run("go")
     assert compactions(witness) == []
-    assert len(model.heard[-1]) == 5
+    assert len(model.requests[-1]) == 5
 
 
 def test_without_a_budget_nothing_is_shortened() -> None:
     builder, model, witness = a_long_run(*[call("look")] * 5, "done", budget=None)
     builder.build().run("go")
-    assert (compactions(witness), len(model.heard[-1])) == ([], 11)
+    assert (compactions(witness), len(model.requests[-1])) == ([], 11)
 
 
 def test_what_the_model_counted_is_believed_and_what_came_since_is_guessed() -> None:
@@ -169,7 +169,7 @@ def test_a_model_that_does_not_count_is_guessed_for() -> None:
     builder, _, witness = a_long_run(call("look"), call("look"), "done")
     builder.build().run("go")
     whole = (len("go") + 2 * (len("look{}") + len(LONG))) // 4
-    kept = (len("go") + len(LEFT_OUT.text) + len("look{}") + len(LONG)) // 4
+    kept = (len("go") + len(OMISSION_NOTE.text) + len("look{}") + len(LONG)) // 4
     assert compactions(witness) == [
         ("pre-context-compact", "auto", str(whole)),
         ("post-context-compact", "auto", str(whole), str(kept)),
@@ -186,7 +186,7 @@ def test_a_state_that_a_hook_replaced_is_counted_anew() -> None:
 def test_a_blocked_compaction_keeps_the_conversation_and_is_asked_about_again() -> None:
     builder, model, witness = a_long_run(call("look"), call("look"), call("work"), "done")
     builder.add_hook("PreCompact", lambda _: Outcome.block("not now")).build().run("go")
-    assert [len(heard) for heard in model.heard] == [1, 3, 5, 7]
+    assert [len(heard) for heard in model.requests] == [1, 3, 5, 7]
     assert [name for name, *_ in compactions(witness)] == ["pre-context-compact"] * 2
 
 
@@ -226,7 +226,7 @@ def test_another_compactor_gets_the_conversation_and_the_budget(is_async: bool) 
     builder, model, _ = a_long_run(call("look"), call("look"), "done")
     builder.with_compactor(slow_summary if is_async else summary).build().run("go")
     assert given_to == [(5, 1_500)]
-    assert said(model.heard[-1]) == ["user: so far: nothing"]
+    assert said(model.requests[-1]) == ["user: so far: nothing"]
 
 
 def test_a_compactor_that_fails_is_a_failure_of_the_turn() -> None:
@@ -246,6 +246,6 @@ def test_a_subagent_has_a_budget_of_its_own_and_remembers_its_task() -> None:
     builder, _ = agent_of(call("Subagent", name="helper", task="look twice"), "done")
     builder.with_subagent("helper", helper.build()).with_hooks(witness.stack).build().run("go")
     begun = ["system: you help", "user: look twice"]
-    assert said(model.heard[-1]) == [*begun, OMITTED, "assistant:  look", f"tool: {LONG}"]
+    assert said(model.requests[-1]) == [*begun, OMITTED, "assistant:  look", f"tool: {LONG}"]
     assert [who for who, kind, _ in witness.events if kind == "pre-context-compact"] == ["helper-1"]
     assert [data["task_description"] for data in witness.of("post-subagent")] == ["look twice"]

@@ -69,7 +69,7 @@ class Scene:
         tools = (
             text_tool("work", ran=self.ran),
             failing_tool(ran=self.ran),
-            text_tool("deploy", ran=self.ran, asks=True),
+            text_tool("deploy", ran=self.ran, needs_permission=True),
         )
         moves = (*SCENES[PLAYED_IN[event]], "more", "and more")
         builder, self.model = agent_of(*moves, tools=tools, helper=("found", "found more"))
@@ -86,7 +86,7 @@ class Scene:
                 turns += [outcome_of(session, "go"), outcome_of(session, "go on")]
         except (Blocked, Stopped, HookError) as error:
             turns.append(f"{type(error).__name__}: {error}")
-        heard = said(self.model.heard[-1]) if self.model.heard else []
+        heard = said(self.model.requests[-1]) if self.model.requests else []
         return Seen(tuple(turns), tuple(f"{name}{args or ''}" for name, args in self.ran), tuple(heard))
 
 

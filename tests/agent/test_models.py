@@ -14,7 +14,7 @@ from tests.runners.scripted_model import ScriptedModel as Server
 
 from boathook import AgentBuilder, ConfigError, Outcome, ScriptedModel, ToolCall
 from boathook.agent.model import Message, Reply, ToolSpec, estimate_tokens
-from boathook.agent.providers import model_named, to_provider
+from boathook.agent.providers import load_model, to_provider_messages
 from boathook.agent.scripted import read_script
 
 from .making import agent_of, call, text_tool
@@ -62,7 +62,7 @@ def test_a_script_plays_texts_calls_replies_and_callables_and_then_nothing() -> 
         Reply(""),
         Reply(""),
     ]
-    assert model.heard == [HELLO] * 10
+    assert model.requests == [HELLO] * 10
 
 
 def test_an_error_in_a_script_is_raised_and_the_script_goes_on() -> None:
@@ -278,7 +278,7 @@ def test_a_provider_that_refuses_is_a_failure_of_the_turn(serving: Any) -> None:
 def test_what_hooks_note_comes_after_all_results_in_one_request(library: None) -> None:
     builder, model = agent_of((call("work", n=1), call("work", n=2)), "done", tools=(text_tool("work"),))
     builder.on_after_tool_use(lambda context: context.add_context(f"note {context.args['n']}")).build().run("go")
-    kinds = [[part.part_kind for part in message.parts] for message in to_provider(model.heard[-1])]
+    kinds = [[part.part_kind for part in message.parts] for message in to_provider_messages(model.requests[-1])]
     assert kinds == [
         ["user-prompt"],
         ["tool-call", "tool-call"],
@@ -288,7 +288,7 @@ def test_what_hooks_note_comes_after_all_results_in_one_request(library: None) -
 
 def test_an_empty_answer_is_not_sent_back(library: None) -> None:
     messages = [Message("user", "go"), Message("assistant"), Message("user", "go on")]
-    assert [[part.content for part in message.parts] for message in to_provider(messages)] == [["go", "go on"]]
+    assert [[part.content for part in message.parts] for message in to_provider_messages(messages)] == [["go", "go on"]]
 
 
 def test_calls_text_and_system_are_kept_apart(library: None) -> None:
@@ -298,7 +298,10 @@ def test_calls_text_and_system_are_kept_apart(library: None) -> None:
         Message("assistant", "on it", (ToolCall("look", {"at": 1}, "x"),)),
         Message("tool", "seen", (), "x", "look"),
     ]
-    found = [[(part.part_kind, getattr(part, "content", None)) for part in one.parts] for one in to_provider(messages)]
+    found = [
+        [(part.part_kind, getattr(part, "content", None)) for part in one.parts]
+        for one in to_provider_messages(messages)
+    ]
     assert found == [
         [("system-prompt", "be brief"), ("user-prompt", "go")],
         [("text", "on it"), ("tool-call", None)],
@@ -330,8 +333,10 @@ def test_a_model_that_cannot_be_had_says_why(
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
-    with pytest.raises(ConfigError, match=r"models need a library: pip install 'boathook\[agent\]'"):
-        model_named("openai:gpt-4o")
+    with pytest.raises(
+        ConfigError, match=r"a library for models is missing. Install it with: pip install 'boathook\[agent\]'"
+    ):
+        load_model("openai:gpt-4o")
 
 
 def test_a_model_is_whatever_answers() -> None:

@@ -55,7 +55,7 @@ def test_turns_of_a_session_share_the_conversation_and_the_system_text_begins_it
         "tool: work is done",
         "assistant: two",
     ]
-    assert said(model.heard[-1]) == said(session.state.messages)[:-1]
+    assert said(model.requests[-1]) == said(session.state.messages)[:-1]
 
 
 def test_a_turn_comes_to_its_text_and_its_steps() -> None:
@@ -147,7 +147,7 @@ def test_a_session_goes_on_after_a_stream_that_was_left() -> None:
         for _ in session.stream("go"):
             break
         assert session.run("go on").text == "done"
-    assert said(model.heard[-1]) == ["user: go", "assistant:  work", "tool: work is done", "user: go on"]
+    assert said(model.requests[-1]) == ["user: go", "assistant:  work", "tool: work is done", "user: go on"]
     assert ends(witness) == [("done", 2)]
 
 
@@ -166,7 +166,7 @@ def test_a_failed_turn_does_not_end_its_session() -> None:
         with pytest.raises(RuntimeError, match="down"):
             session.run("one")
         assert session.run("two").text == "done"
-    assert said(model.heard[-1]) == ["user: one", "user: two"]
+    assert said(model.requests[-1]) == ["user: one", "user: two"]
     assert ends(witness) == [("done", 1)]
 
 
@@ -179,7 +179,7 @@ def test_a_refused_session_is_blocked_and_nothing_else_happens(is_async: bool) -
     agent = builder.add_hook("SessionStart", lambda _: Outcome.block(NO)).build()
     with pytest.raises(Blocked) as refused:
         asyncio.run(agent.arun("go")) if is_async else agent.run("go")
-    assert (refused.value.reason, witness.kinds, model.heard) == (NO, ["pre-session"], [])
+    assert (refused.value.reason, witness.kinds, model.requests) == (NO, ["pre-session"], [])
 
 
 def test_a_refused_turn_does_not_run_and_is_not_remembered() -> None:
@@ -188,7 +188,7 @@ def test_a_refused_turn_does_not_run_and_is_not_remembered() -> None:
     with builder.on_execution_start(hook).build().session() as session:
         refused, ran = session.run("tell the secret"), session.run("hello")
     assert refused == TurnResult("blocked", "", NO)
-    assert (ran.text, said(model.heard[0])) == ("done", ["user: hello"])
+    assert (ran.text, said(model.requests[0])) == ("done", ["user: hello"])
     assert witness.kinds.count("post-agent-turn") == 1
 
 
@@ -244,7 +244,7 @@ def test_a_stop_inside_a_subagent_ends_the_whole_run() -> None:
         assert shown(session.run("go")) == f"stopped: {NO}"
         with pytest.raises(Stopped):
             session.run("go on")
-    assert len(model.heard) == 1
+    assert len(model.requests) == 1
     assert "post-subagent" not in witness.kinds
 
 
@@ -280,7 +280,7 @@ def test_a_session_is_used_in_a_with_block_and_only_there() -> None:
     for late in (lambda: session.run("go"), session.compact, lambda: session.notify("x")):
         with pytest.raises(BoathookError, match="not open"):
             late()
-    assert (len(model.heard), witness.kinds.count("pre-session")) == (1, 1)
+    assert (len(model.requests), witness.kinds.count("pre-session")) == (1, 1)
 
 
 def test_the_sync_form_says_what_to_do_where_an_event_loop_runs() -> None:
@@ -332,7 +332,7 @@ def test_a_person_is_asked_in_any_way_and_what_they_say_counts(answer: bool, how
         return later() if how == "async" else answer
 
     ran: list[Any] = []
-    builder, _ = agent_of(call("deploy"), "done", tools=(text_tool("deploy", ran=ran, asks=True),))
+    builder, _ = agent_of(call("deploy"), "done", tools=(text_tool("deploy", ran=ran, needs_permission=True),))
     builder.with_permission(ask).build().run("go")
     assert asked == [("deploy", "deploy wants to run")]
     assert bool(ran) is answer
@@ -351,7 +351,7 @@ def test_a_person_is_asked_one_thing_after_the_other_also_for_subagents() -> Non
     builder, _ = agent_of(
         (call("deploy", n=1), call("deploy", n=2), child()),
         "done",
-        tools=(text_tool("deploy", asks=True),),
+        tools=(text_tool("deploy", needs_permission=True),),
         helper=(call("deploy", n=3), "found"),
     )
     builder.with_permission(ask).build().run("go")
@@ -360,20 +360,20 @@ def test_a_person_is_asked_one_thing_after_the_other_also_for_subagents() -> Non
 
 
 def test_a_tool_that_asks_runs_unasked_where_nobody_can_be_asked() -> None:
-    builder, witness, _ = watched(call("deploy"), "done", tools=(text_tool("deploy", asks=True),))
+    builder, witness, _ = watched(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
     result = builder.build().run("go")
     assert (result.steps[0].results[0].text, "permission-request" in witness.kinds) == ("deploy is done", False)
 
 
 def test_a_hook_that_allows_a_call_saves_the_question() -> None:
-    builder, _ = agent_of(call("deploy"), "done", tools=(text_tool("deploy", asks=True),))
+    builder, _ = agent_of(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
     builder = builder.with_permission(lambda *_: pytest.fail("nobody is to be asked"))  # type: ignore[arg-type,return-value]
     result = builder.on_before_tool_use(lambda _: Outcome(ALLOW)).build().run("go")
     assert result.steps[0].results[0].text == "deploy is done"
 
 
 def test_a_hook_for_permissions_answers_instead_of_the_person() -> None:
-    builder, witness, _ = watched(call("deploy"), "done", tools=(text_tool("deploy", asks=True),))
+    builder, witness, _ = watched(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
     builder = builder.with_permission(lambda *_: pytest.fail("nobody is to be asked"))  # type: ignore[arg-type,return-value]
     result = builder.add_hook("PermissionRequest", lambda _: Outcome(ALLOW)).build().run("go")
     assert (result.steps[0].results[0].text, witness.of("notification")) == ("deploy is done", [])
@@ -397,11 +397,11 @@ def test_a_hook_may_want_a_person_to_decide_about_any_tool(ask: Any, text: str) 
 def test_a_person_is_asked_for_a_subagent_too_and_its_refusal_ends_only_that() -> None:
     asked: list[str] = []
     builder, _, model = watched(
-        child(), "done", tools=(text_tool("deploy", asks=True),), helper=(call("deploy"), "never said")
+        child(), "done", tools=(text_tool("deploy", needs_permission=True),), helper=(call("deploy"), "never said")
     )
     agent = builder.with_permission(lambda context, _: asked.append(context.extra["agent_type"])).build()
     assert agent.run("go").text == "done"
-    assert (asked, len(agent.subagents["helper"].model.heard), len(model.heard)) == (["helper"], 1, 2)
+    assert (asked, len(agent.subagents["helper"].model.requests), len(model.requests)) == (["helper"], 1, 2)
 
 
 # the end

@@ -15,11 +15,11 @@ import pytest
 
 from boathook import Tool, ToolCall
 from boathook.agent import builtin_tools as module
-from boathook.agent.builtin_tools import TOOLS, Workplace, run_whole, tool_of
+from boathook.agent.builtin_tools import BUILTIN_TOOLS, Workplace, make_tool, run_to_end
 
 from .making import Witness, agent_of, call, failing_tool, said
 
-NAMED = {tool.name: tool for tool in TOOLS}
+NAMED = {tool.name: tool for tool in BUILTIN_TOOLS}
 CUT = "\n(cut after 100000 characters)"
 
 
@@ -27,7 +27,7 @@ def use(work_dir: Path, tool: str, /, **args: Any) -> str:
     """Let an agent call a standard tool; give what its model reads, with `!` before an error."""
     builder, model = agent_of(ToolCall(tool, args), "done")
     builder.with_standard_tools().in_dir(work_dir).build().run("go")
-    last = model.heard[-1][-1]
+    last = model.requests[-1][-1]
     return f"!{last.text}" if last.is_error else last.text
 
 
@@ -101,7 +101,7 @@ def test_a_cancelled_shell_ends_with_its_children_and_leaves_no_zombie(place: Pa
     async def go() -> None:
         family = Family(place)
         task = asyncio.create_task(
-            run_whole(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
+            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
         )
         pids = await family.pids()
         task.cancel()
@@ -117,16 +117,16 @@ def test_a_shell_that_is_cancelled_while_it_starts_is_ended_whole_too(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def go() -> None:
-        family, cancelled, start = Family(place), asyncio.Event(), module._start
+        family, cancelled, start = Family(place), asyncio.Event(), module._start_command
 
         async def slow_start(*given: str) -> Any:
             found = await start(*given)
             await cancelled.wait()
             return found
 
-        monkeypatch.setattr(module, "_start", slow_start)
+        monkeypatch.setattr(module, "_start_command", slow_start)
         task = asyncio.create_task(
-            run_whole(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
+            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
         )
         await family.pids()
         task.cancel()
@@ -153,7 +153,7 @@ def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_
 
     async def go() -> None:
         family = Family(place)
-        work = run_whole(NAMED["Shell"], {"command": family.command(last)}, Workplace(str(place)))
+        work = run_to_end(NAMED["Shell"], {"command": family.command(last)}, Workplace(str(place)))
         monkeypatch.setattr(module.asyncio, "wait_for", until_told)
         task = asyncio.create_task(work)
         await family.pids()
@@ -211,7 +211,7 @@ def test_a_passage_is_replaced_and_the_rest_of_the_file_stays_byte_by_byte(place
 def test_an_edit_that_is_not_clear_is_refused(place: Path) -> None:
     before = tree(place)
     found = {old: use(place, "EditFile", path="src/a.py", old=old, new="x") for old in ("os", "none", "")}
-    told = "!'old' stands {} times in src/a.py; it must stand there once"
+    told = "!'old' occurs {} times in src/a.py; it must occur exactly once"
     assert found == {"os": told.format(2), "none": told.format(0), "": told.format(0)}
     assert use(place, "EditFile", path="none", old="a", new="b") == "!none cannot be read: No such file or directory"
     assert tree(place) == before
@@ -237,13 +237,13 @@ def test_lines_are_found_in_order_with_their_places(place: Path) -> None:
     assert use(place, "Search", pattern=r"\bos\b") == found
     assert use(place, "Search", pattern=r"\bos\b", path="b.txt") == "b.txt:2: os x"
     assert use(place, "Search", pattern="import", path="src") == "src/a.py:1: import os"
-    assert use(place, "Search", pattern="nowhere") == "nothing was found"
+    assert use(place, "Search", pattern="nowhere") == "no matches"
 
 
 def test_a_search_that_cannot_be_made_is_said(place: Path) -> None:
     assert use(place, "Search", pattern="(") == "!the pattern '(' does not compile: missing ): ("
     assert "negative lookahead" in use(place, "Search", pattern="(?!x)")
-    assert use(place, "Search", pattern="x", path="none") == "!there is no none"
+    assert use(place, "Search", pattern="x", path="none") == "!none does not exist"
     assert use(place, "Search") == "!'pattern' must be a text"
 
 
@@ -251,7 +251,7 @@ def test_a_search_that_cannot_be_made_is_said(place: Path) -> None:
 def test_a_search_gives_so_many_hits_and_says_if_there_are_more(place: Path, lines: int, more: bool) -> None:
     (place / "many").write_text("hit\n" * lines)
     found = use(place, "Search", pattern="hit").splitlines()
-    assert found == [f"many:{n}: hit" for n in range(1, 201)] + (["(more was found)"] if more else [])
+    assert found == [f"many:{n}: hit" for n in range(1, 201)] + (["(there are more)"] if more else [])
 
 
 # walls
@@ -298,7 +298,7 @@ def test_a_link_that_stays_inside_is_followed(place: Path) -> None:
 def test_a_search_does_not_follow_links_out_of_the_work_dir(place: Path) -> None:
     (place / "door").symlink_to(place.parent / "outside")
     (place / "file").symlink_to(place.parent / "outside" / "secret.txt")
-    assert use(place, "Search", pattern="secret") == "nothing was found"
+    assert use(place, "Search", pattern="secret") == "no matches"
 
 
 # plain functions
@@ -326,8 +326,8 @@ def test_a_plain_function_is_a_tool_with_a_schema() -> None:
     ) -> None:
         """Sort words."""
 
-    tool = tool_of(sort, asks=True)
-    assert (tool.name, tool.description, tool.asks) == ("sort", "Sort words.", True)
+    tool = make_tool(sort, needs_permission=True)
+    assert (tool.name, tool.description, tool.needs_permission) == ("sort", "Sort words.", True)
     assert tool.spec.parameters == {
         "type": "object",
         "properties": {
@@ -346,7 +346,7 @@ def test_a_plain_function_is_a_tool_with_a_schema() -> None:
 
 
 def test_of_a_docstring_the_first_line_counts_and_collecting_parameters_do_not() -> None:
-    tool = tool_of(weigh)
+    tool = make_tool(weigh)
     assert (tool.description, tool.parameters) == (
         "Weigh an item.",
         {
@@ -365,7 +365,7 @@ def test_a_function_whose_annotations_cannot_be_resolved_is_a_tool_all_the_same(
     def odd(at: NotAName) -> None:  # type: ignore[name-defined]  # noqa: F821
         pass
 
-    assert tool_of(odd).parameters["properties"] == {"at": {"type": "string"}}
+    assert make_tool(odd).parameters["properties"] == {"at": {"type": "string"}}
 
 
 def test_functions_are_called_with_their_arguments_by_name() -> None:
@@ -377,7 +377,7 @@ def test_functions_are_called_with_their_arguments_by_name() -> None:
 
     builder, model = agent_of((call("add", a=2), call("double", a=4), call("add", c=1)), "done")
     builder.with_tools(add, double).build().run("go")
-    results = said(model.heard[-1])[2:]
+    results = said(model.requests[-1])[2:]
     assert results[:2] == ["tool: 3", "tool: 8"]
     assert "unexpected keyword argument 'c'" in results[2]
 
@@ -438,7 +438,7 @@ def test_a_result_of_any_type_is_told_to_the_model(kind: str) -> None:
     make, text = RESULTS[kind]
     builder, model = agent_of(call("make"), "done", tools=(Tool("make", "", lambda *_: make()),))
     builder.build().run("go")
-    assert model.heard[-1][-1].text == text
+    assert model.requests[-1][-1].text == text
 
 
 def test_hooks_see_a_streamed_result_whole_and_may_replace_it() -> None:
@@ -447,7 +447,7 @@ def test_hooks_see_a_streamed_result_whole_and_may_replace_it() -> None:
     builder = builder.with_hooks(witness.stack).on_after_tool_use(lambda context: context.replace(result="all"))
     builder.build().run("go")
     assert [context.result for context in witness.contexts if context.event == "post-tool-call"] == [["one", 2]]
-    assert model.heard[-1][-1].text == "all"
+    assert model.requests[-1][-1].text == "all"
 
 
 def test_a_future_is_waited_for() -> None:
@@ -458,7 +458,7 @@ def test_a_future_is_waited_for() -> None:
 
     builder, model = agent_of(call("wait"), "done", tools=(Tool("wait", "", run),))
     builder.build().run("go")
-    assert model.heard[-1][-1].text == "at last"
+    assert model.requests[-1][-1].text == "at last"
 
 
 # failures
@@ -468,7 +468,7 @@ def test_a_tool_that_is_not_there_is_an_error_the_model_reads_and_hooks_hear_of(
     witness = Witness()
     builder, model = agent_of(call("Shel", command="ls"), child_of_nobody(), "done")
     builder.with_hooks(witness.stack).build().run("go")
-    texts = [message.text for message in model.heard[-1] if message.is_error]
+    texts = [message.text for message in model.requests[-1] if message.is_error]
     assert texts == ["there is no tool 'Shel'", "there is no tool 'Subagent'"]
     assert [data["error"] for data in witness.of("post-tool-call-failure")] == texts
 
@@ -480,26 +480,26 @@ def child_of_nobody() -> ToolCall:
 def test_a_tool_of_ones_own_may_have_the_name_that_subagents_have() -> None:
     builder, model = agent_of(child_of_nobody(), "done", tools=(failing_tool("Subagent"),))
     builder.build().run("go")
-    assert said(model.heard[-1])[-1] == "tool!: it broke"
+    assert said(model.requests[-1])[-1] == "tool!: it broke"
 
 
 def test_a_subagent_that_is_not_there_is_an_error_the_model_reads() -> None:
     builder, model = agent_of(call("Subagent", name="nobody", task="x"), "done", helper=("found",), other=("found",))
     builder.build().run("go")
-    assert model.heard[-1][-1].text == "there is no subagent 'nobody'; there are helper, other"
+    assert model.requests[-1][-1].text == "there is no subagent 'nobody'; there are helper, other"
 
 
 def test_a_subagent_whose_model_fails_is_an_error_the_parents_model_reads() -> None:
     builder, model = agent_of(child_of_nobody(), "done", helper=(RuntimeError("down"),))
     assert builder.build().run("go").status == "done"
-    assert model.heard[-1][-1].text == "the subagent failed: RuntimeError: down"
+    assert model.requests[-1][-1].text == "the subagent failed: RuntimeError: down"
 
 
 FAULTS: dict[str, tuple[BaseException, str]] = {
     "with words": (ValueError("wrong"), "wrong"),
     "without words": (ValueError(), "ValueError"),
     "the end of an iteration": (StopIteration("x"), "coroutine raised StopIteration"),
-    "the end of the program": (SystemExit(2), "the tool wanted to end the program: exit 2"),
+    "the end of the program": (SystemExit(2), "the tool tried to end the program: exit 2"),
 }
 
 
@@ -516,7 +516,7 @@ def test_whatever_a_tool_raises_is_its_error(kind: str, is_async: bool) -> None:
 
     builder, model = agent_of(call("raise"), "done", tools=(Tool("raise", "", arun if is_async else run),))
     assert builder.build().run("go").text == "done"
-    assert (model.heard[-1][-1].text, model.heard[-1][-1].is_error) == (text, True)
+    assert (model.requests[-1][-1].text, model.requests[-1][-1].is_error) == (text, True)
 
 
 # threads
@@ -530,7 +530,7 @@ def test_sync_tools_of_one_step_run_at_the_same_time() -> None:
 
     builder, model = agent_of((call("meet"), call("meet")), "done", tools=(Tool("meet", "", meet),))
     builder.build().run("go")
-    assert said(model.heard[-1])[2:] == ["tool: true", "tool: true"]
+    assert said(model.requests[-1])[2:] == ["tool: true", "tool: true"]
 
 
 def test_a_sync_tool_sees_the_context_variables_of_its_caller() -> None:
@@ -540,7 +540,7 @@ def test_a_sync_tool_sees_the_context_variables_of_its_caller() -> None:
         who.set("me")
         builder, model = agent_of(call("ask"), "done", tools=(Tool("ask", "", lambda *_: who.get()),))
         await builder.build().arun("go")
-        return model.heard[-1][-1].text
+        return model.requests[-1][-1].text
 
     assert asyncio.run(go()) == "me"
 

@@ -33,7 +33,7 @@ def a_run() -> tuple[Witness, list[Any]]:
         Tool("slow", "", slow),
         Tool("broken", "", broken),
         text_tool("wipe"),
-        text_tool("deploy", asks=True),
+        text_tool("deploy", needs_permission=True),
         text_tool("look"),
     )
     builder, _ = agent_of(

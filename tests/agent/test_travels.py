@@ -31,7 +31,7 @@ def events(*, without: tuple[str, ...] = ()) -> list[str]:
 def test_context_of_any_event_reaches_the_model_once(event: str) -> None:
     scene = Scene(event)
     scene.play(scene.builder.add_hook(event, once(lambda context: context.add_context(NB))))
-    assert said(scene.model.heard[-1]).count(note(NB)) == 1
+    assert said(scene.model.requests[-1]).count(note(NB)) == 1
 
 
 @pytest.mark.parametrize("event", events(without=HEARD_BY_THE_HELPER + HEARD_BY_NOBODY))
@@ -39,7 +39,7 @@ def test_context_of_a_script_reaches_the_model_too(world: World, event: str) -> 
     world.hook("teller", script=f"[ -e said ] || {{ : > said; echo '{NB}'; }}", fields={"trigger": event})
     scene = Scene(event)
     scene.play(scene.builder.in_dir(world.project).with_hooks_from(world.project))
-    assert said(scene.model.heard[-1]).count(note(NB)) == 1
+    assert said(scene.model.requests[-1]).count(note(NB)) == 1
 
 
 def test_context_of_a_subagents_start_reaches_the_subagent() -> None:
@@ -47,8 +47,8 @@ def test_context_of_a_subagents_start_reaches_the_subagent() -> None:
     agent = builder.add_hook("SubagentStart", lambda context: context.add_context(NB)).build()
     agent.run("go")
     helper: Any = agent.subagents["helper"].model
-    assert said(helper.heard[0]) == [note(NB), "user: look"]
-    assert note(NB) not in said(model.heard[-1])
+    assert said(helper.requests[0]) == [note(NB), "user: look"]
+    assert note(NB) not in said(model.requests[-1])
 
 
 def test_context_of_a_subagents_refused_stop_reaches_the_subagent_and_of_its_last_one_the_parent() -> None:
@@ -63,32 +63,32 @@ def test_context_of_a_subagents_refused_stop_reaches_the_subagent_and_of_its_las
     agent = builder.on_subagent_stop(asks_for_more).build()
     agent.run("go")
     helper: Any = agent.subagents["helper"].model
-    assert said(helper.heard[1]) == [
+    assert said(helper.requests[1]) == [
         "user: look",
         "assistant: found",
         note("stop 1"),
         "user: [Hook blocked stop: more]",
     ]
-    assert said(model.heard[-1])[-2:] == ["tool: found more", note("stop 2")]
+    assert said(model.requests[-1])[-2:] == ["tool: found more", note("stop 2")]
 
 
 def test_context_of_a_session_and_a_turn_comes_before_the_prompt() -> None:
     builder, model = agent_of("done")
     builder = builder.with_system("be kind").add_hook("SessionStart", lambda context: context.add_context("one"))
     builder.on_execution_start(lambda context: context.add_context("two").add_context("three")).build().run("go")
-    assert said(model.heard[0]) == ["system: be kind", note("one"), note("two"), note("three"), "user: go"]
+    assert said(model.requests[0]) == ["system: be kind", note("one"), note("two"), note("three"), "user: go"]
 
 
 def test_nothing_stands_between_calls_and_their_results() -> None:
     """Providers refuse a conversation in which something does."""
-    tools = (text_tool("deploy", asks=True), failing_tool())
+    tools = (text_tool("deploy", needs_permission=True), failing_tool())
     builder, model = agent_of((call("deploy"), call("fail"), child()), "done", tools=tools, helper=("found",))
     for event in EVENTS:
         builder = builder.add_hook(
             event, lambda context: context.add_context(f"{context.event} {context.tool}".strip())
         )
     builder.with_permission(lambda *_: True).build().run("go")
-    heard = said(model.heard[-1])
+    heard = said(model.requests[-1])
     at = heard.index("tool: deploy is done")
     assert heard[at - 1].startswith("assistant:")
     assert heard[at : at + 3] == ["tool: deploy is done", "tool!: it broke", "tool: found"]
@@ -110,7 +110,7 @@ def test_context_that_came_with_a_block_reaches_the_model_with_it() -> None:
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     hook = lambda _: Outcome.block("no").replace(contexts=(NB,))  # noqa: E731
     builder.on_before_tool_use(hook).build().run("go")
-    assert said(model.heard[-1])[-2:] == ["tool!: no", note(NB)]
+    assert said(model.requests[-1])[-2:] == ["tool!: no", note(NB)]
 
 
 # messages
@@ -249,7 +249,7 @@ def test_a_state_replaced_before_a_step_is_what_the_model_hears() -> None:
         return AgentState(state.agent_id, messages=kept, steps=state.steps, metadata=state.metadata)
 
     builder.on_before_step(only_the_prompt).build().run("go")
-    assert [said(heard) for heard in model.heard] == [["user: go"], ["user: go"]]
+    assert [said(heard) for heard in model.requests] == [["user: go"], ["user: go"]]
 
 
 def test_a_state_replaced_after_a_step_is_what_the_model_hears_next() -> None:
@@ -262,7 +262,7 @@ def test_a_state_replaced_after_a_step_is_what_the_model_hears_next() -> None:
         return AgentState(state.agent_id, messages=messages, steps=state.steps, metadata=state.metadata)
 
     builder.on_after_step(redacted).build().run("go")
-    assert said(model.heard[-1]) == ["user: go", "assistant:  work", "tool: token …"]
+    assert said(model.requests[-1]) == ["user: go", "assistant:  work", "tool: token …"]
 
 
 def test_a_value_in_a_replaced_state_counts_like_one_in_the_context_and_the_newer_wins() -> None:
@@ -284,7 +284,7 @@ def test_values_of_one_hook_and_the_state_of_another_are_both_kept() -> None:
 
 def test_a_processor_that_gives_something_else_than_a_state_is_at_fault() -> None:
     builder, _ = agent_of("done")
-    with pytest.raises(HookError, match="gives an AgentState back, not list"):
+    with pytest.raises(HookError, match="must return an AgentState or None, not list"):
         builder.on_after_step(lambda state: [state]).build().run("go")  # type: ignore[arg-type,return-value]
 
 
@@ -319,7 +319,7 @@ def test_a_hook_that_raises_is_let_pass_or_blocks_as_chosen(choice: str) -> None
     ran: list[Any] = []
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work", ran=ran),))
     result = builder.add_hook("PreToolUse", raises, on_failure=choice).build().run("go")
-    found = (shown(result), [name for name, _ in ran], result.messages, said(model.heard[-1])[-1])
+    found = (shown(result), [name for name, _ in ran], result.messages, said(model.requests[-1])[-1])
     assert found == ON_FAILURE[choice]
 
 
@@ -346,7 +346,7 @@ def test_a_hook_that_raises_inside_a_subagent_is_no_error_of_a_tool() -> None:
     builder, model = agent_of(child(), "done", tools=(text_tool("work"),), helper=(call("work"), "found"))
     with pytest.raises(KeyError, match="oops"):
         builder.on_before_tool_use(raises, matcher="work").build().run("go")
-    assert len(model.heard) == 1
+    assert len(model.requests) == 1
 
 
 def test_a_call_that_a_failure_cut_short_has_a_result_in_the_next_turn() -> None:
@@ -357,4 +357,4 @@ def test_a_call_that_a_failure_cut_short_has_a_result_in_the_next_turn() -> None
             session.run("go")
         session.run("go on")
     cut = "tool!: the call did not end"
-    assert said(model.heard[-1]) == ["user: go", "assistant:  work{'n': 1} work{'n': 2}", cut, cut, "user: go on"]
+    assert said(model.requests[-1]) == ["user: go", "assistant:  work{'n': 1} work{'n': 2}", cut, cut, "user: go on"]

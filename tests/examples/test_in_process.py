@@ -150,7 +150,7 @@ def test_a_call_beyond_the_budget_ends_the_run_before_it_happens() -> None:
     agent = AgentBuilder().with_model(model).with_tools(echo).with_hooks(hooked(budget)).build()
     result = agent.run("go")
     assert (result.status, result.reason) == ("stopped", "echo costs 4, and 8 of 10 are spent")
-    assert [len(result.steps), len(model.heard), budget.spent] == [2, 3, 8]
+    assert [len(result.steps), len(model.requests), budget.spent] == [2, 3, 8]
 
 
 def test_a_call_that_was_blocked_costs_nothing_and_one_that_failed_does() -> None:

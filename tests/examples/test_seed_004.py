@@ -304,7 +304,7 @@ def test_callbacks_for_steps_take_a_state_and_give_one() -> None:
     made = AgentBuilder().with_model(heard).with_tools(bash).on_before_step(remind).on_after_step(count)
     with made.build().session() as session:
         session.run("go")
-    assert [[message.text for message in messages][-1] for messages in heard.heard] == ["step 1", "step 2"]
+    assert [[message.text for message in messages][-1] for messages in heard.requests] == ["step 1", "step 2"]
     assert (counted, session.state.metadata) == ([1, 2], {"step 1": "done", "step 2": "done"})
 
 
@@ -499,7 +499,7 @@ def test_a_run_goes_on_while_tasks_are_left_or_the_quality_is_low() -> None:
 
     made = AgentBuilder().with_model(told).with_tools(bash).add_hook("AfterStep", look).on_stop(gate)
     assert made.build().run("go").text == "better"
-    feedback = [message.text for message in told.heard[-1] if message.text.startswith("[Hook")]
+    feedback = [message.text for message in told.requests[-1] if message.text.startswith("[Hook")]
     assert feedback == ["[Hook blocked stop: tasks left: 1]", "[Hook blocked stop: not good enough]"]
 
 

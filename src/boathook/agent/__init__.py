@@ -1,1 +1,1 @@
-"""A reference agent: small, real, and every event of the life cycle happens in it."""
+"""The reference agent: small but real, with every event of the life cycle."""

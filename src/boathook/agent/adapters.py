@@ -1,4 +1,4 @@
-"""Hooks made of things that were not written as hooks: processors of the state, criteria for going on."""
+"""Hooks made of state processors and continuation criteria."""
 
 from __future__ import annotations
 
@@ -14,65 +14,57 @@ Processor = Callable[[AgentState], AgentState | None]
 
 
 class StateProcessor(Protocol):
-    """Makes another state of a state."""
+    """Changes the state of an agent; None leaves it as it is."""
 
-    def process(self, state: AgentState) -> AgentState | None:
-        """Return the state to go on with; None leaves it."""
-        ...
+    def process(self, state: AgentState) -> AgentState | None: ...
 
 
 class ContinuationCriterion(Protocol):
-    """Says whether an agent should go on."""
+    """Decides whether an agent should go on."""
 
-    def should_continue(self, state: AgentState) -> bool:
-        """Whether there is work left."""
-        ...
+    def should_continue(self, state: AgentState) -> bool: ...
 
 
-def from_state(callback: Processor | StateProcessor) -> Callable[[StepContext], Outcome | None]:
-    """Make a hook for steps of something that takes a state and gives one."""
-    found: Any = getattr(callback, "process", callback)
+def make_state_hook(callback: Processor | StateProcessor) -> Callable[[StepContext], Outcome | None]:
+    """Make a hook for steps from a callable or a processor that takes a state and returns one."""
+    process: Any = getattr(callback, "process", callback)
 
     def hook(context: StepContext) -> Outcome | None:
-        state = found(context.state)
+        state = process(context.state)
         if state is None or state is context.state:
             return None
         if not isinstance(state, AgentState):
-            raise HookError(f"a processor of the state gives an AgentState back, not {type(state).__name__}")
+            raise HookError(f"a state processor must return an AgentState or None, not {type(state).__name__}")
         return Outcome.proceed(context.replace(state=state))
 
-    hook.__qualname__ = getattr(found, "__qualname__", type(callback).__name__)
+    hook.__qualname__ = getattr(process, "__qualname__", type(callback).__name__)
     return hook
 
 
 class StateProcessorAdapter:
-    """A processor of the state as a hook: `position` says whether it works before or after a step."""
+    """A state processor as a hook; `position` is "before" or "after" a step."""
 
     def __init__(self, processor: Processor | StateProcessor, position: str = "after") -> None:
-        """Take the processor and its place."""
         if position not in ("before", "after"):
             raise HookError(f"position must be before or after, not {position!r}")
         self.event = "pre-step" if position == "before" else "post-step"
-        self._hook = from_state(processor)
+        self._hook = make_state_hook(processor)
 
     def __call__(self, context: StepContext) -> Outcome | None:
-        """Process the state at the right moment."""
         return self._hook(context) if context.kind.name == self.event else None
 
 
 class ContinuationCriteriaAdapter:
-    """A criterion for going on as a hook: while it says that there is work left, a stop is refused."""
+    """A continuation criterion as a hook: it refuses a stop while the criterion returns True; `reason` goes to the agent."""
 
     def __init__(
         self, criterion: Callable[[AgentState], bool] | ContinuationCriterion, reason: str = "there is work left"
     ) -> None:
-        """Take the criterion and what the agent is told."""
-        found: Any = getattr(criterion, "should_continue", criterion)
-        self._asked: Callable[[AgentState], bool] = found
+        should_continue: Any = getattr(criterion, "should_continue", criterion)
+        self._should_continue: Callable[[AgentState], bool] = should_continue
         self._reason = reason
 
     def __call__(self, context: StopContext) -> Outcome | None:
-        """Refuse a stop while there is work left."""
         if context.kind.name != "pre-agent-turn-stop":
             return None
-        return Outcome.block(self._reason) if self._asked(context.state) else None
+        return Outcome.block(self._reason) if self._should_continue(context.state) else None

@@ -1,6 +1,6 @@
-"""The loops: a session of turns, a turn of steps, a step of one request to the model and the tools it calls.
+"""The loops of an agent: turns of steps, and steps of one request to the model and the tools it calls.
 
-Every event of the life cycle is fired here, and nowhere else.
+Every event of the life cycle is fired here, except those of a session.
 """
 
 from __future__ import annotations
@@ -12,13 +12,25 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boathook.agent.builtin_tools import Tool, ToolError, Workplace, run_whole
+from boathook.agent.builtin_tools import Tool, ToolError, Workplace, run_to_end
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
-from boathook.agent.state import AgentState, Step, ToolResult
-from boathook.core.outcome import Decision, Outcome
+from boathook.agent.state import (
+    BLOCKED,
+    DONE,
+    MAX_STEPS_REACHED,
+    NO_TOOL_CALLS,
+    STOPPED,
+    TOOL_REJECTED,
+    AgentState,
+    Step,
+    ToolResult,
+    TurnResult,
+    join_reasons,
+    make_tool_result,
+)
+from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.inprocess.chain import ask_permission
 from boathook.inprocess.contexts import (
@@ -38,53 +50,36 @@ from boathook.inprocess.operations import ToolCall, run_tool
 if TYPE_CHECKING:
     from boathook.agent.reference_agent import Agent
 
-C = TypeVar("C", bound=Context)
-SUBAGENT = "Subagent"
-DONE, BLOCKED, STOPPED = "done", "blocked", "stopped"
-NO_TOOL_CALLS, TOOL_REJECTED, MAX_STEPS = "no_tool_calls", "tool_rejected", "max_steps"
-FEEDBACK = "[Hook blocked stop: {}]"
-NOTE = "[Hook context: {}]"
-UNFINISHED = "the call did not end"
-
-
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """How a turn ended: done, blocked before it began, or stopped by a hook, with the reason; what the agent said.
-
-    `messages` are what hooks want the person to know, `stop_reason` is why a turn that is done is done.
-    """
-
-    status: str
-    text: str = ""
-    reason: str = ""
-    steps: tuple[Step, ...] = ()
-    messages: tuple[str, ...] = ()
-    stop_reason: str = ""
+_ContextT = TypeVar("_ContextT", bound=Context)
+SUBAGENT_TOOL = "Subagent"
+_STOP_FEEDBACK = "[Hook blocked stop: {}]"
+_CONTEXT_NOTE = "[Hook context: {}]"
+_INTERRUPTED_CALL = "the call did not end"
 
 
 class Loop:
-    """One agent at work: the main one, or a subagent with an identity of its own."""
+    """One agent at work: the main agent, or a subagent with its own identity."""
 
     def __init__(self, agent: Agent, session_id: str, state: AgentState | None = None) -> None:
-        """Take the agent and its session; a subagent brings its state."""
         self.agent = agent
-        self.stack = agent.stack.with_ask(self._ask if agent.ask is not None else None)
+        self.stack = agent.stack.with_ask(self._ask_person if agent.ask is not None else None)
         self.session_id = session_id
         self.state = state or AgentState(uuid.uuid4().hex[:12])
-        self.told: list[str] = []
-        self.asking = asyncio.Lock()
-        self.rejected = False
-        self.stopped = ""
+        # For the person; they go into the result of the turn.
+        self.messages: list[str] = []
+        self.ask_lock = asyncio.Lock()
+        self.stop_text = ""
+        self._has_rejected_call = False
         self._stop_reason = ""
         self._prompt: Message | None = None
-        self._notes: list[Message] | None = None
-        self._counted = (0, 0)
-
-    # What every event has in common
+        # Notes that wait for the results of calls, while there are any.
+        self._delayed_notes: list[Message] | None = None
+        # Tokens that the model reported, and for how many messages.
+        self._reported_tokens = (0, 0)
 
     @property
-    def common(self) -> dict[str, Any]:
-        """Return the fields that all contexts of this agent share; a subagent's events carry its identity."""
+    def common_fields(self) -> dict[str, Any]:
+        """Return the fields that all contexts of this agent share; those of a subagent have its identity."""
         extra: Mapping[str, Any] = {}
         if self.state.parent_agent_id is not None:
             extra = {"agent_id": self.state.agent_id, "agent_type": self.state.agent_type}
@@ -96,80 +91,85 @@ class Loop:
             "extra": extra,
         }
 
-    async def fire(self, context: C) -> tuple[Outcome, C]:
-        """Run an event through the hooks and take in what they leave; Stopped if one ends the run."""
+    async def fire(self, context: _ContextT) -> tuple[Outcome, _ContextT]:
+        """Run an event through the hooks and apply their outcome; raises Stopped if one ends the run."""
         outcome = await self.stack.aprocess(context)
-        return outcome, self.absorb(outcome, context)
+        return outcome, self._apply_outcome(outcome, context)
 
-    def absorb(self, outcome: Outcome, context: C) -> C:
-        """Take in what hooks left: values, messages to the person, the end of the run."""
-        final: C = context if outcome.context is None else outcome.context
-        self.remember(changes(context.metadata, final.metadata))
-        self.told += final.messages
+    async def _fire_and_note(self, context: Context) -> Outcome:
+        """Fire an event and add the context of its hooks to the conversation."""
+        outcome, final = await self.fire(context)
+        self.add_notes(*final.additional_context)
+        return outcome
+
+    def _apply_outcome(self, outcome: Outcome, context: _ContextT) -> _ContextT:
+        """Keep values and messages of hooks; raises Stopped if one ends the run."""
+        final: _ContextT = context if outcome.context is None else outcome.context
+        self._store_values(_find_changed_values(context.metadata, final.metadata))
         for text in final.messages:
-            self.agent.tell("message", text)
-        self.agent.tell("event", (final.kind.name, outcome))
+            self._send_message(text)
+        self.agent.notify_listener("event", (final.kind.name, outcome))
         if outcome.is_stopped:
-            self.stopped = outcome.reason or "stopped by a hook"
-            raise Stopped(self.stopped)
+            self.stop_text = outcome.reason or "stopped by a hook"
+            raise Stopped(self.stop_text)
         return final
 
-    def remember(self, values: Mapping[str, Any]) -> None:
-        """Keep values that hooks left for later ones."""
+    def _send_message(self, text: str) -> None:
+        self.messages.append(text)
+        self.agent.notify_listener("message", text)
+
+    def _store_values(self, values: Mapping[str, Any]) -> None:
         if values:
             self.state = dataclasses.replace(self.state, metadata={**self.state.metadata, **values})
 
-    def say(self, *messages: Message) -> None:
-        """Add messages to the conversation."""
+    def add_messages(self, *messages: Message) -> None:
         self.state = self.state.with_messages(*messages)
 
-    def note(self, *texts: str) -> None:
-        """Let the model know what hooks want it to know; nothing may stand between calls and their results."""
-        notes = [Message(USER, NOTE.format(text)) for text in texts]
-        if self._notes is None:
-            self.say(*notes)
+    def add_notes(self, *texts: str) -> None:
+        """Add context of hooks to the conversation; nothing may come between calls and their results."""
+        notes = [Message(USER, _CONTEXT_NOTE.format(text)) for text in texts]
+        if self._delayed_notes is None:
+            self.add_messages(*notes)
         else:
-            self._notes += notes
+            self._delayed_notes += notes
 
-    # A turn
-
-    async def turn(self, prompt: str) -> AsyncGenerator[Step | TurnResult, None]:
-        """Play one turn: yields its steps as they happen, and at last how it ended."""
+    async def run_turn(self, prompt: str) -> AsyncGenerator[Step | TurnResult, None]:
+        """Run one turn; yield each step, and at last the result."""
         started = time.monotonic()
         self.state = dataclasses.replace(self.state, steps=())
-        self.rejected, self._prompt, self._stop_reason = False, None, ""
+        self._has_rejected_call, self._prompt, self._stop_reason = False, None, ""
         try:
             try:
-                outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common))
+                outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common_fields))
                 if outcome.is_blocked:
-                    yield self._result(BLOCKED, why(outcome))
+                    yield self._make_result(BLOCKED, join_reasons(outcome))
                     return
-                self.begin(begun.prompt, *begun.additional_context)
-                async with aclosing(self.steps()) as steps:
+                self._add_prompt(begun.prompt, *begun.additional_context)
+                async with aclosing(self._run_steps()) as steps:
                     async for step in steps:
                         yield step
             except Stopped as stop:
-                self.stopped = stop.reason
-            await self._turn_ended(prompt, time.monotonic() - started)
+                self.stop_text = stop.reason
+            await self._end_turn(prompt, time.monotonic() - started)
         except Exception as error:
-            await self._failed(error)
+            await self._report_failure(error)
             raise
-        yield self._result(STOPPED if self.stopped else DONE, self.stopped)
+        yield self._make_result(STOPPED if self.stop_text else DONE, self.stop_text)
 
-    def begin(self, prompt: str, *notes: str) -> None:
-        """Put what is to be done into the conversation, after what hooks have to say to it."""
-        self.note(*notes)
+    def _add_prompt(self, prompt: str, *notes: str) -> None:
+        """Add the prompt to the conversation, after the notes of hooks."""
+        self.add_notes(*notes)
         self._prompt = Message(USER, prompt)
-        self.say(self._prompt)
+        self.add_messages(self._prompt)
 
-    def _result(self, status: str, reason: str) -> TurnResult:
-        """Return the result of a turn, with everything the person has not been told yet."""
-        told, self.told = tuple(self.told), []
-        return TurnResult(status, self.last_text, reason, self.state.steps, told, self._stop_reason)
+    def _make_result(self, status: str, reason: str) -> TurnResult:
+        """Return the result of a turn, with all messages since the last one."""
+        messages, self.messages = tuple(self.messages), []
+        return TurnResult(status, self.last_text, reason, self.state.steps, messages, self._stop_reason)
 
     @property
     def last_text(self) -> str:
-        """Return what the agent said last in this turn."""
+        """Return the last text of the agent in this turn, or ""."""
         for message in reversed(self.state.messages if self._prompt is not None else ()):
             if message is self._prompt:
                 break
@@ -177,74 +177,69 @@ class Loop:
                 return message.text
         return ""
 
-    async def _failed(self, error: Exception) -> None:
-        """Report hooks of a failure; whatever they do cannot hide it."""
+    async def _report_failure(self, error: Exception) -> None:
+        """Fire turn-failure; hooks cannot hide the error."""
         try:
-            _, final = await self.fire(FailureContext.of(error, **self.common))
-            self.note(*final.additional_context)
+            await self._fire_and_note(FailureContext.of(error, **self.common_fields))
         except Stopped:
             return
-        except Exception as another:  # noqa: BLE001  (the failure itself is what is raised)
-            error.add_note(f"a hook failed at turn-failure: {type(another).__name__}: {another}")
+        except Exception as hook_error:  # noqa: BLE001  (the first error is raised)
+            error.add_note(f"a hook failed at turn-failure: {type(hook_error).__name__}: {hook_error}")
 
-    async def _turn_ended(self, prompt: str, seconds: float) -> None:
+    async def _end_turn(self, prompt: str, seconds: float) -> None:
         fields = {
             "final_message": self.last_text,
             "step_count": self.state.step_count,
             "duration_seconds": round(seconds, 3),
         }
         try:
-            outcome, final = await self.fire(ExecutionContext.on_end(prompt, **fields, **self.common))
+            outcome = await self._fire_and_note(ExecutionContext.on_end(prompt, **fields, **self.common_fields))
         except Stopped:
             return
-        self.note(*final.additional_context)
-        if outcome.is_blocked:  # the reason is offered to the next turn
-            self.note(why(outcome))
+        # A block comes too late for this turn; the next one gets the reason.
+        if outcome.is_blocked:
+            self.add_notes(join_reasons(outcome))
 
-    # Steps
-
-    async def steps(self) -> AsyncGenerator[Step, None]:
-        """Ask the model and call its tools until it is done and hooks agree."""
-        refused = 0
+    async def _run_steps(self) -> AsyncGenerator[Step, None]:
+        """Ask the model and call its tools until it stops and hooks agree."""
+        refusals = 0
         while True:
-            await self.compact_if_needed()
-            step = await self.step()
+            await self._compact_if_needed()
+            step = await self._run_step()
             yield step
-            reason = self._why_stop(step)
+            reason = self._find_stop_reason(step)
             if reason is None:
                 continue
-            feedback = await self._gate(reason, refused)
+            feedback = await self._ask_to_stop(reason, refusals)
             if feedback is None:
                 self._stop_reason = reason
                 return
-            refused += 1
-            self.say(Message(USER, FEEDBACK.format(feedback)))
+            refusals += 1
+            self.add_messages(Message(USER, _STOP_FEEDBACK.format(feedback)))
 
-    def _why_stop(self, step: Step) -> str | None:
-        if self.rejected:
+    def _find_stop_reason(self, step: Step) -> str | None:
+        if self._has_rejected_call:
             return TOOL_REJECTED
         if not step.reply.calls:
             return NO_TOOL_CALLS
-        return MAX_STEPS if self.state.step_count >= self.agent.max_steps else None
+        return MAX_STEPS_REACHED if self.state.step_count >= self.agent.max_steps else None
 
-    async def _gate(self, reason: str, refused: int) -> str | None:
-        """Ask whether the agent may stop; return what it is told if it may not."""
+    async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
+        """Ask hooks whether the agent may stop; return their feedback if it may not."""
         fields = {
             "reason": reason,
             "step_count": self.state.step_count,
             "final_message": self.last_text or None,
-            "block_count": refused,
+            "block_count": refusals,
         }
-        outcome, final = await self.fire(StopContext.before(**fields, **self.common))
-        self.note(*final.additional_context)
-        if self._goes_on(outcome, reason):
-            return why(outcome, "; ")
-        _, final = await self.fire(StopContext.after(**fields, **self.common))
-        self.note(*final.additional_context)
+        outcome = await self._fire_and_note(StopContext.before(**fields, **self.common_fields))
+        if self._can_refuse(outcome, reason):
+            return join_reasons(outcome, "; ")
+        await self._fire_and_note(StopContext.after(**fields, **self.common_fields))
         return None
 
-    def _goes_on(self, outcome: Outcome, reason: str, limit: str = "") -> bool:
-        """Whether a refused stop sends the agent back to work; the person hears of a refusal that does not."""
+    def _can_refuse(self, outcome: Outcome, reason: str, limit: str = "") -> bool:
+        """Whether a refusal sends the agent back to work; if not, the person gets a message."""
         if not outcome.is_blocked:
             return False
         if reason != NO_TOOL_CALLS:
@@ -252,223 +247,191 @@ class Loop:
         elif self.state.step_count >= self.agent.max_steps:
             limit = f"the stop could not be refused after {self.state.step_count} steps"
         if limit:
-            told = f"{limit}; the gate said: {why(outcome, '; ')}"
-            self.told.append(told)
-            self.agent.tell("message", told)
+            self._send_message(f"{limit}; the gate said: {join_reasons(outcome, '; ')}")
         return not limit
 
-    async def step(self) -> Step:
-        """Play one step."""
-        index, given = self.state.step_count, self.state
-        _, begun = await self.fire(StepContext.before(index, **self.common))
-        self._take_state(begun, given)
-        reply = await self._reply()
-        self.say(Message(ASSISTANT, reply.text, reply.calls))
+    async def _run_step(self) -> Step:
+        index, before = self.state.step_count, self.state
+        _, begun = await self.fire(StepContext.before(index, **self.common_fields))
+        self._apply_state(begun, before)
+        reply = await self._request_reply()
+        self.add_messages(Message(ASSISTANT, reply.text, reply.calls))
         if reply.tokens is not None:
-            self._counted = (reply.tokens, len(self.state.messages))
-        step = Step(index, reply, await self._call_all(reply))
+            self._reported_tokens = (reply.tokens, len(self.state.messages))
+        step = Step(index, reply, await self._call_tools(reply))
         self.state = dataclasses.replace(self.state, steps=(*self.state.steps, step))
-        self.agent.tell("step", step)
-        given = self.state
-        _, ended = await self.fire(StepContext.after(index, step, **self.common))
-        self._take_state(ended, given)
+        self.agent.notify_listener("step", step)
+        before = self.state
+        _, ended = await self.fire(StepContext.after(index, step, **self.common_fields))
+        self._apply_state(ended, before)
         return step
 
-    async def _reply(self) -> Reply:
+    async def _request_reply(self) -> Reply:
         return await self.agent.model.reply(self.state.messages, [tool.spec for tool in self.agent.all_tools])
 
-    def _take_state(self, context: Context, given: AgentState) -> None:
-        """Go on with the state that hooks gave for the one they were given, and with the values they left."""
-        if context.state is not given and isinstance(context.state, AgentState):
-            values = changes(given.metadata, self.state.metadata)
+    def _apply_state(self, context: Context, before: AgentState) -> None:
+        """Go on with the state that hooks returned, if they did, and with the values they stored."""
+        if context.state is not before and isinstance(context.state, AgentState):
+            values = _find_changed_values(before.metadata, self.state.metadata)
             self.state = dataclasses.replace(context.state, metadata={**context.state.metadata, **values})
-            if self.state.messages is not given.messages:
-                self._counted = (0, 0)  # the model has not counted these
-        self.note(*context.additional_context)
+            # The model has not counted these messages.
+            if self.state.messages is not before.messages:
+                self._reported_tokens = (0, 0)
+        self.add_notes(*context.additional_context)
 
-    async def _call_all(self, reply: Reply) -> tuple[ToolResult, ...]:
-        """Call the tools of one reply at the same time; results keep the order of the calls, notes come after them."""
-        self._notes = []
-        tasks = [asyncio.ensure_future(self.call(call)) for call in reply.calls]
+    async def _call_tools(self, reply: Reply) -> tuple[ToolResult, ...]:
+        """Call the tools of one reply at the same time; the results have the order of the calls, notes come after them."""
+        self._delayed_notes = []
+        tasks = [asyncio.ensure_future(self._call_tool(call)) for call in reply.calls]
         try:
-            ended = await asyncio.gather(*tasks)
+            results_and_notes = await asyncio.gather(*tasks)
         except BaseException:
-            self._answer(*(ToolResult(call, UNFINISHED, is_error=True) for call in reply.calls))
+            self._add_results(*(ToolResult(call, _INTERRUPTED_CALL, is_error=True) for call in reply.calls))
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
-        results = tuple(result for result, _ in ended)
-        self._answer(*results)
-        self.note(*(text for _, texts in ended for text in texts))
+        results = tuple(result for result, _ in results_and_notes)
+        self._add_results(*results)
+        self.add_notes(*(text for _, notes in results_and_notes for text in notes))
         return results
 
-    def _answer(self, *results: ToolResult) -> None:
-        """Put results into the conversation: no call may be without one, and then what was noted meanwhile."""
-        self.say(*(Message(TOOL, one.text, (), one.call.id, one.call.name, one.is_error) for one in results))
-        self.say(*(self._notes or ()))
-        self._notes = None
+    def _add_results(self, *results: ToolResult) -> None:
+        """Add results to the conversation, one for each call, and then the notes that came meanwhile."""
+        self.add_messages(*(Message(TOOL, r.text, (), r.call.id, r.call.name, r.is_error) for r in results))
+        self.add_messages(*(self._delayed_notes or ()))
+        self._delayed_notes = None
 
-    # Tools
-
-    async def call(self, call: ToolCall) -> tuple[ToolResult, tuple[str, ...]]:
-        """Call one tool through its hooks; what hooks object to is the tool's error, which the model reads."""
+    async def _call_tool(self, call: ToolCall) -> tuple[ToolResult, tuple[str, ...]]:
+        """Call one tool through its hooks; return its result, and notes for the model. A refused call is an error."""
         tool = self.agent.tools.get(call.name)
-        context = ToolContext.before(call.name, call.args, call_id=call.id, **self.common)
-        permit = self._permit if tool is not None and tool.asks and self.agent.ask is not None else None
-        outcome = await run_tool(ASYNC, self.stack, context, self._operation(tool, call.name), permit)
-        final = self.absorb(outcome, context)
+        context = ToolContext.before(call.name, call.args, call_id=call.id, **self.common_fields)
+        must_ask = tool is not None and tool.needs_permission and self.agent.ask is not None
+        permit = self._request_permission if must_ask else None
+        outcome = await run_tool(ASYNC, self.stack, context, self._make_operation(tool, call.name), permit)
+        final = self._apply_outcome(outcome, context)
         if self._is_subagent(call.name) and not isinstance(final.error, None | ToolError | Blocked):
-            raise final.error  # a hook in there failed, which is no more an error of a tool than it is out here
-        return ToolResult(ToolCall(call.name, final.args, call.id), *_told(outcome, final)), final.additional_context
+            # A hook in there failed, which is not an error of a tool.
+            raise final.error
+        return make_tool_result(outcome, final), final.additional_context
 
-    def _operation(self, tool: Tool | None, name: str) -> Any:
+    def _make_operation(self, tool: Tool | None, name: str) -> Any:
         async def run(call: ToolCall) -> Any:
             if self._is_subagent(name):
-                return await self._subagent(call)
+                return await self._run_subagent(call)
             if tool is None:
                 raise ToolError(f"there is no tool '{name}'")
-            return await run_whole(tool, call.args, Workplace(self.agent.work_dir, self.agent))
+            return await run_to_end(tool, call.args, Workplace(self.agent.work_dir, self.agent))
 
         return run
 
     def _is_subagent(self, name: str) -> bool:
-        return name == SUBAGENT and bool(self.agent.subagents)
+        return name == SUBAGENT_TOOL and bool(self.agent.subagents)
 
-    async def _permit(self, context: ToolContext) -> tuple[Outcome, ToolContext]:
+    async def _request_permission(self, context: ToolContext) -> tuple[Outcome, ToolContext]:
         return await ask_permission(ASYNC, self.stack, context, Outcome.ask(f"{context.name} wants to run"))
 
-    async def _ask(self, context: ToolContext, reason: str) -> bool:
-        """Let the person decide, one thing after the other, and let hooks know that somebody is waited for."""
+    async def _ask_person(self, context: ToolContext, reason: str) -> bool:
+        """Ask the person, one question at a time, after a notification to the hooks."""
         assert self.agent.ask is not None  # noqa: S101
-        async with self.asking:
+        async with self.ask_lock:
             await self.notify(f"{context.name} needs your permission: {reason}", "permission")
-            said = self.agent.ask(context, reason)
-            said = bool(await said if inspect.isawaitable(said) else said)
-        self.rejected = self.rejected or not said
-        return said
+            answer = self.agent.ask(context, reason)
+            is_allowed = bool(await answer if inspect.isawaitable(answer) else answer)
+        self._has_rejected_call = self._has_rejected_call or not is_allowed
+        return is_allowed
 
     async def notify(self, message: str, title: str = "") -> None:
-        """Report the person something, through the hooks."""
-        _, final = await self.fire(NotificationContext.of(message, title, **self.common))
-        self.note(*final.additional_context)
+        """Send the person a notification, through the hooks."""
+        await self._fire_and_note(NotificationContext.of(message, title, **self.common_fields))
 
-    # Subagents
-
-    async def _subagent(self, call: ToolCall) -> str:
-        """Run a child agent for a task; its own loop, the same hooks, an identity of its own."""
+    async def _run_subagent(self, call: ToolCall) -> str:
+        """Run a subagent for a task: in its own loop and with its own identity, under the same hooks."""
         name, task = str(call.args.get("name", "")), str(call.args.get("task", ""))
         agent = self.agent.subagents.get(name)
         if agent is None:
             raise ToolError(f"there is no subagent '{name}'; there are {', '.join(self.agent.subagents)}")
-        child = Subloop(agent.within(self.agent), self, name, task)
-        given = self.state.metadata
+        child = SubagentLoop(agent.attach_to(self.agent), self, name, task)
+        before = self.state.metadata
         try:
-            return await child.work()
+            return await child.run_task()
         finally:
-            self.remember(changes(given, child.state.metadata))
-            self.note(*child.left)
-
-    # Compaction
+            self._store_values(_find_changed_values(before, child.state.metadata))
+            self.add_notes(*child.notes_for_parent)
 
     @property
     def token_count(self) -> int:
-        """Count the tokens of the conversation: what the model said last, and a guess for what came since."""
-        said, until = self._counted
-        return said + estimate_tokens(self.state.messages[until:])
+        """Return the tokens that the model reported, and an estimate for the messages since then."""
+        reported, message_count = self._reported_tokens
+        return reported + estimate_tokens(self.state.messages[message_count:])
 
-    async def compact_if_needed(self) -> None:
-        """Make the conversation shorter when it is beyond the budget."""
+    async def _compact_if_needed(self) -> None:
         budget = self.agent.token_budget
         if budget is not None and self.token_count > budget:
             await self.compact("auto")
 
     async def compact(self, trigger: str) -> bool:
-        """Make the conversation shorter; say whether hooks let it happen."""
+        """Compact the conversation; return whether hooks allowed it."""
         before = self.token_count
-        outcome, final = await self.fire(CompactionContext.before(before, trigger=trigger, **self.common))
+        outcome, final = await self.fire(CompactionContext.before(before, trigger=trigger, **self.common_fields))
         if outcome.is_blocked:
             return False
-        shorter = self.agent.compactor(self.state.messages, self.agent.token_budget or before // 2)
-        messages = await shorter if inspect.isawaitable(shorter) else shorter
+        compacted = self.agent.compactor(self.state.messages, self.agent.token_budget or before // 2)
+        messages = await compacted if inspect.isawaitable(compacted) else compacted
         self.state = dataclasses.replace(self.state, messages=tuple(messages))
-        self._counted = (0, 0)
-        self.note(*final.additional_context)
-        _, final = await self.fire(CompactionContext.after(before, self.token_count, trigger=trigger, **self.common))
-        self.note(*final.additional_context)
+        self._reported_tokens = (0, 0)
+        self.add_notes(*final.additional_context)
+        after = self.token_count
+        await self._fire_and_note(CompactionContext.after(before, after, trigger=trigger, **self.common_fields))
         return True
 
 
-class Subloop(Loop):
-    """A subagent at work for another loop. `left` is what hooks want the model of that one to know."""
+class SubagentLoop(Loop):
+    """A subagent at work for another loop; hooks may leave notes for the model of that one."""
 
     def __init__(self, agent: Agent, parent: Loop, name: str, task: str) -> None:
-        """Take the agent and its task; what hooks tell the person goes where the parent's does."""
         state = AgentState(uuid.uuid4().hex[:12], parent.state.agent_id, name, metadata=parent.state.metadata)
         super().__init__(agent, parent.session_id, state)
-        self.told, self.asking = parent.told, parent.asking
-        self.left: tuple[str, ...] = ()
+        self.messages, self.ask_lock = parent.messages, parent.ask_lock
+        self.notes_for_parent: tuple[str, ...] = ()
         self._name, self._task = name, task
 
-    async def work(self) -> str:
-        """Do the task and give the result; Blocked if hooks refuse the subagent."""
-        context = SubagentContext.on_start(self._name, self._task, type=self._name, **self.common)
+    async def run_task(self) -> str:
+        """Run the task and return the result; raises Blocked if hooks refuse the subagent."""
+        context = SubagentContext.on_start(self._name, self._task, type=self._name, **self.common_fields)
         outcome, begun = await self.fire(context)
         if outcome.is_blocked:
-            raise Blocked(why(outcome))
+            raise Blocked(join_reasons(outcome))
         if self.agent.system:
-            self.say(Message(SYSTEM, self.agent.system))
-        self.begin(self._task, *begun.additional_context)
-        async with aclosing(self.steps()) as steps:
+            self.add_messages(Message(SYSTEM, self.agent.system))
+        self._add_prompt(self._task, *begun.additional_context)
+        async with aclosing(self._run_steps()) as steps:
             async for _ in steps:
                 pass
         return self.last_text
 
-    async def _reply(self) -> Reply:
+    async def _request_reply(self) -> Reply:
         try:
-            return await super()._reply()
+            return await super()._request_reply()
         except Exception as error:
             raise ToolError(f"the subagent failed: {type(error).__name__}: {error}") from error
 
-    async def _gate(self, reason: str, refused: int) -> str | None:
-        """Ask whether the subagent may stop; a refusal has the limits that one of the main agent has."""
+    async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
+        """Ask hooks whether the subagent may stop; a refusal has the same limits as for the main agent."""
         fields = {"type": self._name, "result": self.last_text}
-        outcome, final = await self.fire(SubagentContext.on_stop(self._name, self._task, **fields, **self.common))
-        rounds = self.agent.max_rounds
-        limit = f"the stop was refused {refused} times and is let through now" if refused >= rounds else ""
-        if self._goes_on(outcome, reason, limit):
-            self.note(*final.additional_context)
-            return why(outcome, "; ")
-        self.left = final.additional_context
+        context = SubagentContext.on_stop(self._name, self._task, **fields, **self.common_fields)
+        outcome, final = await self.fire(context)
+        is_too_often = refusals >= self.agent.max_rounds
+        limit = f"the stop was refused {refusals} times and is let through now" if is_too_often else ""
+        if self._can_refuse(outcome, reason, limit):
+            self.add_notes(*final.additional_context)
+            return join_reasons(outcome, "; ")
+        self.notes_for_parent = final.additional_context
         return None
 
 
-def why(outcome: Outcome, between: str = "\n") -> str:
-    """Return the reasons of a block; there is always one."""
-    return between.join(filter(None, outcome.reasons)) or "blocked by a hook"
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are new or different: those that stayed must not overwrite what somebody else did meanwhile."""
+def _find_changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are new or different; the others must not overwrite changes that were made meanwhile."""
     if after is before:
         return {}
     return {key: value for key, value in after.items() if key not in before or before[key] is not value}
-
-
-def _told(outcome: Outcome, context: ToolContext) -> tuple[str, bool]:
-    """Return what the model reads about a call, and whether it is an error."""
-    if context.kind.is_pre:
-        return why(outcome), True
-    reasons = outcome.reason if outcome.decision == Decision.BLOCK else ""
-    if context.error is not None:
-        text = str(context.error) or type(context.error).__name__
-        return "\n".join(filter(None, [text, reasons])), True
-    result = context.result if isinstance(context.result, str) else _as_text(context.result)
-    return "\n".join(filter(None, [result, reasons])), False
-
-
-def _as_text(result: Any) -> str:
-    from boathook.core.json_text import dumps
-    from boathook.inprocess.json_values import to_json_value
-
-    return "" if result is None else dumps(to_json_value(result))

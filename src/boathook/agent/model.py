@@ -1,4 +1,4 @@
-"""What an agent says to its model and hears from it: one small protocol, for any provider."""
+"""Messages between an agent and its model: one small protocol, for any provider."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, Protocol
 from boathook.inprocess.operations import ToolCall
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
-CHARACTERS = 4  # of a token, as a guess
+# An estimate.
+CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation; an assistant's may call tools, a tool's is the result of a call."""
+    """One message of a conversation; one of an assistant may call tools, one of a tool is the result of a call."""
 
     role: str
     text: str = ""
@@ -26,7 +27,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered: text, tools to call, and how many tokens the conversation had, if it says so."""
+    """The answer of a model: text, tools to call, and the tokens of the conversation if the model reports them."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -35,7 +36,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model is told of it; `parameters` is a JSON schema."""
+    """The description of a tool for a model; `parameters` is a JSON schema."""
 
     name: str
     description: str
@@ -46,20 +47,15 @@ class Model(Protocol):
     """Answers a conversation."""
 
     @property
-    def name(self) -> str:
-        """Return the model's name."""
-        ...
+    def name(self) -> str: ...
 
-    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
-        """Answer."""
-        ...
+    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply: ...
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """Guess how many tokens a conversation has, where the model does not say."""
-    return sum(map(characters, messages)) // CHARACTERS
+    """Estimate the tokens of a conversation, for models that do not report them."""
+    return sum(map(count_characters, messages)) // CHARS_PER_TOKEN
 
 
-def characters(message: Message) -> int:
-    """Count the characters of a message."""
+def count_characters(message: Message) -> int:
     return len(message.text) + sum(len(call.name) + len(str(dict(call.args))) for call in message.calls)

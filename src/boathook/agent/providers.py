@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 
-def model_named(name: str) -> Model:
-    """Return the model of a name, as provider:name; ConfigError says what is missing."""
+def load_model(name: str) -> Model:
+    """Load a model by name, as provider:name; ConfigError if that is not possible."""
     if ":" not in name:
         raise ConfigError(f"write the model as provider:name, such as anthropic:claude-haiku-4-5, not '{name}'")
     try:
         from pydantic_ai.models import infer_model
     except ImportError:
-        raise ConfigError("models need a library: pip install 'boathook[agent]'") from None
+        raise ConfigError("a library for models is missing. Install it with: pip install 'boathook[agent]'") from None
     try:
         return ProviderModel(name, infer_model(name))
     except Exception as error:
@@ -28,38 +28,39 @@ def model_named(name: str) -> Model:
 
 
 class ProviderModel:
-    """A provider's model behind our protocol."""
+    """A model of a provider."""
 
     def __init__(self, name: str, model: Any) -> None:
-        """Take the model."""
         self.name = name
         self._model = model
 
     async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
-        """Ask the provider."""
         from pydantic_ai.direct import model_request
         from pydantic_ai.messages import TextPart, ToolCallPart
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.tools import ToolDefinition
 
-        known = [
+        definitions = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
             for tool in tools
         ]
-        parameters = ModelRequestParameters(function_tools=known, allow_text_output=True)
-        async with self._model:  # its connections belong to this event loop, and a program may have one after the other
-            said = await model_request(self._model, to_provider(messages), model_request_parameters=parameters)
-        text = "".join(part.content for part in said.parts if isinstance(part, TextPart))
+        parameters = ModelRequestParameters(function_tools=definitions, allow_text_output=True)
+        # The connections belong to this event loop, and a program may use several loops one after the other.
+        async with self._model:
+            response = await model_request(
+                self._model, to_provider_messages(messages), model_request_parameters=parameters
+            )
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         calls = tuple(
             ToolCall(part.tool_name, part.args_as_dict(), part.tool_call_id)
-            for part in said.parts
+            for part in response.parts
             if isinstance(part, ToolCallPart)
         )
-        return Reply(text, calls, said.usage.total_tokens or None)
+        return Reply(text, calls, response.usage.total_tokens or None)
 
 
-def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Return a conversation as the library has it: what is not the model's stands in requests, in order."""
+def to_provider_messages(messages: Sequence[Message]) -> list[ModelMessage]:
+    """Return a conversation in the form of the library: messages that are not the model's are parts of requests, in order."""
     from pydantic_ai.messages import (
         ModelRequest,
         ModelResponse,
@@ -70,12 +71,13 @@ def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
         UserPromptPart,
     )
 
-    found: list[Any] = []
+    converted: list[Any] = []
     for message in messages:
         if message.role == ASSISTANT:
             parts: list[Any] = [TextPart(message.text)] if message.text else []
             parts += [ToolCallPart(call.name, dict(call.args), call.id) for call in message.calls]
-            found += [ModelResponse(parts=parts)] if parts else []  # providers refuse an empty one
+            # Providers refuse an empty response.
+            converted += [ModelResponse(parts=parts)] if parts else []
             continue
         part: Any
         if message.role == SYSTEM:
@@ -86,8 +88,8 @@ def to_provider(messages: Sequence[Message]) -> list[ModelMessage]:
                 part = ToolReturnPart(message.name, f"error: {message.text}", message.call_id, outcome="failed")
         else:
             part = UserPromptPart(message.text)
-        if found and isinstance(found[-1], ModelRequest):
-            found[-1] = ModelRequest(parts=[*found[-1].parts, part])
+        if converted and isinstance(converted[-1], ModelRequest):
+            converted[-1] = ModelRequest(parts=[*converted[-1].parts, part])
         else:
-            found.append(ModelRequest(parts=[part]))
-    return found
+            converted.append(ModelRequest(parts=[part]))
+    return converted

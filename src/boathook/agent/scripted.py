@@ -1,4 +1,4 @@
-"""A model that plays what was written down: for tests, demonstrations, and agents without a network."""
+"""A model that plays a script: for tests, demonstrations, and agents without a network."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ Move = str | Reply | ToolCall | Sequence[ToolCall] | BaseException | Callable[[S
 
 
 class ScriptedModel:
-    """Gives its moves one after the other: a text ends a turn, calls are made together, an error is raised.
+    """Plays its moves in order: a text ends a turn, calls are made together, an error is raised.
 
-    A callable, async or not, gets the conversation and gives the move. `heard` holds the conversations that it was asked about.
+    A callable, async or not, gets the conversation and returns the move. `requests` has the conversation of each request.
     """
 
     def __init__(self, moves: Iterable[Move], name: str = "scripted") -> None:
-        """Take the moves."""
         self.name = name
-        self.heard: list[tuple[Message, ...]] = []
+        self.requests: list[tuple[Message, ...]] = []
         self._moves = iter(moves)
         self._calls = 0
 
     async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:  # noqa: ARG002
-        """Return the next move; when there is none left, an empty text."""
-        self.heard.append(tuple(messages))
+        """Return the next move; after the last one, an empty text."""
+        self.requests.append(tuple(messages))
         move: Any = next(self._moves, "")
         while callable(move) and not isinstance(move, Reply | ToolCall):
             move = move(messages)
@@ -40,15 +39,15 @@ class ScriptedModel:
         if isinstance(move, str):
             return Reply(move)
         if isinstance(move, Reply):
-            return Reply(move.text, self._named(move.calls), move.tokens)
-        return Reply("", self._named((move,) if isinstance(move, ToolCall) else tuple(move)))
+            return Reply(move.text, self._add_ids(move.calls), move.tokens)
+        return Reply("", self._add_ids((move,) if isinstance(move, ToolCall) else tuple(move)))
 
-    def _named(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        found = []
+    def _add_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        calls_with_ids = []
         for call in calls:
             self._calls += 1
-            found.append(ToolCall(call.name, call.args, call.id or f"call-{self._calls}"))
-        return tuple(found)
+            calls_with_ids.append(ToolCall(call.name, call.args, call.id or f"call-{self._calls}"))
+        return tuple(calls_with_ids)
 
 
 def read_script(path: str) -> ScriptedModel:
@@ -59,19 +58,19 @@ def read_script(path: str) -> ScriptedModel:
         raise ConfigError(f"the script {path} cannot be read: {error}") from None
     if not isinstance(data, list):
         raise ConfigError(f"the script {path} must be a list of moves")
-    return ScriptedModel([_move(path, at, one) for at, one in enumerate(data)], f"script {Path(path).name}")
+    return ScriptedModel([_read_move(path, at, move) for at, move in enumerate(data)], f"script {Path(path).name}")
 
 
-def _move(path: str, at: int, data: Any) -> Move:
+def _read_move(path: str, at: int, data: Any) -> Move:
     if isinstance(data, str):
         return data
     calls = data.get("calls", []) if isinstance(data, dict) else None
-    good = isinstance(calls, list) and all(map(_is_call, calls))
-    if not good or not isinstance(data, dict) or not isinstance(data.get("text", ""), str):
-        told = 'a move is a text, or {"text": …, "calls": [{"name": …, "args": {…}}]}'
-        raise ConfigError(f"move {at} of the script {path} cannot be read: {told}")
-    made = tuple(ToolCall(c["name"], c.get("args", {}), str(c.get("id", ""))) for c in calls or ())
-    return Reply(data.get("text", ""), made)
+    has_calls = isinstance(calls, list) and all(map(_is_call, calls))
+    if not has_calls or not isinstance(data, dict) or not isinstance(data.get("text", ""), str):
+        form = 'a move is a text, or {"text": …, "calls": [{"name": …, "args": {…}}]}'
+        raise ConfigError(f"move {at} of the script {path} cannot be read: {form}")
+    tool_calls = tuple(ToolCall(c["name"], c.get("args", {}), str(c.get("id", ""))) for c in calls or ())
+    return Reply(data.get("text", ""), tool_calls)
 
 
 def _is_call(data: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Where an agent stands, as a value that hooks can look at."""
+"""The state of an agent, as a value that hooks can read."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from boathook.agent.model import Message, Reply
+from boathook.core.json_text import dumps
+from boathook.core.outcome import Outcome
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
+
+# How a turn ends.
+DONE, BLOCKED, STOPPED = "done", "blocked", "stopped"
+# Why an agent stops.
+NO_TOOL_CALLS, TOOL_REJECTED, MAX_STEPS_REACHED = "no_tool_calls", "tool_rejected", "max_steps"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What became of one tool call, as the model reads it."""
+    """The result of one tool call, as the model reads it."""
 
     call: ToolCall
     text: str
@@ -22,7 +31,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: what the model answered, and the results of the tools it called."""
+    """One step: the reply of the model, and the results of the tools it called."""
 
     index: int
     reply: Reply
@@ -35,8 +44,23 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended: done, blocked before it began, or stopped by a hook, with the reason; the last text of the agent.
+
+    `messages` are from hooks to the person; `stop_reason` is why the agent stopped, if the turn is done.
+    """
+
+    status: str
+    text: str = ""
+    reason: str = ""
+    steps: tuple[Step, ...] = ()
+    messages: tuple[str, ...] = ()
+    stop_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentState:
-    """An agent between two moves: who it is, its conversation, the steps of this turn, and what hooks left along the way."""
+    """An agent: its identity, its conversation, the steps of this turn, and the values that hooks stored."""
 
     agent_id: str
     parent_agent_id: str | None = None
@@ -52,7 +76,7 @@ class AgentState:
 
     @property
     def current_step(self) -> Step | None:
-        """Return the last step."""
+        """Return the last step, or None."""
         return self.steps[-1] if self.steps else None
 
     def with_messages(self, *messages: Message) -> Self:
@@ -60,5 +84,25 @@ class AgentState:
         return dataclasses.replace(self, messages=(*self.messages, *messages))
 
     def with_metadata(self, key: str, value: Any) -> Self:
-        """Return the state with a value that later hooks find."""
+        """Return the state with a value that later hooks can read."""
         return dataclasses.replace(self, metadata={**self.metadata, key: value})
+
+
+def join_reasons(outcome: Outcome, separator: str = "\n") -> str:
+    """Return the reasons of a block as one text, which is never empty."""
+    return separator.join(filter(None, outcome.reasons)) or "blocked by a hook"
+
+
+def make_tool_result(outcome: Outcome, context: ToolContext) -> ToolResult:
+    """Return the result of a tool call from what its hooks left; a refused call is an error."""
+    call = ToolCall(context.name, context.args, context.call_id)
+    if context.kind.is_pre:
+        return ToolResult(call, join_reasons(outcome), is_error=True)
+    if context.error is not None:
+        text = str(context.error) or type(context.error).__name__
+    elif context.result is None or isinstance(context.result, str):
+        text = context.result or ""
+    else:
+        text = dumps(to_json_value(context.result))
+    reasons = outcome.reason if outcome.is_blocked else ""
+    return ToolResult(call, "\n".join(filter(None, [text, reasons])), is_error=context.error is not None)

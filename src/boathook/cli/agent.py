@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boathook.agent.builder import AgentBuilder
-from boathook.agent.builtin_tools import TOOLS, Tool
-from boathook.agent.loop import BLOCKED, DONE, STOPPED, TOOL_REJECTED, TurnResult
-from boathook.agent.loop import MAX_STEPS as MOST_STEPS
+from boathook.agent.builtin_tools import BUILTIN_TOOLS, Tool
 from boathook.agent.model import Message, Model, Reply, ToolSpec
 from boathook.agent.reference_agent import MAX_STEPS, Agent, Session
 from boathook.agent.scripted import ScriptedModel, read_script
-from boathook.agent.state import Step
+from boathook.agent.state import BLOCKED, DONE, MAX_STEPS_REACHED, STOPPED, TOOL_REJECTED, Step, TurnResult
 from boathook.assembly import load, start_of
 from boathook.cli.agent_display import MAIN, Display, Record, full_view, json_line
 from boathook.cli.list import prompt_text
@@ -92,7 +90,10 @@ def _run(task: str | None, options: Options, ended: Sequence[int]) -> int:
         display = Display(echo=not many, spin=not at_once)
         trace = Trace(json_line if options.as_json else display.show)
         person = Person(trace, display.paused, yes=options.yes)
-        tools = [dataclasses.replace(tool, asks=tool.asks and not options.yes) for tool in TOOLS]
+        tools = [
+            dataclasses.replace(tool, needs_permission=tool.needs_permission and not options.yes)
+            for tool in BUILTIN_TOOLS
+        ]
         made = assemble(model, engine, trace, work_dir=work_dir, ask=person, max_steps=options.max_steps, tools=tools)
         prompts = at_the_terminal() if many else iter([read_task(task)])
         return converse(made.build(), prompts, trace, many=many, working=display.working, signals=ended)
@@ -144,9 +145,9 @@ def choose_model(options: Options, configured: str) -> Model:
             f'model = "provider:name" below [hooks] in {agents_dir(read_environment())}/hooks.toml, '
             "or --script FILE to play a scripted one"
         )
-    from boathook.agent.providers import model_named
+    from boathook.agent.providers import load_model
 
-    return model_named(name)
+    return load_model(name)
 
 
 def assemble(
@@ -157,7 +158,7 @@ def assemble(
     work_dir: str,
     ask: Ask,
     max_steps: int = MAX_STEPS,
-    tools: Sequence[Tool] = TOOLS,
+    tools: Sequence[Tool] = BUILTIN_TOOLS,
 ) -> AgentBuilder:
     """Put an agent together, all but built: tools, a helper, hooks of files, and what watches them."""
     system = SYSTEM.format(work_dir=work_dir, hooks=prompt_text([*engine.catalog.hooks]))
@@ -391,7 +392,7 @@ class Trace:
         """Return why a turn ended before its agent was done; nothing if it was."""
         if result.stop_reason == TOOL_REJECTED:
             return "a call was refused"
-        if result.stop_reason == MOST_STEPS or self._stop_refused:
+        if result.stop_reason == MAX_STEPS_REACHED or self._stop_refused:
             return "it has taken all the steps it may (--max-steps)"
         return ""
 

@@ -70,7 +70,10 @@ def play(engine: Engine, project: str) -> int:
         yield from MOVES
         yield _when_all_is_quiet(engine, project, trace)
 
-    tools = [dataclasses.replace(SHELL, run=_run_tests, asks=False), dataclasses.replace(WRITE_FILE, asks=False)]
+    tools = [
+        dataclasses.replace(SHELL, run=_run_tests, needs_permission=False),
+        dataclasses.replace(WRITE_FILE, needs_permission=False),
+    ]
     made = assemble(ScriptedModel(moves()), engine, trace, work_dir=project, ask=_never, tools=tools)
     made = made.on_before_tool_use(_told(trace, no_promises), matcher="WriteFile")
     return converse(made.build(), iter([TASK]), trace)

@@ -37,73 +37,73 @@ if TYPE_CHECKING:
 
     from boathook.engine import Engine
 
-C = TypeVar("C", bound=Context)
-A = TypeVar("A", bound=Ask)
-P = ParamSpec("P")
-R = TypeVar("R")
+ContextT = TypeVar("ContextT", bound=Context)
+_AskT = TypeVar("_AskT", bound=Ask)
+_Params = ParamSpec("_Params")
+_Return = TypeVar("_Return")
 OnFailure = Literal["raise", "allow", "block"]
 # Takes the context to go on with, or nothing for the one that the hook was given.
 Next = Callable[..., Outcome]
 AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
-class PlainHook(Protocol[C]):
+class PlainHook(Protocol[ContextT]):
     """A hook without `next`: `hook(context)`."""
 
-    def __call__(self, context: C, /) -> Outcome | C | None:
+    def __call__(self, context: ContextT, /) -> Outcome | ContextT | None:
         """Return an outcome, or a changed context; None has no opinion."""
         ...
 
 
-class AsyncHook(Protocol[C]):
+class AsyncHook(Protocol[ContextT]):
     """An async hook without `next`."""
 
-    def __call__(self, context: C, /) -> Awaitable[Outcome | C | None]:
+    def __call__(self, context: ContextT, /) -> Awaitable[Outcome | ContextT | None]:
         """Return an outcome, or a changed context; None has no opinion."""
         ...
 
 
-class Middleware(Protocol[C]):
+class Middleware(Protocol[ContextT]):
     """A hook around the rest of the chain: `hook(context, next)`."""
 
-    def __call__(self, context: C, next: Next, /) -> Outcome | C | None:  # noqa: A002
+    def __call__(self, context: ContextT, next: Next, /) -> Outcome | ContextT | None:  # noqa: A002
         """Call `next(context)` to go on, or return without it."""
         ...
 
 
-class AsyncMiddleware(Protocol[C]):
+class AsyncMiddleware(Protocol[ContextT]):
     """Async middleware, which awaits the rest of the chain."""
 
-    def __call__(self, context: C, next: AsyncNext, /) -> Awaitable[Outcome | C | None]:  # noqa: A002
+    def __call__(self, context: ContextT, next: AsyncNext, /) -> Awaitable[Outcome | ContextT | None]:  # noqa: A002
         """Call `await next(context)` to go on, or return without it."""
         ...
 
 
-class Handler(Protocol[C]):
+class Handler(Protocol[ContextT]):
     """An object with a method `handle(context, next)`."""
 
-    def handle(self, context: C, next: Next, /) -> Outcome | C | None:  # noqa: A002
+    def handle(self, context: ContextT, next: Next, /) -> Outcome | ContextT | None:  # noqa: A002
         """Call `next(context)` to go on, or return without it."""
         ...
 
 
-class AsyncHandler(Protocol[C]):
+class AsyncHandler(Protocol[ContextT]):
     """An object with an async method `handle(context, next)`."""
 
-    def handle(self, context: C, next: AsyncNext, /) -> Awaitable[Outcome | C | None]:  # noqa: A002
+    def handle(self, context: ContextT, next: AsyncNext, /) -> Awaitable[Outcome | ContextT | None]:  # noqa: A002
         """Call `await next(context)` to go on, or return without it."""
         ...
 
 
 AnyHook = (
-    PlainHook[C]
-    | AsyncHook[C]
-    | Middleware[C]
-    | AsyncMiddleware[C]
-    | Handler[C]
-    | AsyncHandler[C]
-    | type[Handler[C]]
-    | type[AsyncHandler[C]]
+    PlainHook[ContextT]
+    | AsyncHook[ContextT]
+    | Middleware[ContextT]
+    | AsyncMiddleware[ContextT]
+    | Handler[ContextT]
+    | AsyncHandler[ContextT]
+    | type[Handler[ContextT]]
+    | type[AsyncHandler[ContextT]]
 )
 # A decorator returns a hook with its exact type. There is one variable per class of contexts, because a bound cannot depend on
 # another variable.
@@ -118,7 +118,7 @@ StepHook = TypeVar("StepHook", bound="AnyHook[StepContext]")
 FailureHook = TypeVar("FailureHook", bound="AnyHook[FailureContext]")
 
 
-class Registrar(Generic[C]):
+class Registrar(Generic[ContextT]):
     """A decorator that adds hooks for one kind of event."""
 
     def __init__(self, hooks: Hooks, kind: EventKind, fields: dict[str, Any]) -> None:
@@ -133,7 +133,7 @@ class Registrar(Generic[C]):
         timeout: float | None = None,
         on_failure: OnFailure | None = None,
         max_rounds: int | None = None,
-    ) -> Registrar[C]: ...
+    ) -> Registrar[ContextT]: ...
     @overload
     def __call__(self: Registrar[SessionContext], hook: SessionHook, /) -> SessionHook: ...
     @overload
@@ -160,13 +160,13 @@ class Registrar(Generic[C]):
         return hook
 
 
-class On(Generic[C]):
+class On(Generic[ContextT]):
     """A row of `Hooks`: the decorator for one kind of event."""
 
     def __init__(self, name: str) -> None:
         self.kind = SPELLINGS[name]
 
-    def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Registrar[C]:
+    def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Registrar[ContextT]:
         return Registrar(hooks, self.kind, {})
 
 
@@ -242,15 +242,15 @@ class Hooks:
         self._stack = self._stack.with_engine(engine)
         return engine
 
-    def on_ask(self, ask: A) -> A:
+    def on_ask(self, ask: _AskT) -> _AskT:
         """Let a callable decide when a hook wants a person to be asked: it gets the call and the reason, and returns a bool."""
         self._stack = self._stack.with_ask(ask)
         return ask
 
     @overload
-    def guard(self, tool: Callable[P, R], /) -> Callable[P, R]: ...
+    def guard(self, tool: Callable[_Params, _Return], /) -> Callable[_Params, _Return]: ...
     @overload
-    def guard(self, *, name: str) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+    def guard(self, *, name: str) -> Callable[[Callable[_Params, _Return]], Callable[_Params, _Return]]: ...
     def guard(self, tool: Any = None, *, name: str = "") -> Any:
         """Wrap a plain function as a tool: hooks run before it, and after its result or its failure.
 
