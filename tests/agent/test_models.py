@@ -315,8 +315,8 @@ def test_calls_text_and_system_are_kept_apart(library: None) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("gpt-4o", "write the model as provider:name, such as anthropic:claude-haiku-4-5, not 'gpt-4o'"),
-        ("", "write the model as provider:name, such as anthropic:claude-haiku-4-5, not ''"),
+        ("gpt-4o", "write the model as provider:name, such as openai:gpt-5-mini, not 'gpt-4o'"),
+        ("", "write the model as provider:name, such as openai:gpt-5-mini, not ''"),
         ("nobody:nothing", "the model nobody:nothing cannot be used: "),
         ("openai-chat:gpt-4o", "the model openai-chat:gpt-4o cannot be used: "),
     ],

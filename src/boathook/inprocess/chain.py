@@ -28,7 +28,7 @@ from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
     from boathook.inprocess.drivers import Driver
-    from boathook.inprocess.stack import Chain, Stack, Terminal
+    from boathook.inprocess.stack import Chain, ChainTerminal, Stack
 
     # The outcome of a middleware, the context it left, and whether that ends the run of the chain.
     _Conclusion = tuple[Outcome, Context, bool]
@@ -41,7 +41,7 @@ _MAX_RECHECKS = 2
 class ChainRun:
     """One run of a context through a chain."""
 
-    def __init__(self, stack: Stack, chain: Chain, terminal: Terminal | None, driver: Driver) -> None:
+    def __init__(self, stack: Stack, chain: Chain, terminal: ChainTerminal | None, driver: Driver) -> None:
         self._stack, self._chain, self._terminal, self._driver = stack, chain, terminal, driver
         # The input as each step of file hooks saw it or left it.
         self._seen_inputs: dict[int, Any] = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 ChainStep = Layer | FileHooks
-Terminal = Callable[[Any], Any]
+ChainTerminal = Callable[[Any], Any]
 Ask = Callable[[ToolContext, str], "bool | Awaitable[bool]"]
 _MAX_CACHED_TOOLS = 256
 _TOOL_KINDS = tuple(SPELLINGS[name] for name in ("pre-tool-call", "post-tool-call", "post-tool-call-failure"))
@@ -113,7 +113,7 @@ class Stack:
         """Count the in-process hooks."""
         return len(self.layers)
 
-    def process(self, context: Context, terminal: Terminal | None = None) -> Outcome:
+    def process(self, context: Context, terminal: ChainTerminal | None = None) -> Outcome:
         """Run a context through the hooks, and then through the terminal if they let it; return the outcome.
 
         Its `context` is the one that hooks and terminal changed, or None if they changed nothing.
@@ -129,7 +129,7 @@ class Stack:
                 return run_sync(run.resume(answer, context, _find_next(hooks, hook)))
         return NOTHING if terminal is None else drop_same_context(read_terminal_answer(terminal(context)), context)
 
-    async def aprocess(self, context: Context, terminal: Terminal | None = None) -> Outcome:
+    async def aprocess(self, context: Context, terminal: ChainTerminal | None = None) -> Outcome:
         """Do the same in an event loop; hooks and terminal may be async or not."""
         chain = self._fixed_chains.get(context.kind.name) or self._find_chain(context)
         hooks = chain.hooks
