@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,22 @@ def make_world(root: Path) -> World:
     for folder in (world.home, world.agents.parent, world.project):
         folder.mkdir(parents=True)
     return world
+
+
+@pytest.fixture
+def default_sigint() -> Iterator[None]:
+    """Let SIGINT end what the test starts: the tests may have been started with it ignored, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def ignored_sigint() -> Iterator[None]:
+    """Let what the test starts inherit an ignored SIGINT, as from `nohup` in a script."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -138,11 +138,13 @@ def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[in
 
 
 STAND_IN = """from __future__ import annotations
-import json, os, socket
+import json, os, signal, socket
 {send}
+ignores = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 line = socket.socket(socket.AF_UNIX)
 line.connect({address!r})
-send(line, dict(argv=["-c", {code!r}], env=dict(os.environ), cwd=os.getcwd(), session=False), (0, 1, 2))
+order = dict(argv=["-c", {code!r}], env=dict(os.environ), cwd=os.getcwd(), session=False, ignores_interrupts=ignores)
+send(line, order, (0, 1, 2))
 os._exit(int(line.recv(16)) & 0xFF)
 """
 _TURN = threading.Lock()
@@ -192,6 +194,7 @@ def run(
     if server is not None:
         data = input.encode() if isinstance(input, str) else input
         order = {"argv": argv[1:], "env": env, "cwd": cwd, "session": start_new_session}
+        order["ignores_interrupts"] = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         with suppress(Gone):
             code, out, err = _communicate(server, order, data, timeout, argv)
             done: subprocess.CompletedProcess[Any]
@@ -342,6 +345,8 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
     """Be the process that was asked for, up to its first line of code, which is given back."""
     if order["session"]:
         os.setsid()
+    # An ignored SIGINT is inherited; the warm process has inherited what was so when the first test needed it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN if order["ignores_interrupts"] else signal.default_int_handler)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
     for descriptor in descriptors:

@@ -570,6 +570,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize("tool", ["waits", "Shell", "blocks", "script"])
 def test_ctrl_c_ends_the_session_and_its_hooks_of_files_have_run(world: World, tool: str) -> None:
     os.mkfifo(world.project / "pipe")

@@ -26,12 +26,6 @@ from boathook.cli.agent import Trace, assemble, converse
 SCRIPTS = Path(__file__).parent.parent.parent / "examples/scripts"
 WAIT = 30.0
 SHELL = {"trigger": "pre-tool-call", "matcher": "{tool: Shell}"}
-# whoever runs the tests may have had SIGINT ignored, and children inherit that
-COMMAND = """\
-import runpy, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-runpy.run_module("boathook", run_name="__main__")
-"""
 
 
 def call(name: str, text: str = "", **args: Any) -> dict[str, Any]:
@@ -46,7 +40,7 @@ class Place(World):
     """A scratch world with the agent in it."""
 
     def argv(self, *args: str) -> list[str]:
-        return [sys.executable, "-c", COMMAND, *trusting(args)]
+        return [sys.executable, "-m", "boathook", *trusting(args)]
 
     @property
     def env(self) -> dict[str, str]:
@@ -409,6 +403,7 @@ def test_reading_and_searching_needs_no_permission(place: Place) -> None:
 # Interrupted
 
 
+@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(place: Place, number: int, code: int) -> None:
     bye = place.tells_its_end()
@@ -420,6 +415,30 @@ def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(place: Pl
         assert process.stdout is not None
         printed = process.stdout.read().decode()
     assert "cut off   interrupted (1 step" in printed
+    assert "not reached" not in printed
+    assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((place.project / "there").read_text()), 0)
+
+
+@pytest.mark.usefixtures("ignored_sigint")
+@pytest.mark.parametrize("tool", ["tool", "hook"])
+def test_an_ignored_interrupt_stays_ignored_and_the_agent_can_be_ended(place: Place, tool: str) -> None:
+    bye = place.tells_its_end()
+    waits = "echo $$ > pid; mv pid there; exec sleep 300"
+    if tool == "hook":
+        place.hook("slow", scope="project", fields={**SHELL, "timeout": "60000"}, script=waits)
+    moves = place.script(shell(waits if tool == "tool" else "true"), "not reached")
+    with place.started("agent", "do it", "--yes", "--script", moves, stdout=subprocess.PIPE) as process:
+        wait_for(place.project / "there")
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 128 + signal.SIGTERM
+        assert process.stdout is not None
+        printed = process.stdout.read().decode()
+    assert "cut off   interrupted" in printed
     assert "not reached" not in printed
     assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
     with pytest.raises(ProcessLookupError):
@@ -518,6 +537,7 @@ def test_nothing_hides_in_a_call_that_a_person_is_to_allow(place: Place) -> None
     assert r"command: echo harmless\r\x1b[8m; touch made" in printed
 
 
+@pytest.mark.usefixtures("default_sigint")
 def test_without_a_task_at_a_terminal_there_are_many_turns_in_one_session(place: Place) -> None:
     bye = place.tells_its_end()
     slow = shell("touch begun; exec sleep 300")

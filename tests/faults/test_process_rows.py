@@ -410,6 +410,19 @@ def test_row_21_ending_the_engine_ends_its_hook(project: Project, number: signal
         assert project.survivors() == []
 
 
+@pytest.mark.usefixtures("ignored_sigint")
+def test_row_21_an_ignored_interrupt_stays_ignored_and_the_engine_can_be_ended(project: Project) -> None:
+    project.hook("slow", f"{STARTED}sleep 60; true", timeout=20_000)
+    with running(project) as process:
+        assert has_started(project)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 128 + signal.SIGTERM
+        assert project.survivors() == []
+
+
 def test_row_21_ending_the_engine_twice_ends_its_hook_too(project: Project) -> None:
     project.hook("slow", f"trap '' TERM\n{STARTED}while :; do sleep 1; done", timeout=20_000)
     with running(project) as process:
@@ -473,6 +486,7 @@ def test_row_21_killing_a_host_ends_the_group_of_its_hook(project: Project) -> N
         assert project.gone() == []
 
 
+@pytest.mark.usefixtures("default_sigint")
 def test_row_22_ctrl_c_at_the_terminal_ends_the_hook(project: Project) -> None:
     project.hook("slow", f"trap '' INT\n{STARTED}sleep 60; true", timeout=20_000)
     with terminal(project.argv(), project.env, project.line()) as (pid, master):

@@ -106,6 +106,9 @@ def ended_by_signals() -> Iterator[list[int]]:
 
     def end(number: int, _: object) -> None:
         ended.append(number)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # Whoever started us had it ignored, as `nohup` in a script has: it stays so, but SIGTERM still ends us.
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, end)
