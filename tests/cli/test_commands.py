@@ -52,7 +52,7 @@ def project(tmp_path: Path) -> Project:
 
 def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
     folder = project.hook("guard", GUARD)
-    (found,) = json.loads(project.run("list", "--json").stdout)
+    (found,) = json.loads(project.run("list", "--json").stdout)["hooks"]
     assert found == {
         "name": "guard",
         "description": "Guards",
@@ -75,7 +75,7 @@ def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
         "dialect": "native",
         "handler": {"kind": "script", "folder": str(folder)},
         "metadata": None,
-        "problems": [],
+        "diagnostics": [],
     }
 
 
@@ -87,7 +87,7 @@ def test_list_shows_all_five_states(project: Project) -> None:
     project.hook("same", GUARD.replace("guard", "same"), user=True)
     project.hook("off", GUARD.replace("guard", "off"))
     (project.path / ".agents/hooks.toml").write_text('[[hooks.disable]]\nname = "off"\n')
-    found = {(h["name"], h["scope"]): h["state"] for h in json.loads(project.run("list", "--json").stdout)}
+    found = {(h["name"], h["scope"]): h["state"] for h in json.loads(project.run("list", "--json").stdout)["hooks"]}
     assert found == {
         ("armed", "project"): "armed",
         ("broken", "project"): "invalid",
@@ -107,7 +107,7 @@ def test_without_a_word_about_trust_the_hooks_of_a_project_are_listed_as_untrust
     project.hook("same", GUARD.replace("guard", "same"), user=True)
     project.hook("off", GUARD.replace("guard", "off"))
     (project.path / ".agents/hooks.toml").write_text('[[hooks.disable]]\nname = "off"\n')
-    found = json.loads(project.run("list", "--json", trust_all=False).stdout)
+    found = json.loads(project.run("list", "--json", trust_all=False).stdout)["hooks"]
     assert {(h["name"], h["scope"]): h["state"] for h in found} == {
         ("armed", "user"): "armed",
         ("broken", "project"): "invalid",
@@ -122,13 +122,15 @@ def test_list_does_not_send_those_who_only_have_to_trust_to_the_checker(project:
     printed = project.run("list", trust_all=False).stdout.splitlines()
     assert printed[2:] == ["  guard  untrusted: it is not trusted yet (review it: boathook trust guard)"]
     project.hook("broken", "---\nname: [\n---\n")
-    assert project.run("list", trust_all=False).stdout.splitlines()[-1] == "  boathook check says how to mend it"
+    assert project.run("list", trust_all=False).stdout.splitlines()[-1] == "  See how to fix this: boathook check"
 
 
 def test_list_takes_an_event_in_any_spelling(project: Project) -> None:
     project.hook("guard", GUARD)
     project.hook("gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
-    assert [h["name"] for h in json.loads(project.run("list", "--json", "--event", "PreToolUse").stdout)] == ["guard"]
+    assert [h["name"] for h in json.loads(project.run("list", "--json", "--event", "PreToolUse").stdout)["hooks"]] == [
+        "guard"
+    ]
 
 
 def test_list_prompt_gives_name_event_and_description_only(project: Project) -> None:
@@ -142,7 +144,7 @@ def test_a_start_in_a_subdirectory_finds_the_project(project: Project) -> None:
     project.hook("guard", GUARD)
     (project.path / "a/b").mkdir(parents=True)
     found = project.run("list", "--json", "--project", str(project.path / "a/b"))
-    assert [h["name"] for h in json.loads(found.stdout)] == ["guard"]
+    assert [h["name"] for h in json.loads(found.stdout)["hooks"]] == ["guard"]
 
 
 def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: Project) -> None:
@@ -163,7 +165,7 @@ def test_check_names_file_line_key_fault_and_mend(project: Project) -> None:
     folder = project.hook("guard", GUARD.replace("before_tool", "before_tol"))
     done = project.run("check", "--json")
     assert done.returncode == 1
-    assert json.loads(done.stdout) == [
+    assert json.loads(done.stdout)["diagnostics"] == [
         {
             "path": str(folder / "HOOK.md"),
             "line": 4,
@@ -191,7 +193,7 @@ def test_check_warns_of(project: Project, title: str) -> None:
     script, mode, message = WARNINGS[title]
     folder = project.hook("guard", GUARD, script)
     (folder / "scripts/run.sh").chmod(mode)
-    found = json.loads(project.run("check", "--json").stdout)
+    found = json.loads(project.run("check", "--json").stdout)["diagnostics"]
     assert [(d["level"], d["message"]) for d in found] == [("warning", message)]
     assert project.run("check").returncode == 0
     assert project.run("check", "--strict").returncode == 1
@@ -200,14 +202,14 @@ def test_check_warns_of(project: Project, title: str) -> None:
 def test_check_finds_windows_line_ends_and_a_missing_interpreter(project: Project) -> None:
     project.hook("crlf", GUARD.replace("guard", "crlf"), "#!/bin/sh\r\nexit 2\r\n")
     project.hook("lost", GUARD.replace("guard", "lost"), "#!/no/such/program\nexit 2\n")
-    found = {d["message"] for d in json.loads(project.run("check", "--json").stdout)}
+    found = {d["message"] for d in json.loads(project.run("check", "--json").stdout)["diagnostics"]}
     assert any("Windows line ends" in message for message in found)
     assert any("its interpreter /no/such/program does not exist here" in message for message in found)
 
 
 def test_check_warns_of_a_tool_pattern_that_no_known_tool_matches(project: Project) -> None:
     project.hook("guard", GUARD.replace("tool: Shell", "tool: Shel1"))
-    (found,) = json.loads(project.run("check", "--json").stdout)
+    (found,) = json.loads(project.run("check", "--json").stdout)["diagnostics"]
     assert (found["level"], found["key"], found["line"], found["fix"]) == (
         "warning",
         "matcher.tool",
@@ -227,7 +229,7 @@ def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: Project, g
     path = {"folder": folder, "manifest": folder / "HOOK.md", "root": folder.parent, "project": project.path}[given]
     done = project.run("check", str(path), "--json")
     assert done.returncode == 1
-    assert ["no entry point" in d["message"] for d in json.loads(done.stdout)] == [True]
+    assert ["no entry point" in d["message"] for d in json.loads(done.stdout)["diagnostics"]] == [True]
 
 
 def test_check_of_nothing_says_what_it_takes(project: Project) -> None:
@@ -245,7 +247,7 @@ def test_explain_says_for_each_hook_whether_and_why_in_order(project: Project) -
     project.hook("other", GUARD.replace("guard", "other").replace("Shell", "WriteFile"))
     project.hook("empty", GUARD.replace("guard", "empty"), script=None)
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--input", '{"command": "ls"}', "--json")
-    rows = [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)]
+    rows = [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)["hooks"]]
     assert rows == [
         ("early", True, "matches tool Shell"),
         (
@@ -262,7 +264,7 @@ def test_explain_says_of_an_untrusted_hook_that_it_is(project: Project) -> None:
     project.hook("guard", GUARD)
     project.hook("mine", GUARD.replace("guard", "mine"), user=True)
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--json", trust_all=False)
-    assert [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)] == [
+    assert [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)["hooks"]] == [
         ("mine", True, "matches tool Shell"),
         ("guard", False, "untrusted: it is not trusted yet (review it: boathook trust guard)"),
     ]
@@ -303,7 +305,7 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: Project, lang: 
 
 def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: Project) -> None:
     made = project.run("new", "fresh", "--event", "PreToolUse", "--pattern", "ls")
-    assert [line.split()[0] for line in made.stdout.splitlines()] == ["made", "edit", "check", "trust", "try"]
+    assert [line.split()[0] for line in made.stdout.splitlines()] == ["created", "edit", "check", "trust", "try"]
     event = '{"tool_name": "Shell", "tool_input": {"command": "ls"}}'
     skipped = project.run("run", "PreToolUse", stdin=event, trust_all=False)
     told = "hooks of this project did not run: fresh (untrusted). Review them: boathook trust"
@@ -319,16 +321,18 @@ def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: Project) -> None
 def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(project: Project) -> None:
     made = project.run("new", "mine", "--event", "Stop", "--user")
     assert "trust" not in made.stdout
-    found = json.loads(project.run("list", "--json", trust_all=False).stdout)
+    found = json.loads(project.run("list", "--json", trust_all=False).stdout)["hooks"]
     assert [(h["name"], h["state"]) for h in found] == [("mine", "armed")]
-    assert [(h["name"], h["scope"]) for h in json.loads(project.run("list", "--json").stdout)] == [("mine", "user")]
+    assert [(h["name"], h["scope"]) for h in json.loads(project.run("list", "--json").stdout)["hooks"]] == [
+        ("mine", "user")
+    ]
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (["new", "../evil", "--event", "Stop"], "the name may hold letters"),
-        (["new", "x", "--event", "Stop", "--tool", "Shell"], "has no tool"),
+        (["new", "x", "--event", "Stop", "--tool", "Shell"], "is not about a tool"),
         (["new", "x", "--event", "PreToolUse", "--pattern", "(?=a)"], "lookahead"),
         (["new", "x", "--event", "nope"], "unknown event 'nope'"),
         (["nonsense"], "No such command"),
@@ -379,7 +383,7 @@ def test_completion_prints_a_script(project: Project, shell: str) -> None:
 
 
 def test_events_json_lists_all_kinds(project: Project) -> None:
-    found = json.loads(project.run("events", "--json").stdout)
+    found = json.loads(project.run("events", "--json").stdout)["events"]
     assert len([row for row in found if not row["extension"]]) == 13
     assert len([row for row in found if row["extension"]]) == 5
 
@@ -399,7 +403,7 @@ def test_hosts_capabilities_tell_seen_from_read(project: Project) -> None:
 
 
 def test_hosts_json_says_how_each_thing_is_said(project: Project) -> None:
-    found = {row["name"]: row for row in json.loads(project.run("hosts", "--json").stdout)}
+    found = {row["name"]: row for row in json.loads(project.run("hosts", "--json").stdout)["hosts"]}
     stop = next(row for row in found["kimi-code"]["events"] if row["name"] == "Stop")
     assert stop == {
         "name": "Stop",
@@ -474,19 +478,19 @@ def test_a_gate_ends_after_three_refusals_even_if_the_sender_does_not_count(proj
 
 def test_explain_says_when_it_depends_on_an_input_that_was_not_given(project: Project) -> None:
     project.hook("guard", GUARD.replace("tool: Shell", "tool: Shell\n  pattern: push"))
-    (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)
-    assert (row["would_run"], row["why"]) == (None, "depends on the input: give --input (tool Shell, input push)")
+    (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)["hooks"]
+    assert (row["would_run"], row["why"]) == (None, "depends on the input: pass --input (tool Shell, input push)")
 
 
 def test_explain_sees_that_a_script_could_not_start(project: Project) -> None:
     project.hook("guard", GUARD, "#!/no/such/program\n")
-    (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)
+    (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)["hooks"]
     assert (row["would_run"], "does not exist here" in row["why"]) == (False, True)
 
 
 def test_check_without_any_hook_does_not_say_that_all_is_good(project: Project) -> None:
     done = project.run("check")
-    assert (done.returncode, done.stdout) == (0, "there are no hooks here: nothing to check\n")
+    assert (done.returncode, done.stdout) == (0, "There are no hooks here: nothing to check.\n")
     assert project.run("check", "--strict").returncode == 1
 
 

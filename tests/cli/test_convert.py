@@ -59,7 +59,7 @@ class Place(World):
         return self.settings(scope, {"hooks": {event: [group]}})
 
     def states(self) -> dict[str, str]:
-        return {hook["name"]: hook["state"] for hook in json.loads(self.run("list", "--json").stdout)}
+        return {hook["name"]: hook["state"] for hook in json.loads(self.run("list", "--json").stdout)["hooks"]}
 
     def tree(self) -> dict[str, tuple[int, bytes]]:
         """Give every file of the project and the home with its mode and content."""
@@ -96,6 +96,7 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(place: Place) ->
     folder = place.hooks("project") / "format"
     assert code == 0
     assert report == {
+        "version": 1,
         "direction": "settings-to-hookmd",
         "from": str(path),
         "to": str(place.hooks("project")),
@@ -172,7 +173,7 @@ def test_a_rule_becomes_the_patterns_that_it_is_read_as(place: Place) -> None:
     assert hook.matcher.tool is not None
     assert hook.matcher.pattern is not None
     assert place.to_hooks("--move")[0] == 0
-    (found,) = json.loads(place.run("list", "--json").stdout)
+    (found,) = json.loads(place.run("list", "--json").stdout)["hooks"]
     assert found["matcher"] == {"tool": hook.matcher.tool.source, "pattern": hook.matcher.pattern.source}
 
 
@@ -311,7 +312,7 @@ def test_defaults_of_hooks_toml_do_not_change_a_converted_hook(place: Place) -> 
     place.toml("user", '[hooks.defaults]\npriority = 7\nasync = true\non_failure = "block"\ntimeout = 100\n')
     place.entries(command("true"))
     place.to_hooks("--move")
-    (hook,) = json.loads(place.run("list", "--json").stdout)
+    (hook,) = json.loads(place.run("list", "--json").stdout)["hooks"]
     found = [hook[key] for key in ("priority", "mode", "on_failure", "timeout_ms")]
     assert found == [100, "sync", "allow", 60000]
 
@@ -756,6 +757,7 @@ def test_a_hook_of_the_claude_dialect_becomes_an_entry(place: Place) -> None:
     path = place.project / ".claude/settings.json"
     assert code == 0
     assert report == {
+        "version": 1,
         "direction": "hookmd-to-settings",
         "from": str(place.hooks("project")),
         "to": str(path),
@@ -1094,7 +1096,7 @@ def test_there_and_back_gives_the_same_events_matchers_and_timeouts(place: Place
 
 
 def shape(place: Place) -> list[Any]:
-    hooks = json.loads(place.run("list", "--json").stdout)
+    hooks = json.loads(place.run("list", "--json").stdout)["hooks"]
     found = [[hook[key] for key in ("event", "trigger", "matcher", "timeout_ms", "mode", "source")] for hook in hooks]
     return sorted(found, key=json.dumps)
 

@@ -1,4 +1,4 @@
-"""`boathook doctor`: every guard is fired for real, and one that is not alive is an error."""
+"""`boathook doctor`: every hook runs once, and one that does not work is an error."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def _examine(world, **env):
 
 def _of(found, name):
     (row,) = [row for row in found["hooks"] if row["hook"].partition("#")[0] == name]
-    return row["life"], [(finding["level"], finding["text"]) for finding in row["findings"]]
+    return row["result"], [(finding["level"], finding["text"]) for finding in row["findings"]]
 
 
-NEVER = ("note", "has never fired here, says the ledger")
+NEVER = ("note", "the ledger has no record of a run")
 
 
-def test_a_guard_that_blocks_is_alive(world):
+def test_a_guard_that_blocks_works(world):
     world.hook("guard", script="grep -q 'rm -rf' && exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
     code, found = _examine(world)
-    life, findings = _of(found, "guard")
-    assert (code, found["ok"], life) == (0, True, "alive")
+    result, findings = _of(found, "guard")
+    assert (code, found["ok"], result) == (0, True, "works")
     assert findings[0] == NEVER
-    assert findings[1][1].startswith("alive: block, ")
+    assert findings[1][1].startswith("works: decision block, ")
 
 
-def test_hooks_are_fired_in_a_scratch_folder_that_goes_away(world):
+def test_hooks_run_in_a_scratch_folder_that_is_removed(world):
     world.hook(
         "writer", script=f'pwd > {world.root}/where; echo "$AGENT_PROJECT_DIR" >> {world.root}/where; touch made'
     )
@@ -47,7 +47,7 @@ def test_hooks_are_fired_in_a_scratch_folder_that_goes_away(world):
     assert not (world.project / "made").exists()
 
 
-DEAD = {
+BROKEN = {
     "an interpreter that is missing": ("#!/no/such/thing\n", "its interpreter /no/such/thing does not exist here"),
     "Windows line ends": ("#!/bin/sh\r\nexit 0\r\n", "it has Windows line ends"),
     "a program that is missing": ("#!/bin/sh\nexec no-such-program\n", "cannot run"),
@@ -58,14 +58,14 @@ DEAD = {
 }
 
 
-@pytest.mark.parametrize("case", DEAD)
-def test_a_guard_is_not_alive_with(world, case):
-    text, told = DEAD[case]
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_guard_does_not_work_with(world, case):
+    text, told = BROKEN[case]
     folder = world.hook("guard", fields={"timeout": "1000"})
     (folder / "scripts" / "run.sh").write_bytes(text.encode())
     code, found = _examine(world)
-    life, findings = _of(found, "guard")
-    assert (code, found["ok"], life) == (1, False, "dead")
+    result, findings = _of(found, "guard")
+    assert (code, found["ok"], result) == (1, False, "fails")
     assert any(level == "error" and told in text for level, text in findings), findings
 
 
@@ -73,13 +73,13 @@ def test_a_script_that_is_not_executable_is_told_though_it_runs(world):
     folder = world.hook("guard")
     (folder / "scripts" / "run.sh").chmod(0o644)
     code, found = _examine(world)
-    life, findings = _of(found, "guard")
-    assert (code, life) == (0, "alive")
+    result, findings = _of(found, "guard")
+    assert (code, result) == (0, "works")
     assert ("warning", f"{folder}/scripts/run.sh is not executable") in findings
 
 
 @pytest.mark.parametrize("state", ["untrusted", "modified", "invalid", "no-entry-point"])
-def test_a_guard_that_is_not_armed_is_not_alive(world, state):
+def test_a_guard_that_is_not_armed_fails(world, state):
     scope = "project" if state in ("untrusted", "modified") else "user"
     folder = world.hook("guard", scope=scope)
     if state == "modified":
@@ -90,32 +90,32 @@ def test_a_guard_that_is_not_armed_is_not_alive(world, state):
     if state == "no-entry-point":
         (folder / "scripts" / "run.sh").unlink()
     code, found = _examine(world)
-    life, findings = _of(found, "guard")
-    assert (code, life) == (1, "dead")
+    result, findings = _of(found, "guard")
+    assert (code, result) == (1, "fails")
     assert findings[0][0] == "error"
     assert findings[0][1].startswith(f"{state}: ")
 
 
-def test_hooks_that_somebody_put_to_sleep_are_no_error(world):
+def test_disabled_and_denied_hooks_are_not_an_error(world):
     world.hook("off")
     world.toml("user", "[[hooks.disable]]\nname = 'off'\n")
     world.hook("denied", scope="project")
     command(world, "deny", "denied")
     code, found = _examine(world)
     assert code == 0
-    assert [row["life"] for row in found["hooks"]] == ["not fired", "not fired"]
+    assert [row["result"] for row in found["hooks"]] == ["not run", "not run"]
 
 
-def test_a_trusted_hook_of_the_project_is_fired_and_a_guard_replaced_is_told(world):
+def test_a_trusted_hook_of_the_project_runs_and_a_replaced_guard_is_reported(world):
     world.hook("guard", script="exit 2")
     world.hook("guard", scope="project", script="exit 0")
     trust(world, flags=("--yes", "--override"))
     code, found = _examine(world)
-    rows = {row["scope"]: (row["life"], row["findings"][-1]["level"]) for row in found["hooks"]}
-    assert (code, rows) == (0, {"user": ("not fired", "warning"), "project": ("alive", "ok")})
+    rows = {row["scope"]: (row["result"], row["findings"][-1]["level"]) for row in found["hooks"]}
+    assert (code, rows) == (0, {"user": ("not run", "warning"), "project": ("works", "ok")})
 
 
-def test_hooks_with_effects_are_not_fired(world):
+def test_hooks_with_effects_do_not_run(world):
     world.hook("deploy", script=f"touch {world.root}/fired", fields={"metadata": "{doctor: skip}"})
     world.settings("user", {"hooks": {"Stop": [{"hooks": [
         {"type": "http", "url": "http://127.0.0.1:9/x"}, {"type": "prompt", "prompt": "good?"}]}]}})  # fmt: skip
@@ -123,9 +123,9 @@ def test_hooks_with_effects_are_not_fired(world):
     assert code == 0
     texts = {row["hook"].partition("#")[0]: row["findings"][-1]["text"] for row in found["hooks"]}
     assert texts == {
-        "deploy": "not fired: it says that it has effects (metadata.doctor: skip)",
-        "Stop:127.0.0.1-9": "not fired: it would post to http://127.0.0.1:9",
-        "Stop:prompt": "not fired: it would ask a model",
+        "deploy": "not run: its HOOK.md says metadata.doctor: skip",
+        "Stop:127.0.0.1-9": "not run: it would send a request to http://127.0.0.1:9",
+        "Stop:prompt": "not run: it would call a model",
     }
     assert not (world.root / "fired").exists()
 
@@ -133,9 +133,9 @@ def test_hooks_with_effects_are_not_fired(world):
 def test_a_matcher_that_fits_no_tool_is_told(world):
     world.hook("guard", fields={"matcher": "{tool: ^Bsah$}"})
     code, found = _examine(world)
-    life, findings = _of(found, "guard")
-    assert (code, life) == (0, "alive")
-    assert ("warning", "its matcher '^Bsah$' fits no tool that is known: it may never be asked") in findings
+    result, findings = _of(found, "guard")
+    assert (code, result) == (0, "works")
+    assert ("warning", "its matcher '^Bsah$' matches no known tool: it may never run") in findings
 
 
 def test_what_the_ledger_knows_is_told(world):
@@ -143,7 +143,7 @@ def test_what_the_ledger_knows_is_told(world):
     for _ in range(3):
         verdict(world)
     _, findings = _of(_examine(world)[1], "guard")
-    assert ("warning", "failed each of the 3 times that it ran, says the ledger") in findings
+    assert ("warning", "it failed in all 3 runs that the ledger records") in findings
     write_script(world.hooks("user") / "guard", "exit 0")
     verdict(world)
     assert NEVER not in _of(_examine(world)[1], "guard")[1]
@@ -152,13 +152,13 @@ def test_what_the_ledger_knows_is_told(world):
 def test_a_slow_guard_is_told(world):
     world.hook("guard", script="sleep 0.7", fields={"timeout": "5000"})
     code, found = _examine(world)
-    life, findings = _of(found, "guard")
-    assert (code, life) == (0, "alive")
+    result, findings = _of(found, "guard")
+    assert (code, result) == (0, "works")
     assert findings[-1][0] == "warning"
     assert findings[-1][1].startswith("slow: ")
 
 
-def test_a_firing_leaves_no_record_of_a_dispatch(world):
+def test_a_run_leaves_no_record_of_a_dispatch(world):
     world.hook("guard", script="exit 2")
     _examine(world)
     lines = [json.loads(line) for path in world.state.glob("*.jsonl") for line in path.read_text().splitlines()]
@@ -170,12 +170,12 @@ def test_a_ledger_that_cannot_be_written_is_an_error(world):
     world.state.write_text("a file")
     code, found = _examine(world)
     assert code == 1
-    assert [row["subject"] for row in found["house"] if row["level"] == "error"] == ["ledger", "trust"]
+    assert [row["subject"] for row in found["setup"] if row["level"] == "error"] == ["ledger", "trust"]
 
 
 def test_what_the_machine_offers_is_said(world):
     _, found = _examine(world)
-    subjects = [row["subject"] for row in found["house"] if row["subject"].startswith("sandbox")]
+    subjects = [row["subject"] for row in found["setup"] if row["subject"].startswith("sandbox")]
     assert subjects == ["sandbox basic", "sandbox restricted", "sandbox isolated"]
 
 
@@ -185,9 +185,9 @@ def test_a_host_that_calls_what_is_not_there_is_an_error(world):
     )
     code, found = _examine(world)
     assert code == 1
-    (row,) = [row for row in found["house"] if row["subject"] == "host claude"]
+    (row,) = [row for row in found["setup"] if row["subject"] == "host claude"]
     assert row["level"] == "error"
-    assert row["text"].endswith("calls /gone/boathook/entry/hook_entry.py, which is not there")
+    assert row["text"].endswith("calls /gone/boathook/entry/hook_entry.py, which does not exist")
 
 
 def test_a_host_that_calls_another_boathook_is_told(world):
@@ -196,7 +196,7 @@ def test_a_host_that_calls_another_boathook_is_told(world):
     other.touch()
     world.settings("user", settings(f"python3 -I -S {other} --host claude --event PreToolUse"))
     code, found = _examine(world)
-    (row,) = [row for row in found["house"] if row["subject"] == "host claude"]
+    (row,) = [row for row in found["setup"] if row["subject"] == "host claude"]
     assert (code, row["level"]) == (0, "warning")
 
 
@@ -206,7 +206,7 @@ def test_a_trusted_hook_that_is_gone_is_told(world):
     os.rename(folder, world.root / "away")
     _, found = _examine(world)
     told = ("warning", str(folder), "the hook 'guard' was trusted, and is gone")
-    assert told in [(r["level"], r["subject"], r["text"]) for r in found["house"]]
+    assert told in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
 
 
 def test_a_person_reads_a_line_for_every_hook_and_a_sum(world):
@@ -214,5 +214,5 @@ def test_a_person_reads_a_line_for_every_hook_and_a_sum(world):
     world.hook("bad", script="exit 1")
     done = command(world, "doctor")
     assert done.returncode == 1
-    assert done.stdout.rstrip().endswith("2 hooks: 1 alive, 1 dead, 0 not fired")
+    assert done.stdout.rstrip().endswith("2 hooks: 1 working, 1 failing, 0 not run")
     assert CALL["event_type"] not in done.stderr

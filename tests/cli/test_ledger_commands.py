@@ -14,8 +14,8 @@ import pytest
 from tests import forked
 
 import boathook
-from boathook.cli.log import since_of
-from boathook.cli.stats import Tally, percentile
+from boathook.cli.log import parse_time
+from boathook.cli.stats import HookStats, compute_percentile
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Ledger
 
@@ -78,19 +78,20 @@ def test_log_shows_only_what_is_asked_for(busy, options, expected):
     found = [json.loads(line)["decision"] for line in lines(busy, "log", "--json", *options)]
     assert found == expected
     if not expected:
-        assert lines(busy, "log", *options) == ["No record is like that."]
+        assert lines(busy, "log", *options) == ["No record matches."]
 
 
 def test_where_nothing_is_recorded_every_command_says_so(world):
-    told = f"Nothing is recorded yet in {world.state}"
-    why = ": a record is made when a hook runs, or should have."
+    message = f"The ledger in {world.state} is empty."
+    why = " A record is written when a hook runs, or should have run."
     assert [lines(world, *words.split()) for words in ("log", "log --since 1h", "stats", "ledger verify")] == [
-        [told + why],
-        [told + why],
-        [told + why],
-        [told + "."],
+        [message + why],
+        [message + why],
+        [message + why],
+        [message],
     ]
-    assert (lines(world, "log", "--json"), lines(world, "stats", "--json")) == ([], ["[]"])
+    assert lines(world, "log", "--json") == []
+    assert json.loads("".join(lines(world, "stats", "--json"))) == {"version": 1, "hooks": []}
 
 
 def test_why_tells_the_whole_story(busy):
@@ -109,11 +110,11 @@ def test_why_tells_the_whole_story(busy):
     assert story[8:] == [
         f"       from     {path}",
         "       matched  event 'pre-tool-call', tool 'Shell', pattern 'rm -rf'",
-        "       said     no",
+        "       reason   no",
         "did not run:",
         "  watch: not reached: block by 'guard'",
     ]
-    assert json.loads("".join(lines(busy, "why", passed, "--json")))["decision"] == "none"
+    assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"
 
 
 def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(world):
@@ -135,13 +136,16 @@ def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(world):
     assert lines(world, "why", end["id"])[2] == f"it was started by {verdict.id}"
 
 
-def test_why_wants_an_id_that_is_like_no_other(world):
+def test_why_wants_a_unique_prefix_of_an_id(world):
     for name in ("aa1", "aa2"):
         Ledger(str(world.state)).append({"id": name, "time": AT, "type": "pruned", "segments": ["x"]})
     many, none = boat(world, "why", "aa"), boat(world, "why", "bb")
     assert (many.returncode, none.returncode) == (1, 1)
-    assert many.stderr == "boathook: several records have an id that begins with 'aa': aa1, aa2\n"
-    assert none.stderr == (f"boathook: no record in {world.state} has an id that begins with 'bb' (see boathook log)\n")
+    assert many.stderr == "boathook: several records have an id that starts with 'aa': aa1, aa2. Write more of the id\n"
+    assert (
+        none.stderr
+        == f"boathook: no record in {world.state} has an id that starts with 'bb'. List them: boathook log\n"
+    )
     assert lines(world, "why", "aa2")[1] == "pruned: x"
 
 
@@ -149,7 +153,7 @@ def test_stats_count_by_hook(busy):
     header, *rows = lines(busy, "stats")
     assert header.split() == ["HOOK", "RUNS", "BLOCKS", "FAILURES", "TIMEOUTS", "P50", "MS", "P95", "MS", "P99", "MS"]
     assert sorted(row.split()[:5] for row in rows) == [["guard", "1", "1", "0", "0"], ["watch", "1", "0", "0", "0"]]
-    found = json.loads("".join(lines(busy, "stats", "--json")))
+    found = json.loads("".join(lines(busy, "stats", "--json")))["hooks"]
     assert [sorted(one) for one in found] == [
         ["blocks", "failures", "hook", "p50_ms", "p95_ms", "p99_ms", "runs", "timeouts"]
     ] * 2
@@ -168,7 +172,7 @@ def test_bars_are_drawn_for_a_person_who_wants_them(busy, variables, drawn):
 
 
 def test_bars_and_percentiles_are_what_they_say():
-    tally = Tally()
+    tally = HookStats()
     for took, status in [(1, "ok"), (1.5, "ok"), (3, "failed"), (700, "timeout"), (5000, "refused")]:
         tally.add({"ms": took, "status": status, "decision": "none"})
     assert tally.to_json() == {
@@ -180,12 +184,12 @@ def test_bars_and_percentiles_are_what_they_say():
         "p95_ms": 5000,
         "p99_ms": 5000,
     }
-    assert tally.bars == "█▄      ▄▄"
-    assert [percentile(range(1, 101), share) for share in (50, 95, 99)] == [50, 95, 99]
+    assert tally.draw_histogram() == "█▄      ▄▄"
+    assert [compute_percentile(range(1, 101), share) for share in (50, 95, 99)] == [50, 95, 99]
 
 
 def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
-    assert lines(busy, "ledger", "verify")[0] == f"2 records in 1 segment of {busy.state}: the chain holds"
+    assert lines(busy, "ledger", "verify")[0] == f"2 records in 1 segment of {busy.state}: the chain is intact"
     [path] = busy.state.glob("ledger-*.jsonl")
     path.write_bytes(path.read_bytes().replace(b'"decision": "block"', b'"decision": "allow"', 1))
     done = boat(busy, "ledger", "verify")
@@ -193,11 +197,11 @@ def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
         1,
         [
             f"{path.name}:1: edited: record 1 is not as it was written",
-            f"2 records in 1 segment of {busy.state}: 1 finding, the chain does not hold",
+            f"2 records in 1 segment of {busy.state}: 1 finding, the chain is broken",
         ],
     )
     told = json.loads(boat(busy, "ledger", "verify", "--json").stdout)
-    assert (told["good"], told["findings"]) == (
+    assert (told["ok"], told["findings"]) == (
         False,
         [{"place": f"{path.name}:1", "kind": "edited", "message": "record 1 is not as it was written"}],
     )
@@ -209,13 +213,13 @@ def test_lines_that_are_no_records_are_told_of(busy):
         file.write(b"half of a rec")
     done = boat(busy, "log")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
-    assert done.stderr == "1 line could not be read; boathook ledger verify says which\n"
+    assert done.stderr == "1 line of the ledger cannot be read. Find out which: boathook ledger verify\n"
 
 
 def test_another_state_folder_can_be_read(busy, tmp_path):
     assert len(lines(busy, "log", "--json", "--state", str(busy.state))) == 2
     assert lines(busy, "ledger", "verify", "--state", str(tmp_path / "x")) == [
-        f"Nothing is recorded yet in {tmp_path / 'x'}."
+        f"The ledger in {tmp_path / 'x'} is empty."
     ]
 
 
@@ -251,10 +255,10 @@ TIMES = {
 
 @pytest.mark.parametrize("text", TIMES)
 def test_times_are_read_as_people_write_them(text):
-    assert since_of(text, NOW) == TIMES[text]
+    assert parse_time(text, NOW) == TIMES[text]
 
 
 @pytest.mark.parametrize("text", ["5", "h", "yesterday", "-3d", "99999999999d", "2026-13-01", "٣d"])
-def test_what_is_no_time_is_told(text):
-    with pytest.raises(ConfigError, match="is no time: write 10m, 2h or 3d"):
-        since_of(text, NOW)
+def test_what_is_not_a_time_is_refused(text):
+    with pytest.raises(ConfigError, match="is not a time: write 10m, 2h or 3d"):
+        parse_time(text, NOW)

@@ -166,4 +166,4 @@ def test_a_hook_that_cannot_run_is_an_error_that_helps(world, what):
 def test_an_empty_ledger_is_said(world):
     done = command(world, "replay", *CONFINED)
     assert done.returncode == 0
-    assert "Nothing is recorded yet" in done.stdout
+    assert "is empty. A record is written when" in done.stdout

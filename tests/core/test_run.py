@@ -38,6 +38,7 @@ def test_a_verdict_says_everything_about_itself():
     run = Run(a_hook(), OK, outcome, 0)
     verdict = Verdict(after, before, outcome, (run,), (Started("later", 7),), (Skip("off", "disabled"),))
     assert verdict.to_json() == {
+        "version": 1,
         "event": "pre-tool-call",
         "decision": "ask",
         "reasons": ["sure?"],

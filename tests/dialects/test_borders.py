@@ -461,7 +461,7 @@ def test_check_tells_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
     hook("guard", "pre-session", "exit 2")
     project = str(tmp_path / "project")
     code, out, _ = command(tmp_path, "check", "--host", "codex", "--host", "claude", "--json", "--project", project)
-    told = [(one["key"], one["level"], one["message"]) for one in json.loads(out)]
+    told = [(one["key"], one["level"], one["message"]) for one in json.loads(out)["diagnostics"]]
     words = "hook 'guard': it cannot block in {} at SessionStart: the person is told instead"
     assert (code, told) == (
         0,

@@ -100,7 +100,7 @@ class Stage:
 
     def list(self) -> list[dict[str, Any]]:
         arguments = ("--trust-all", "--project", str(self.project), "--json")
-        found: list[dict[str, Any]] = json.loads(self.boathook("list", *arguments))
+        found: list[dict[str, Any]] = json.loads(self.boathook("list", *arguments))["hooks"]
         return found
 
     def placed(self, value: Any) -> Any:

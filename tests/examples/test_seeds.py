@@ -72,7 +72,7 @@ def test_every_seed_loads_with_the_problems_it_was_given(stage: Stage) -> None:
 
 
 def summary(row: dict[str, Any]) -> tuple[str, str, str, list[tuple[str, str]]]:
-    problems = [(problem["level"], problem["message"]) for problem in row["problems"]]
+    problems = [(problem["level"], problem["message"]) for problem in row["diagnostics"]]
     return row["state"], row["trigger"], row["mode"], problems
 
 

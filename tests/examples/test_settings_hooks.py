@@ -541,12 +541,12 @@ def test_events_that_no_example_wants_are_told_nothing(play: Play) -> None:
 def test_the_checker_has_nothing_to_say_about_all_of_them_in_one_file(stage: Stage) -> None:
     stage.add_tool("notify-send", MARKS)
     Play(stage, IN_PROCESS).bring(*NAMES)
-    assert json.loads(stage.boathook("check", "--strict", "--json", str(stage.project))) == []
+    assert json.loads(stage.boathook("check", "--strict", "--json", str(stage.project)))["diagnostics"] == []
 
 
 def test_all_of_them_are_armed_under_a_name_that_says_what_they_run(stage: Stage) -> None:
     Play(stage, IN_PROCESS).bring(*NAMES)
-    listed = [(hook["name"].partition("#")[0], hook["state"], hook["problems"]) for hook in stage.list()]
+    listed = [(hook["name"].partition("#")[0], hook["state"], hook["diagnostics"]) for hook in stage.list()]
     assert sorted(listed) == [
         ("Notification:notify-send", "armed", []),
         ("PermissionRequest:approve.sh", "armed", []),

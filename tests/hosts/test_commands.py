@@ -129,6 +129,7 @@ def test_in_json_it_is_said_what_was_done(world, run):
     assert (code, found) == (
         0,
         {
+            "version": 1,
             "command": "install",
             "host": "claude",
             "scope": "project",
@@ -287,7 +288,7 @@ def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
 def _doctor(world):
     done = command(world, "doctor", "--json")
     assert "Traceback" not in done.stderr, done.stderr
-    found = [row for row in json.loads(done.stdout)["house"] if row["subject"].startswith("installed in ")]
+    found = [row for row in json.loads(done.stdout)["setup"] if row["subject"].startswith("installed in ")]
     return done.returncode, found
 
 
@@ -300,7 +301,7 @@ def test_doctor_fires_what_is_installed_and_leaves_no_trace(world):
         *(0,),
         [(f"installed in {host}", "ok") for host in USERS],
     )
-    assert all(row["text"].startswith("alive: its command answers, ") for row in found)
+    assert all(row["text"].startswith("works: its command answers in ") for row in found)
     records = command(world, "log", "--json").stdout.splitlines()
     assert [json.loads(one)["type"] for one in records] == ["doctor"]
 
@@ -313,7 +314,7 @@ def test_doctor_names_what_cannot_run(world):
     texts = [row["text"] for row in found]
     assert code == 1
     assert "stale: its interpreter is gone: /gone/python" in texts
-    assert "not fired: PreToolUse has another command than would be installed now" in texts
+    assert "not run: the command of PreToolUse is not the one that `install` writes" in texts
 
 
 def test_doctor_says_so_if_a_host_turned_hooks_off(world):

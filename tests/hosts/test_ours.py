@@ -142,7 +142,7 @@ def test_a_matcher_on_our_own_group_goes(world, matcher):
 def _doctor(world):
     done = command(world, "doctor", "--json")
     assert "Traceback" not in done.stderr, done.stderr
-    found = [row for row in json.loads(done.stdout)["house"] if row["subject"].startswith("installed in ")]
+    found = [row for row in json.loads(done.stdout)["setup"] if row["subject"].startswith("installed in ")]
     return done.returncode, [row["text"] for row in found]
 
 
@@ -178,7 +178,7 @@ def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
     install(world, "codex", PROJECT)
     _replace(file_of(world, "codex", PROJECT), sys.executable if what == "interpreter" else HOOK_ENTRY, str(evil))
     code, texts = _doctor(world)
-    assert (code, texts[-1]) == (1, "not fired: PreToolUse has another command than would be installed now")
+    assert (code, texts[-1]) == (1, "not run: the command of PreToolUse is not the one that `install` writes")
     assert not (world.root / "pwned").exists()
 
 

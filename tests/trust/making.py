@@ -66,7 +66,7 @@ def skipped(found: dict[str, Any]) -> list[str]:
 
 def state_of(world, name: str) -> str:
     """Give the state of one hook as `list` says it."""
-    rows = json.loads(command(world, "list", "--json").stdout)
+    rows = json.loads(command(world, "list", "--json").stdout)["hooks"]
     return next(row["state"] for row in rows if row["name"].partition("#")[0] == name)
 
 

@@ -136,7 +136,7 @@ def test_the_list_names_every_hook_and_what_was_said(world):
     command(world, "deny", "bad")
     world.hook("new", scope="project", script="exit 0")
     os.rename(gone, world.root / "away")
-    rows = json.loads(command(world, "trust", "--list", "--json").stdout)
+    rows = json.loads(command(world, "trust", "--list", "--json").stdout)["hooks"]
     assert {row["name"]: row["state"] for row in rows} == {
         "bad": "denied",
         "good": "trusted",

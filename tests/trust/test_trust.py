@@ -458,7 +458,7 @@ def test_entries_may_change_their_places(world):
 def test_a_timeout_that_the_user_tunes_is_not_a_change(world):
     world.settings("project", settings("exit 2"))
     trust(world)
-    name = json.loads(command(world, "list", "--json").stdout)[0]["name"]
+    name = json.loads(command(world, "list", "--json").stdout)["hooks"][0]["name"]
     world.toml("user", f"[[hooks.override]]\nname = '{name}'\ntimeout = 5000\n")
     assert verdict(world)["decision"] == "block"
 

@@ -22,7 +22,7 @@ from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.agent.state import BLOCKED, DONE, MAX_STEPS_REACHED, STOPPED, TOOL_REJECTED, Step, TurnResult
 from boathook.assembly import load, start_of
 from boathook.cli.agent_display import MAIN, Display, Record, full_view, json_line
-from boathook.cli.list import prompt_text
+from boathook.cli.list import describe_for_prompt
 from boathook.cli.show import say
 from boathook.core.event import PRE_STOP, Event
 from boathook.core.hook import ARMED, Hook
@@ -164,7 +164,7 @@ def assemble(
     tools: Sequence[Tool] = BUILTIN_TOOLS,
 ) -> AgentBuilder:
     """Put an agent together, all but built: tools, a helper, hooks of files, and what watches them."""
-    system = SYSTEM.format(work_dir=work_dir, hooks=prompt_text([*engine.catalog.hooks]))
+    system = SYSTEM.format(work_dir=work_dir, hooks=describe_for_prompt([*engine.catalog.hooks]))
     base = AgentBuilder().with_tools(*tools).with_system(system)
     base = base.with_limits(max_steps=max_steps, token_budget=TOKEN_BUDGET)
     return (

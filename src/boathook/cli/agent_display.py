@@ -17,7 +17,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from boathook.cli.show import console, printable
+from boathook.cli.show import make_console, make_printable
 from boathook.core.text import clean_text
 
 Record = Mapping[str, Any]
@@ -54,7 +54,7 @@ class Display:
 
     def __init__(self, *, every: bool = False, echo: bool = True, spin: bool = False) -> None:
         """Take what to show; `spin` shows on a terminal that something is waited for."""
-        self.out: Console = console()
+        self.out: Console = make_console()
         self._every, self._echo = every, echo
         self._status: Status | None = None
         if spin and self.out.is_terminal:
@@ -97,7 +97,7 @@ class Display:
 
     def line(self, label: str, text: str, style: str = "", *, label_style: str = "dim") -> None:
         """Print a text behind a label; a terminal gets it in a column of its own, a pipe as plain lines."""
-        body = printable(clean_text(text))
+        body = make_printable(clean_text(text))
         if self.out.is_terminal:
             grid = Table.grid()
             grid.add_column(width=LABEL)
@@ -216,7 +216,7 @@ class Display:
         self.line(ENDS.get(status, status), said, style, label_style=style)
 
     def _error(self, record: Record) -> None:
-        console(err=True).print(Text(f"boathook: {printable(clean_text(record['message']))}"), soft_wrap=True)
+        make_console(err=True).print(Text(f"boathook: {make_printable(clean_text(record['message']))}"), soft_wrap=True)
 
 
 SHOWN: dict[str, Callable[[Display, Record], None]] = {

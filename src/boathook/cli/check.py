@@ -6,7 +6,7 @@ import click
 
 from boathook.assembly import load_catalog, start_of
 from boathook.cli.common_options import json_option, project_option
-from boathook.cli.show import STATE_STYLES, print_json, say
+from boathook.cli.show import STATE_STYLES, format_count, print_json, say
 from boathook.core.catalog import Catalog, takes_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import misfits
@@ -43,48 +43,48 @@ def check_hooks(
       boathook check --strict .agents/hooks/my-hook
       boathook check --host codex --host kimi-code
     """
-    start_of(project)  # refuses what is no folder
+    start_of(project)  # raises an error if it is not a folder
     if paths:
-        found = [problem for path in paths for problem in check_path(path)]
+        diagnostics = [diagnostic for path in paths for diagnostic in check_path(path)]
     else:
         catalog = load_catalog(project, trust_all=True)
-        found = check_catalog(catalog)
-        if not found and not as_json and not catalog.hooks:
-            say("there are no hooks here: nothing to check", "yellow")
+        diagnostics = check_catalog(catalog)
+        if not diagnostics and not as_json and not catalog.hooks:
+            say("There are no hooks here: nothing to check.", "yellow")
             return int(strict)
     if hosts:
         catalog = load_catalog(project, trust_all=True)
-        found += [problem for name in hosts for problem in misfitting(catalog, name)]
+        diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, host)]
+    has_failed = any(strict or diagnostic.level == ERROR for diagnostic in diagnostics)
     if as_json:
-        print_json([problem.to_json() for problem in found])
+        print_json({"ok": not has_failed, "diagnostics": [diagnostic.to_json() for diagnostic in diagnostics]})
     else:
-        _print(found)
-    return int(any(strict or problem.level == ERROR for problem in found))
+        _print_diagnostics(diagnostics)
+    return int(has_failed)
 
 
-def misfitting(catalog: Catalog, host: str) -> list[Diagnostic]:
-    """Return a warning for everything that the hooks of a catalogue cannot do in a host."""
-    table = load(host)
+def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
+    """Return a warning for everything that a hook needs and a host lacks."""
+    host = load(host_name)
+    fix = "boathook hosts --capabilities lists what each agent can do"
     return [
-        Diagnostic(
-            hook.path, None, f"host {host}", WARNING, f"hook '{hook.name}': {text}", "see boathook hosts --capabilities"
-        )
+        Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {text}", fix)
         for hook in catalog.hooks
         if takes_part(hook)
-        for text in misfits(hook, table)
+        for text in misfits(hook, host)
     ]
 
 
-def _print(found: list[Diagnostic]) -> None:
-    for problem in found:
-        place = f"{problem.path}:{problem.line}" if problem.line else problem.path
-        key = f" [{problem.key}]" if problem.key else ""
-        say(f"{problem.level}: {place}{key}", STATE_STYLES[problem.level])
-        say(f"    {problem.message}")
-        if problem.fix:
-            say(f"    mend: {problem.fix}", "dim")
-    errors = sum(problem.level == ERROR for problem in found)
-    if found:
-        say(f"{errors} error{'s' * (errors != 1)}, {len(found) - errors} warning{'s' * (len(found) - errors != 1)}")
+def _print_diagnostics(diagnostics: list[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        position = f"{diagnostic.path}:{diagnostic.line}" if diagnostic.line else diagnostic.path
+        key = f" [{diagnostic.key}]" if diagnostic.key else ""
+        say(f"{diagnostic.level}: {position}{key}", STATE_STYLES[diagnostic.level])
+        say(f"    {diagnostic.message}")
+        if diagnostic.fix:
+            say(f"    fix: {diagnostic.fix}", "dim")
+    errors = sum(diagnostic.level == ERROR for diagnostic in diagnostics)
+    if diagnostics:
+        say(f"{format_count(errors, 'error')}, {format_count(len(diagnostics) - errors, 'warning')}")
     else:
         say("all good", "green")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from boathook.cli.common_options import json_option
 from boathook.cli.show import print_json, print_table
-from boathook.core.event import KINDS
+from boathook.core.event import KINDS, EventKind
 
 
 @click.command("events")
@@ -14,17 +16,17 @@ from boathook.core.event import KINDS
 def show_events(as_json: bool) -> None:
     """List the events, their spellings and what a block means."""
     if as_json:
-        print_json(
-            [
-                {
-                    "name": kind.name,
-                    "spellings": list(kind.spellings),
-                    "fields": list(kind.fields),
-                    "block": kind.block,
-                    "extension": kind.extension,
-                }
-                for kind in KINDS
-            ]
-        )
-        return
-    print_table(("EVENT", "ALSO SPELLED", "A BLOCK MEANS"), [[k.name, ", ".join(k.spellings), k.block] for k in KINDS])
+        print_json({"events": [_event_to_json(kind) for kind in KINDS]})
+    else:
+        rows = [[kind.name, ", ".join(kind.spellings), kind.block] for kind in KINDS]
+        print_table(("EVENT", "OTHER SPELLINGS", "A BLOCK MEANS"), rows)
+
+
+def _event_to_json(kind: EventKind) -> dict[str, Any]:
+    return {
+        "name": kind.name,
+        "spellings": list(kind.spellings),
+        "fields": list(kind.fields),
+        "block": kind.block,
+        "extension": kind.extension,
+    }

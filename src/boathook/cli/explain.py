@@ -1,4 +1,4 @@
-"""`boathook explain`: for each hook, whether it would run on an event and why or why not. Nothing is executed."""
+"""`boathook explain`: for each hook, whether it would run on an event, and why or why not. No hook is executed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
-from boathook.cli.list import matcher_text
+from boathook.cli.list import describe_matcher
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.catalog import TOGETHER, Catalog, deduplicate, is_hollow
 from boathook.core.event import Event, find_kind
@@ -20,7 +20,7 @@ from boathook.process.hook_runner import find_unmet_need
 from boathook.system.locations import read_environment
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 
-WORDS = {True: "runs", False: "-", None: "maybe"}
+_ANSWERS = {True: "runs", False: "-", None: "maybe"}
 
 
 @click.command("explain")
@@ -51,56 +51,56 @@ def explain_event(
       boathook explain pre-tool-call --tool Shell --input '{"command": "rm -rf /"}'
     """
     catalog = load_catalog(project, state=state, trust_all=trust_all)
-    sample = Event.of(find_kind(event), **_fields(tool, tool_input, data))
+    sample = Event.of(find_kind(event), **_read_fields(tool, tool_input, data))
     rows = _explain_hooks(catalog, sample)
     if as_json:
-        print_json(rows)
+        print_json({"event": sample.kind.name, "hooks": rows})
     elif not rows:
-        say(f"No hook is made for {sample.kind.name}.")
+        say(f"There is no hook for {sample.kind.name}.")
     else:
-        _print(rows)
+        _print_rows(rows)
     return 0
 
 
-def _fields(tool: str | None, tool_input: str | None, data: str | None) -> dict[str, Any]:
-    fields = _json("--data", data) if data is not None else {}
+def _read_fields(tool: str | None, tool_input: str | None, data: str | None) -> dict[str, Any]:
+    fields = _parse_json("--data", data) if data is not None else {}
     if not isinstance(fields, dict):
         raise ConfigError("--data must be a JSON object")
     if tool is not None:
         fields["tool_name"] = tool
     if tool_input is not None:
-        fields["tool_input"] = _json("--input", tool_input)
+        fields["tool_input"] = _parse_json("--input", tool_input)
     return fields
 
 
-def _json(option: str, text: str) -> Any:
+def _parse_json(option: str, text: str) -> Any:
     try:
         return loads(text)
     except JsonError as error:
-        raise ConfigError(f"{option} is not JSON: {error}") from None
+        example = ' Example: --input \'{"command": "ls"}\'' if option == "--input" else ""
+        raise ConfigError(f"{option} is not JSON: {error}.{example}") from None
 
 
 def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Return a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
-    hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _place(hook)))
-    rows = [(hook, *_why(hook, event, catalog.settings.model)) for hook in hooks]
-    kept = deduplicate(tuple(hook for hook, would_run, _ in rows if would_run))
-    return [_row(hook, *_first(hook, kept, would_run, why)) for hook, would_run, why in rows]
+    hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _sort_key(hook)))
+    answers = [(hook, *_explain_hook(hook, event, catalog.settings.model)) for hook in hooks]
+    running = deduplicate(tuple(hook for hook, would_run, _ in answers if would_run))
+    rows = []
+    for hook, would_run, why in answers:
+        if would_run and hook not in running:
+            twin = next(other.name for other in running if other.handler == hook.handler)
+            rows.append(_make_row(hook, f"the same command runs only once, as '{twin}'", would_run=False))
+        else:
+            rows.append(_make_row(hook, why, would_run=would_run))
+    return rows
 
 
-def _place(hook: Hook) -> tuple[object, ...]:
+def _sort_key(hook: Hook) -> tuple[object, ...]:
     return (TOGETHER, hook.order) if hook.together else (hook.order,)
 
 
-def _first(hook: Hook, kept: tuple[Hook, ...], would_run: bool | None, why: str) -> tuple[bool | None, str]:
-    """Report so if the same command runs already as another hook."""
-    if not would_run or hook in kept:
-        return would_run, why
-    other = next(one.name for one in kept if one.handler == hook.handler)
-    return False, f"the same command runs once, as '{other}'"
-
-
-def _row(hook: Hook, would_run: bool | None, why: str) -> dict[str, Any]:
+def _make_row(hook: Hook, why: str, *, would_run: bool | None) -> dict[str, Any]:
     return {
         "hook": hook.name,
         "scope": hook.scope,
@@ -109,37 +109,37 @@ def _row(hook: Hook, would_run: bool | None, why: str) -> dict[str, Any]:
         "priority": hook.priority,
         "would_run": would_run,
         "why": why,
-        "matcher": matcher_text(hook),
-        "entry": _entry(hook),
+        "matcher": describe_matcher(hook),
+        "entry": _find_entry(hook),
         "path": hook.path,
         "place": hook.place,
     }
 
 
-def _why(hook: Hook, event: Event, model: str = "") -> tuple[bool | None, str]:
-    """Whether a hook would run, and why; None if that depends on an input that was not given."""
+def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, str]:
+    """Return whether a hook would run, and why; None if that depends on a value that was not passed."""
     if hook.state != ARMED:
-        blocks = " (set to block when it cannot run: such events are blocked)" if is_hollow(hook) else ""
+        blocks = " (its on_failure is block, so it blocks such events)" if is_hollow(hook) else ""
         return False, f"{hook.state}: {hook.why}{blocks}"
     if _needs_input(hook, event):
-        return None, f"depends on the input: give --input ({matcher_text(hook)})"
+        return None, f"depends on the input: pass --input ({describe_matcher(hook)})"
     if _needs_data(hook, event):
-        return None, f"depends on '{hook.matcher.subject}': give --data ({matcher_text(hook)})"
+        return None, f"depends on '{hook.matcher.subject}': pass --data ({describe_matcher(hook)})"
     if why := hook.matcher.why_not(event):
         return False, why
     if why := find_unmet_need(hook, read_environment()):
         return False, f"refused: {why}"
     if isinstance(hook.handler, Prompt) and not hook.handler.choose(model)[0]:
-        return False, "refused: no model is named for prompt hooks (model in hooks.toml)"
-    if hook.folder and (wrong := find_interpreter_error(first_bytes(find_entry(hook.folder) or ""))):
-        return False, f"it would fail to start: {wrong}"
+        return False, "refused: no model is set for prompt hooks; set model in hooks.toml"
+    if hook.folder and (error := find_interpreter_error(first_bytes(find_entry(hook.folder) or ""))):
+        return False, f"it would not start: {error}"
     if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
-        return True, "it takes every such event"
-    return True, f"matches {matcher_text(hook)}"
+        return True, "it matches every such event"
+    return True, f"matches {describe_matcher(hook)}"
 
 
-def _entry(hook: Hook) -> str | None:
-    """Return what a hook runs: its script, its command, its prompt or its address."""
+def _find_entry(hook: Hook) -> str | None:
+    """Return what a hook runs: the path of its script, its command, its prompt or its URL."""
     if hook.folder:
         return find_entry(hook.folder)
     handler = hook.handler
@@ -149,8 +149,8 @@ def _entry(hook: Hook) -> str | None:
 
 
 def _needs_input(hook: Hook, event: Event) -> bool:
-    given = "tool_input" in event.data or not event.kind.has_tool
-    return not given and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).why_not(event)
+    has_input = "tool_input" in event.data or not event.kind.has_tool
+    return not has_input and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).why_not(event)
 
 
 def _needs_data(hook: Hook, event: Event) -> bool:
@@ -158,16 +158,16 @@ def _needs_data(hook: Hook, event: Event) -> bool:
     return matcher.subject != TOOL_NAME and matcher.tool is not None and matcher.subject not in event.data
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print_rows(rows: list[dict[str, Any]]) -> None:
     keys = ("hook", "mode", "priority", "scope", "why")
     print_table(
         ("", *(key.upper() for key in keys)),
-        [[WORDS[row["would_run"]], *(str(row[key]) for key in keys)] for row in rows],
-        [_style(row) for row in rows],
+        [[_ANSWERS[row["would_run"]], *(str(row[key]) for key in keys)] for row in rows],
+        [_choose_style(row) for row in rows],
     )
 
 
-def _style(row: dict[str, Any]) -> str:
+def _choose_style(row: dict[str, Any]) -> str:
     if row["state"] != ARMED:
         return STATE_STYLES[row["state"]]
     return "dim" if row["would_run"] is False else "green"

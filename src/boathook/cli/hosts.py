@@ -1,4 +1,4 @@
-"""`boathook hosts`: the agents that can call this engine, how their tables are known, and what each can do."""
+"""`boathook hosts`: the agents that can call boathook, and what hooks can do in each."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ def show_hosts(with_capabilities: bool, as_json: bool) -> None:
     These are the names that `run --host`, `install` and `check --host` take.
     """
     if as_json:
-        print_json([to_json(load(name)) for name in NAMES])
+        print_json({"hosts": [to_json(load(name)) for name in NAMES]})
     elif with_capabilities:
         print_table(("EVENT", *NAMES), capabilities())
         say("")
         say(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
         say(SEEN)
     else:
-        print_table(
-            ("HOST", "AGENT", "HOW IT IS KNOWN"), [[name, load(name).title, load(name).evidence] for name in NAMES]
-        )
+        print_table(("HOST", "AGENT", "EVIDENCE"), [[name, load(name).title, load(name).evidence] for name in NAMES])

@@ -1,4 +1,4 @@
-"""`boathook ledger verify`: whether the ledger is as it was written."""
+"""`boathook ledger verify`: whether the ledger is complete and unchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from boathook.assembly import state_of
 from boathook.cli.common_options import json_option, state_option
-from boathook.cli.show import print_json, say
+from boathook.cli.show import format_count, print_json, say
 from boathook.ledger.reader import Report, verify
 
 
@@ -35,26 +35,24 @@ def verify_ledger(as_json: bool, state: str | None) -> int:
     else:
         for finding in report.findings:
             say(f"{finding.place}: {finding.kind}: {finding.message}", "bold red")
-        _print(folder, report)
+        _print_report(folder, report)
     return 0 if report.is_good else 1
 
 
-def _print(folder: str, report: Report) -> None:
+def _print_report(folder: str, report: Report) -> None:
     if not report.records and report.is_good:
-        say(f"Nothing is recorded yet in {folder}.")
+        say(f"The ledger in {folder} is empty.")
         return
-    what = f"{_count(report.records, 'record')} in {_count(report.segments, 'segment')} of {folder}"
-    wrong = _count(len(report.findings), "finding")
-    say(f"{what}: {'the chain holds' if report.is_good else f'{wrong}, the chain does not hold'}")
+    size = f"{format_count(report.records, 'record')} in {format_count(report.segments, 'segment')} of {folder}"
+    findings = format_count(len(report.findings), "finding")
+    say(f"{size}: {'the chain is intact' if report.is_good else f'{findings}, the chain is broken'}")
     if report.records:
         say(f"numbers {report.first} to {report.last}, last hash {report.hash}")
     if report.pruned:
-        say(f"{_count(report.pruned, 'older segment')} removed for the size of all, as recorded")
+        say(f"{format_count(report.pruned, 'older segment')} removed to limit the size, as recorded")
     if report.spilled:
-        say(f"{_count(report.spilled, 'record')} put aside, not in the chain: the ledger could not be written then")
+        records = format_count(report.spilled, "record")
+        say(f"{records} stored outside the chain, because the ledger could not be written at that time")
     if report.torn:
-        say(f"{_count(len(report.torn), 'unfinished line')}, of writers that were ended: {', '.join(report.torn)}")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+        lines = format_count(len(report.torn), "unfinished line")
+        say(f"{lines}, from writers that were interrupted: {', '.join(report.torn)}")

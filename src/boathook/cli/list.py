@@ -1,4 +1,4 @@
-"""`boathook list`: every hook that was found, and in what state."""
+"""`boathook list`: all hooks and their state."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ import click
 
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
-from boathook.cli.show import STATE_STYLES, print_json, print_table, say
+from boathook.cli.show import STATE_STYLES, format_count, print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
-from boathook.core.hook import ARMED, DENIED, HANDLER_WORDS, MODIFIED, UNTRUSTED, Diagnostic, Hook, HookHandler, Http
+from boathook.core.hook import (
+    ARMED,
+    ERROR,
+    HANDLER_WORDS,
+    INVALID,
+    NO_ENTRY,
+    WARNING,
+    Diagnostic,
+    Hook,
+    HookHandler,
+    Http,
+)
 from boathook.core.matcher import TOOL_NAME, Matcher
 
-OF_TRUST = (UNTRUSTED, MODIFIED, DENIED)  # nothing is broken: they wait for a person
+# `boathook check` reports these, with a fix
+_CHECKED = (INVALID, NO_ENTRY, ERROR, WARNING)
 
 
 @click.command("list")
@@ -46,22 +58,21 @@ def list_hooks(
     catalog = load_catalog(project, state=state, trust_all=trust_all)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
-        say(f"No hook is made for {event} here; {len(catalog.hooks)} for other events.")
+        say(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
         return 0
     if prompt:
-        say(prompt_text(hooks))
+        say(describe_for_prompt(hooks))
     elif as_json:
-        print_json([hook_to_json(hook) for hook in hooks])
+        print_json({"hooks": [_hook_to_json(hook) for hook in hooks]})
     else:
-        _print(catalog, hooks)
+        _print_hooks(catalog, hooks)
     if not prompt:
-        for problem in catalog.diagnostics:
-            say(f"{problem.level}: {problem}", STATE_STYLES[problem.level], err=True)
+        for diagnostic in catalog.diagnostics:
+            say(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
     return 0
 
 
-def hook_to_json(hook: Hook) -> dict[str, Any]:
-    """Return a hook as `list --json` prints it."""
+def _hook_to_json(hook: Hook) -> dict[str, Any]:
     return {
         "name": hook.name,
         "description": hook.description,
@@ -84,7 +95,7 @@ def hook_to_json(hook: Hook) -> dict[str, Any]:
         "dialect": hook.dialect.name,
         "handler": _handler_to_json(hook.handler),
         "metadata": hook.metadata,
-        "problems": [problem.to_json() for problem in hook.problems],
+        "diagnostics": [diagnostic.to_json() for diagnostic in hook.problems],
     }
 
 
@@ -98,15 +109,15 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
 
 
 def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
-    """Return a handler by its kind and fields; what headers hold may be secret."""
+    """Return the kind and the fields of a handler, without values of headers, which may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
     if isinstance(handler, Http):
         fields |= {"url": handler.shown, "headers": [name for name, _ in handler.headers]}
     return {"kind": HANDLER_WORDS[type(handler)], **fields}
 
 
-def prompt_text(hooks: list[Hook]) -> str:
-    """Return the armed hooks in a form to put into an agent's prompt: name, description and event, no more."""
+def describe_for_prompt(hooks: list[Hook]) -> str:
+    """Return the names, events and descriptions of the armed hooks, for an agent's prompt."""
     armed = [hook for hook in hooks if hook.state == ARMED]
     if not armed:
         return "No hooks are active."
@@ -117,10 +128,9 @@ def prompt_text(hooks: list[Hook]) -> str:
     return "\n".join(lines)
 
 
-def _print(catalog: Catalog, hooks: list[Hook]) -> None:
+def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
     if not hooks:
-        where = catalog.project or "this folder"
-        say(f"No hooks for {where}. Make one: boathook new my-hook --event pre-tool-call")
+        say(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
         return
     rows = [
         [
@@ -130,26 +140,27 @@ def _print(catalog: Catalog, hooks: list[Hook]) -> None:
             hook.kind.name if hook.kind else "?",
             hook.mode,
             str(hook.priority),
-            matcher_text(hook),
+            describe_matcher(hook),
         ]
         for hook in hooks
     ]
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
     print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
-    noted = [(hook, f"{hook.state}: {hook.why}", hook.state) for hook in hooks if hook.state != ARMED]
-    noted += [(h, _problem_text(p), p.level) for h in hooks for p in h.problems if p.message != h.why]
-    for hook, text, style in noted:
-        say(f"  {hook.name}  {text}", STATE_STYLES[style])
-    if any(style not in OF_TRUST for _, _, style in noted):
-        say("  boathook check says how to mend it", "dim")
+    notes = [(hook, f"{hook.state}: {hook.why}", hook.state) for hook in hooks if hook.state != ARMED]
+    notes += [(h, _describe_diagnostic(d), d.level) for h in hooks for d in h.problems if d.message != h.why]
+    for hook, text, level in notes:
+        say(f"  {hook.name}  {text}", STATE_STYLES[level])
+    if any(level in _CHECKED for _, _, level in notes):
+        say("  See how to fix this: boathook check", "dim")
 
 
-def _problem_text(problem: Diagnostic) -> str:
-    return f"{problem.level}: {problem.message}" + (f" (line {problem.line})" if problem.line else "")
+def _describe_diagnostic(diagnostic: Diagnostic) -> str:
+    line = f" (line {diagnostic.line})" if diagnostic.line else ""
+    return f"{diagnostic.level}: {diagnostic.message}{line}"
 
 
-def matcher_text(hook: Hook) -> str:
-    """Report a matcher in a few words."""
+def describe_matcher(hook: Hook) -> str:
+    """Return a matcher in a few words."""
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
     subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
     parts = [f"{subject} {tool.shown}" if tool else "", f"input {pattern.shown}" if pattern else ""]

@@ -1,11 +1,10 @@
-"""`boathook log`: what hooks did, one line for each record."""
+"""`boathook log`: what hooks did, one line per record."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +13,7 @@ import click
 
 from boathook.assembly import state_of
 from boathook.cli.common_options import EVENT, since_option, state_option
-from boathook.cli.show import console, printable, say
+from boathook.cli.show import format_count, make_console, make_printable, say, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK
@@ -22,25 +21,25 @@ from boathook.errors import ConfigError
 from boathook.ledger.reader import Reader, Record
 from boathook.ledger.record import DISPATCH, END
 
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-HEADERS = ("TIME (UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS")
-WIDTHS = (19, 12, 19, 12, 8, 0)
-STYLES = {"block": "red", "stop": "bold red", "ask": "yellow", "failed": "yellow", "timeout": "yellow"}
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_HEADERS = ("TIME (UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS")
+_WIDTHS = (19, 12, 19, 12, 8, 0)
+_STYLES = {"block": "red", "stop": "bold red", "ask": "yellow", "failed": "yellow", "timeout": "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which records are asked for."""
+class LogFilter:
+    """Which records to show."""
 
     hook: str | None = None
     event: str | None = None
     decision: str | None = None
     since: str | None = None
 
-    def fits(self, record: Record) -> bool:
-        """Whether a record is one of them."""
+    def matches(self, record: Record) -> bool:
+        """Whether to show a record; `since` is up to the reader."""
         return (
-            (self.hook is None or self.hook in hooks_of(record))
+            (self.hook is None or self.hook in _list_hooks(record))
             and (self.event is None or record.get("event") == find_kind(self.event).name)
             and (self.decision is None or record.get("decision") == self.decision)
         )
@@ -65,112 +64,116 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
       boathook log --decision block --json
       boathook log --follow --hook no-force-push
     """
-    wanted = Wanted(**filters)
+    log_filter = LogFilter(**filters)
     reader = Reader(state_of(state))
-    show = _print_json if as_json else _Table().show
+    show = _print_record if as_json else _LogTable().print_record
     try:
-        found = _shown(reader.read(since_of(wanted.since)), wanted, show)
+        count = _show_records(reader.read(parse_time(log_filter.since)), log_filter, show)
         if follow:
-            _shown(reader.follow(), wanted, show)
-        elif not found and not as_json:
-            say(nothing(reader.folder, asked=wanted != Wanted()))
+            _show_records(reader.follow(), log_filter, show)
+        elif not count and not as_json:
+            say(describe_empty_log(reader.folder, is_filtered=log_filter != LogFilter()))
     except KeyboardInterrupt:
         pass
-    except BrokenPipeError:  # whoever read this has enough
+    except BrokenPipeError:  # the reader of our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    tell_odd(reader)
+    warn_unreadable_lines(reader)
     return 0
 
 
-def _shown(records: Iterable[Record | None], wanted: Wanted, show: Any) -> int:
-    found = 0
+def _show_records(records: Iterable[Record | None], log_filter: LogFilter, show: Callable[[Record], None]) -> int:
+    count = 0
     for record in records:
         if record is None:
             sys.stdout.flush()
-        elif wanted.fits(record):
-            found += 1
+        elif log_filter.matches(record):
+            count += 1
             show(record)
-    return found
+    return count
 
 
-def nothing(folder: str, *, asked: bool) -> str:
-    """Return that there is nothing to show."""
-    if asked and next(iter(Reader(folder).read()), None) is not None:
-        return "No record is like that."
-    return f"Nothing is recorded yet in {folder}: a record is made when a hook runs, or should have."
+def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
+    """Return a message that there is nothing to show, and why."""
+    if is_filtered and next(iter(Reader(folder).read()), None) is not None:
+        return "No record matches."
+    return f"The ledger in {folder} is empty. A record is written when a hook runs, or should have run."
 
 
-def tell_odd(reader: Reader) -> None:
-    """Report of lines that were passed over."""
+def warn_unreadable_lines(reader: Reader) -> None:
+    """Warn about lines of the ledger that were skipped."""
     if reader.odd:
-        lines = "1 line" if reader.odd == 1 else f"{reader.odd} lines"
-        say(f"{lines} could not be read; boathook ledger verify says which", "yellow", err=True)
+        lines = format_count(reader.odd, "line")
+        say(f"{lines} of the ledger cannot be read. Find out which: boathook ledger verify", "yellow", err=True)
 
 
-def since_of(text: str | None, now: datetime | None = None) -> str:
-    """Return the time that a text means, as the records have it; nothing for none."""
+def parse_time(text: str | None, now: datetime | None = None) -> str:
+    """Return the time that a text means, in the form of the records; "" for None."""
     if not text:
         return ""
     number, unit = text[:-1], text[-1]
     try:
-        if unit in UNITS and number.isascii() and number.isdigit():
-            found = (now or datetime.now(UTC)) - timedelta(**{UNITS[unit]: int(number)})
+        if unit in _UNITS and number.isascii() and number.isdigit():
+            moment = (now or datetime.now(UTC)) - timedelta(**{_UNITS[unit]: int(number)})
         else:
-            found = datetime.fromisoformat(text)
-        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ConfigError(f"'{text}' is no time: write 10m, 2h or 3d, or a date like 2026-01-31T12:00") from None
-    return f"{found:%Y-%m-%dT%H:%M:%S}.{found.microsecond // 1000:03d}Z"
+        raise ConfigError(f"'{text}' is not a time: write 10m, 2h or 3d, or a date such as 2026-01-31T12:00") from None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def hooks_of(record: Record) -> Iterator[str]:
-    """Return the names of all hooks that a record speaks of."""
-    yield from (one["hook"] for key in ("hooks", "background", "skipped") for one in record.get(key) or ())
+def _list_hooks(record: Record) -> Iterator[str]:
+    yield from (entry["hook"] for key in ("hooks", "background", "skipped") for entry in record.get(key) or ())
     if "hook" in record:
         yield record["hook"]
 
 
-def _print_json(record: Record) -> None:
-    sys.stdout.buffer.write((json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+def _print_record(record: Record) -> None:
+    write_json_line(record_to_json(record))
 
 
-class _Table:
-    """Rows as they come; only the last cell may be of any width."""
+def record_to_json(record: Record) -> dict[str, Any]:
+    """Return a record without its own version, which is that of the ledger's format and not of the output."""
+    return {key: value for key, value in record.items() if key != "v"}
+
+
+class _LogTable:
+    """A table that is printed row by row; only the last cell can have any width."""
 
     def __init__(self) -> None:
-        self.out = console()
-        self.begun = False
+        self._console = make_console()
+        self._has_header = False
 
-    def show(self, record: Record) -> None:
-        """Print the row of a record."""
-        if not self.begun:
-            self.begun = True
-            self._row(HEADERS, "bold")
-        row = cells(record)
-        self._row(row, STYLES.get(row[4], ""))
+    def print_record(self, record: Record) -> None:
+        if not self._has_header:
+            self._has_header = True
+            self._print_row(_HEADERS, "bold")
+        cells = _make_cells(record)
+        self._print_row(cells, _STYLES.get(cells[4], ""))
 
-    def _row(self, row: Iterable[str], style: str) -> None:
-        line = "  ".join(printable(cell).ljust(width) for cell, width in zip(row, WIDTHS, strict=True)).rstrip()
-        self.out.print(line, style=style if self.out.is_terminal else None, markup=False, soft_wrap=True)
+    def _print_row(self, cells: Iterable[str], style: str) -> None:
+        padded = (make_printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+        style = style if self._console.is_terminal else ""
+        self._console.print("  ".join(padded).rstrip(), style=style or None, markup=False, soft_wrap=True)
 
 
-def cells(record: Record) -> tuple[str, ...]:
-    """Return the row of a record: time, id, event, tool, decision, hooks."""
-    at = record["time"][:19].replace("T", " ")
+def _make_cells(record: Record) -> tuple[str, ...]:
+    """Return the cells of a record: time, id, event, tool, decision, hooks."""
+    time = record["time"][:19].replace("T", " ")
     if record["type"] == DISPATCH:
-        decision, told = record.get("decision", ""), ", ".join(_told(record))
+        decision, hooks = record.get("decision", ""), ", ".join(_describe_hooks(record))
     elif record["type"] == END:
-        decision, told = record.get("status", ""), f"{record.get('hook', '')} ended in {record.get('ms')} ms"
+        decision, hooks = record.get("status", ""), f"{record.get('hook', '')} ended in {record.get('ms')} ms"
     else:
-        decision, told = record["type"], ", ".join(record.get("segments") or ())
-    return (at, record["id"], record.get("event", ""), record.get("tool", ""), decision, told)
+        decision, hooks = record["type"], ", ".join(record.get("segments") or ())
+    return (time, record["id"], record.get("event", ""), record.get("tool", ""), decision, hooks)
 
 
-def _told(record: Record) -> Iterator[str]:
+def _describe_hooks(record: Record) -> Iterator[str]:
     for run in record.get("hooks") or ():
         word = run["decision"] if run["status"] == OK else run["status"]
         yield run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"
-    yield from (f"{one['hook']} (async)" for one in record.get("background") or ())
-    yield from (f"{one['hook']} (skipped)" for one in record.get("skipped") or ())
+    yield from (f"{entry['hook']} (async)" for entry in record.get("background") or ())
+    yield from (f"{entry['hook']} (skipped)" for entry in record.get("skipped") or ())
     if record.get("degraded"):
-        yield f"[otherwise in {record['host']}: boathook why {record['id']}]"
+        yield f"[{record['host']} could not do all of it: boathook why {record['id']}]"

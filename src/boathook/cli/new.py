@@ -1,4 +1,4 @@
-"""`boathook new`: a hook that passes the strict check and works as it is."""
+"""`boathook new`: create a hook that passes the strict check and works as it is."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import name_fault
 from boathook.system.locations import agents_dir, read_environment
 
-BLOCK_SH = """\
+_BLOCK_SH = """\
 #!/bin/sh
-# The event comes as one line of JSON on standard input. The matcher in HOOK.md has picked it already.
-# exit 2 blocks, with the reason on stderr; exit 0 lets it pass.
-echo "blocked by the hook '{name}': edit scripts/run.sh to decide more finely" >&2
+# Standard input is the event, one line of JSON. It has matched the matcher in HOOK.md already.
+# Exit 2 blocks, with the reason on stderr; exit 0 lets it pass.
+echo "blocked by the hook '{name}' (edit scripts/run.sh to change when it blocks)" >&2
 exit 2
 """
-NOTE_SH = """\
+_NOTE_SH = """\
 #!/bin/sh
-# The event comes as one line of JSON on standard input.
-# exit 0 lets it pass; exit 2 blocks it, with the reason on stderr. Text on standard output becomes context for the agent.
+# Standard input is the event, one line of JSON.
+# Exit 0 lets it pass; exit 2 blocks it, with the reason on stderr. Text on standard output becomes context for the agent.
 event=$(cat)
 echo "{name} saw $AGENT_HOOK_EVENT (${{#event}} characters)" >&2
 exit 0
 """
-BLOCK_PY = '''\
+_BLOCK_PY = '''\
 #!/usr/bin/env python3
-"""Decides about an event: exit 2 blocks, with the reason on stderr; exit 0 lets it pass."""
+"""Decide about an event: exit 2 blocks, with the reason on stderr; exit 0 lets it pass."""
 
 import json
 import sys
 
 event = json.load(sys.stdin)
 tool_input = event.get("tool_input", {{}})
-print(f"blocked by the hook '{name}': edit scripts/run.py to decide more finely", file=sys.stderr)
+print(f"blocked by the hook '{name}' (edit scripts/run.py to change when it blocks)", file=sys.stderr)
 sys.exit(2)
 '''
-NOTE_PY = '''\
+_NOTE_PY = '''\
 #!/usr/bin/env python3
-"""Looks at an event: exit 0 lets it pass; exit 2 blocks it, with the reason on stderr."""
+"""Look at an event: exit 0 lets it pass; exit 2 blocks it, with the reason on stderr."""
 
 import json
 import sys
@@ -56,7 +56,7 @@ event = json.load(sys.stdin)
 print(f"{name} saw {{event['event_type']}}", file=sys.stderr)
 sys.exit(0)
 '''
-SCRIPTS = {("sh", True): BLOCK_SH, ("sh", False): NOTE_SH, ("py", True): BLOCK_PY, ("py", False): NOTE_PY}
+_SCRIPTS = {("sh", True): _BLOCK_SH, ("sh", False): _NOTE_SH, ("py", True): _BLOCK_PY, ("py", False): _NOTE_PY}
 
 
 @click.command("new")
@@ -81,76 +81,73 @@ def create_hook(
       boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
       boathook new greet --event pre-session --lang py --user
     """
-    if wrong := name_fault(name):
-        raise ConfigError(f"the name {wrong}")
+    if error := name_fault(name):
+        raise ConfigError(f"the name {error}")
     kind = find_kind(event)
     if (tool or pattern) and not kind.has_tool:
-        raise ConfigError(f"{kind.name} has no tool, so --tool and --pattern cannot be used with it")
+        raise ConfigError(f"{kind.name} is not about a tool: leave out --tool and --pattern")
     for source in (tool, pattern):
         compile_pattern(source or "")
         if any(ord(char) < 32 for char in source or ""):
-            raise ConfigError("a pattern cannot hold control characters or line breaks; write them as \\n, \\t …")
-    folder = f"{_root(project, user=user)}/{name}"
+            raise ConfigError("a pattern cannot contain control characters or line breaks: write them as \\n, \\t …")
+    folder = f"{_find_hooks_folder(project, user=user)}/{name}"
     if os.path.lexists(folder):
-        raise ConfigError(f"{folder} exists already")
+        raise ConfigError(f"{folder} exists already: choose another name, or remove it")
     blocks = pattern is not None and kind.is_pre
     script = f"{folder}/scripts/run.{lang}"
     os.makedirs(os.path.dirname(script))
-    _write(f"{folder}/HOOK.md", manifest_text(name, kind, event, tool, pattern, blocks=blocks))
-    _write(script, SCRIPTS[lang, blocks].format(name=name))
+    _write(f"{folder}/HOOK.md", _make_manifest(name, kind, event, tool, pattern, blocks=blocks))
+    _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
-    does = (
-        "blocks what its matcher picks"
-        if blocks
-        else "lets everything pass and notes what it saw (run --debug shows it)"
-    )
-    say(f"made {os.path.relpath(folder)}: it {does}", "green")
+    effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
+    say(f"created {os.path.relpath(folder)}: it {effect}", "green")
     say(f"  edit   {os.path.relpath(script)}")
     say(f"  check  boathook check {os.path.relpath(folder)}")
     if not user:
         say(f"  trust  boathook trust {name}")
-    say(f"  try    boathook explain {event}{_example(tool, pattern)}")
+    say(f"  try    boathook explain {event}{_make_example(tool, pattern)}")
     return 0
 
 
-def _example(tool: str | None, pattern: str | None) -> str:
-    """Return options that show the hook at work, as far as they can be guessed."""
+def _make_example(tool: str | None, pattern: str | None) -> str:
+    """Return options of `explain` that the hook probably matches."""
     name = next((known for known in KNOWN_TOOLS if tool and re.search(tool, known)), tool)
-    said = f" --tool {shlex.quote(name)}" if name else ""
-    return said + (""" --input '{"command": "…"}'""" if pattern else "")
+    options = f" --tool {shlex.quote(name)}" if name else ""
+    return options + (""" --input '{"command": "…"}'""" if pattern else "")
 
 
-def _root(project: str | None, *, user: bool) -> str:
+def _find_hooks_folder(project: str | None, *, user: bool) -> str:
     if user:
         return f"{agents_dir(read_environment())}/hooks"
-    project_of(project)  # refuses what is no folder
-    at = here = os.path.abspath(project or os.getcwd())
-    while not any(os.path.exists(f"{at}/{sign}") for sign in (".agents/hooks", ".git")):
-        if at == os.path.dirname(at):
-            return f"{here}/.agents/hooks"
-        at = os.path.dirname(at)
-    return f"{at}/.agents/hooks"
+    project_of(project)  # raises an error if it is not a folder
+    folder = start = os.path.abspath(project or os.getcwd())
+    while not any(os.path.exists(f"{folder}/{marker}") for marker in (".agents/hooks", ".git")):
+        if folder == os.path.dirname(folder):
+            return f"{start}/.agents/hooks"
+        folder = os.path.dirname(folder)
+    return f"{folder}/.agents/hooks"
 
 
-def manifest_text(
+def _make_manifest(
     name: str, kind: EventKind, event: str, tool: str | None, pattern: str | None, *, blocks: bool
 ) -> str:
     """Return the HOOK.md of a new hook."""
-    does = "Blocks" if blocks else "Watches"
-    about = f" of {tool}" if tool else ""
-    lines = ["---", f"name: {name}", f"description: {does} {kind.name}{about}", f"trigger: {event}"]
-    lines[2] = f"description: {_quoted(lines[2].removeprefix('description: '))}"
-    lines[1] = f"name: {_quoted(name)}" if not name[0].isalpha() else lines[1]
+    description = f"{'Blocks' if blocks else 'Watches'} {kind.name}{f' of {tool}' if tool else ''}"
+    lines = [
+        "---",
+        f"name: {name if name[0].isalpha() else _quote_yaml(name)}",
+        f"description: {_quote_yaml(description)}",
+        f"trigger: {event}",
+    ]
     if tool or pattern:
         lines.append("matcher:")
-        lines += [f"  {key}: {_quoted(value)}" for key, value in (("tool", tool), ("pattern", pattern)) if value]
-    lines += ["timeout: 5000", "---", "", f"# {name}", ""]
-    lines.append("Say here what the hook is for, and whom to ask.")
+        lines += [f"  {key}: {_quote_yaml(value)}" for key, value in (("tool", tool), ("pattern", pattern)) if value]
+    lines += ["timeout: 5000", "---", "", f"# {name}", "", "Describe here what the hook is for, and whom to ask."]
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
-    """Return a text as a single-quoted YAML scalar: backslashes stay what they are."""
+def _quote_yaml(text: str) -> str:
+    """Return a text as a single-quoted YAML scalar, in which a backslash is an ordinary character."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -1,4 +1,4 @@
-"""`boathook replay`: what hooks would say today to what happened before."""
+"""`boathook replay`: what the hooks of today would decide about recorded events."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import click
 
 from boathook.assembly import look_up, probe, start_of, state_of
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
-from boathook.cli.log import nothing, since_of, tell_odd
+from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
 from boathook.cli.show import print_json, print_table, say
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
 from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Hook, Http, Prompt
 from boathook.core.value import Value
+from boathook.core.verdict import OK
 from boathook.dialects.native import event_of
+from boathook.engine import Engine
 from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.reader import Reader
 from boathook.ledger.record import DISPATCH
@@ -26,14 +28,16 @@ from boathook.process.sandbox import offers
 from boathook.sources.hook_md.folder import manifest_of, read_hook
 from boathook.system.programs import find_entry
 
-SHORT = 60
-REDACTED = "[redacted "
-HALTS = ("block", "stop")
-TURN_ON = 'set record = "whole" under [hooks] in your hooks.toml to keep events for this'
+_MAX_CELL_CHARS = 60
+_REDACTED = "[redacted "
+_BLOCKING = ("block", "stop")
+_COUNTS = ("events", "replayed", "partial", "redacted", "failed")
+_COLUMNS = ("ID", "TIME", "EVENT", "TOOL", "WAS", "NOW", "INPUT", "WHY")
+_RECORD_WHOLE = 'To record whole events, set record = "whole" under [hooks] in your hooks.toml'
 
 
 class Difference(Value):
-    """An event that would have gone another way."""
+    """An event that would end differently now."""
 
     record: dict[str, Any]
     now: str
@@ -42,26 +46,29 @@ class Difference(Value):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `replay --json` prints it."""
-        kept = {name: self.record.get(name) for name in ("id", "time", "event", "tool", "input")}
+        recorded = {name: self.record.get(name) for name in ("id", "time", "event", "tool", "input")}
         was = self.record["decision"]
-        return {**kept, "was": was, "now": self.now, "reasons": list(self.reasons), "hooks": list(self.by)}
+        return {**recorded, "was": was, "now": self.now, "reasons": list(self.reasons), "hooks": list(self.by)}
 
 
-class Replay:
-    """One replay on its way: what was seen, and what differs."""
+class ReplayReport:
+    """Counts of a replay, and the events that would end differently."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.events = self.replayed = self.partial = self.redacted = self.failed = 0
         self.decisions: dict[str, int] = {}
         self.differences: list[Difference] = []
 
+    @property
+    def blocked(self) -> int:
+        """How many events would be blocked now."""
+        return sum(self.decisions.get(word, 0) for word in _BLOCKING)
+
     def to_json(self) -> dict[str, Any]:
-        """Return everything that was found."""
-        counts = {n: getattr(self, n) for n in ("events", "replayed", "partial", "redacted", "failed")}
-        blocked = sum(self.decisions.get(word, 0) for word in HALTS)
+        """Return the report as `replay --json` prints it."""
+        counts = {name: getattr(self, name) for name in _COUNTS}
         rows = [difference.to_json() for difference in self.differences]
-        return {**counts, "would_block": blocked, "decisions": self.decisions, "differences": rows}
+        return {**counts, "would_block": self.blocked, "decisions": self.decisions, "differences": rows}
 
 
 @click.command("replay")
@@ -90,94 +97,97 @@ def replay_events(
       boathook replay --since 7d
       boathook replay --hook .agents/hooks/new-guard
     """
-    catalog = _catalog(path, project, state)
-    catalog = _confined(catalog, allowed=unconfined, foreign=path is not None)
+    catalog = _load_hooks(path, project, state)
+    catalog = _confine(catalog, is_allowed_without=unconfined, is_untrusted=path is not None)
     reader = Reader(state_of(state))
-    found = _play(catalog, reader, since_of(since), alone=path is not None)
-    tell_odd(reader)
+    report = _replay_records(catalog, reader, parse_time(since), is_single=path is not None)
+    warn_unreadable_lines(reader)
     if as_json:
-        print_json(found.to_json())
+        print_json(report.to_json())
     else:
-        _print(found, reader.folder, path)
-    return int(bool(found.differences))
+        _print_report(report, reader.folder, path)
+    return int(bool(report.differences))
 
 
-def _catalog(path: str | None, project: str | None, state: str | None) -> Catalog:
-    """Return the hooks to ask: the one at a path, or all that are armed here."""
+def _load_hooks(path: str | None, project: str | None, state: str | None) -> Catalog:
+    """Return the hooks to run: the one at a path, or all that are armed here."""
     if path is None:
         return look_up(project, state=state)[0].catalog
     start_of(project)
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     manifest = manifest_of(folder)
     if manifest is None:
-        raise ConfigError(f"there is no HOOK.md in {folder}: --hook takes the folder of a hook")
-    hook, _ = read_hook(manifest, folder, PROJECT)  # nobody has trusted it: it gets no secrets
+        raise ConfigError(f"there is no HOOK.md in {folder}: pass the folder of a hook to --hook")
+    # As a project hook it gets no secrets, because it is not trusted.
+    hook, _ = read_hook(manifest, folder, PROJECT)
     if hook.state != ARMED or find_entry(folder) is None:
-        raise ConfigError(
-            f"{manifest} is not a hook that can run: {hook.why or 'it has no entry point'} (boathook check)"
-        )
+        error = hook.why or "it has no entry point"
+        raise ConfigError(f"{manifest} cannot run: {error}. See how to fix it: boathook check {folder}")
     return Catalog((hook,))
 
 
-def _confined(catalog: Catalog, *, allowed: bool, foreign: bool) -> Catalog:
-    """Put every hook behind walls: a replay must not do anything again. Those that only ask elsewhere are left out.
+def _confine(catalog: Catalog, *, is_allowed_without: bool, is_untrusted: bool) -> Catalog:
+    """Put every hook into a sandbox, so that a replay has no effects. Prompt and HTTP hooks are left out.
 
-    A foreign hook, which nobody has trusted, gets the highest walls of this machine.
+    An untrusted hook gets the strictest sandbox of this machine.
     """
     hooks = tuple(h for h in catalog.hooks if h.state == ARMED and not isinstance(h.handler, Prompt | Http))
-    if allowed:
+    if is_allowed_without:
         return catalog.replace(hooks=hooks, diagnostics=())
-    there = {offer.level: offer for offer in offers()}
-    if not there[RESTRICTED].there:
-        why = there[RESTRICTED].how
-        raise BoathookError(f"hooks cannot be confined here ({why}); --unconfined runs them without walls")
-    level = ISOLATED if foreign and there[ISOLATED].there else RESTRICTED
-    return catalog.replace(hooks=tuple(_walled(hook, level) for hook in hooks), diagnostics=())
+    levels = {offer.level: offer for offer in offers()}
+    if not levels[RESTRICTED].there:
+        error = levels[RESTRICTED].how
+        raise BoathookError(f"there is no sandbox on this machine ({error}). To run without one, add --unconfined")
+    level = ISOLATED if is_untrusted and levels[ISOLATED].there else RESTRICTED
+    return catalog.replace(hooks=tuple(_raise_sandbox(hook, level) for hook in hooks), diagnostics=())
 
 
-def _walled(hook: Hook, level: str) -> Hook:
+def _raise_sandbox(hook: Hook, level: str) -> Hook:
     raised = level if hook.sandbox == BASIC or level == ISOLATED else hook.sandbox
     return hook.replace(sandbox=raised, network=False)
 
 
-def _play(catalog: Catalog, reader: Reader, since: str, *, alone: bool) -> Replay:
-    found = Replay()
-    waits = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
+def _replay_records(catalog: Catalog, reader: Reader, since: str, *, is_single: bool) -> ReplayReport:
+    report = ReplayReport()
+    foreground = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
     scratch = tempfile.mkdtemp(prefix="boathook-replay-")
     try:
-        with probe(waits, scratch, writable=True) as engine:
+        with probe(foreground, scratch, writable=True) as engine:
             for record in reader.read(since):
                 if record["type"] == DISPATCH and record.get("host") != "doctor":
-                    _one(found, engine, record, scratch, alone=alone)
+                    _replay_record(report, engine, record, scratch, is_single=is_single)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return found
+    return report
 
 
-def _one(found: Replay, engine: Any, record: dict[str, Any], scratch: str, *, alone: bool) -> None:
-    """Send one event again; with one hook alone, what counts is what that hook does to it."""
-    found.events += 1
-    event = _event(record, scratch)
+def _replay_record(
+    report: ReplayReport, engine: Engine, record: dict[str, Any], scratch: str, *, is_single: bool
+) -> None:
+    """Dispatch one event again. For a single hook, everything that it does is a difference."""
+    report.events += 1
+    event = _restore_event(record, scratch)
     if event is None:
-        found.partial += 1
+        report.partial += 1
         return
-    found.replayed += 1
-    found.redacted += REDACTED in str(record["whole"])
+    report.replayed += 1
+    report.redacted += _REDACTED in str(record["whole"])
     verdict = engine.dispatch(event)
     now = verdict.decision.word
-    found.decisions[now] = found.decisions.get(now, 0) + 1
-    found.failed += any(run.status != "ok" for run in verdict.runs)
+    report.decisions[now] = report.decisions.get(now, 0) + 1
+    report.failed += any(run.status != OK for run in verdict.runs)
     rewrites = verdict.modified_input is not None
     was_rewritten = "tool_input" in (record.get("changed") or {})
-    differs = now != "none" or rewrites if alone else now != record["decision"] or rewrites != was_rewritten
-    if differs:
+    # For a single hook, the recorded decision is that of other hooks.
+    expected = ("none", False) if is_single else (record["decision"], was_rewritten)
+    if (now, rewrites) != expected:
         by = tuple(run.hook.name for run in verdict.runs if run.outcome.decision == verdict.decision)
         word = f"{now}, rewritten" if rewrites else now
-        found.differences.append(Difference(record, word, verdict.reasons, by))
+        report.differences.append(Difference(record, word, verdict.reasons, by))
 
 
-def _event(record: dict[str, Any], scratch: str) -> Event | None:
-    """Make the event again, in a scratch folder; None if it was not kept whole."""
+def _restore_event(record: dict[str, Any], scratch: str) -> Event | None:
+    """Return the recorded event, moved to a scratch folder; None if it was not recorded whole."""
     whole = record.get("whole")
     if not isinstance(whole, dict):
         return None
@@ -186,37 +196,35 @@ def _event(record: dict[str, Any], scratch: str) -> Event | None:
     return None
 
 
-def _print(found: Replay, folder: str, path: str | None) -> None:
-    if not found.events:
-        say(nothing(folder, asked=False))
+def _print_report(report: ReplayReport, folder: str, path: str | None) -> None:
+    if not report.events:
+        say(describe_empty_log(folder, is_filtered=False))
         return
-    who = "this hook" if path is not None else "the hooks here"
-    blocked = sum(found.decisions.get(word, 0) for word in HALTS)
-    say(f"{who} would have blocked {blocked:,} of {found.replayed:,} recorded events", "bold")
-    told = {
-        f"{found.partial:,} of {found.events:,} records do not hold the whole event; {TURN_ON}": found.partial,
-        f"{found.redacted:,} events held secrets that are not kept: hooks saw a stand-in": found.redacted,
-        f"hooks failed at {found.failed:,} events: what they need may be missing in the sandbox": found.failed,
+    subject = "this hook" if path is not None else "the hooks here"
+    say(f"{subject} would have blocked {report.blocked:,} of {report.replayed:,} recorded events", "bold")
+    partial = f"{report.partial:,} of {report.events:,} records do not hold the whole event."
+    warnings = {
+        f"{partial} {_RECORD_WHOLE}": report.partial,
+        f"{report.redacted:,} events had secrets, which are not recorded: hooks got a placeholder": report.redacted,
+        f"hooks failed on {report.failed:,} events; the sandbox may lack something they need": report.failed,
     }
-    for text, count in told.items():
+    for text, count in warnings.items():
         if count:
             say(text, "yellow")
-    if not found.differences:
-        say("nothing would have gone another way" if path is None else "it would have let everything pass", "green")
-        return
-    rows = [_row(difference) for difference in found.differences]
-    print_table(("ID", "TIME", "EVENT", "TOOL", "WAS", "NOW", "INPUT", "WHY"), rows)
+    if report.differences:
+        print_table(_COLUMNS, [_make_cells(difference) for difference in report.differences])
+    else:
+        say("no event would end differently" if path is None else "it would have blocked and changed nothing", "green")
 
 
-def _row(difference: Difference) -> list[str]:
+def _make_cells(difference: Difference) -> list[str]:
     record = difference.record
-    shown = record.get("input")
-    text = str(shown.get("command") or shown) if isinstance(shown, dict) else str(shown or "")
-    why = "; ".join(difference.reasons)
+    tool_input = record.get("input")
+    text = str(tool_input.get("command") or tool_input) if isinstance(tool_input, dict) else str(tool_input or "")
     cells = (record["id"], record["time"][:19], record["event"], record.get("tool") or "-", record["decision"])
-    return [*map(str, cells), difference.now, _short(text), _short(why)]
+    return [*map(str, cells), difference.now, _shorten(text), _shorten("; ".join(difference.reasons))]
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= SHORT else f"{line[:SHORT]}…"
+    return line if len(line) <= _MAX_CELL_CHARS else f"{line[:_MAX_CELL_CHARS]}…"

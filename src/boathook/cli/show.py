@@ -1,4 +1,4 @@
-"""How commands show things: colour and tables for a person, plain lines for a pipe."""
+"""Output of commands: colour and tables for a terminal, plain lines for a pipe, JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from boathook.core.text import CONTROL
 
+OUTPUT_VERSION = 1
 STATE_STYLES = {
     "armed": "green",
     "invalid": "bold red",
@@ -28,39 +28,47 @@ STATE_STYLES = {
 }
 
 
-def console(*, err: bool = False) -> Console:
-    """Return a console for what a person reads."""
+def make_console(*, err: bool = False) -> Console:
+    """Return a console without highlighting or emoji."""
     return Console(stderr=err, highlight=False, emoji=False)
 
 
-def print_json(value: Any) -> None:
-    """Print JSON for a program."""
-    sys.stdout.buffer.write(
-        (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
-    )
+def print_json(fields: dict[str, Any]) -> None:
+    """Print an object for a program, with the version of the output. Its schema is in `output_schemas`."""
+    write_json_line(fields, indent=2)
     sys.stdout.flush()
 
 
+def write_json_line(fields: dict[str, Any], *, indent: int | None = None) -> None:
+    """Write one of many objects; flushing is up to the caller."""
+    text = json.dumps({"version": OUTPUT_VERSION, **fields}, ensure_ascii=False, indent=indent)
+    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Print rows as aligned columns; on a narrow terminal the last cell stands on a line of its own. Nothing is cut."""
-    out = console()
-    lines = [list(headers), *([printable(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[at]) for row in lines) for at in range(len(headers))]
-    narrow = out.is_terminal and sum(widths) + 2 * len(widths) > out.width
-    last = len(headers) - 1
-    for at, row in enumerate(lines):
-        style = "bold" if at == 0 and out.is_terminal else styles[at - 1] if styles and at else ""
-        shown = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        say("  ".join(shown[:last] if narrow else shown).rstrip(), style)
-        if narrow and at:
-            say(f"    {row[last]}", style)
+    """Print rows as aligned columns. If a terminal is too narrow, the last cell moves to its own line; nothing is cut."""
+    console = make_console()
+    lines = [list(headers), *([make_printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    is_narrow = console.is_terminal and sum(widths) + 2 * len(widths) > console.width
+    for number, line in enumerate(lines):
+        style = "bold" if number == 0 and console.is_terminal else styles[number - 1] if styles and number else ""
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        say("  ".join(cells[:-1] if is_narrow else cells).rstrip(), style)
+        if is_narrow and number:
+            say(f"    {line[-1]}", style)
 
 
 def say(text: str, style: str = "", *, err: bool = False) -> None:
     """Print one line."""
-    console(err=err).print(escape(printable(text)), style=style or None, soft_wrap=True)
+    make_console(err=err).print(make_printable(text), style=style or None, markup=False, soft_wrap=True)
 
 
-def printable(text: str) -> str:
-    """Return a text that is safe to print: undecodable bytes as escapes, no control characters."""
+def make_printable(text: str) -> str:
+    """Return a text without control characters, with undecodable bytes as escapes."""
     return text.encode("utf-8", "backslashreplace").decode().translate(CONTROL)
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural if needed."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

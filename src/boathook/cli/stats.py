@@ -1,4 +1,4 @@
-"""`boathook stats`: how often each hook ran, what came of it, and how long it took."""
+"""`boathook stats`: how often each hook ran, blocked and failed, and how long it took."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import click
 
 from boathook.assembly import state_of
 from boathook.cli.common_options import json_option, since_option, state_option
-from boathook.cli.log import nothing, since_of, tell_odd
-from boathook.cli.show import console, print_json, print_table, say
+from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
+from boathook.cli.show import make_console, print_json, print_table, say
 from boathook.core.verdict import OK, TIMEOUT
 from boathook.ledger.reader import Reader
 from boathook.ledger.record import DISPATCH, END
 
-BARS = " ▁▂▃▄▅▆▇█"
-EDGES = (2, 5, 10, 20, 50, 100, 200, 500, 1000)  # milliseconds: one bar up to each, and one for what is beyond
-HEADERS = ("HOOK", "RUNS", "BLOCKS", "FAILURES", "TIMEOUTS", "P50 MS", "P95 MS", "P99 MS")
-SPREAD = "2 MS … 1 S"
+_BARS = " ▁▂▃▄▅▆▇█"
+# Upper limits in milliseconds; one more bar counts the rest.
+_BAR_LIMITS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_COLUMNS = ("HOOK", "RUNS", "BLOCKS", "FAILURES", "TIMEOUTS", "P50 MS", "P95 MS", "P99 MS")
+_HISTOGRAM = "2 MS … 1 S"
 
 
-class Tally:
-    """What is counted of one hook."""
+class HookStats:
+    """What is counted for one hook."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.blocks = self.failures = self.timeouts = 0
         self.times = array("d")
 
@@ -39,34 +39,33 @@ class Tally:
         self.failures += run["status"] not in (OK, TIMEOUT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures."""
+        """Return counts and percentiles."""
         times = sorted(self.times)
         counts = {"runs": len(times), "blocks": self.blocks, "failures": self.failures, "timeouts": self.timeouts}
-        return {**counts, **{f"p{share}_ms": percentile(times, share) for share in (50, 95, 99)}}
+        return {**counts, **{f"p{share}_ms": compute_percentile(times, share) for share in (50, 95, 99)}}
 
-    @property
-    def bars(self) -> str:
-        """Draw how the times are spread."""
-        counts = [0] * (len(EDGES) + 1)
-        for took in self.times:
-            counts[sum(took >= edge for edge in EDGES)] += 1
+    def draw_histogram(self) -> str:
+        """Return a bar for each range of times."""
+        counts = [0] * (len(_BAR_LIMITS) + 1)
+        for ms in self.times:
+            counts[sum(ms >= limit for limit in _BAR_LIMITS)] += 1
         most = max(counts)
-        return "".join(BARS[-(-count * (len(BARS) - 1) // most)] for count in counts)
+        return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts)
 
 
-def percentile(times: Sequence[float], share: int) -> float:
-    """Return the time that a share of all (in percent) does not exceed; the times are sorted."""
+def compute_percentile(times: Sequence[float], share: int) -> float:
+    """Return the time that a share of all (in percent) does not exceed; the times must be sorted."""
     return round(times[max(0, -(-len(times) * share // 100) - 1)], 1)
 
 
-def tally(reader: Reader, since: str) -> dict[str, Tally]:
-    """Count all runs by their hook."""
-    found: dict[str, Tally] = {}
+def count_runs(reader: Reader, since: str) -> dict[str, HookStats]:
+    """Count all runs by the name of their hook."""
+    stats: dict[str, HookStats] = {}
     for record in reader.read(since):
         runs = record["hooks"] if record["type"] == DISPATCH else [record] if record["type"] == END else []
         for run in runs:
-            found.setdefault(run["hook"], Tally()).add(run)
-    return found
+            stats.setdefault(run["hook"], HookStats()).add(run)
+    return stats
 
 
 @click.command("stats")
@@ -82,16 +81,21 @@ def show_stats(since: str | None, as_json: bool, state: str | None) -> int:
       boathook stats --since 7d --json
     """
     reader = Reader(state_of(state))
-    found = dict(sorted(tally(reader, since_of(since)).items(), key=lambda one: (-len(one[1].times), one[0])))
+    stats = dict(sorted(count_runs(reader, parse_time(since)).items(), key=lambda row: (-len(row[1].times), row[0])))
     if as_json:
-        print_json([{"hook": name, **one.to_json()} for name, one in found.items()])
-    elif not found:
-        say(nothing(reader.folder, asked=since is not None))
+        print_json({"hooks": [{"hook": name, **hook.to_json()} for name, hook in stats.items()]})
+    elif not stats:
+        say(describe_empty_log(reader.folder, is_filtered=since is not None))
     else:
-        drawn = console().is_terminal and not os.environ.get("NO_COLOR")
-        rows = [
-            [name, *map(str, one.to_json().values()), *([one.bars] if drawn else [])] for name, one in found.items()
-        ]
-        print_table([*HEADERS, SPREAD] if drawn else HEADERS, rows)
-    tell_odd(reader)
+        _print_stats(stats)
+    warn_unreadable_lines(reader)
     return 0
+
+
+def _print_stats(stats: dict[str, HookStats]) -> None:
+    rows = [[name, *map(str, hook.to_json().values())] for name, hook in stats.items()]
+    if make_console().is_terminal and not os.environ.get("NO_COLOR"):
+        rows = [[*row, hook.draw_histogram()] for row, hook in zip(rows, stats.values(), strict=True)]
+        print_table([*_COLUMNS, _HISTOGRAM], rows)
+    else:
+        print_table(_COLUMNS, rows)

@@ -13,7 +13,7 @@ import click
 
 from boathook.assembly import look_up
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
-from boathook.cli.list import matcher_text
+from boathook.cli.list import describe_matcher
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
 from boathook.core.approval import DENY, TRUST, TrustRecord, resolve_copy_path
 from boathook.core.hook import ARMED, BASIC, HOOK_MD, USER, Command, Hook, Http, Prompt, Script
@@ -218,7 +218,7 @@ def list_trust(project: str | None, state: str | None, *, as_json: bool) -> int:
         raise TrustError(book.problem)
     rows = _rows(loaded, book)
     if as_json:
-        print_json(rows)
+        print_json({"hooks": rows})
     elif not rows:
         say("No hook was trusted or denied, and this project has none.")
     else:
@@ -311,7 +311,7 @@ def _show(one: Candidate, book: Trust) -> None:
     say(f"  file      {_visible(hook.path)}" + (f" ({_visible(hook.place)})" if hook.place else ""))
     if hook.description:
         say(f"  says      {_visible(' '.join(hook.description.split()))}")
-    say(f"  runs at   {hook.trigger}, {_visible(matcher_text(hook))}; {hook.mode}, at most {hook.timeout:g} s")
+    say(f"  runs at   {hook.trigger}, {_visible(describe_matcher(hook))}; {hook.mode}, at most {hook.timeout:g} s")
     if hook.on_failure == "block":
         say("  if it fails, the action is blocked")
     _show_reach(hook)

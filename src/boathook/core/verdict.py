@@ -174,6 +174,7 @@ class Verdict(Value):
     def to_json(self) -> dict[str, Any]:
         """Return the whole verdict as `run --json` prints it."""
         return {
+            "version": 1,
             "event": self.event.kind.name,
             "decision": self.decision.word,
             "reasons": list(self.reasons),

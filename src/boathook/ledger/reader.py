@@ -78,7 +78,7 @@ class Report(Value):
         """Return the report for output."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
         lists = {"torn": list(self.torn), "findings": [finding.to_json() for finding in self.findings]}
-        return {"good": self.is_good, **fields, **lists}
+        return {"ok": self.is_good, **fields, **lists}
 
 
 # Records

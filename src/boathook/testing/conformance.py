@@ -54,6 +54,11 @@ class Ended:
         except ValueError:
             return f"exit {self.code}, no JSON: {self.stdout!r} {self.stderr!r}"
 
+    def field(self, name: str) -> Any:
+        """Return one field of the object on stdout, or all of it if that is not such an object."""
+        value = self.json()
+        return value[name] if isinstance(value, dict) and name in value else value
+
 
 @dataclass(frozen=True)
 class Terminal:
@@ -119,7 +124,7 @@ def _command_answer(terminal: Terminal, want: Fields) -> list[str]:
 
 
 def _command_list(terminal: Terminal, want: Any) -> list[str]:
-    return compare_any_order("list", want, terminal.call("list", "--json", *terminal.trust()).json())
+    return compare_any_order("list", want, terminal.call("list", "--json", *terminal.trust()).field("hooks"))
 
 
 def _command_prompt(terminal: Terminal, want: Any) -> list[str]:
@@ -130,7 +135,7 @@ def _command_check(terminal: Terminal, want: Fields) -> list[str]:
     strict = ["--strict"] if want.get("strict") else []
     ended = terminal.call("check", str(terminal.inside.place(want["path"])), "--json", *strict)
     faults = compare("check.exit", want["exit"], ended.code)
-    return faults + compare_any_order("check", want["diagnostics"], ended.json())
+    return faults + compare_any_order("check", want["diagnostics"], ended.field("diagnostics"))
 
 
 def explain_arguments(event: Fields) -> list[str]:
@@ -146,7 +151,7 @@ def explain_arguments(event: Fields) -> list[str]:
 
 def _command_explain(terminal: Terminal, want: Any) -> list[str]:
     event = terminal.inside.fill(terminal.inside.vector.data["event"])
-    return compare("explain", want, terminal.call(*explain_arguments(event), *terminal.trust()).json())
+    return compare("explain", want, terminal.call(*explain_arguments(event), *terminal.trust()).field("hooks"))
 
 
 COMMANDS: dict[str, Callable[[Terminal, Any], list[str]]] = {
@@ -295,7 +300,7 @@ def _row(hook: Any) -> dict[str, Any]:
     plain = ("name", "scope", "priority", "mode", "state", "why", "source", "place", "sandbox", "network")
     row = {name: getattr(hook, name) for name in plain}
     row |= {"event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000)}
-    return {**row, "problems": [str(problem) for problem in hook.problems]}
+    return {**row, "diagnostics": [str(problem) for problem in hook.problems]}
 
 
 LIBRARY: dict[str, Callable[[Library, Any], list[str]]] = {

@@ -1,0 +1,191 @@
+"""What `boathook doctor` examines besides hooks: the machine, the state folder, configuration files and installations."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from typing import Any
+
+from boathook.core.catalog import Catalog
+from boathook.core.hook import Command, Hook
+from boathook.core.value import Value
+from boathook.dialects.dialect import find_dialect
+from boathook.engine import now
+from boathook.errors import ConfigError
+from boathook.hosts.host import Row, load
+from boathook.install.host_files import resolve_install_target
+from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
+from boathook.install.registry import Installation, InstallRegistry
+from boathook.install.setups import BY_NAME, Setup
+from boathook.install.status import STALE_STATUS, find_status
+from boathook.ledger.record import VERSION
+from boathook.ledger.writer import Ledger, new_id
+from boathook.process.sandbox import offers
+from boathook.process.supervisor import HOOK_ENTRY
+from boathook.sources.own_commands import calls_us, named
+from boathook.system.programs import which
+from boathook.trust.store import Trust
+
+GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+MISSING_PROGRAM = re.compile(r"(?:not found|No such file)")
+_MAX_SHOWN_EVENTS = 3
+
+
+class HealthFinding(Value):
+    """One result of an examination: how bad it is, what it is about, and how to fix it."""
+
+    level: str
+    subject: str
+    text: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `doctor --json` prints it."""
+        return {name: self.__dict__[name] for name in self.FIELDS}
+
+
+def examine_setup(catalog: Catalog, trust: Trust, state: str) -> list[HealthFinding]:
+    """Examine everything but the hooks themselves."""
+    installed = _examine_installations(catalog, state)
+    return [
+        *_examine_sandboxes(),
+        _examine_ledger(state),
+        _examine_trust(trust),
+        *_examine_files(catalog, trust.path),
+        *_examine_settings_calls(catalog, has_installations=bool(installed)),
+        *installed,
+    ]
+
+
+def list_own_calls(catalog: Catalog) -> list[Hook]:
+    """Return the settings.json entries that call boathook; they are how a host reaches hooks, and not hooks."""
+    return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_us(hook.handler)]
+
+
+def _examine_sandboxes() -> list[HealthFinding]:
+    return [
+        HealthFinding(GOOD, f"sandbox {offer.level}", offer.how)
+        if offer.there
+        else HealthFinding(NOTE, f"sandbox {offer.level}", f"not available: {offer.how}")
+        for offer in offers()
+    ]
+
+
+def _examine_ledger(state: str) -> HealthFinding:
+    error = Ledger(state).append({"v": VERSION, "id": new_id(), "time": now(), "type": "doctor"})
+    if error:
+        return HealthFinding(ERROR, "ledger", error, f"make {state} writable, or pass --state")
+    return HealthFinding(GOOD, "ledger", f"can be written, in {state}")
+
+
+def _examine_trust(trust: Trust) -> HealthFinding:
+    if trust.problem:
+        return HealthFinding(ERROR, "trust", trust.problem)
+    return HealthFinding(GOOD, "trust", "the trust store can be read")
+
+
+def _examine_files(catalog: Catalog, trust_path: str) -> list[HealthFinding]:
+    """Report diagnostics of files that are not hooks. The trust store has a finding of its own."""
+    levels = {"error": ERROR, "warning": WARNING}
+    return [
+        HealthFinding(levels[d.level], d.path, f"{d.key + ': ' if d.key else ''}{d.message}", d.fix)
+        for d in catalog.diagnostics
+        if d.path != trust_path
+    ]
+
+
+def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> list[HealthFinding]:
+    """Report which settings.json files call boathook, and whether the program they call exists."""
+    calls = list_own_calls(catalog)
+    if not calls:
+        text = "no settings.json here calls boathook: Claude Code runs only the hooks in its settings.json"
+        note = HealthFinding(NOTE, "host claude", text, "boathook install claude")
+        return [] if has_installations else [note]
+    triggers_by_target: dict[tuple[str, str], list[str]] = {}
+    for hook in calls:
+        triggers_by_target.setdefault((hook.path, _find_target(hook)), []).append(hook.trigger)
+    return [_examine_call(settings, target, triggers) for (settings, target), triggers in triggers_by_target.items()]
+
+
+def _find_target(hook: Hook) -> str:
+    """Return the path of the boathook that an entry calls."""
+    line = hook.handler.line if isinstance(hook.handler, Command) else ""
+    return named(line) or which("boathook") or ""
+
+
+def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:
+    events = ", ".join(triggers) if len(triggers) <= _MAX_SHOWN_EVENTS else f"{len(triggers)} events"
+    caller = f"{settings} ({events})"
+    if not target or ("$" not in target and not os.path.exists(target)):
+        text = f"{caller} calls {target or 'boathook'}, which does not exist"
+        return HealthFinding(ERROR, "host claude", text, "boathook install claude")
+    if target.endswith("hook_entry.py") and os.path.realpath(target) != os.path.realpath(HOOK_ENTRY):
+        return HealthFinding(
+            WARNING, "host claude", f"{caller} calls another boathook: {target}", f"this one is {HOOK_ENTRY}"
+        )
+    return HealthFinding(GOOD, "host claude", f"{caller} calls {target}")
+
+
+def _examine_installations(catalog: Catalog, state: str) -> list[HealthFinding]:
+    """Run the command that is installed in each host, as the host does, and report whether it answers."""
+    registry = InstallRegistry(state)
+    try:
+        installations = registry.read()
+    except ConfigError as error:
+        return [HealthFinding(ERROR, "installations", str(error), error.fix)]
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="boathook-doctor-"))
+    try:
+        return [
+            finding
+            for installation in installations
+            for finding in _examine_installation(installation, catalog, registry, scratch)
+        ]
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _examine_installation(
+    one: Installation, catalog: Catalog, registry: InstallRegistry, scratch: str
+) -> list[HealthFinding]:
+    subject = f"installed in {one.host}" + (f" for {one.project}" if one.project else "")
+    fix = f"boathook install {one.host}" + (f" --project {one.project}" if one.project else "")
+    if one.project and not os.path.isdir(one.project):
+        return [HealthFinding(NOTE, subject, "the project no longer exists")]
+    setup, place = BY_NAME[one.host], resolve_install_target(one.scope, one.project or None, registry.state)
+    current = find_status(setup, place, registry)
+    level = WARNING if current.state == STALE_STATUS else ERROR
+    findings = [HealthFinding(level, subject, f"{current.state}: {why}", fix) for why in current.why]
+    row = _choose_event(setup, catalog, scratch)
+    command = find_probe_command(setup, place, row.name)
+    if command is None:
+        text = f"not run: the command of {row.name} is not the one that `install` writes"
+        return [*findings, HealthFinding(ERROR, subject, text, fix)]
+    if not command:
+        return findings or [HealthFinding(ERROR, subject, f"there is no command for {row.name}", fix)]
+    result = run_probe(command, make_probe_event(load(one.host), row, scratch), scratch)
+    return [*findings, _judge_answer(result, subject, fix)]
+
+
+def _choose_event(setup: Setup, catalog: Catalog, scratch: str) -> Row:
+    """Return an event that no hook matches, so that nothing runs and nothing is recorded; else that of a tool call."""
+    host = load(setup.name)
+    rows = list_installed_events(host, setup)
+    for row in rows:
+        plan = catalog.plan(find_dialect(setup.name).read_event(make_probe_event(host, row, scratch), row.name))
+        if not plan.stages and not plan.background:
+            return row
+    return rows[0]
+
+
+def _judge_answer(result: ProbeResult, subject: str, fix: str) -> HealthFinding:
+    if result.code == 0:
+        return HealthFinding(GOOD, subject, f"works: its command answers in {result.ms:.0f} ms")
+    if result.code is None:
+        return HealthFinding(ERROR, subject, f"its command did not end within {result.ms / 1000:.0f} s", fix)
+    cannot_run = result.code in (NOT_FOUND, NOT_EXECUTABLE) or MISSING_PROGRAM.search(result.err)
+    last_line = (result.err.strip().splitlines() or [""])[-1]
+    text = f"{'cannot run' if cannot_run else 'fails'}: exit code {result.code}: {last_line}"
+    return HealthFinding(ERROR, subject, text, fix)
