@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from generate_schemas import FOLDER as SCHEMA_FOLDER
 from generate_schemas import write_schemas
 
+import boathook
 from boathook import errors
 from boathook.agent.builder import AgentBuilder
 from boathook.agent.builtin_tools import make_tool
@@ -45,6 +46,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"
 PAGES = ROOT / "docs/how-to/hosts"
 TESTS = ROOT / "tests"
+PACKAGE = ROOT / "src/boathook"
 MADE = "<!-- made by scripts/generate_docs.py: change the code, then run `make docs` -->\n\n"
 
 
@@ -694,6 +696,15 @@ def _tests_of_rows() -> dict[int, dict[str, int]]:
     return found
 
 
+def write_stub() -> str:
+    """Return `__init__.pyi`, from which type checkers know the names that the package imports lazily."""
+    homes = {name: home for home, names in vars(boathook)["_PUBLIC_NAMES"].items() for name in names}
+    homes["__version__"] = "version"
+    imports = sorted((f"boathook.{home}", not name.isupper(), name) for name, home in homes.items())
+    lines = (f"from {module} import {name} as {name}" for module, _, name in imports)
+    return "\n".join(["# Generated from __init__.py by `make docs`.", *lines, ""])
+
+
 def main() -> int:
     """Write or check the files; give the exit code."""
     made = {
@@ -707,6 +718,7 @@ def main() -> int:
         REFERENCE / "matrix.md": matrix(),
         **dict(pages()),
         **dict(write_schemas()),
+        PACKAGE / "__init__.pyi": write_stub(),
     }
     stale = 0
     for path, text in made.items():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from importlib import import_module
 from pathlib import Path
 
 import boathook
@@ -9,9 +10,18 @@ import boathook
 SOURCE = Path(boathook.__file__).parent
 
 
-def test_every_public_name_is_sorted_and_there() -> None:
-    assert boathook.__all__ == sorted(boathook.__all__, key=lambda name: (not name.isupper(), name))
+def test_every_public_name_is_listed_once_and_there() -> None:
+    assert len(boathook.__all__) == len(set(boathook.__all__))
     assert [name for name in boathook.__all__ if getattr(boathook, name, None) is None] == []
+
+
+def test_type_checkers_see_the_public_names() -> None:
+    stub = ast.parse((SOURCE / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    seen = {
+        alias.asname: getattr(import_module(node.module or ""), alias.name) for node in imports for alias in node.names
+    }
+    assert seen == {name: getattr(boathook, name) for name in boathook.__all__}
 
 
 def test_dir_tells_the_public_names() -> None:
