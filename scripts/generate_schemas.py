@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from boathook.core.event import SPELLINGS
 from boathook.sources import fields
 from boathook.sources.fields import Field
 
 Schema = dict[str, Any]
+Types = dict[fields.FieldType, Callable[[Field], Schema]]
 FOLDER = Path(__file__).resolve().parent.parent / "docs/reference/schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-TYPES: dict[fields.FieldType, Callable[[Field], Schema]] = {
+TOML_TYPES: Types = {
     fields.TEXT: lambda _: {"type": "string"},
     fields.MODEL: lambda _: {"type": "string", "pattern": ":"},
     fields.ABSOLUTE_PATH: lambda _: {"type": "string", "pattern": r"^/[^\u0000]*$"},
@@ -25,40 +27,69 @@ TYPES: dict[fields.FieldType, Callable[[Field], Schema]] = {
     fields.INTEGER: lambda field: {"type": "integer", "minimum": field.low, "maximum": field.high},
     fields.WORD: lambda field: {"enum": [*field.words]},
     fields.NAMES: lambda _: {"type": "array", "items": {"type": "string", "minLength": 1}},
-    fields.TABLE: lambda field: build_object(field.fields),
+    fields.TABLE: lambda field: build_object(field.fields, TOML_TYPES),
     fields.NAMED_TABLES: lambda field: {"type": "array", "items": _build_named_table(field)},
+}
+# A YAML reader makes numbers and flags of words such as 1.5 and true; where text is wanted they are text.
+YAML_TEXT = ["string", "number", "boolean"]
+YAML_TYPES: Types = {
+    **TOML_TYPES,
+    fields.TEXT: lambda _: {"type": YAML_TEXT},
+    fields.SHORT_TEXT: lambda field: {"type": YAML_TEXT, "minLength": 1, "maxLength": field.high},
+    fields.HOOK_NAME: lambda _: {
+        "type": YAML_TEXT,
+        "pattern": rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{fields.MAX_NAME_CHARS - 1}}}(?![\s\S])",
+        "minimum": 0,
+    },
+    fields.EVENT: lambda _: {"enum": [*SPELLINGS]},
+    fields.NAMES: lambda _: {
+        "type": [*YAML_TEXT, "array"],
+        "minLength": 1,
+        "items": {"type": YAML_TEXT, "minLength": 1},
+    },
+    fields.MAPPING: lambda field: build_object(field.fields, YAML_TYPES),
 }
 
 
-def build_object(rows: tuple[Field, ...]) -> Schema:
+def build_object(rows: tuple[Field, ...], types: Types) -> Schema:
     """Return the schema of a mapping with these fields and no others; without fields anything is allowed."""
     schema: Schema = {"type": "object"}
     if rows:
-        schema["properties"] = {field.key: build_field(field) for field in rows}
+        schema["properties"] = {field.key: build_field(field, types) for field in rows}
         schema["additionalProperties"] = False
     if required := [field.key for field in rows if field.required]:
         schema["required"] = required
     return schema
 
 
-def build_field(field: Field) -> Schema:
+def build_field(field: Field, types: Types) -> Schema:
     """Return the schema of one field."""
     about = field.about + ("; only in your own file, not in a project's" if field.user_only else "")
-    schema = {"description": about, **TYPES[field.type](field)}
+    schema = {"description": about, **types[field.type](field)}
+    if field.nullable:
+        allowed = schema["type"]
+        schema["type"] = [*(allowed if isinstance(allowed, list) else [allowed]), "null"]
     return schema if field.default is None else {**schema, "default": field.default}
 
 
 def _build_named_table(field: Field) -> Schema:
-    schema = build_object(field.fields)
+    schema = build_object(field.fields, TOML_TYPES)
     name = {"name": {"type": "string"}}
     return {**schema, "properties": {**name, **schema.get("properties", {})}, "required": ["name"]}
 
 
+def _build_hook_md() -> Schema:
+    return {"title": "Frontmatter of HOOK.md", **build_object(fields.HOOK_MD, YAML_TYPES)}
+
+
 def _build_hooks_toml() -> Schema:
-    return {"title": "hooks.toml", **build_object((fields.HOOKS_TABLE,))}
+    return {"title": "hooks.toml", **build_object((fields.HOOKS_TABLE,), TOML_TYPES)}
 
 
-SCHEMAS: dict[str, Callable[[], Schema]] = {"hooks-toml.json": _build_hooks_toml}
+SCHEMAS: dict[str, Callable[[], Schema]] = {
+    "hook-md.json": _build_hook_md,
+    "hooks-toml.json": _build_hooks_toml,
+}
 
 
 def write_schemas() -> Iterator[tuple[Path, str]]:

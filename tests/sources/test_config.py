@@ -91,7 +91,7 @@ def test_settings_of_a_project_are_ignored_with_a_warning(read, line):
     assert (config.settings, said(config)) == ({}, [(WARNING, f"hooks.{key}", told, "")])
 
 
-NAMED = "'{}' must be a list of tables that each have a name, not {}; it is ignored"
+NAMED = "'{}' must be a list of tables that each have a name{}; it is ignored"
 WRONG = {
     "an unknown table": (
         "[other]\nx = 1",
@@ -190,28 +190,28 @@ WRONG = {
         "[[hooks.disable]]\nhook = 'x'",
         ERROR,
         "hooks.disable",
-        NAMED.format("disable", "a list"),
+        NAMED.format("disable", ""),
         'for example disable = [{"name": "…"}]',
     ),
     "disable that is no list": (
         "[hooks]\ndisable = 'x'",
         ERROR,
         "hooks.disable",
-        NAMED.format("disable", "'x'"),
+        NAMED.format("disable", ", not 'x'"),
         'for example disable = [{"name": "…"}]',
     ),
     "disable with names only": (
         "[hooks]\ndisable = ['x']",
         ERROR,
         "hooks.disable",
-        NAMED.format("disable", "a list"),
+        NAMED.format("disable", ""),
         'for example disable = [{"name": "…"}]',
     ),
     "override without a name": (
         "[[hooks.override]]\ntimeout = 200",
         ERROR,
         "hooks.override",
-        NAMED.format("override", "a list"),
+        NAMED.format("override", ""),
         'for example override = [{"name": "…"}]',
     ),
     "an unknown override": (

@@ -10,9 +10,11 @@ from boathook.core.event import SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
 from boathook.dialects.dialect import find_dialect
+from boathook.sources.fields import HOOK_MD, is_hook_name
 from boathook.sources.hook_md.frontmatter import Scalar
-from boathook.sources.hook_md.manifest import FIELDS, name_fault, parse_manifest, whole_number
+from boathook.sources.hook_md.manifest import parse_manifest, read_whole_number
 
+FIELDS = tuple(field.key for field in HOOK_MD)
 PATH, FOLDER = "/h/guard/HOOK.md", "/h/guard"
 LINES = {"name": "guard", "description": "a test", "trigger": "pre-tool-call"}
 NAME_LINE, DESCRIPTION_LINE, TRIGGER_LINE, NEXT_LINE = 2, 3, 4, 5
@@ -97,48 +99,54 @@ def test_every_spelling_is_a_trigger_and_kept_as_written(spelling, kind):
 
 # What the loader gets along with: the fault, what is used instead, and what is said
 
-WRONG_LEVEL = "'sandbox' must be basic, restricted or isolated; isolated is used"
+TIMEOUT = "'timeout' must be a whole number from 100 to 600000, not {}; {} is used"
+PRIORITY = "'priority' must be a whole number from 0 to 1000, not {}; {} is used"
+FLAG = "'{}' must be true or false, not {}; false is used"
+ON_FAILURE = "'on_failure' must be allow or block, not {}; allow is used"
+LEVEL = "'sandbox' must be basic, restricted or isolated, not {}; isolated is used"
+EXAMPLES = {
+    "timeout": "for example timeout: 30000",
+    "priority": "for example priority: 100",
+    "on_failure": "for example on_failure: allow",
+    "sandbox": "for example sandbox: isolated",
+    **{key: f"for example {key}: false" for key in ("async", "protected", "network")},
+}
 NUMBERS = {
-    "timeout: 99": ({"timeout": 0.1}, "'timeout' is 99; 100 is used", "allowed are 100 to 600000"),
-    "timeout: 600001": ({"timeout": 600.0}, "'timeout' is 600001; 600000 is used", "allowed are 100 to 600000"),
-    "timeout: -5": ({"timeout": 0.1}, "'timeout' is -5; 100 is used", "allowed are 100 to 600000"),
-    "timeout: 5s": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: '500'": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: 1:30": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: 0500": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: 1e4": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: 500.0": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: 5_000": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: 0x100": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: ٥٠٠": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: true": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout:": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "timeout: [500]": ({}, "'timeout' must be a whole number; 30000 is used", "e.g. timeout: 30000"),
-    "priority: -1": ({"priority": 0}, "'priority' is -1; 0 is used", "allowed are 0 to 1000"),
-    "priority: 1001": ({"priority": 1000}, "'priority' is 1001; 1000 is used", "allowed are 0 to 1000"),
-    "priority: high": ({}, "'priority' must be a whole number; 100 is used", "e.g. priority: 100"),
-    "async: 1": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
-    "async: maybe": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
-    "async: 'true'": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
-    "async: []": ({}, "'async' must be true or false; false is used", "e.g. async: true, without quotes"),
-    "protected: 1": ({}, "'protected' must be true or false; false is used", "e.g. protected: true, without quotes"),
-    "on_failure: deny": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
-    "on_failure: BLOCK": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
-    "on_failure:": ({}, "'on_failure' must be allow or block; allow is used", "on_failure: block"),
-    "network: 1": ({}, "'network' must be true or false; false is used", "e.g. network: true, without quotes"),
-    "sandbox: none": ({"sandbox": "isolated"}, WRONG_LEVEL, ""),
-    "sandbox: Restricted": ({"sandbox": "isolated"}, WRONG_LEVEL, ""),
-    "sandbox:": ({"sandbox": "isolated"}, WRONG_LEVEL, ""),
-    "requires: git": ({}, "'requires' must have bins, env or os below it", "it is ignored"),
-    "metadata: [a]": ({}, "'metadata' must be a mapping", "it is ignored"),
+    "timeout: 99": ({"timeout": 0.1}, TIMEOUT.format(99, 100)),
+    "timeout: 600001": ({"timeout": 600.0}, TIMEOUT.format(600001, 600000)),
+    "timeout: -5": ({"timeout": 0.1}, TIMEOUT.format(-5, 100)),
+    **{
+        f"timeout: {text}": ({}, TIMEOUT.format(f"'{text}'", 30000))
+        for text in ("5s", "1:30", "0500", "1e4", "500.0", "5_000", "0x100", "٥٠٠", "true")
+    },
+    "timeout: '500'": ({}, TIMEOUT.format("'500'", 30000)),
+    "timeout:": ({}, TIMEOUT.format("empty text", 30000)),
+    "timeout: [500]": ({}, TIMEOUT.format("a list", 30000)),
+    "priority: -1": ({"priority": 0}, PRIORITY.format(-1, 0)),
+    "priority: 1001": ({"priority": 1000}, PRIORITY.format(1001, 1000)),
+    "priority: high": ({}, PRIORITY.format("'high'", 100)),
+    "async: 1": ({}, FLAG.format("async", "'1'")),
+    "async: maybe": ({}, FLAG.format("async", "'maybe'")),
+    "async: 'true'": ({}, FLAG.format("async", "'true'")),
+    "async: []": ({}, FLAG.format("async", "a list")),
+    "protected: 1": ({}, FLAG.format("protected", "'1'")),
+    "on_failure: deny": ({}, ON_FAILURE.format("'deny'")),
+    "on_failure: BLOCK": ({}, ON_FAILURE.format("'BLOCK'")),
+    "on_failure:": ({}, ON_FAILURE.format("empty text")),
+    "network: 1": ({}, FLAG.format("network", "'1'")),
+    "sandbox: none": ({"sandbox": "isolated"}, LEVEL.format("'none'")),
+    "sandbox: Restricted": ({"sandbox": "isolated"}, LEVEL.format("'Restricted'")),
+    "sandbox:": ({"sandbox": "isolated"}, LEVEL.format("empty text")),
+    "requires: git": ({}, "'requires' must be a mapping, not 'git'; it is ignored"),
+    "metadata: [a]": ({}, "'metadata' must be a mapping, not a list; it is ignored"),
 }
 
 
 @pytest.mark.parametrize(("line", "expected"), NUMBERS.items(), ids=NUMBERS)
 def test_a_wrong_value_is_replaced_and_told(line, expected):
-    changes, message, fix = expected
+    changes, message = expected
     key, _, value = line.partition(":")
-    told = problem(NEXT_LINE, key, ERROR, message, fix)
+    told = problem(NEXT_LINE, key, ERROR, message, EXAMPLES.get(key, ""))
     assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, problems=(told,))
 
 
@@ -158,7 +166,9 @@ def test_a_flag_is_any_word_of_yaml_for_it(word, expected):
     assert parse(**{"async": word}) == PLAIN.replace(background=expected)
 
 
-MISSING = problem(None, "description", ERROR, "'description' is missing", "say in one sentence what the hook does")
+MISSING = problem(
+    None, "description", ERROR, "'description' is missing", "for example description: Blocks force pushes"
+)
 DESCRIPTIONS = {
     "missing": (None, "", MISSING),
     "empty": ("''", "", MISSING.replace(line=DESCRIPTION_LINE)),
@@ -166,7 +176,10 @@ DESCRIPTIONS = {
     "too long": (
         "x" * 1025,
         "x" * 1025,
-        problem(DESCRIPTION_LINE, "description", ERROR, "'description' has 1025 characters, 1024 are allowed"),
+        MISSING.replace(
+            line=DESCRIPTION_LINE,
+            message="'description' must be text of at most 1024 characters, not text of 1025 characters; it is used as it is",
+        ),
     ),
 }
 
@@ -183,27 +196,21 @@ def test_the_longest_description_is_allowed():
 def test_a_description_that_is_no_text_is_told():
     hook = parse(description="[a]")
     assert (hook.state, hook.description) == (ARMED, "")
-    assert hook.problems[0] == problem(DESCRIPTION_LINE, "description", ERROR, "'description' must be a text")
+    message = "'description' must be text of at most 1024 characters, not a list; it is ignored"
+    assert hook.problems == (MISSING.replace(line=DESCRIPTION_LINE, message=message),)
 
 
+NO_NAME = problem(None, "name", ERROR, "'name' is missing; guard is used", "for example name: guard")
+LETTERS = "1 to 64 letters, digits, '-', '_' or '.' that begin with a letter or digit"
 NAMES = {
-    "missing": (None, problem(None, "name", ERROR, "'name' is missing", "name: guard")),
-    "empty": ("''", problem(2, "name", ERROR, "'name' is missing", "name: guard")),
-    "null": ("null", problem(2, "name", ERROR, "'name' is missing", "name: guard")),
+    "missing": (None, NO_NAME),
+    "empty": ("''", NO_NAME.replace(line=2)),
+    "null": ("null", NO_NAME.replace(line=2)),
     "too long": (
         "x" * 65,
-        problem(2, "name", ERROR, "'name' has 65 characters, 64 are allowed; the folder's name is used", "name: guard"),
+        NO_NAME.replace(line=2, message=f"'name' must be {LETTERS}, not text of 65 characters; guard is used"),
     ),
-    "a slash": (
-        "a/b",
-        problem(
-            2,
-            "name",
-            ERROR,
-            "'name' may hold letters, digits, '-', '_' and '.', and must start with a letter or digit; the folder's name is used",
-            "name: guard",
-        ),
-    ),
+    "a slash": ("a/b", NO_NAME.replace(line=2, message=f"'name' must be {LETTERS}, not 'a/b'; guard is used")),
 }
 
 
@@ -225,14 +232,14 @@ def test_allowed_names_stay_text_as_written(name):
 
 @pytest.mark.parametrize("name", [".a", "-a", "_a", "a b", "a/b", "é", "a\n", "x" * 65, "a\u200b", "٣"])
 def test_names_that_are_not_allowed(name):
-    assert name_fault(name) is not None
+    assert not is_hook_name(name)
 
 
 def test_an_unknown_field_is_a_warning_that_suggests_the_nearest():
     assert parse(time_out=5, zzz=1) == PLAIN.replace(
         problems=(
-            problem(5, "time_out", WARNING, "unknown field 'time_out'", "did you mean 'timeout'?"),
-            problem(6, "zzz", WARNING, "unknown field 'zzz'", f"known: {', '.join(FIELDS)}"),
+            problem(5, "time_out", WARNING, "unknown key 'time_out'", "did you mean 'timeout'?"),
+            problem(6, "zzz", WARNING, "unknown key 'zzz'", f"known: {', '.join(FIELDS)}"),
         )
     )
 
@@ -256,12 +263,12 @@ INVALIDS = {
     "no trigger": (
         {"trigger": None},
         None,
-        problem(None, "trigger", ERROR, "'trigger' is missing", "name an event, e.g. trigger: pre-tool-call"),
+        problem(None, "trigger", ERROR, "'trigger' is missing", "for example trigger: pre-tool-call"),
     ),
     "an empty trigger": (
         {"trigger": "''"},
         None,
-        problem(4, "trigger", ERROR, "'trigger' is missing", "name an event, e.g. trigger: pre-tool-call"),
+        problem(4, "trigger", ERROR, "'trigger' is missing", "for example trigger: pre-tool-call"),
     ),
     "an unknown trigger": (
         {"trigger": "pre-tool"},
@@ -291,17 +298,21 @@ INVALIDS = {
     "a matcher that is a word": (
         {"matcher": "Shell"},
         "pre-tool-call",
-        problem(5, "matcher", ERROR, "'matcher' must have 'tool' or 'pattern' below it", "matcher: {tool: Shell}"),
+        problem(
+            5, "matcher", ERROR, "'matcher' must be a mapping, not 'Shell'", 'for example matcher: {"tool": "Shell"}'
+        ),
     ),
     "a matcher that is a list": (
         {"matcher": "[Shell]"},
         "pre-tool-call",
-        problem(5, "matcher", ERROR, "'matcher' must have 'tool' or 'pattern' below it", "matcher: {tool: Shell}"),
+        problem(
+            5, "matcher", ERROR, "'matcher' must be a mapping, not a list", 'for example matcher: {"tool": "Shell"}'
+        ),
     ),
     "a list for a pattern": (
         {"matcher": "{tool: [a, b]}"},
         "pre-tool-call",
-        problem(5, "matcher.tool", ERROR, "'matcher.tool' must be a text"),
+        problem(5, "matcher.tool", ERROR, "'tool' must be text, not a list"),
     ),
 }
 
@@ -364,7 +375,7 @@ def test_matchers_are_text_whatever_yaml_would_make_of_them(value, sources):
 
 
 def test_an_unknown_field_of_a_matcher_is_a_warning():
-    told = problem(5, "matcher.tols", WARNING, "unknown field 'matcher.tols'", "did you mean 'tool'?")
+    told = problem(5, "matcher.tols", WARNING, "unknown key 'tols'", "did you mean 'tool'?")
     assert parse(matcher="{tols: x, pattern: y}") == PLAIN.replace(
         matcher=Matcher(None, compile_pattern("y")), problems=(told,)
     )
@@ -404,17 +415,33 @@ NEEDS = {
     "a mapping for names": (
         "{bins: {a: b}}",
         Needs(),
-        (problem(5, "requires.bins", ERROR, "'requires.bins' must be a list of names"),),
+        (
+            problem(
+                5,
+                "requires.bins",
+                ERROR,
+                "'bins' must be a list of names, not an object; it is ignored",
+                'for example bins: ["git"]',
+            ),
+        ),
     ),
     "an empty name": (
         "{env: [A, '']}",
         Needs((), ("A",)),
-        (problem(5, "requires.env", ERROR, "'requires.env' must be a list of names"),),
+        (
+            problem(
+                5,
+                "requires.env",
+                ERROR,
+                "'env' must be a list of names; only its valid items are used",
+                'for example env: ["TOKEN"]',
+            ),
+        ),
     ),
     "an unknown field": (
         "{bin: git}",
         Needs(),
-        (problem(5, "requires.bin", WARNING, "unknown field 'requires.bin'", "did you mean 'bins'?"),),
+        (problem(5, "requires.bin", WARNING, "unknown key 'bin'", "did you mean 'bins'?"),),
     ),
 }
 
@@ -426,7 +453,13 @@ def test_needs_are_lists_of_names(value, needs, told):
 
 def test_env_is_a_list_of_names():
     assert parse(env="TOKEN") == PLAIN.replace(env=("TOKEN",))
-    told = problem(5, "env", ERROR, "'env' must be a list of names")
+    told = problem(
+        5,
+        "env",
+        ERROR,
+        "'env' must be a list of names; only its valid items are used",
+        'for example env: ["TOKEN"]',
+    )
     assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), problems=(told,))
 
 
@@ -452,15 +485,15 @@ def test_a_folder_name_that_is_no_text_is_told_in_escapes():
 
 @given(st.integers(-(10**18) + 1, 10**18 - 1))
 def test_a_whole_number_is_plain_decimal(number):
-    assert whole_number(Scalar(str(number), 1, quoted=False)) == number
-    assert whole_number(Scalar(str(number), 1, quoted=True)) is None
+    assert read_whole_number(Scalar(str(number), 1, quoted=False)) == number
+    assert read_whole_number(Scalar(str(number), 1, quoted=True)) is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "-", "+1", "1_0", "01", "-01", "0x1", "1.0", "1e3", "1:30", "²", "٣", "9" * 19, " 1"]
 )
 def test_anything_else_is_no_whole_number(text):
-    assert whole_number(Scalar(text, 1, quoted=False)) is None
+    assert read_whole_number(Scalar(text, 1, quoted=False)) is None
 
 
 VALUES = [
@@ -502,7 +535,12 @@ def test_whatever_a_file_holds_a_hook_comes_out(text):
 @pytest.mark.parametrize(
     ("trigger", "dialect", "message", "fix"),
     [
-        ("Stop", "gemini", "'dialect' must be native or claude; native is used", "dialect: native"),
+        (
+            "Stop",
+            "gemini",
+            "'dialect' must be native or claude, not 'gemini'; native is used",
+            "for example dialect: native",
+        ),
         ("pre-step", "claude", "the dialect 'claude' has no event like pre-step; native is used", "remove it"),
     ],
     ids=["unknown", "no such event there"],

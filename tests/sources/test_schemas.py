@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from jsonschema import Draft202012Validator
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import ERROR, Diagnostic, Hook, Script
+from boathook.dialects.dialect import find_dialect
 from boathook.sources import fields
+from boathook.sources.hook_md.frontmatter import Mapping, Node, Sequence, Unreadable, read_frontmatter
+from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import read_config
 from boathook.testing.vectors import load_vectors
 
@@ -28,6 +32,7 @@ def load_validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
+HOOK_MD = load_validator("hook-md.json")
 HOOKS_TOML = load_validator("hooks-toml.json")
 
 
@@ -65,9 +70,11 @@ def compare_toml(text: str, folder: Path) -> None:
     assert HOOKS_TOML.is_valid(data) == is_clean(config.problems), (data, config.problems)
 
 
-@pytest.mark.parametrize("text", list_files("hooks.toml"))
-def test_the_schema_of_hooks_toml_agrees_with_the_checker(text, tmp_path):
-    compare_toml(text, tmp_path)
+def test_the_schema_of_hooks_toml_agrees_with_the_checker(tmp_path):
+    texts = list_files("hooks.toml")
+    assert len(texts) > 40
+    for text in texts:
+        compare_toml(text, tmp_path)
 
 
 TOML_VALUES = (
@@ -117,13 +124,131 @@ def test_a_float_without_fraction_is_whole_to_a_schema_and_not_to_the_checker(tm
     assert not is_clean(read_config(str(path), "user").problems)
 
 
+# HOOK.md
+
+# What no schema can express: patterns that RE2 cannot compile, and fields that depend on the event.
+UNKNOWN_TO_SCHEMAS = ("the pattern ", "the dialect ", "this event has no tool")
+INT = re.compile(r"[-+]?[0-9]+")
+FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+OTHER_NUMBERS = re.compile(r"(?m)^(?:timeout|priority): (?:0[0-9]|[0-9]+e)")  # see SPELLINGS
+
+
+def read_yaml(node: Node) -> Any:
+    """Return a node as a reader of YAML 1.2 does, an editor for example."""
+    if isinstance(node, Mapping):
+        return {key: read_yaml(value) for key, (_, value) in node.entries.items()}
+    if isinstance(node, Sequence):
+        return [read_yaml(item) for item in node.items]
+    if node.quoted:
+        return node.text
+    if node.text.lower() in ("", "~", "null"):
+        return None
+    if node.text.lower() in ("true", "false"):
+        return node.text.lower() == "true"
+    if INT.fullmatch(node.text):
+        return int(node.text)
+    return float(node.text) if FLOAT.fullmatch(node.text) else node.text
+
+
+def check_manifest(text: str) -> tuple[bool, bool] | None:
+    """Return whether the schema and the checker accept a manifest; None if it is not YAML."""
+    try:
+        frontmatter = read_frontmatter(text)
+    except Unreadable:
+        return None
+    hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
+    diagnostics = tuple(d for d in hook.problems if not d.message.startswith(UNKNOWN_TO_SCHEMAS))
+    return None if frontmatter.forgiven else (HOOK_MD.is_valid(read_yaml(frontmatter.top)), is_clean(diagnostics))
+
+
+def compare_manifest(text: str) -> None:
+    found = check_manifest(text)
+    assert found is None or found[0] == found[1], (text, found)
+
+
+def make_manifest(**lines: str) -> str:
+    written = {"name": "guard", "description": "a test", "trigger": "pre-tool-call", **lines}
+    return "---\n" + "".join(f"{key}: {value}\n" for key, value in written.items()) + "---\n"
+
+
+def test_the_schema_of_hook_md_agrees_with_the_checker():
+    texts = list_files("HOOK.md")
+    assert len(texts) > 300
+    for text in texts:
+        if not OTHER_NUMBERS.search(text):
+            compare_manifest(text)
+
+
+YAML_VALUES = (
+    *(
+        "",
+        "x",
+        "'x'",
+        "a b",
+        "a/b",
+        ".a",
+        "true",
+        "false",
+        "0",
+        "-1",
+        "99",
+        "100",
+        "1000",
+        "1001",
+        "600001",
+        "1.5",
+    ),
+    *("allow", "block", "BLOCK", "basic", "isolated", "native", "claude", "Stop", "PreToolUse", "pre-tool-cal", "1:30"),
+    *("[]", "[a]", "[a, 1]", "[a, '']", "[a, [b]]", "[{a: b}]", "{}", "{a: b}", "'500'", "'true'", "5s", "x" * 65),
+    *("{tool: Shell}", "{tool: ~}", "{tool: 5, pattern: rm}", "{tool: [a]}", "{tols: a}"),
+    *("{bins: git}", "{bins: [git], os: [linux]}", "{bins: {a: b}}", "{env: ['']}", "{bin: git}"),
+)
+# What is written, and what the schema and the checker say: a YAML reader does not keep how a value is written.
+SPELLINGS = {
+    "async: yes": (False, True),
+    "async: 'no'": (False, False),
+    "timeout: 0500": (True, False),
+    "timeout: +500": (True, False),
+    "timeout: 500.0": (True, False),
+    "timeout: 5e3": (True, False),
+    "matcher: ''": (False, True),
+    "env: ~": (False, True),
+    "env: [~]": (False, True),
+    "name: 1e+3": (True, False),
+}
+
+
+@pytest.mark.parametrize("key", [*(field.key for field in fields.HOOK_MD), "zzz"])
+def test_every_key_of_hook_md_takes_the_same_values_in_the_schema(key):
+    for value in YAML_VALUES:
+        compare_manifest(make_manifest(**{key: value}))
+
+
+@pytest.mark.parametrize("line", SPELLINGS)
+def test_a_spelling_that_a_yaml_reader_loses_is_a_known_difference(line):
+    key, _, value = line.partition(": ")
+    assert check_manifest(make_manifest(**{key: value})) == SPELLINGS[line]
+
+
+manifests = st.dictionaries(
+    st.sampled_from([field.key for field in fields.HOOK_MD]), st.sampled_from(YAML_VALUES), max_size=6
+)
+
+
+@given(manifests)
+def test_any_manifest_is_the_same_to_the_schema(lines):
+    compare_manifest("---\n" + "".join(f"{key}: {value}\n" for key, value in lines.items()) + "---\n")
+
+
 # Defaults
 
 
 def test_the_defaults_of_the_table_are_those_of_the_engine():
     found = {field.key: field.default for field in fields.HOOKS_TOML if field.user_only and field.default is not None}
     assert found == {name: value for name, value in Settings._defaults.items() if name != "model"}
-    hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md")
+    hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md", find_dialect("native"))
     table: dict[str, Any] = {
         field.key: field.default
         for field in (fields.TIMEOUT, fields.ASYNC, fields.PRIORITY, fields.ON_FAILURE, fields.SANDBOX, fields.NETWORK)

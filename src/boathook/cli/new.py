@@ -15,7 +15,7 @@ from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
 from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.errors import ConfigError
-from boathook.sources.hook_md.manifest import name_fault
+from boathook.sources.fields import HOOK_NAME, is_hook_name
 from boathook.system.locations import agents_dir, read_environment
 
 _BLOCK_SH = """\
@@ -81,8 +81,8 @@ def create_hook(
       boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
       boathook new greet --event pre-session --lang py --user
     """
-    if error := name_fault(name):
-        raise ConfigError(f"the name {error}")
+    if not is_hook_name(name):
+        raise ConfigError(f"the name must be {HOOK_NAME.expected}")
     kind = find_kind(event)
     if (tool or pattern) and not kind.has_tool:
         raise ConfigError(f"{kind.name} is not about a tool: leave out --tool and --pattern")

@@ -15,7 +15,8 @@ from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_name
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import BY_KIND, Row
-from boathook.sources.hook_md.manifest import RANGES, parse_manifest
+from boathook.sources.fields import TIMEOUT
+from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.own_commands import text_calls_us
 from boathook.sources.settings_json.settings import DIALECT, SCRIPT
 
@@ -200,8 +201,7 @@ def _settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tu
 
 def milliseconds(seconds: float) -> int:
     """Return a timeout as HOOK.md says it, within its limits."""
-    low, high, _ = RANGES["timeout"]
-    return min(max(round(seconds * 1000), low), high)
+    return min(max(round(seconds * 1000), TIMEOUT.low), TIMEOUT.high)
 
 
 def quoted(text: str) -> str:

@@ -9,13 +9,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from boathook.core.event import SPELLINGS, find_kind
 from boathook.core.hook import BASIC, ERROR, ISOLATED, PROJECT, SANDBOX_LEVELS, WARNING, Diagnostic
 from boathook.core.json_text import describe_json_type, dumps
 from boathook.core.value import Value
+from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
+from boathook.errors import UnknownEvent
 
 YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
+MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
 MAX_DIAGNOSTICS = 100
-MAX_UNKNOWN_KEYS = 20
+MAX_SUGGESTIONS = 20
 _MAX_SHOWN_CHARS = 40
 _MAX_SHOWN_NUMBER = 10**15
 
@@ -77,6 +81,21 @@ def _keep_names(value: Any, _: Field) -> list[str]:
     return [name for name in value if isinstance(name, str) and name] if isinstance(value, list) else []
 
 
+def is_hook_name(value: Any, _: object = None) -> bool:
+    """Whether a value can be the name of a HOOK.md hook."""
+    if not isinstance(value, str) or not value.isascii() or not 0 < len(value) <= MAX_NAME_CHARS:
+        return False
+    return value[0].isalnum() and all(char.isalnum() or char in "-_." for char in value)
+
+
+def _explain_event(value: Any) -> tuple[str, str]:
+    try:
+        find_kind(str(value))
+    except UnknownEvent as error:
+        return str(error), f"write '{error.nearest}'" if error.nearest else "boathook events lists the known ones"
+    return f"'trigger' must be the name of an event, not {describe_value(value)}", "for example trigger: pre-tool-call"
+
+
 def _is_named_table(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str)
 
@@ -86,6 +105,18 @@ def _keep_named_tables(value: Any, _: Field) -> list[dict[str, Any]]:
 
 
 TEXT = FieldType("text", "text", lambda value, _: isinstance(value, str))
+SHORT_TEXT = FieldType(
+    "text",
+    "text of at most {high} characters",
+    lambda value, field: isinstance(value, str) and len(value) <= field.high,
+    lambda value, _: value if isinstance(value, str) else None,
+)
+HOOK_NAME = FieldType(
+    "name",
+    f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit",
+    is_hook_name,
+)
+EVENT = FieldType("event", "the name of an event", lambda value, _: isinstance(value, str) and value in SPELLINGS)
 MODEL = FieldType("provider:name", "text like provider:name", lambda value, _: isinstance(value, str) and ":" in value)
 ABSOLUTE_PATH = FieldType(
     "absolute path",
@@ -103,6 +134,7 @@ WORD = FieldType("word", "{words}", lambda value, field: isinstance(value, str) 
 NAMES = FieldType(
     "list of names", "a list of names", lambda value, _: _are_texts(value) and all(name for name in value), _keep_names
 )
+MAPPING = FieldType("mapping", "a mapping", lambda value, _: isinstance(value, dict))
 TABLE = FieldType("table", "a table", lambda value, _: isinstance(value, dict))
 NAMED_TABLES = FieldType(
     "list of tables",
@@ -110,6 +142,8 @@ NAMED_TABLES = FieldType(
     lambda value, field: isinstance(value, list) and len(_keep_named_tables(value, field)) == len(value),
     _keep_named_tables,
 )
+
+LIST_TYPES = (NAMES, NAMED_TABLES)
 
 TIMEOUT = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
 ASYNC = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
@@ -127,6 +161,61 @@ SANDBOX = Field(
 NETWORK = Field("network", FLAG, "whether a confined hook may use the network", default=False)
 ENV = Field("env", NAMES, "environment variables that the hook uses", tolerant=True, example=["TOKEN"])
 
+_PATTERN = Field("", TEXT, "", nullable=True, refused=True)
+_NEEDED = Field("", NAMES, "", tolerant=True, example=["git"])
+HOOK_MD = (
+    Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
+    Field(
+        "description",
+        SHORT_TEXT,
+        "what the hook does",
+        high=MAX_DESCRIPTION_CHARS,
+        example="Blocks force pushes",
+        required=True,
+        tolerant=True,
+    ),
+    Field(
+        "trigger",
+        EVENT,
+        "the event that the hook runs on",
+        required=True,
+        refused=True,
+        example="pre-tool-call",
+        explain=_explain_event,
+    ),
+    Field(
+        "matcher",
+        MAPPING,
+        "which tool calls the hook runs on",
+        fields=(
+            _PATTERN.replace(key="tool", about="an RE2 pattern, searched in the name of the tool"),
+            _PATTERN.replace(key="pattern", about="an RE2 pattern, searched in the input of the tool"),
+        ),
+        nullable=True,
+        refused=True,
+        example={"tool": "Shell"},
+    ),
+    TIMEOUT,
+    ASYNC,
+    PRIORITY,
+    ON_FAILURE,
+    Field("protected", FLAG, "a project can neither replace nor disable the hook", default=False),
+    Field(
+        "requires",
+        MAPPING,
+        "what must be there for the hook to run",
+        fields=(
+            _NEEDED.replace(key="bins", about="programs on the PATH"),
+            _NEEDED.replace(key="env", about="environment variables that are set", example=["TOKEN"]),
+            _NEEDED.replace(key="os", about="operating systems, such as linux or darwin", example=["linux"]),
+        ),
+    ),
+    ENV,
+    SANDBOX,
+    NETWORK,
+    Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
+    Field("metadata", MAPPING, "anything; the engine does not read it"),
+)
 TUNABLE = tuple(field.replace(default=None) for field in (TIMEOUT, PRIORITY, ASYNC, ON_FAILURE, SANDBOX))
 GRANTS = (
     NETWORK.replace(default=None, user_only=True),
@@ -185,21 +274,22 @@ HOOKS_TABLE = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_
 class FieldChecker:
     """Checks the fields of one file or one entry and collects diagnostics; `refusal` is the first that makes a hook invalid."""
 
-    def __init__(self, path: str, scope: str, pair: str, lines: Mapping[str, int] | None = None) -> None:
-        self.path, self.scope, self.lines = path, scope, lines or {}
+    def __init__(self, path: str, scope: str, pair: str) -> None:
+        self.path, self.scope = path, scope
+        self.lines: dict[str, int] = {}
         self.diagnostics: list[Diagnostic] = []
         self.refusal: Diagnostic | None = None
         self._pair = pair
-        self._unknown_keys = 0
+        self._suggestions = 0
 
-    def report(self, level: str, key: str, message: str, fix: str = "") -> None:
+    def report(self, level: str, key: str, message: str, fix: str = "", line: int | None = None) -> None:
         """Add a diagnostic; beyond `MAX_DIAGNOSTICS` nobody reads them."""
         if len(self.diagnostics) < MAX_DIAGNOSTICS:
-            self.diagnostics.append(Diagnostic(self.path, self.lines.get(key), key, level, message, fix))
+            self.diagnostics.append(Diagnostic(self.path, line or self.lines.get(key), key, level, message, fix))
 
-    def refuse(self, key: str, message: str, fix: str = "") -> None:
+    def refuse(self, key: str, message: str, fix: str = "", line: int | None = None) -> None:
         """Add an error that makes the hook invalid."""
-        diagnostic = Diagnostic(self.path, self.lines.get(key), key, ERROR, message, fix)
+        diagnostic = Diagnostic(self.path, line or self.lines.get(key), key, ERROR, message, fix)
         self.diagnostics.append(diagnostic)
         self.refusal = self.refusal or diagnostic
 
@@ -207,18 +297,17 @@ class FieldChecker:
         """Return the values that count, by key; what is wrong is reported and left out or replaced."""
         known = {field.key: field for field in fields}
         prefix = f"{place}." if place else ""
+        for field in fields:
+            if field.required and _is_absent(field, data.get(field.key)):
+                self._report_missing(field, prefix + field.key)
         values: dict[str, Any] = {}
         for key, value in data.items():
-            field = known.get(key)
-            if field is None:
+            if key not in known:
                 self._report_unknown(prefix + key, key, known)
-            elif not (field.required and value in (None, "")) and not (field.nullable and value is None):
-                checked = self._check_value(field, prefix + key, value)
+            elif not _is_absent(known[key], value):
+                checked = self._check_value(known[key], prefix + key, value)
                 if checked is not None:
                     values[key] = checked
-        for field in fields:
-            if field.required and data.get(field.key) in (None, ""):
-                self._report_missing(field, prefix + field.key)
         return values
 
     def _check_value(self, field: Field, key: str, value: Any) -> Any:
@@ -237,26 +326,29 @@ class FieldChecker:
         return self.check(field.fields, value, key)
 
     def _report_wrong(self, field: Field, key: str, value: Any, kept: Any) -> None:
-        message = f"'{field.key}' must be {field.expected}, not {describe_value(value)}"
+        message = f"'{field.key}' must be {field.expected}"
+        if not (isinstance(value, list) and field.type in LIST_TYPES):
+            message += f", not {describe_value(value)}"
         fix = self._show_example(field)
         if field.explain is not None:
             message, fix = field.explain(value)
         if field.refused:
             self.refuse(key, message, fix)
         else:
-            self.report(ERROR, key, f"{message}; {_describe_consequence(field, kept)}", fix)
+            self.report(ERROR, key, f"{message}; {_describe_consequence(field, value, kept)}", fix)
 
     def _report_missing(self, field: Field, key: str) -> None:
         message, fix = f"'{field.key}' is missing", self._show_example(field)
         if field.refused:
             self.refuse(key, message, fix)
         else:
-            self.report(ERROR, key, message, fix)
+            used = "" if field.default is None else f"; {_show(field.default)} is used"
+            self.report(ERROR, key, message + used, fix)
 
     def _report_unknown(self, key: str, name: str, known: Iterable[str]) -> None:
-        self._unknown_keys += 1
-        if self._unknown_keys <= MAX_UNKNOWN_KEYS:
-            self.report(WARNING, key, f"unknown key '{name}'", suggest(name, known))
+        self._suggestions += 1
+        fix = suggest(name, known) if self._suggestions <= MAX_SUGGESTIONS else ""
+        self.report(WARNING, key, f"unknown key '{name}'", fix)
 
     def _show_example(self, field: Field) -> str:
         value = field.default if field.example is None else field.example
@@ -266,11 +358,17 @@ class FieldChecker:
         return f"for example {self._pair.format(field.key, text)}"
 
 
-def _describe_consequence(field: Field, kept: Any) -> str:
+def _is_absent(field: Field, value: Any) -> bool:
+    return (field.nullable and value is None) or (field.required and value in (None, ""))
+
+
+def _describe_consequence(field: Field, value: Any, kept: Any) -> str:
     if field.consequence:
         return field.consequence
+    if kept is value:
+        return "it is used as it is"
     if isinstance(kept, list):
-        return "the rest is used" if kept else "it is ignored"
+        return "only its valid items are used" if kept else "it is ignored"
     used = field.default if kept is None else kept
     return "it is ignored" if used is None else f"{_show(used)} is used"
 
@@ -288,7 +386,8 @@ def describe_value(value: Any) -> str:
     if isinstance(value, str):
         if not value.strip():
             return "empty text"
-        return f"'{value}'" if len(value) <= _MAX_SHOWN_CHARS and value.isprintable() else "text like this"
+        is_short = len(value) <= _MAX_SHOWN_CHARS and value.isprintable()
+        return f"'{value}'" if is_short else f"text of {len(value)} characters"
     return describe_json_type(value)
 
 

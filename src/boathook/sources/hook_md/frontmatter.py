@@ -110,6 +110,8 @@ def _read(source: str, offset: int) -> Mapping:
     top = _node(node, offset)
     if not isinstance(top, Mapping):
         raise Unreadable("the frontmatter is not a list of 'key: value' lines", top.line)
+    if not top.entries:
+        raise Unreadable("the frontmatter is empty", top.line, "give name, description and trigger")
     return top
 
 
