@@ -29,6 +29,7 @@ from boathook.dialects.dialect import Dialect, find_dialect
 from boathook.engine import Engine
 from boathook.entry import fast_path as threshold
 from boathook.entry import run_once as oneshot
+from boathook.entry.options import parse_options
 from boathook.errors import DialectError
 from boathook.hosts.host import NAMES as HOSTS
 from boathook.hosts.host import load
@@ -308,7 +309,7 @@ def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
         told: list[bytes] = []
         home = scratch().encode()
         with _patched(told, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
-            threshold._is_certain({"--host": host}, data)
+            threshold._is_certain(parse_options(["--host", host]), data)
             code = oneshot.main(["--host", host], data)
         return code, b"".join(told)
 

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from boathook.sources.source import SETTINGS_JSON_SOURCE
+from boathook.system.locations import Locations, SourceFolders
+
 SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
 settings.register_profile("default", deadline=None, max_examples=100, suppress_health_check=SLOW_IS_FINE)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
@@ -69,6 +72,16 @@ class World:
     @property
     def environment(self) -> dict[str, str]:
         return {k: v for k, v in os.environ.items() if not k.startswith(OURS)} | self.variables
+
+    def locations(
+        self, project: str | None = None, claude: str = "", claude_project: str = "", *, trust_all: bool = True
+    ) -> Locations:
+        """Give the folders of this world as they are named here, not as they are searched for."""
+        hook_md = SourceFolders("HOOK.md", str(self.agents), str(self.project) if project is None else project)
+        settings_json = SourceFolders("settings.json", claude, claude_project, SETTINGS_JSON_SOURCE.markers)
+        folders = {"config": self.agents, "state": self.state, "cache": self.cache}
+        named = {name: str(path) for name, path in folders.items()}
+        return Locations(sources=(hook_md, settings_json), trust_all=trust_all, **named)
 
     def hooks(self, scope: str) -> Path:
         return (self.agents if scope == "user" else self.project / ".agents") / "hooks"

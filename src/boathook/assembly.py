@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from boathook.catalog_cache import format as compiled
+from boathook.catalog_cache.format import load_compiled
 from boathook.core.hook import Script
 from boathook.core.policy import Policy
 from boathook.dialects.dialect import find_dialect
@@ -14,22 +14,20 @@ from boathook.ledger.background_log import Log
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
+from boathook.sources import source
+from boathook.sources.source import list_user_folders
 from boathook.system.locations import (
-    agents_dir,
-    cache_dir,
-    claude_dir,
+    STATE_FOLDER,
     current_dir,
-    find_claude_project,
-    find_project,
-    find_untrusted_locations,
     make_absolute,
     read_environment,
-    state_dir,
+    resolve_folder,
+    resolve_locations,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from boathook.core.catalog import Catalog
     from boathook.core.event import EventKind
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from boathook.dialects.dialect import Dialect
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
+    from boathook.system.locations import Locations
     from boathook.trust.store import Trust
 
     Path = str | os.PathLike[str]
@@ -47,34 +46,32 @@ LOG_NAME = "background.log"
 def load(
     project: Path | None = None,
     *,
-    config: Path | None = None,
-    claude: Path | None = None,
-    state: Path | None = None,
-    settings: bool = True,
+    without: Collection[str] = (),
     can_ask: bool = True,
     trust_all: bool = False,
     debug: Callable[[str], None] | None = None,
+    **folders: Path | None,
 ) -> Engine:
-    """Load the hooks that concern a project (default: here) and give an engine that dispatches events to them.
+    """Load the hooks that concern a project (default: here) and return an engine that dispatches events to them.
 
-    `config` is the user's agents folder, `claude` that of their settings.json, `state` the folder for trust, ledger, log and
-    sessions (default: the XDG ones and ~/.claude); without `settings` the hooks of settings.json files are left out; without
-    `can_ask` a question blocks; with `trust_all` the project's hooks run although nobody trusted them; `debug` hears the debug
-    lines.
+    `folders` are folders of the user, as `run` takes them: `config` (hooks/ and hooks.toml), `claude` (settings.json), `state`
+    (trust, ledger, log and sessions); the default is what the variables say. `without` names sources to leave out, such as
+    "settings". Without `can_ask` a question blocks; with `trust_all` the project's hooks run although nobody trusted them;
+    `debug` gets the debug lines.
     """
     from boathook.process.background import BackgroundPool
     from boathook.process.slots import prepare
 
     prepare()
-    catalog = load_catalog(project, config=config, claude=claude, state=state, settings=settings, trust_all=trust_all)
+    locations = locate(project, without=without, trust_all=trust_all, **folders)
+    catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
-    state_path = state_of(state)
-    sessions = Sessions(f"{state_path}/sessions")
+    sessions = Sessions(f"{locations.state}/sessions")
     hooks = HookRunner(ProcessRunner(), _surroundings(catalog), sessions)
     around = _around(catalog, "python")
 
     def report(call: Call, end: Exit) -> None:
-        text = report_end(state_path, {**around, **call.about}, call.hook.trigger, end)
+        text = report_end(locations.state, {**around, **call.about}, call.hook.trigger, end)
         if debug is not None:
             debug(text.rstrip())
 
@@ -85,7 +82,7 @@ def load(
         can_ask=can_ask,
         debug=debug,
         sessions=sessions,
-        state=state_path,
+        state=locations.state,
         around=around,
     )
 
@@ -104,74 +101,55 @@ def _import_for(catalog: Catalog) -> None:
 
 
 def load_catalog(
-    project: Path | None = None,
-    *,
-    config: Path | None = None,
-    claude: Path | None = None,
-    state: Path | None = None,
-    settings: bool = True,
-    trust_all: bool = False,
+    project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Catalog:
-    """Read the hooks of the user and of a project from their files, and what people said of them."""
-    found, _ = look_up(project, config=config, claude=claude, state=state, settings=settings, trust_all=trust_all)
-    return found.catalog
+    """Load the hooks of the user and of a project, and what people said of them; the arguments are those of `load`."""
+    loaded, _ = load_with_trust(locate(project, without=without, trust_all=trust_all, **folders))
+    return loaded.catalog
 
 
-def look_up(
-    project: Path | None = None,
-    *,
-    config: Path | None = None,
-    claude: Path | None = None,
-    state: Path | None = None,
-    settings: bool = True,
-    trust_all: bool = False,
-) -> tuple[Loaded, Trust]:
-    """Read the hooks of the user and of a project, with all that is known of them, and return the book of trust, too."""
+def locate(
+    project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
+) -> Locations:
+    """Resolve the locations for a project (default: here); the arguments are those of `load`."""
+    known = {folder.option for folder in list_user_folders()}
+    if unknown := folders.keys() - known:
+        raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
+    given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
+    start = resolve_start(project)
+    return resolve_locations(
+        source.SOURCES, start, read_environment(), given=given, without=without, trust_all=trust_all
+    )
+
+
+def load_with_trust(locations: Locations) -> tuple[Loaded, Trust]:
+    """Load the hooks of some locations, with everything that is known of them, and the trust store."""
     from boathook.loader import load_hooks
 
-    env = read_environment()
-    agents = make_absolute(os.fspath(config)) if config is not None else agents_dir(env)
-    start = start_of(project)
-    users, claude_project = _claude_places(start, settings=settings)
-    if claude is not None and settings:
-        users = make_absolute(os.fspath(claude))
-    named = (agents if config is None else "", users if claude is None else "", state_dir(env) if state is None else "")
-    found = find_project(start)
-    astray = find_untrusted_locations(start, named, (found, claude_project), env)
-    book = book_of(state_of(state), astray)
-    trust = None if trust_all else book
-    return load_hooks(agents, found, users, claude_project, trust=trust, astray=astray), book
+    trust = open_trust(locations)
+    return load_hooks(locations, None if locations.trust_all else trust), trust
 
 
-def state_of(state: Path | None) -> str:
-    """Return the folder for what is remembered: the given one, else the user's."""
-    return make_absolute(os.fspath(state)) if state is not None else state_dir(read_environment())
-
-
-def book_of(state: str, astray: tuple[str, ...] = ()) -> Trust:
-    """Return the book of trust of a state folder; an empty one with a word about it if that folder is not to be believed."""
+def open_trust(locations: Locations) -> Trust:
+    """Open the trust store; one in an untrusted folder is empty and says why."""
     from boathook.trust.store import Trust
 
-    return Trust(state, believed=state not in astray)
+    return Trust(locations.state, believed=locations.state not in locations.untrusted)
 
 
-def start_of(project: Path | None) -> str:
-    """Return the folder from which projects are looked for: the given one, else the current."""
+def resolve_state(state: Path | None) -> str:
+    """Return the folder for trust, ledger, log and sessions: the given one, else the user's."""
+    given = {STATE_FOLDER.option: os.fspath(state)} if state is not None else {}
+    return resolve_folder(STATE_FOLDER, read_environment(), given)
+
+
+def resolve_start(project: Path | None) -> str:
+    """Return the folder from which projects are searched: the given one, else the current."""
     given: str = current_dir() if project is None else os.fspath(project)
     if project is not None and not os.path.isdir(given):
-        raise ConfigError(f"the project {given} is not a folder")  # a slip here would disarm every guard of the project
+        # a slip here would disarm every guard of the project
+        raise ConfigError(f"the project {given} is not a folder")
     return make_absolute(given)
-
-
-def project_of(start: Path | None) -> str:
-    """Return the project that a folder belongs to: the nearest one upwards with hooks; nothing if there is none."""
-    return find_project(start_of(start))
-
-
-def _claude_places(start: str, *, settings: bool) -> tuple[str, str]:
-    """Return the user's folder of settings and the project that has some; nothing if they are left out."""
-    env = read_environment()
-    return (claude_dir(env), find_claude_project(start, env)) if settings else ("", "")
 
 
 def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
@@ -180,32 +158,25 @@ def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
 
 def one_shot(
     kind: EventKind,
-    start: str,
+    locations: Locations,
     *,
     dialect: Dialect,
     home: str = "",
-    fixed: dict[str, str] | None = None,
-    trust_all: bool = False,
-    settings: bool,
-    of_projects: bool = True,
     can_ask: bool,
     debug: bool,
     write: Callable[[str], None],
 ) -> Engine:
     """Return an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
 
-    `dialect` is that of the host; `home` is what the host calls its project, told to hooks where no project has any; `fixed`
-    are folders of the user (state, config, claude) that the command line names, so that no variable counts; without
-    `of_projects` the settings.json of projects are left out.
-    Debug lines go to `write`, if asked for here or in the user's hooks.toml.
+    `dialect` is that of the host; `home` is what the host calls its project, told to hooks where no project has any. Debug lines
+    go to `write`, if asked for here or in the user's hooks.toml.
     """
     from boathook.process.spawn import own_process
     from boathook.process.supervisor import Supervisor
 
-    fixed = fixed or {}
-    catalog = _catalog_for(kind, start, fixed, settings=settings, of_projects=of_projects, trust_all=trust_all)
+    catalog = _load_for(kind, locations)
     spawn = own_process()
-    state = fixed.get("state") or state_dir(read_environment())
+    state = locations.state
     sessions = Sessions(f"{state}/sessions")
     hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
     around = _around(catalog, dialect.name)
@@ -224,40 +195,23 @@ def one_shot(
     )
 
 
-def _catalog_for(
-    kind: EventKind, start: str, fixed: dict[str, str], *, settings: bool, of_projects: bool, trust_all: bool
-) -> Catalog:
-    """Return the catalogue as far as one kind needs it, compiled if that is fresh, else from the files."""
-    env = read_environment()
-    claude, claude_project = _claude_places(start, settings=settings)
-    claude_project = claude_project if of_projects else ""
-    by_variables = {"config": agents_dir(env), "claude": claude, "state": state_dir(env)}
-    agents, claude, state = ({**by_variables, **fixed}[name] for name in ("config", "claude", "state"))
-    claude, cache = claude if settings else "", cache_dir(env)
-    project = find_project(start)
-    named = (*(path for name, path in by_variables.items() if name not in fixed), cache)
-    astray = find_untrusted_locations(start, named, (project, claude_project), env)
-    where = (project, claude, claude_project, "" if trust_all else state)
+def _load_for(kind: EventKind, locations: Locations) -> Catalog:
+    """Return the catalogue as far as one kind of event needs it: the compiled one if it is fresh, else from the files."""
     try:
-        path = compiled.path_of(cache, *where) if not astray else None
-        found = compiled.load(path, agents, *where) if path is not None else None
-        if found is not None:
-            from boathook.catalog_cache.load import recall
-
-            return recall(found, kind)
+        compiled = load_compiled(locations)
+        if compiled is not None:
+            return compiled.restore(kind)
     except Exception:  # noqa: BLE001, S110  (whatever is wrong with it, the files themselves are there)
         pass
     import time
 
-    from boathook.catalog_cache.write import keep
+    from boathook.catalog_cache.write import write_compiled
     from boathook.loader import load_hooks
 
     started = time.time()
-    book = None if trust_all else book_of(state, astray)
-    loaded = load_hooks(agents, *where[:3], trust=book, astray=astray)
-    if loaded.lasting and not astray:
-        places = {"cache": cache, "agents": agents, "claude": claude, "claude_project": claude_project}
-        keep(loaded.catalog, loaded.watch, started=started, trust=where[3], **places)
+    loaded = load_hooks(locations, None if locations.trust_all else open_trust(locations))
+    if loaded.lasting:
+        write_compiled(loaded.catalog, loaded.watch, locations, started)
     return loaded.catalog
 
 

@@ -8,16 +8,15 @@ from typing import Protocol
 
 from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
-from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.hook import ERROR, HOOK_MD, INVALID, PROJECT, SETTINGS, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.sources.hook_md.folder import Level, arm, scan
 from boathook.sources.hooks_toml import SAID, Config, capped, disable, read_config, refusals, settings_of, tune
 from boathook.sources.settings_json.settings import load_settings, speaking
-from boathook.system.locations import find_claude_project, find_project, read_environment
+from boathook.system.locations import Locations, SourceFolders
 from boathook.trust.judge import Book, Judge, Judged
 
-NOWHERE = "/nonexistent"
-ASTRAY = (
+UNTRUSTED_FOLDER = (
     "your own hooks are not looked for here: the folder lies within the repository, "
     "so what is in it may be the project's (mend HOME, XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR)"
 )
@@ -42,37 +41,31 @@ class Loaded(Value):
     judged: tuple[Judged, ...] = ()
 
 
-def load_hooks(
-    agents: str,
-    project: str,
-    claude: str = "",
-    claude_project: str = "",
-    *,
-    trust: Trust | None = None,
-    astray: tuple[str, ...] = (),
-) -> Loaded:
-    """Load the hooks of the user and of a project: HOOK.md folders, and settings.json files unless their folder is empty.
+def load_hooks(locations: Locations, trust: Trust | None = None) -> Loaded:
+    """Load the hooks of the user and of the projects of all sources.
 
-    Either project may be empty. `agents` and `claude` are the user's folders for the two forms. `trust` is the book of what
-    people said of hooks; without it every hook of the project may run. Folders of the user that are `astray` are not read.
+    `trust` is the store of what people trusted; without it every hook of a project may run.
     """
     problems: list[Diagnostic] = [
-        Diagnostic(path, None, "", ERROR, ASTRAY) for path in astray if path in (agents, claude)
+        Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER)
+        for path in locations.untrusted
+        if path not in (locations.state, locations.cache)
     ]
-    agents, claude = (NOWHERE if agents in astray else agents, "" if claude in astray else claude)
-    user_root, project_root = f"{agents}/hooks", f"{project}/.agents/hooks" if project else ""
+    hook_md, settings_json = locations.find(HOOK_MD), locations.find(SETTINGS)
+    project, claude = hook_md.project, settings_json.user
+    user_root, project_root = f"{hook_md.user}/hooks", f"{project}/.agents/hooks" if project else ""
     if project_root and os.path.exists(user_root) and os.path.exists(project_root):
         project_root = "" if os.path.samefile(user_root, project_root) else project_root
-    user = scan(user_root, USER, agents)
+    user = scan(user_root, USER, hook_md.user) if hook_md.user else Level(USER)
     local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
-    user_config = read_config(f"{agents}/hooks.toml", USER)
+    user_config = read_config(f"{locations.config}/hooks.toml", USER) if locations.config else Config("", USER)
     local_config = _beside(project if project_root else "")
     settings = settings_of(user_config)
     judge = Judge(trust, settings, claude) if trust is not None else None
     if judge is not None:
         local = local.replace(hooks=tuple(judge.folder(read, project, local_config) for read in local.hooks))
     hooks, seen = arm(user, local, user_config, local_config)
-    claude_project, looked_at = speaking(claude_project, _above) if claude else ("", [])
+    claude_project, looked_at = speaking(settings_json.project, settings_json.find_project)
     found = load_settings(claude, claude_project)
     own_config = local_config if claude_project == project else _beside(claude_project)
     entries = found.hooks
@@ -84,7 +77,7 @@ def load_hooks(
     problems += [problem for config in locals_ for problem in config.problems]
     problems += dict.fromkeys(told for config in locals_ for told in refusals(hooks, config, user_config))
     ordered = tuple(sorted((_last(hook, settings, asked=judge is not None) for hook in hooks), key=_order))
-    problems += _about_trust(trust, judge, project, claude_project)
+    problems += _check_trust(trust, judge, {hook_md: project, settings_json: claude_project})
     catalog = Catalog(ordered, settings, tuple(problems), project, claude_project)
     configs = [config.path for config in (user_config, *locals_) if config.path]
     copies = [f"{hook.approval.copy}/" for hook in hooks if hook.approval and hook.approval.roots]
@@ -98,21 +91,17 @@ def _beside(project: str) -> Config:
     return read_config(f"{project}/.agents/hooks.toml", PROJECT) if project else Config("", PROJECT)
 
 
-def _above(folder: str) -> str:
-    return find_claude_project(folder, read_environment())
-
-
 def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
     """Apply what a hooks.toml says of a hook of settings.json by name; defaults are for HOOK.md, where other units hold."""
     priority = hook.priority
     return disable(tune(hook, SAID, project, user).replace(priority=priority), project, user)
 
 
-def _about_trust(trust: Trust | None, judge: Judge | None, project: str, claude_project: str) -> list[Diagnostic]:
-    """Return what is odd about the book of trust, and what it knows and does not count."""
-    odd = [Diagnostic(trust.path, None, "", ERROR, trust.problem)] if trust is not None and trust.problem else []
-    hidden = _hidden(trust, project, find_project) + _hidden(trust, claude_project, _above)
-    return [*_gone(judge, project, claude_project), *hidden, *odd]
+def _check_trust(trust: Trust | None, judge: Judge | None, projects: dict[SourceFolders, str]) -> list[Diagnostic]:
+    """Report an error of the trust store, and trusted hooks that are not used or are gone."""
+    errors = [Diagnostic(trust.path, None, "", ERROR, trust.problem)] if trust is not None and trust.problem else []
+    hidden = [found for folders, project in projects.items() for found in _hidden(trust, project, folders.find_project)]
+    return [*_gone(judge, *projects.values()), *hidden, *errors]
 
 
 def _hidden(trust: Trust | None, project: str, find: Callable[[str], str]) -> list[Diagnostic]:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import boathook
-from boathook.catalog_cache.format import path_of
+from boathook.catalog_cache.format import compiled_path
 
 DOOR = Path(boathook.__file__).parent / "entry/hook_entry.py"
 ROADS = {
@@ -169,7 +169,7 @@ def test_what_a_host_gets(worlds, road, name, event, data, expected):
 
 def test_a_broken_cache_changes_no_answer(worlds):
     world = worlds["words"]
-    path = Path(str(path_of(str(world.cache), str(world.project), str(world.claude))))
+    path = Path(str(compiled_path(world.locations(claude=str(world.claude)))))
     whole = path.read_bytes()
     call = {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}
     for data in (b"", whole[: len(whole) // 2], whole[:-1] + b"\0"):

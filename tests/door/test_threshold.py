@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from boathook.catalog_cache.write import keep
+from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog, Plan, Settings
 from boathook.core.event import KINDS, SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import (
@@ -32,7 +32,8 @@ from boathook.core.tool_names import TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects import native
 from boathook.dialects.dialect import find_dialect
-from boathook.entry.fast_path import KEYS, _nothing_to_do, _plain
+from boathook.entry.fast_path import KEYS, _nothing_to_do, _read_fast_options
+from boathook.entry.options import Options, parse_options
 from boathook.hosts.compact import lean
 from boathook.hosts.host import NAMES, load
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
@@ -53,14 +54,16 @@ def here(new_world):
 def keep_as(world, catalog: Catalog, trust: str | None = None) -> Catalog:
     """Keep a catalogue as that of the world's project; with nothing to watch it is fresh at once."""
     catalog = catalog.replace(project=str(world.project))
-    places = {"cache": str(world.cache), "agents": str(world.agents), "claude": str(world.claude)}
-    assert keep(catalog, (), started=time.time(), trust=str(world.state) if trust is None else trust, **places)
+    locations = world.locations(claude=str(world.claude), trust_all=trust == "")
+    locations.state = trust or locations.state
+    assert write_compiled(catalog, (), locations, time.time())
     return catalog
 
 
 def ask(event: dict | bytes, /, *flags: str, **wanted: str) -> bool:
     data = event if isinstance(event, bytes) else json.dumps(event, ensure_ascii=False).encode()
-    return _nothing_to_do({f"--{key}": value for key, value in wanted.items()} | dict.fromkeys(flags, ""), data)
+    named = [word for key, value in wanted.items() for word in (f"--{key}", value)]
+    return _nothing_to_do(parse_options([*named, *flags]), data)
 
 
 hooks = st.builds(
@@ -110,7 +113,7 @@ def test_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(he
     for event, name in asked:
         work_dir = str(event.get("work_dir", "HERE")).replace("HERE", str(here.project))
         data = json.dumps({**event, "work_dir": work_dir}, separators=(",", ":")).encode()
-        if _nothing_to_do({} if name is None else {"--event": name}, data):
+        if _nothing_to_do(parse_options([] if name is None else ["--event", name]), data):
             assert engine_is_silent(catalog, data, name)
 
 
@@ -175,7 +178,7 @@ def test_for_a_host_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell
     catalog = keep_as(here, catalog)
     for host, name, event in asked:
         data = json.dumps({**event, KEYS[host][2]: str(here.project)}, separators=(",", ":")).encode()
-        if _nothing_to_do({"--host": host, **({"--event": name} if name else {})}, data):
+        if _nothing_to_do(parse_options(["--host", host, *(["--event", name] if name else [])]), data):
             assert host_is_silent(catalog, host, data, name)
 
 
@@ -280,7 +283,7 @@ def test_junk_is_left_to_the_engine(here, data):
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "", "x"]))
 def test_any_bytes_are_left_to_the_engine_or_are_an_event(here, data, name):
     keep_as(here, Catalog())
-    certain = _nothing_to_do({} if name is None else {"--event": name}, data)
+    certain = _nothing_to_do(parse_options([] if name is None else ["--event", name]), data)
     assert not certain or isinstance(native.read_event(data, name), Event)
 
 
@@ -349,27 +352,33 @@ def test_a_state_folder_that_is_not_absolute_is_the_engine_s(here, state):
     assert ask(CALL, state=state) is False
 
 
-PLAIN = {
-    ("PreToolUse",): {"--event": "PreToolUse"},
-    ("--event", "Stop"): {"--event": "Stop"},
-    ("--host", "native", "--project", "/p", "Stop"): {"--host": "native", "--project": "/p", "--event": "Stop"},
-    ("--event", "A", "--event", "B"): {"--event": "B"},
-    ("--trust-all", "Stop"): {"--trust-all": "", "--event": "Stop"},
-    ("--state", "/s", "--trust-all"): {"--state": "/s", "--trust-all": ""},
+FAST_OPTIONS = {
+    ("PreToolUse",): {"event": "PreToolUse"},
+    ("--event", "Stop"): {"event": "Stop"},
+    ("--event=Stop",): {"event": "Stop"},
+    ("--host", "native", "--project", "/p", "Stop"): {"host": "native", "project": "/p", "event": "Stop"},
+    ("--event", "A", "--event", "B"): {"event": "B"},
+    ("--trust-all", "Stop"): {"trust_all": True, "event": "Stop"},
+    ("--state", "/s", "--trust-all"): {"folders": {"state": "/s"}, "trust_all": True},
+    ("--config", "/c", "--claude=/d"): {"folders": {"config": "/c", "claude": "/d"}},
+    ("--without", "settings", "--without", "project-hook-md"): {"without": ("settings", "project-hook-md")},
+    ("--without", ""): {},
     (): {},
     ("--host", "other"): None,
     ("--event",): None,
     ("--state",): None,
     ("--trust-all=yes",): None,
+    ("--without", "other"): None,
     ("--json",): None,
     ("--debug", "Stop"): None,
     ("--no-ask",): None,
     ("A", "B"): None,
-    ("--event=Stop",): None,
     ("--event", "A", "B"): None,
 }
 
 
-@pytest.mark.parametrize(("args", "expected"), PLAIN.items())
-def test_only_a_plain_command_line_is_read_at_the_door(args, expected):
-    assert _plain(list(args)) == expected
+@pytest.mark.parametrize(("args", "expected"), FAST_OPTIONS.items())
+def test_only_a_plain_command_line_is_answered_at_the_door(args, expected):
+    options = _read_fast_options(list(args))
+    found = None if options is None else vars(options)
+    assert found == (None if expected is None else {**vars(Options()), **expected})

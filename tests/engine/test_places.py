@@ -10,16 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boathook.catalog_cache.format import compiled_path
+from boathook.sources.source import HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE, SOURCES
+from boathook.system import locations
 from boathook.system.locations import (
-    agents_dir,
-    cache_dir,
-    claude_dir,
-    find_claude_project,
-    find_project,
+    CACHE_FOLDER,
+    CONFIG_FOLDER,
+    STATE_FOLDER,
     is_dir,
     read_environment,
-    state_dir,
+    resolve_folder,
+    resolve_locations,
 )
+
+
+def find_project(start: str) -> str:
+    return locations.find_project(start, HOOK_MD_SOURCE.markers)
+
+
+def find_claude_project(start: str, env: dict[bytes, bytes]) -> str:
+    return resolve_locations(SOURCES, start, env).find("settings.json").project
+
+
+def claude_dir(env: dict[bytes, bytes]) -> str:
+    return resolve_folder(SETTINGS_JSON_SOURCE.user_folder, env)
+
 
 ACCOUNT = pwd.getpwuid(os.getuid()).pw_dir
 FOLDERS = {
@@ -47,7 +62,7 @@ FOLDERS = {
 @pytest.mark.parametrize(("env", "expected"), FOLDERS.values(), ids=FOLDERS)
 def test_folders_follow_the_variables_where_they_are_absolute(env, expected):
     config, cache, state = expected
-    found = (agents_dir(env), cache_dir(env), state_dir(env))
+    found = tuple(resolve_folder(folder, env) for folder in (CONFIG_FOLDER, CACHE_FOLDER, STATE_FOLDER))
     assert found == (f"{config}/agents", f"{cache}/boathook", f"{state}/boathook")
 
 
@@ -154,3 +169,87 @@ def test_a_settings_folder_elsewhere_is_the_users_and_home_still_no_project(tmp_
 @pytest.mark.parametrize("value", [b"", b"relative"])
 def test_a_settings_folder_that_is_not_absolute_does_not_count(value):
     assert claude_dir({b"HOME": b"/h", b"CLAUDE_CONFIG_DIR": value}) == "/h/.claude"
+
+
+# All of them at once
+
+
+def resolve(world, start: Path | None = None, env: dict[str, str] | None = None, **options):
+    variables = {name.encode(): value.encode() for name, value in {**world.variables, **(env or {})}.items()}
+    return resolve_locations(SOURCES, str(start or world.project), variables, **options)
+
+
+def folders_of(found) -> dict[str, tuple[str, str]]:
+    return {folders.name: (folders.user, folders.project) for folders in found.sources}
+
+
+def test_every_folder_is_resolved_once(world):
+    world.hooks("project").mkdir(parents=True)
+    below = with_settings(world.project / "pkg")
+    found = resolve(world, below / "src")
+    assert (found.start, found.config) == (f"{below}/src", str(world.agents))
+    assert (found.state, found.cache) == (str(world.state), str(world.cache))
+    assert folders_of(found) == {
+        "HOOK.md": (str(world.agents), str(world.project)),
+        "settings.json": (str(world.claude), str(below)),
+    }
+    assert (found.untrusted, found.trust_all, found.projects) == ((), False, (str(world.project), str(below)))
+
+
+def test_a_given_folder_counts_whatever_the_variables_say(world):
+    env = {"XDG_CONFIG_HOME": f"{world.project}/c", "CLAUDE_CONFIG_DIR": "/x", "XDG_STATE_HOME": f"{world.project}/s"}
+    given = {"config": "/c", "claude": "relative", "state": "/s"}
+    found = resolve(world, env=env, given=given)
+    assert (found.config, found.state, found.untrusted) == ("/c", "/s", ())
+    assert folders_of(found) == {"HOOK.md": ("/c", ""), "settings.json": (f"{os.getcwd()}/relative", "")}
+    assert resolve(world, given={"config": "", "state": ""}).config == str(world.agents)
+
+
+@pytest.mark.parametrize(
+    ("without", "left"),
+    [
+        ((), {"HOOK.md": "both", "settings.json": "both"}),
+        (("settings",), {"HOOK.md": "both"}),
+        (("hook-md",), {"settings.json": "both"}),
+        (("settings", "hook-md"), {}),
+        (("project-settings",), {"HOOK.md": "both", "settings.json": "user"}),
+        (("project-hook-md", "settings"), {"HOOK.md": "user"}),
+    ],
+)
+def test_sources_and_their_projects_can_be_left_out(world, without, left):
+    world.hooks("project").mkdir(parents=True)
+    with_settings(world.project)
+    users = {"HOOK.md": str(world.agents), "settings.json": str(world.claude)}
+    found = resolve(world, without=without)
+    assert folders_of(found) == {
+        name: (users[name], str(world.project) if which == "both" else "") for name, which in left.items()
+    }
+    assert (found.config, found.find("other").user) == (str(world.agents), "")
+
+
+UNTRUSTED = {
+    "XDG_CONFIG_HOME": ("{}/x/agents", {"HOOK.md"}),
+    "CLAUDE_CONFIG_DIR": ("{}/x", {"settings.json"}),
+    "XDG_STATE_HOME": ("{}/x/boathook", set()),
+    "XDG_CACHE_HOME": ("{}/x/boathook", set()),
+}
+
+
+@pytest.mark.parametrize(("variable", "expected"), UNTRUSTED.items())
+def test_a_folder_that_a_variable_puts_into_the_project_is_not_believed(world, variable, expected):
+    (world.project / ".git").mkdir()
+    with_settings(world.project)
+    path, unread = expected
+    found = resolve(world, env={variable: f"{world.project}/x"})
+    assert found.untrusted == (path.format(world.project),)
+    assert {name for name, (user, _) in folders_of(found).items() if not user} == unread
+    assert bool(found.config) == (variable != "XDG_CONFIG_HOME")
+    assert folders_of(found)["settings.json"][1] == str(world.project)
+    assert compiled_path(found) is None
+
+
+def test_the_folder_of_the_users_own_hooks_is_no_project(world):
+    world.hooks("user").mkdir(parents=True)
+    (world.home / ".agents").symlink_to(world.agents)
+    (world.home / "work").mkdir()
+    assert folders_of(resolve(world, world.home / "work"))["HOOK.md"] == (str(world.agents), "")

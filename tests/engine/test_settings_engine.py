@@ -404,7 +404,7 @@ def test_an_engine_can_be_loaded_without_settings(world):
     world.hook("guard", script="exit 0")
     world.settings("user", settings(PreToolUse=[BLOCKS]))
     world.settings("project", "not even JSON")
-    for verdict in (in_process(world, TOOL, settings=False), by_command(world, TOOL, "--without", "settings")):
+    for verdict in (in_process(world, TOOL, without=("settings",)), by_command(world, TOOL, "--without", "settings")):
         assert ([run["hook"] for run in verdict["runs"]], verdict["skipped"]) == (["guard"], [])
 
 
@@ -443,25 +443,18 @@ def test_cancelling_an_async_dispatch_ends_all_its_hooks(world):
 def keep_catalogue(world, monkeypatch) -> None:
     """Keep the catalogue of the project as a start would that finds files which nobody has touched for a while."""
     monkeypatch.setattr(cache, "RACY_SECONDS", -60.0)
-    where = (str(world.agents), "", str(world.claude), str(world.project))
-    loaded = load_hooks(*where)
-    assert cache.keep(
-        loaded.catalog,
-        loaded.watch,
-        cache=str(world.cache),
-        agents=where[0],
-        started=time.time(),
-        claude=where[2],
-        claude_project=where[3],
-    )
+    locations = locations_of(world)
+    loaded = load_hooks(locations)
+    assert cache.write_compiled(loaded.catalog, loaded.watch, locations, time.time())
     assert kept(world) is not None
 
 
 def kept(world):
-    where = ("", str(world.claude), str(world.project))
-    path = compiled.path_of(str(world.cache), *where)
-    assert path is not None
-    return compiled.load(path, str(world.agents), *where)
+    return compiled.load_compiled(locations_of(world))
+
+
+def locations_of(world):
+    return world.locations("", str(world.claude), str(world.project))
 
 
 def a_plugin(world, command: str) -> None:

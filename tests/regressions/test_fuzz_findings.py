@@ -32,6 +32,7 @@ from boathook.sources.settings_json.settings import (
     read_settings,
 )
 from boathook.sources.shell_scripts import first_pipeline, line_means_to_block_with_1, means_to_block_with_1
+from boathook.sources.source import HOOK_MD_SOURCE
 from boathook.system.locations import find_project
 
 ENTRY = {"type": "command", "command": "x"}
@@ -284,4 +285,4 @@ def test_lines_are_checked_in_a_time_by_their_length():
 def test_a_folder_whose_name_is_too_long_hides_no_guards_further_up(tmp_path):
     (tmp_path / ".agents/hooks").mkdir(parents=True)
     for below in ("x" * 300, "y/" * 5000, "z" * 70_000):
-        assert find_project(f"{tmp_path}/{below}") == str(tmp_path)
+        assert find_project(f"{tmp_path}/{below}", HOOK_MD_SOURCE.markers) == str(tmp_path)

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.catalog_cache import format as compiled
-from boathook.catalog_cache.load import recall
-from boathook.catalog_cache.write import RACY_SECONDS, keep
+from boathook.catalog_cache.write import RACY_SECONDS, write_compiled
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
 from boathook.loader import load_hooks
+from boathook.system.locations import Locations, SourceFolders
 from boathook.system.stamps import stamp
 from core.making import a_hook
 
@@ -34,22 +34,21 @@ class Kept(NamedTuple):
     path: str
 
     def load(self):
-        return compiled.load(self.path, str(self.world.agents), str(self.world.project))
+        return compiled.read_compiled(self.path, self.world.locations().key)
 
 
 def load_files(world):
-    return load_hooks(str(world.agents), str(world.project))
+    return load_hooks(world.locations())
 
 
 def keep_files(world, started: float | None = None) -> bool:
     now = time.time()
     loaded = load_files(world)
-    places = {"cache": str(world.cache), "agents": str(world.agents)}
-    return keep(loaded.catalog, loaded.watch, started=now if started is None else started, **places)
+    return write_compiled(loaded.catalog, loaded.watch, world.locations(), now if started is None else started)
 
 
 def the_file(world) -> str:
-    return compiled.path_of(str(world.cache), str(world.project))
+    return compiled.compiled_path(world.locations())
 
 
 def of_kind(catalog: Catalog, kind) -> Catalog:
@@ -253,7 +252,7 @@ def test_what_changes_no_catalogue_does_not_make_it_stale(kept, name):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_is_recalled_equals_what_the_files_say(kept, kind):
     found = kept["every sort"]
-    assert recall(found.load(), kind) == of_kind(load_files(found.world).catalog, kind)
+    assert found.load().restore(kind) == of_kind(load_files(found.world).catalog, kind)
 
 
 def test_the_world_of_every_sort_has_hooks_in_every_state(kept):
@@ -280,14 +279,27 @@ def test_what_changed_while_it_was_read_is_not_kept(kept):
     assert keep_files(found.world) is True
 
 
+def locations_of(cache: str, project: str = "/p", trust: str = "") -> Locations:
+    hook_md = SourceFolders("HOOK.md", "/a", project)
+    return Locations(config="/a", state=trust, cache=cache, sources=(hook_md,))
+
+
+def path_of(cache: str, project: str = "/p", trust: str = "") -> str | None:
+    return compiled.compiled_path(locations_of(cache, project, trust))
+
+
+def keep(catalog: Catalog, locations: Locations) -> bool:
+    return write_compiled(catalog, (), locations, time.time())
+
+
 def keep_nothing(cache: str, project: str = "/p") -> bool:
-    return keep(Catalog(project=project), (), cache=cache, agents="/a", started=time.time())
+    return keep(Catalog(project=project), locations_of(cache, project))
 
 
 def test_a_disk_that_does_not_take_it_is_no_reason_to_fail(tmp_path):
     (tmp_path / "file").write_text("")
     assert keep_nothing(str(tmp_path / "file")) is False
-    taken = Path(compiled.path_of(str(tmp_path / "cache"), "/p"))
+    taken = Path(path_of(str(tmp_path / "cache")))
     taken.mkdir(parents=True)
     assert keep_nothing(str(tmp_path / "cache")) is False
     assert os.listdir(tmp_path / "cache") == [taken.name]
@@ -306,7 +318,7 @@ INSIDE = {
 
 @pytest.mark.parametrize(("places", "inside"), INSIDE.items())
 def test_a_cache_inside_the_project_is_not_used(places, inside):
-    assert (compiled.path_of(*places) is None) is inside
+    assert (path_of(*places) is None) is inside
 
 
 def test_a_catalogue_whose_cache_is_inside_the_project_is_not_kept(world):
@@ -316,9 +328,9 @@ def test_a_catalogue_whose_cache_is_inside_the_project_is_not_kept(world):
 
 
 def test_a_project_with_a_very_long_name_is_not_kept():
-    assert compiled.path_of("/c", "/" + "x" * 240) is None
-    assert compiled.path_of("/c", "/" + "é" * 120) is None
-    assert re.fullmatch(r"/c/%2Fx\+[0-9a-f]{16}\.catalogue", compiled.path_of("/c", "/x"))
+    assert path_of("/c", "/" + "x" * 240) is None
+    assert path_of("/c", "/" + "é" * 120) is None
+    assert re.fullmatch(r"/c/%2Fx\+[0-9a-f]{16}\.catalogue", path_of("/c", "/x"))
 
 
 names = st.text(alphabet="ab%2F\udcff", min_size=1, max_size=6)
@@ -327,7 +339,7 @@ paths = st.lists(names, max_size=3).map(lambda found: f"/{'/'.join(found)}")
 
 @given(paths, paths)
 def test_every_project_has_a_file_of_its_own_directly_in_the_cache(one, other):
-    files = [compiled.path_of("/c", one), compiled.path_of("/c", other)]
+    files = [path_of("/c", one), path_of("/c", other)]
     assert [os.path.dirname(file) for file in files] == ["/c", "/c"]
     assert (files[0] == files[1]) == (one == other)
 
@@ -347,23 +359,23 @@ def test_many_who_keep_at_once_leave_one_whole_file(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    path = compiled.path_of(str(tmp_path), "/p")
+    path = path_of(str(tmp_path), "/p")
     assert os.listdir(tmp_path) == [os.path.basename(path)]
-    assert compiled.load(path, "/a", "/p") is not None
+    assert compiled.load_compiled(locations_of(str(tmp_path))) is not None
 
 
 @pytest.mark.parametrize("trust", ["", "/s", "/t"])
 def test_a_catalogue_is_only_for_the_trust_that_it_was_made_with(tmp_path, trust):
     trusts = ["", "/s", "/t"]
-    paths = [compiled.path_of(str(tmp_path), "/p", "", "", one) for one in trusts]
+    paths = [path_of(str(tmp_path), "/p", one) for one in trusts]
     assert len(set(paths)) == 3
-    keep(Catalog(project="/p"), (), cache=str(tmp_path), agents="/a", started=time.time(), trust=trust)
+    keep(Catalog(project="/p"), locations_of(str(tmp_path), "/p", trust))
     made = paths[trusts.index(trust)]
     assert [path for path in paths if os.path.exists(path)] == [made]
     for path in paths:  # not even if it lay in another's place
         if path != made:
             Path(path).write_bytes(Path(made).read_bytes())
-    found = [compiled.load(path, "/a", "/p", "", "", one) for path, one in zip(paths, trusts, strict=True)]
+    found = [compiled.load_compiled(locations_of(str(tmp_path), "/p", one)) for one in trusts]
     assert [one is not None for one in found] == [one == trust for one in trusts]
 
 
@@ -414,7 +426,9 @@ def test_what_is_no_regular_file_is_not_trusted_and_not_waited_for(kept, tmp_pat
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to(kept["plain"].path)
     names = ["fifo", "link", ".", "gone", "nul\0"]
-    assert [compiled.load(f"{tmp_path}/{name}", "/a", "/p") for name in names] == [None] * 5
+    assert [compiled.read_compiled(f"{tmp_path}/{name}", kept["plain"].world.locations().key) for name in names] == [
+        None
+    ] * 5
 
 
 def with_head(data: bytes, **changes) -> bytes:
@@ -433,10 +447,7 @@ HEADS = {
     "another format": ({"version": (FORMAT + 1, RELEASE, HEX, TAG)}, False),
     "another Python": ({"version": (FORMAT, RELEASE, HEX + 1, TAG)}, False),
     "another implementation": ({"version": (FORMAT, HEX, "pypy311")}, False),
-    "another agents folder": ({"where": 0}, False),
-    "another project": ({"where": 1}, False),
-    "another settings folder": ({"where": 2}, False),
-    "another project with settings": ({"where": 3}, False),
+    "other locations": ({"key": ()}, False),
     "a file more to watch": ({"watch": (("/", (1, 2, 3)),)}, False),
     "a file that should be missing": ({"watch": (("/", None),)}, False),
     "a file that should be there": ({"watch": (("/no/such/file", (1, 2, 3)),)}, False),
@@ -447,14 +458,40 @@ HEADS = {
 @pytest.mark.parametrize(("changes", "trusted"), HEADS.values(), ids=HEADS)
 def test_a_file_of_another_make_is_not_used(kept, tmp_path, changes, trusted):
     found = kept["heads"]
-    if "where" in changes:
-        where = [str(found.world.agents), str(found.world.project), "", ""]
-        where[changes["where"]] = "/elsewhere"
-        changes = {"where": tuple(where)}
     (tmp_path / "file").write_bytes(with_head(Path(found.path).read_bytes(), **changes))
     (tmp_path / "file").chmod(0o600)
-    loaded = compiled.load(str(tmp_path / "file"), str(found.world.agents), str(found.world.project))
+    loaded = compiled.read_compiled(str(tmp_path / "file"), found.world.locations().key)
     assert (loaded is not None) is trusted
+
+
+OTHER_LOCATIONS = {
+    "the same": ((0, 0, 0, 0), True),
+    "another config folder": ((1, 0, 0, 0), False),
+    "another state folder": ((0, 1, 0, 0), False),
+    "another folder of the source": ((0, 0, 1, 0), False),
+    "another project of the source": ((0, 0, 0, 1), False),
+}
+
+
+@pytest.mark.parametrize(("others", "trusted"), OTHER_LOCATIONS.values(), ids=OTHER_LOCATIONS)
+def test_a_file_for_other_locations_is_not_used(tmp_path, others, trusted):
+    def locations(config: int, state: int, user: int, project: int) -> Locations:
+        hook_md = SourceFolders("HOOK.md", f"/user{user}", f"/project{project}")
+        return Locations(config=f"/c{config}", state=f"/s{state}", cache=str(tmp_path), sources=(hook_md,))
+
+    assert keep(Catalog(), locations(0, 0, 0, 0))
+    path = compiled.compiled_path(locations(0, 0, 0, 0))
+    assert (compiled.read_compiled(path, locations(*others).key) is not None) is trusted
+    assert (compiled.compiled_path(locations(*others)) == path) is trusted
+
+
+def test_a_source_that_is_left_out_makes_another_file(tmp_path):
+    hook_md, empty = SourceFolders("HOOK.md", "/u", ""), SourceFolders("settings.json")
+    paths = [
+        compiled.compiled_path(Locations(cache=str(tmp_path), sources=sources))
+        for sources in [(hook_md,), (hook_md, empty), (empty,), ()]
+    ]
+    assert len(set(paths)) == 4
 
 
 def test_a_file_of_another_boathook_is_not_used():
@@ -481,8 +518,8 @@ def rows(tmp_path):
 
     def _rows(*hooks, **settings):
         catalog = Catalog(hooks, Settings(**settings), project="/p")
-        keep(catalog, (), cache=str(tmp_path), agents="/a", started=time.time())
-        found = compiled.load(compiled.path_of(str(tmp_path), "/p"), "/a", "/p")
+        keep(catalog, locations_of(str(tmp_path)))
+        found = compiled.load_compiled(locations_of(str(tmp_path)))
         return {kind.name: found.section(f"rows {kind.name}") for kind in KINDS}
 
     return _rows

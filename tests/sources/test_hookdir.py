@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.assembly import load_catalog, project_of
+from boathook.assembly import load_catalog, locate
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, NO_ENTRY, SHADOWED, WARNING, Diagnostic
 from boathook.loader import load_hooks
 
 
 def load(world, *, project: bool = True):
-    return load_hooks(str(world.agents), str(world.project) if project else "")
+    return load_hooks(world.locations(None if project else ""))
 
 
 def states(world) -> list[tuple[str, str, str]]:
@@ -61,13 +61,13 @@ def test_a_start_below_the_project_finds_its_hooks_and_the_nearest_wins(world, m
     world.hook("outer", scope="project")
     inner = world.project / "packages" / "inner"
     (inner / "src").mkdir(parents=True)
-    assert project_of(inner / "src") == str(world.project)
+    assert locate(inner / "src").find("HOOK.md").project == str(world.project)
     assert [hook.name for hook in load_catalog(inner / "src").hooks] == ["outer"]
     (inner / ".agents" / "hooks").mkdir(parents=True)
     assert load_catalog(inner / "src").hooks == ()
     monkeypatch.chdir(world.project / "packages")
     assert [hook.name for hook in load_catalog().hooks] == ["outer"]
-    assert project_of("inner/../inner") == str(inner)
+    assert locate("inner/../inner").find("HOOK.md").project == str(inner)
 
 
 def test_a_folder_that_is_both_the_user_s_and_the_project_s_counts_as_the_user_s(world):
@@ -140,7 +140,7 @@ def test_a_link_that_stays_in_the_project_is_followed(world):
 def test_a_project_that_is_reached_through_a_link_is_itself(world):
     world.hook("guard", scope="project")
     (world.root / "link").symlink_to(world.project)
-    hooks = load_hooks(str(world.agents), str(world.root / "link")).catalog.hooks
+    hooks = load_hooks(world.locations(str(world.root / "link"))).catalog.hooks
     assert [hook.state for hook in hooks] == [ARMED]
 
 

@@ -32,7 +32,8 @@ from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
 from boathook.loader import load_hooks
 from boathook.sources.own_commands import calls_us, text_calls_us
 from boathook.sources.settings_json.settings import File, load_settings, read_settings, speaking
-from boathook.system.locations import find_claude_project, read_environment
+from boathook.sources.source import SOURCES
+from boathook.system.locations import read_environment, resolve_locations
 from core.making import json_values
 
 COMMAND = {"type": "command", "command": "check"}
@@ -1079,9 +1080,7 @@ def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(world,
 
 def loaded(world, start=None):
     start = str(start or world.project)
-    return load_hooks(
-        str(world.agents), str(world.project), str(world.claude), find_claude_project(start, read_environment())
-    )
+    return load_hooks(resolve_locations(SOURCES, start, read_environment(), trust_all=True))
 
 
 def tuned(world) -> dict[str, tuple[str, float, str]]:
@@ -1156,7 +1155,7 @@ def a_package(world, text: str, name: str = "settings.local.json"):
 
 
 def above(folder: str) -> str:
-    return find_claude_project(folder, read_environment())
+    return resolve_locations(SOURCES, folder, read_environment()).find("settings.json").project
 
 
 @pytest.mark.parametrize("text", SILENT, ids=ascii)

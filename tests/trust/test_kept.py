@@ -10,7 +10,9 @@ import time
 import pytest
 from tests.trust.making import CALL, DOOR, command, ran, settings, skipped, trust, verdict
 
-from boathook.catalog_cache.format import load, path_of
+from boathook.catalog_cache.format import load_compiled
+from boathook.sources.source import SOURCES
+from boathook.system.locations import resolve_locations
 
 SETTLED = 2.2
 QUIET = {**CALL, "event_type": "post-step"}
@@ -40,15 +42,8 @@ def _keep(world):
     """Let the files grow old, and have the catalogue kept."""
     time.sleep(SETTLED)
     verdict(world, "by command", QUIET)
-    project = str(world.project) if (world.project / ".agents").exists() else ""
-    where = (project, str(world.claude), _claude_project(world), str(world.state))
-    path = path_of(str(world.cache), *where)
-    assert path is not None
-    assert load(path, str(world.agents), *where) is not None
-
-
-def _claude_project(world):
-    return str(world.project) if (world.project / ".claude").exists() else ""
+    env = {name.encode(): value.encode() for name, value in world.variables.items()}
+    assert load_compiled(resolve_locations(SOURCES, str(world.project), env)) is not None
 
 
 def _imports(world, event):

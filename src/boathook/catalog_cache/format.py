@@ -1,6 +1,6 @@
 """The compiled catalogue: one private file per project that says which hooks there are, and how to notice that this changed.
 
-Written by `sources.cache`, read by the door and by `run`. It is never trusted further than it can be checked: it carries a
+Written by `catalog_cache.write`, read by the fast path and by `run`. It is trusted only as far as it can be checked: it has a
 checksum, the interpreter's version, and the state of every file and folder it was made from. A file that was changed less
 than two seconds before it was read may be changed again without its time showing it, so such a catalogue is not kept.
 """
@@ -19,46 +19,65 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from boathook.core.catalog import Catalog
+    from boathook.core.event import EventKind
+    from boathook.system.locations import Locations
     from boathook.system.stamps import Stamp
 
-FORMAT = 5
+FORMAT = 6
 MAGIC = b"boathook compiled catalogue\n"
 VERSION = (FORMAT, __version__, sys.hexversion, sys.implementation.cache_tag)
-NAME_LIMIT = 240
+MAX_NAME_BYTES = 240
 O_FLAGS = (
     system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK if hasattr(system, "O_CLOEXEC") else 0
 )
 
 
 class Compiled:
-    """A compiled catalogue that was found fresh; sections are read when asked for."""
+    """A compiled catalogue that is fresh; its sections are read when asked for."""
 
     def __init__(self, head: dict[str, Any], body: memoryview) -> None:
-        """Take the head and the sections behind it."""
         self.head = head
         self._body = body
 
     def section(self, name: str) -> Any:
-        """Return one section: the rows or the hooks of a kind."""
+        """Return one section, such as the rows or the hooks of a kind of event."""
         start, end = self.head["sections"][name]
         return marshal.loads(self._body[start:end])
 
+    def restore(self, kind: EventKind) -> Catalog:
+        """Return the catalogue again, as far as one kind of event needs it."""
+        from boathook.core.catalog import Catalog, Settings
+        from boathook.core.event import KINDS
+        from boathook.core.hook import Diagnostic, hook_from_data
+        from boathook.dialects.dialect import find_dialect
 
-def path_of(cache: str, project: str, claude: str = "", claude_project: str = "", trust: str = "") -> str | None:
-    """Return the file that keeps the catalogue of a project; None if it must not or cannot be kept.
+        kinds = {one.name: one for one in KINDS}
+        return Catalog(
+            tuple([hook_from_data(data, kinds, find_dialect) for data in self.section(f"hooks {kind.name}")]),
+            Settings(*self.head["settings"]),
+            tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
+            *self.head["projects"],
+        )
 
-    `trust` is the folder of the book of trust, empty if every hook is trusted. A cache inside a project would be the
-    project's word about itself, so it is not used.
+
+def compiled_path(locations: Locations) -> str | None:
+    """Return the file of the compiled catalogue for some locations, or None if it must not or cannot be kept.
+
+    A cache inside a project would be the project's word about itself, so it is not used.
     """
-    name = (project or "/").replace("%", "%25").replace("/", "%2F")
-    rest = f"{claude}\0{claude_project}\0{trust}".encode("utf-8", "surrogateescape")
-    name += f"+{source_hash(FORMAT, rest).hex()}.catalogue"
-    inside = any(
-        (cache + "/").startswith(top.rstrip("/") + "/") for top in (project, claude_project) if top not in ("", "/")
-    )
-    if inside or len(name.encode("utf-8", "surrogateescape")) > NAME_LIMIT:
+    if locations.untrusted or any(_is_inside(locations.cache, project) for project in locations.projects):
         return None
-    return f"{cache}/{name}"
+    project = next(iter(locations.projects), "/")
+    name = project.replace("%", "%25").replace("/", "%2F")
+    name += f"+{source_hash(FORMAT, repr(locations.key).encode()).hex()}.catalogue"
+    if len(name.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
+        return None
+    return f"{locations.cache}/{name}"
+
+
+def _is_inside(folder: str, top: str) -> bool:
+    return top != "/" and (folder + "/").startswith(top.rstrip("/") + "/")
 
 
 def pack(head: dict[str, Any], sections: dict[str, Any]) -> bytes:
@@ -73,10 +92,14 @@ def pack(head: dict[str, Any], sections: dict[str, Any]) -> bytes:
     return MAGIC + source_hash(FORMAT, rest) + rest
 
 
-def load(
-    path: str, agents: str, project: str, claude: str = "", claude_project: str = "", trust: str = ""
-) -> Compiled | None:
-    """Read a compiled catalogue; None if it is missing, damaged, of another make, or stale."""
+def load_compiled(locations: Locations) -> Compiled | None:
+    """Load the compiled catalogue for some locations; None if it is missing, damaged, made by another version, or stale."""
+    path = compiled_path(locations)
+    return read_compiled(path, locations.key) if path is not None else None
+
+
+def read_compiled(path: str, key: tuple[object, ...]) -> Compiled | None:
+    """Read a compiled catalogue that was made for these locations, or None."""
     data = _read(path)
     if data is None or not data.startswith(MAGIC):
         return None
@@ -86,12 +109,12 @@ def load(
         return None
     size = int.from_bytes(data[start : start + 4], "little")
     head = marshal.loads(view[start + 4 : start + 4 + size])
-    if head["version"] != VERSION or head["where"] != (agents, project, claude, claude_project, trust):
+    if head["version"] != VERSION or head["key"] != key:
         return None
-    return Compiled(head, view[start + 4 + size :]) if _fresh(head["watch"]) else None
+    return Compiled(head, view[start + 4 + size :]) if _is_fresh(head["watch"]) else None
 
 
-def _fresh(watch: Iterable[tuple[str, Stamp]]) -> bool:
+def _is_fresh(watch: Iterable[tuple[str, Stamp]]) -> bool:
     stat = system.stat
     for path, before in watch:
         try:

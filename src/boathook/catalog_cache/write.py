@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from boathook.catalog_cache import format as compiled
+from boathook.catalog_cache.format import compiled_path, pack
 from boathook.core import tool_names as tools
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, is_loud, takes_part
 from boathook.core.event import KINDS, SPELLINGS, EventKind
@@ -17,39 +17,29 @@ from boathook.hosts.compact import lean, others
 from boathook.hosts.host import NAMES as HOSTS
 from boathook.hosts.host import load
 from boathook.system.files import write_private
+from boathook.system.locations import Locations
 from boathook.system.stamps import stamp
 
 RACY_SECONDS = 2.0
 TABLES = (tools.__file__, *(f"{os.path.dirname(hosts.__file__)}/{name.replace('-', '_')}.py" for name in HOSTS))
 
 
-def keep(
-    catalog: Catalog,
-    watch: tuple[str, ...],
-    *,
-    cache: str,
-    agents: str,
-    started: float,
-    claude: str = "",
-    claude_project: str = "",
-    trust: str = "",
-) -> bool:
-    """Keep a catalogue for the next start; say whether that was possible. Never raises for what the disk does.
+def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Locations, started: float) -> bool:
+    """Keep a catalogue for the next start, and return whether that was possible. Never raises for what the disk does.
 
-    `started` is when reading began: what changed shortly before or since may change again unnoticed. `claude_project` is
-    where settings were looked for first.
+    `started` is when reading began: what changed shortly before or since may change again unnoticed.
     """
-    where = (catalog.project, claude, claude_project, trust)
-    path = compiled.path_of(cache, *where)
+    path = compiled_path(locations)
     stamps = tuple((name, stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
-    stamps += tuple((name, stamp(name)) for name in TABLES)  # the same version may come with other tables
+    # the same version may come with other tables
+    stamps += tuple((name, stamp(name)) for name in TABLES)
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
-    head: dict[str, Any] = {"where": (agents, *where), "watch": stamps, "spellings": spellings}
+    head: dict[str, Any] = {"key": locations.key, "watch": stamps, "spellings": spellings}
     head["gram"] = GRAM
-    head["claude_project"] = catalog.claude_project
+    head["projects"] = (catalog.project, catalog.claude_project)
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)
     sections: dict[str, Any] = {}
@@ -61,7 +51,7 @@ def keep(
         sections[f"host {name}"] = lean(load(name))
     sections["tools"] = others()
     try:
-        write_private(path, compiled.pack(head, sections))
+        write_private(path, pack(head, sections))
     except (OSError, ValueError):
         return False
     return True

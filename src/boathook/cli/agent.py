@@ -20,7 +20,7 @@ from boathook.agent.model import Message, Model, Reply, ToolSpec
 from boathook.agent.reference_agent import MAX_STEPS, Agent, Session
 from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.agent.state import BLOCKED, DONE, MAX_STEPS_REACHED, STOPPED, TOOL_REJECTED, Step, TurnResult
-from boathook.assembly import load, start_of
+from boathook.assembly import load, resolve_start
 from boathook.cli.agent_display import MAIN, Display, Record, full_view, json_line
 from boathook.cli.list import describe_for_prompt
 from boathook.cli.show import say
@@ -35,7 +35,7 @@ from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
-from boathook.system.locations import agents_dir, read_environment
+from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -83,7 +83,7 @@ def agent(task: str | None, options: Options) -> int:
 
 def _run(task: str | None, options: Options, ended: Sequence[int]) -> int:
     many = task is None and sys.stdin.isatty()
-    work_dir = start_of(options.project)
+    work_dir = resolve_start(options.project)
     with load_engine(options) as engine:
         model = choose_model(options, engine.catalog.settings.model)
         at_once = options.debug or options.as_json or isinstance(model, ScriptedModel)
@@ -145,7 +145,7 @@ def choose_model(options: Options, configured: str) -> Model:
     if not name:
         raise ConfigError(
             "the agent needs a model: --model anthropic:claude-haiku-4-5 (any provider:name), or "
-            f'model = "provider:name" below [hooks] in {agents_dir(read_environment())}/hooks.toml, '
+            f'model = "provider:name" below [hooks] in {resolve_folder(CONFIG_FOLDER, read_environment())}/hooks.toml, '
             "or --script FILE to play a scripted one"
         )
     from boathook.agent.providers import load_model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from boathook.assembly import load_catalog, start_of
+from boathook.assembly import load_catalog, resolve_start
 from boathook.cli.common_options import json_option, project_option
 from boathook.cli.show import STATE_STYLES, format_count, print_json, say
 from boathook.core.catalog import Catalog, takes_part
@@ -43,7 +43,7 @@ def check_hooks(
       boathook check --strict .agents/hooks/my-hook
       boathook check --host codex --host kimi-code
     """
-    start_of(project)  # raises an error if it is not a folder
+    resolve_start(project)  # raises an error if it is not a folder
     if paths:
         diagnostics = [diagnostic for path in paths for diagnostic in check_path(path)]
     else:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from boathook.core.event import KINDS, SPELLINGS, find_kind
+from boathook.entry.options import SWITCH, VALUES, Flag, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import NAMES
 
@@ -34,17 +35,19 @@ class EventParameter(click.ParamType[str]):
 
 
 EVENT = EventParameter()
-project_option = click.option(
-    "--project", metavar="DIR", type=click.Path(), help="Start from this folder instead of the current one."
-)
-state_option = click.option(
-    "--state",
-    metavar="DIR",
-    type=click.Path(),
-    help="Folder of the trust store and the ledger, instead of the default one.",
-)
-trust_all_option = click.option(
-    "--trust-all", is_flag=True, help="Treat every project hook as trusted. Only if you know what the hooks do."
+
+
+def _make_option(flag: Flag) -> Callable[..., Any]:
+    """Return a flag of `run` as click takes it."""
+    if flag.kind == SWITCH:
+        return click.option(flag.name, is_flag=True, help=flag.help)
+    kind = {"EVENT": EVENT, "DIR": click.Path()}.get(flag.metavar)
+    return click.option(flag.name, metavar=flag.metavar, type=kind, multiple=flag.kind == VALUES, help=flag.help)
+
+
+_RUN_OPTIONS = {flag.name: _make_option(flag) for flag in list_flags()}
+project_option, state_option, trust_all_option = (
+    _RUN_OPTIONS[f"--{name}"] for name in ("project", "state", "trust-all")
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 since_option = click.option(
@@ -54,6 +57,13 @@ since_option = click.option(
 )
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 host_argument = click.argument("host", type=click.Choice(NAMES), metavar="HOST")
+
+
+def add_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags of `run`."""
+    for option in reversed(_RUN_OPTIONS.values()):
+        command = option(command)
+    return command
 
 
 def add_scope_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog, start_of
+from boathook.assembly import load_catalog, locate
 from boathook.cli.common_options import json_option, project_option
 from boathook.cli.show import print_json, say
 from boathook.core.catalog import Catalog
@@ -39,8 +39,9 @@ from boathook.sources.hook_md.folder import MANIFESTS, read_hook
 from boathook.sources.hooks_toml import read_config
 from boathook.sources.own_commands import calls_us
 from boathook.sources.settings_json.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
+from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.files import FileError, read_regular, read_text
-from boathook.system.locations import agents_dir, claude_dir, find_claude_project, find_project, read_environment
+from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 from boathook.system.programs import BINARIES, choose_command, find_entry, first_bytes, which
 
 CONVERTED, LEFT = "converted", "left"
@@ -141,14 +142,14 @@ def convert_hooks(
 
 def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
     """Find the two ends; ConfigError if they do not belong together."""
-    env = read_environment()
-    start = start_of(project)
+    locations = locate(project)
+    hook_md, settings_json = locations.find(HOOK_MD), locations.find(SETTINGS)
     if user and local:
         raise ConfigError("--local is about a project's settings.local.json; it cannot stand with --user")
     if user:
-        return Ends(USER, "", f"{claude_dir(env)}/settings.json", f"{agents_dir(env)}/hooks")
-    ours = find_project(start)
-    theirs, seen = speaking(find_claude_project(start, env), lambda folder: find_claude_project(folder, env))
+        return Ends(USER, "", f"{_claude_dir()}/settings.json", f"{_config_dir()}/hooks")
+    ours = hook_md.project
+    theirs, seen = speaking(settings_json.project, settings_json.find_project)
     if ours and not any(map(speaks, seen)):
         theirs = ours  # settings that say nothing of hooks are no place of theirs
     if ours and theirs and os.path.realpath(ours) != os.path.realpath(theirs):
@@ -156,10 +157,18 @@ def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
             f"the nearest .agents/hooks is in {ours}, the nearest .claude/settings.json in {theirs}: "
             "hooks that change their project would change what they are for"
         )
-    top = theirs or ours or start
-    if os.path.realpath(f"{top}/.claude") == os.path.realpath(claude_dir(env)):
+    top = theirs or ours or locations.start
+    if os.path.realpath(f"{top}/.claude") == os.path.realpath(_claude_dir()):
         raise ConfigError(f"the settings in {top}/.claude are the user's, for all projects (see --user)")
     return Ends(PROJECT, top, f"{top}/.claude/settings{'.local' * local}.json", f"{top}/.agents/hooks")
+
+
+def _config_dir() -> str:
+    return resolve_folder(CONFIG_FOLDER, read_environment())
+
+
+def _claude_dir() -> str:
+    return resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
 
 
 def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> ConversionPlan:
@@ -204,7 +213,7 @@ class _Making:
         self.settled = {(hook.path, hook.place): hook for hook in catalog.hooks}
         self.folders: list[Folder] = []
         self.done: dict[object, Row] = {}
-        configs = [read_config(f"{agents_dir(read_environment())}/hooks.toml", USER)]
+        configs = [read_config(f"{_config_dir()}/hooks.toml", USER)]
         configs += [read_config(f"{ends.top}/.agents/hooks.toml", PROJECT)] if ends.top else []
         self.explicit = frozenset(key for config in configs for key in config.defaults)
         spoken = [name for config in configs for name in (*config.disable, *(name for name, _ in config.override))]
@@ -311,7 +320,7 @@ class _Filling:
         self.ends, self.catalog, self.data = ends, catalog, data
         local = ends.settings.endswith(".local.json")  # what the project disables is its own alone
         names = () if not ends.top else ("settings.local.json",) if local else ("settings.json", "settings.local.json")
-        files = [read_settings(f"{claude_dir(read_environment())}/settings.json", USER)]
+        files = [read_settings(f"{_claude_dir()}/settings.json", USER)]
         files += [read_settings(f"{ends.top}/.claude/{name}", PROJECT, ends.top) for name in names]
         self.off = next((file.path for file in files if file.disables), "")
 

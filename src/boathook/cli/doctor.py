@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import look_up, probe, state_of
+from boathook.assembly import load_with_trust, locate, probe
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.doctor_setup import (
     ERROR,
@@ -96,10 +96,10 @@ def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
       boathook doctor
       boathook doctor --json
     """
-    loaded, trust = look_up(project, state=state)
-    folder = state_of(state)
-    setup = examine_setup(loaded.catalog, trust, folder)
-    hooks = _examine_all(loaded.catalog, count_runs(Reader(folder), ""))
+    locations = locate(project, state=state)
+    loaded, trust = load_with_trust(locations)
+    setup = examine_setup(loaded.catalog, trust, locations.state)
+    hooks = _examine_all(loaded.catalog, count_runs(Reader(locations.state), ""))
     findings = [*setup, *(finding for health in hooks for finding in health.findings)]
     has_failed = any(finding.level == ERROR for finding in findings)
     if as_json:

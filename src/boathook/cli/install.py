@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog, state_of
+from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
 from boathook.cli.show import print_json, print_table, say
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
@@ -36,7 +36,8 @@ from boathook.install.status import (
     find_unmanaged_commands,
     list_statuses,
 )
-from boathook.system.locations import find_claude_project, find_project, find_untrusted_locations, read_environment
+from boathook.sources import source
+from boathook.system.locations import read_environment, resolve_locations
 
 STYLES = {INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 FEW = 3
@@ -83,7 +84,7 @@ def install_host(
       boathook install gemini --dry-run
     """
     in_project = _is_for_project(project, user=user)
-    setup, book = BY_NAME[host], InstallRegistry(state_of(state))
+    setup, book = BY_NAME[host], InstallRegistry(resolve_state(state))
     if trust_folder:
         _require_folder_trust(setup, in_project=in_project)
     place = _place(host, project or None, book, in_project=in_project, trusting=trust_folder)
@@ -134,7 +135,7 @@ def uninstall_host(
     Only what `install` added is removed.
     """
     in_project = _is_for_project(project, user=user)
-    setup, book = BY_NAME[host], InstallRegistry(state_of(state))
+    setup, book = BY_NAME[host], InstallRegistry(resolve_state(state))
     plan = plan_removal(setup, _place(host, project or None, book, in_project=in_project), book)
     if not as_json:
         _show(plan)
@@ -167,7 +168,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     \b
     Exit codes: 0 every installation works, 1 some do not.
     """
-    book = InstallRegistry(state_of(state))
+    book = InstallRegistry(resolve_state(state))
     found = list_statuses(resolve_install_target(USER, project, book.state), book)
     notes = find_double_readers(found)
     if as_json:
@@ -182,7 +183,7 @@ def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str
     """Report for each hook that would run what it cannot do in a host."""
     from boathook.hosts.capabilities import misfits
 
-    catalog = load_catalog(project, state=state, settings=setup.settings != BY_HOST)
+    catalog = load_catalog(project, state=state, without=("settings",) if setup.settings == BY_HOST else ())
     host = load(setup.name)
     found = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in LEFT_OUT}
     return {name: texts for name, texts in found.items() if texts}
@@ -251,13 +252,12 @@ def _refuse_second_road(setup: Setup, place: InstallTarget, book: InstallRegistr
 
 def _refuse_strays(place: InstallTarget, *, by_variable: bool) -> None:
     """Refuse to write down folders for good that variables lead into a project: whoever wrote its `.env` could own them."""
-    env, start = read_environment(), place.project
-    folders = place.folders
-    ours = (folders.config, folders.claude, *((folders.state,) if by_variable else ()))
-    astray = find_untrusted_locations(start, ours, (find_project(start), find_claude_project(start, env)), env)
-    if astray:
+    given = {} if by_variable else {"state": place.folders.state}
+    locations = resolve_locations(source.SOURCES, place.project, read_environment(), given=given)
+    untrusted = [path for path in locations.untrusted if path != locations.cache]
+    if untrusted:
         raise ConfigError(
-            f"{astray[0]} lies in a project: a variable of this shell (XDG_*, CLAUDE_*, HOME) leads there"
+            f"{untrusted[0]} lies in a project: a variable of this shell (XDG_*, CLAUDE_*, HOME) leads there"
         )
 
 

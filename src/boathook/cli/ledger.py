@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from boathook.assembly import state_of
+from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
 from boathook.cli.show import format_count, print_json, say
 from boathook.ledger.reader import Report, verify
@@ -28,7 +28,7 @@ def verify_ledger(as_json: bool, state: str | None) -> int:
     Every record holds the hash of the one before it.
     Exit codes: 0 the chain is intact, 1 it is broken.
     """
-    folder = state_of(state)
+    folder = resolve_state(state)
     report = verify(folder)
     if as_json:
         print_json(report.to_json())

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import state_of
+from boathook.assembly import resolve_state
 from boathook.cli.common_options import EVENT, since_option, state_option
 from boathook.cli.show import format_count, make_console, make_printable, say, write_json_line
 from boathook.core.event import find_kind
@@ -65,7 +65,7 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
       boathook log --follow --hook no-force-push
     """
     log_filter = LogFilter(**filters)
-    reader = Reader(state_of(state))
+    reader = Reader(resolve_state(state))
     show = _print_record if as_json else _LogTable().print_record
     try:
         count = _show_records(reader.read(parse_time(log_filter.since)), log_filter, show)

@@ -8,7 +8,7 @@ import shlex
 
 import click
 
-from boathook.assembly import project_of
+from boathook.assembly import resolve_start
 from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.show import say
 from boathook.core.event import EventKind, find_kind
@@ -16,7 +16,7 @@ from boathook.core.matcher import compile_pattern
 from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.errors import ConfigError
 from boathook.sources.fields import HOOK_NAME, is_hook_name
-from boathook.system.locations import agents_dir, read_environment
+from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
 _BLOCK_SH = """\
 #!/bin/sh
@@ -118,8 +118,8 @@ def _make_example(tool: str | None, pattern: str | None) -> str:
 
 def _find_hooks_folder(project: str | None, *, user: bool) -> str:
     if user:
-        return f"{agents_dir(read_environment())}/hooks"
-    project_of(project)  # raises an error if it is not a folder
+        return f"{resolve_folder(CONFIG_FOLDER, read_environment())}/hooks"
+    resolve_start(project)  # raises an error if it is not a folder
     folder = start = os.path.abspath(project or os.getcwd())
     while not any(os.path.exists(f"{folder}/{marker}") for marker in (".agents/hooks", ".git")):
         if folder == os.path.dirname(folder):

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import look_up, probe, start_of, state_of
+from boathook.assembly import load_catalog, probe, resolve_start, resolve_state
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
 from boathook.cli.show import print_json, print_table, say
@@ -99,7 +99,7 @@ def replay_events(
     """
     catalog = _load_hooks(path, project, state)
     catalog = _confine(catalog, is_allowed_without=unconfined, is_untrusted=path is not None)
-    reader = Reader(state_of(state))
+    reader = Reader(resolve_state(state))
     report = _replay_records(catalog, reader, parse_time(since), is_single=path is not None)
     warn_unreadable_lines(reader)
     if as_json:
@@ -112,8 +112,8 @@ def replay_events(
 def _load_hooks(path: str | None, project: str | None, state: str | None) -> Catalog:
     """Return the hooks to run: the one at a path, or all that are armed here."""
     if path is None:
-        return look_up(project, state=state)[0].catalog
-    start_of(project)
+        return load_catalog(project, state=state)
+    resolve_start(project)
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     manifest = manifest_of(folder)
     if manifest is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import state_of
+from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
 from boathook.cli.show import make_console, print_json, print_table, say
@@ -80,7 +80,7 @@ def show_stats(since: str | None, as_json: bool, state: str | None) -> int:
       boathook stats
       boathook stats --since 7d --json
     """
-    reader = Reader(state_of(state))
+    reader = Reader(resolve_state(state))
     stats = dict(sorted(count_runs(reader, parse_time(since)).items(), key=lambda row: (-len(row[1].times), row[0])))
     if as_json:
         print_json({"hooks": [{"hook": name, **hook.to_json()} for name, hook in stats.items()]})

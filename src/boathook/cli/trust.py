@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import look_up
+from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
 from boathook.cli.list import describe_matcher
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
@@ -90,7 +90,7 @@ def trust_hooks(
 
 
 def _trust(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
-    loaded, book = look_up(project, state=state)
+    loaded, book = load_with_trust(locate(project, state=state))
     candidates = _candidates(loaded)
     chosen = _chosen(candidates, names)
     if not names:
@@ -170,7 +170,7 @@ def deny_hooks(names: tuple[str, ...], everything: bool, project: str | None, st
 
     This holds even if they change. `untrust` takes it back.
     """
-    loaded, book = look_up(project, state=state)
+    loaded, book = load_with_trust(locate(project, state=state))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or say --all")
     for one in _chosen(_candidates(loaded), names):
@@ -192,7 +192,7 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None,
 
     They are untrusted again. This works for hooks that no longer exist, too.
     """
-    loaded, book = look_up(project, state=state)
+    loaded, book = load_with_trust(locate(project, state=state))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or say --all")
     projects = {os.path.realpath(path) for path in (loaded.catalog.project, loaded.catalog.claude_project) if path}
@@ -213,7 +213,7 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None,
 
 def list_trust(project: str | None, state: str | None, *, as_json: bool) -> int:
     """Print every hook of this project with what was said of it, and what was said in other projects."""
-    loaded, book = look_up(project, state=state)
+    loaded, book = load_with_trust(locate(project, state=state))
     if book.problem:
         raise TrustError(book.problem)
     rows = _rows(loaded, book)

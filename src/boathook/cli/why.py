@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import state_of
+from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
 from boathook.cli.log import record_to_json
 from boathook.cli.show import print_json, say
@@ -30,7 +30,7 @@ def show_why(id: str, as_json: bool, state: str | None) -> int:
     That is: which hooks ran, what they matched and decided, which were skipped, and what they changed. ID is an id
     from `boathook log` or `boathook run --json`, or any unique prefix of it.
     """
-    record, ends = _find_record(Reader(state_of(state)), id.strip().lower())
+    record, ends = _find_record(Reader(resolve_state(state)), id.strip().lower())
     if as_json:
         print_json({"record": record_to_json(record), "ends": [record_to_json(end) for end in ends]})
         return 0

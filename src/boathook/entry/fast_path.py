@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import sys
 
-from boathook.catalog_cache.format import load, may_match, path_of
+from boathook.catalog_cache.format import load_compiled, may_match
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, iter_leaves, loads
+from boathook.entry.options import NATIVE_HOST, UsageError, parse_options
+from boathook.sources import source
 from boathook.system.locations import (
-    agents_dir,
-    cache_dir,
-    claude_dir,
     current_dir,
-    find_claude_project,
     find_host_project,
-    find_project,
-    find_untrusted_locations,
     is_dir,
     read_environment,
-    state_dir,
+    resolve_locations,
     system,
 )
 
@@ -29,15 +25,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from boathook.entry.options import Options
+
 COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
-PLAIN = ("--host", "--event", "--project", "--without", "--state", "--config", "--claude")
-FIXED = ("--config", "--claude", "--state")  # the user's folders, said on the command line
-TRUST_ALL = "--trust-all"
-SETTINGS, *_ = WITHOUT = ("settings", "project-settings")
-NATIVE = "native"
 _CLAUDE_LIKE = (("hook_event_name",), ("session_id",), "cwd")
 KEYS = {
-    NATIVE: (("event_type",), ("session_id",), "work_dir"),
+    NATIVE_HOST: (("event_type",), ("session_id",), "work_dir"),
     "opencode": (("event_type",), ("session_id",), "work_dir"),
     "copilot": (("hook_event_name", "hookName"), ("session_id", "sessionId"), "cwd"),
     **dict.fromkeys(("claude", "codex", "gemini", "kimi-code", "kimi-cli", "qwen", "vscode"), _CLAUDE_LIKE),
@@ -57,12 +50,12 @@ def enter(args: list[str]) -> NoReturn:
         from boathook.process.remote_hooks import ask
 
         system._exit(ask())
-    wanted = _plain(args)
+    options = _read_fast_options(args)
     try:
-        data = _read_all() if wanted is not None else None
+        data = _read_all() if options is not None else None
     except KeyboardInterrupt:
         system._exit(130)
-    if wanted is not None and data is not None and _is_certain(wanted, data):
+    if options is not None and data is not None and _is_certain(options, data):
         system._exit(0)
     _find_libraries()
     from boathook.entry.run_once import main
@@ -74,22 +67,13 @@ def enter(args: list[str]) -> NoReturn:
         system._exit(code)  # whatever else comes, such as a second signal: nothing is left to be done
 
 
-def _plain(args: list[str]) -> dict[str, str] | None:
-    """Read a command line that asks for no more than an answer; None for any other."""
-    found: dict[str, str] = {}
-    rest = list(args)
-    while rest:
-        word = rest.pop(0)
-        if word in PLAIN and rest:
-            found[word] = rest.pop(0)
-        elif word == TRUST_ALL:
-            found[word] = ""
-        elif word.startswith("-") or "--event" in found:
-            return None
-        else:
-            found["--event"] = word
-    known = found.get("--host", NATIVE) in KEYS and found.get("--without", SETTINGS) in WITHOUT
-    return found if known else None
+def _read_fast_options(args: list[str]) -> Options | None:
+    """Return the options, or None if only the engine can answer with them."""
+    try:
+        options = parse_options(args)
+    except UsageError:
+        return None
+    return options if options.is_fast and options.host in KEYS else None
 
 
 def _read_all() -> bytes | None:
@@ -108,15 +92,15 @@ def _read_all() -> bytes | None:
     return b"".join(parts)
 
 
-def _is_certain(wanted: dict[str, str], data: bytes) -> bool:
+def _is_certain(options: Options, data: bytes) -> bool:
     """Whether there is nothing to do; any trouble with finding that out is the engine's to tell."""
     try:
-        return _nothing_to_do(wanted, data)
+        return _nothing_to_do(options, data)
     except Exception:  # noqa: BLE001
         return False
 
 
-def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
+def _nothing_to_do(options: Options, data: bytes) -> bool:
     """Whether it is certain that no hook has anything to do with an event."""
     if len(data) > MAX_TEXT_CHARS:
         return False
@@ -124,40 +108,27 @@ def _nothing_to_do(wanted: dict[str, str], data: bytes) -> bool:
         event = loads(decode(data))
     except JsonError:
         return False
-    host = wanted.get("--host", NATIVE)
+    host = options.host
     event_keys, _, folder_key = KEYS[host]
     if not _well_formed(event, host):
         return False
     names = [event[key] for key in event_keys if key in event]
-    names = [wanted["--event"], *names] if "--event" in wanted else names
+    names = [options.event, *names] if options.event is not None else names
     env = read_environment()
-    start = wanted.get("--project") or find_host_project(host, env) or event.get(folder_key) or current_dir()
+    start = options.project or find_host_project(host, env) or event.get(folder_key) or current_dir()
     if not start.startswith("/") or "//" in start or "\0" in start or _is_crooked(start + "/"):
         return False
-    if "--project" in wanted and not is_dir(wanted["--project"]):
+    if options.project is not None and not is_dir(options.project):
         return False
-    fixed = {name: wanted[name] for name in FIXED if wanted.get(name)}
-    claude = "" if wanted.get("--without") == SETTINGS else fixed.get("--claude") or claude_dir(env)
-    agents, state = fixed.get("--config") or agents_dir(env), fixed.get("--state") or state_dir(env)
-    cache = cache_dir(env)
-    said = zip(FIXED, (agents, claude, state), strict=True)
-    by_variables = (*(path for name, path in said if name not in fixed), cache)
-    if not all(path.startswith("/") for path in fixed.values()):
-        return False
-    project, claude_project = (
-        find_project(start),
-        find_claude_project(start, env) if claude and "--without" not in wanted else "",
+    locations = resolve_locations(
+        source.SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
     )
-    if find_untrusted_locations(start, by_variables, (project, claude_project), env):
-        return False
-    where = (project, claude, claude_project, "" if TRUST_ALL in wanted else state)
-    path = path_of(cache, *where)
-    found = load(path, agents, *where) if path is not None else None
+    found = load_compiled(locations)
     call = _call(found, host, names, event) if found is not None and names else None
     if found is None or call is None:
         return False
     kinds, tools, tool_input = call
-    if any(kind in COUNTED for kind in kinds) and is_dir(state + "/sessions"):
+    if any(kind in COUNTED for kind in kinds) and is_dir(locations.state + "/sessions"):
         return False
     return not any(_may_be_wanted(found, kind, tools, tool_input) for kind in kinds)
 
@@ -168,7 +139,7 @@ def _is_crooked(path: str) -> bool:
 
 def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tuple[Any, Any, Any] | None:
     """Return the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
-    if host == NATIVE:
+    if host == NATIVE_HOST:
         kinds = {found.head["spellings"].get(name) for name in names}
         return (
             ((kinds.pop(),), (event.get("tool_name", ""),), event.get("tool_input")) if len(set(names)) == 1 else None
@@ -225,9 +196,9 @@ def _well_formed(event: Any, host: str) -> bool:
         return False
     event_keys, session_keys, folder_key = KEYS[host]
     texts = [event.get(key, "") for key in (*event_keys, *session_keys, folder_key)]
-    texts += [event.get(key, "") for key in ("timestamp", "tool_name")] if host == NATIVE else []
+    texts += [event.get(key, "") for key in ("timestamp", "tool_name")] if host == NATIVE_HOST else []
     return all(isinstance(text, str) for text in texts) and (
-        host != NATIVE or isinstance(event.get("context", {}), dict)
+        host != NATIVE_HOST or isinstance(event.get("context", {}), dict)
     )
 
 

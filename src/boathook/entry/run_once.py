@@ -11,10 +11,20 @@ from boathook.core.event import UNMAPPED, parse_host_object
 from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects.dialect import NATIVE, find_dialect
-from boathook.errors import BeyondLimits, BoathookError, DialectError, NotJson
+from boathook.entry.options import Options, UsageError, parse_options
+from boathook.errors import BeyondLimits, DialectError, NotJson
 from boathook.hosts.detection import another, calls_for, may_be_another, own_files
 from boathook.hosts.host import NAMES
-from boathook.system.locations import current_dir, find_host_project, make_absolute, read_environment, state_dir
+from boathook.sources import source
+from boathook.system.locations import (
+    STATE_FOLDER,
+    current_dir,
+    find_host_project,
+    make_absolute,
+    read_environment,
+    resolve_folder,
+    resolve_locations,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,65 +35,18 @@ if TYPE_CHECKING:
     from boathook.dialects.dialect import Dialect
 
 HOSTS = (NATIVE, *NAMES)
-FIXED = ("state", "config", "claude")  # the user's folders, said on the command line
-SETTINGS, *_ = WITHOUT = ("settings", "project-settings")
 LOOKED_AT = 1 << 18  # bytes at the end of a transcript
-
-
-class Options:
-    """What the command line of `run` says."""
-
-    event: str | None = None
-    host = NATIVE
-    project: str | None = None
-    without = ""
-    state = config = claude = ""
-    json = debug = no_ask = trust_all = False
-    refuses = False  # what hooks.toml says of what a host cannot be told
-
-
-class Usage(BoathookError):
-    """A command line that cannot be understood."""
 
 
 class Interrupted(BaseException):
     """A signal asked this process to end."""
 
 
-VALUES = {
-    "--host": "host",
-    "--event": "event",
-    "--project": "project",
-    "--without": "without",
-    "--state": "state",
-    "--config": "config",
-    "--claude": "claude",
-}
-FLAGS = {"--json": "json", "--debug": "debug", "--no-ask": "no_ask", "--trust-all": "trust_all"}
-
-
 def parse(args: list[str]) -> Options:
     """Read the arguments of `run`."""
-    options, rest = Options(), list(args)
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if name in VALUES:
-            if not equals:
-                if not rest:
-                    raise Usage(f"{name} needs a value")
-                value = rest.pop(0)
-            setattr(options, VALUES[name], value)
-        elif word in FLAGS:
-            setattr(options, FLAGS[word], True)
-        elif word.startswith("-") or options.event is not None:
-            raise Usage(f"unexpected argument '{word}' (see boathook run --help)")
-        else:
-            options.event = word
-    if options.without not in ("", *WITHOUT):
-        raise Usage(f"unknown source '{options.without}' (known: {', '.join(WITHOUT)})")
+    options = parse_options(args)
     if options.host not in HOSTS:
-        raise Usage(f"unknown host '{options.host}' (known: {', '.join(HOSTS)})")
+        raise UsageError(f"unknown host '{options.host}' (known: {', '.join(HOSTS)})")
     return options
 
 
@@ -115,7 +78,7 @@ def main(args: list[str], data: bytes | None = None) -> int:
         return _refuse(str(error), options, 2)
     except DialectError as error:
         return _refuse(str(error), options, 1)
-    except Usage as error:
+    except UsageError as error:
         return _complain(str(error))
     except Interrupted as signal:
         return 128 + int(signal.args[0])
@@ -145,7 +108,7 @@ def _record_refusal(text: str, options: Options, kind: EventKind) -> None:
     try:
         from boathook.assembly import record_refusal
 
-        state = make_absolute(options.state) if options.state else state_dir(read_environment())
+        state = resolve_folder(STATE_FOLDER, read_environment(), options.folders)
         trouble = record_refusal(state, options.host, kind, text)
     except Exception as error:  # noqa: BLE001  (the refusal itself must go out)
         trouble = f"{type(error).__name__}: {error}"
@@ -160,7 +123,7 @@ def _is_anothers(options: Options, data: bytes) -> bool:
     if not host:
         return False
     options.host = host
-    state = make_absolute(options.state) if options.state else state_dir(env)
+    state = resolve_folder(STATE_FOLDER, env, options.folders)
     folder = fields.get("cwd") or current_dir()
     known = own_files(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
     return any(calls_for(host, _end_of(path)) for path in known)
@@ -205,18 +168,19 @@ def _dispatch(event: Event, options: Options, dialect: Dialect) -> Verdict:
     from boathook.assembly import one_shot
 
     if options.project is not None and not os.path.isdir(options.project):
-        raise Usage(f"--project {options.project} is not a folder")
-    given = options.project or find_host_project(options.host, read_environment()) or event.work_dir.replace("\0", "")
-    start = os.path.abspath(make_absolute(given or current_dir()))
+        raise UsageError(f"--project {options.project} is not a folder")
+    env = read_environment()
+    host_project = find_host_project(options.host, env)
+    folder = options.project or host_project or event.work_dir.replace("\0", "")
+    start = os.path.abspath(make_absolute(folder or current_dir()))
+    locations = resolve_locations(
+        source.SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
+    )
     engine = one_shot(
         event.kind,
-        start,
+        locations,
         dialect=dialect,
-        home=find_host_project(options.host, read_environment()),
-        fixed={name: make_absolute(path) for name in FIXED if (path := getattr(options, name))},
-        trust_all=options.trust_all,
-        settings=options.without != SETTINGS,
-        of_projects=options.without == "",
+        home=host_project,
         can_ask=not options.no_ask,
         debug=options.debug,
         write=_debug_line,

@@ -13,7 +13,8 @@ from boathook.errors import ConfigError
 from boathook.install.setups import BY_BOTH, BY_HOST, Setup
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import ASSIGNMENT, DOOR, PYTHON, named, text_calls_us
-from boathook.system.locations import agents_dir, claude_dir, read_environment
+from boathook.sources.source import SETTINGS_JSON_SOURCE
+from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
 # flags of Python, none that makes it run something else
@@ -40,7 +41,7 @@ class InstalledCommand(Value):
 def resolve_user_folders(state: str) -> UserFolders:
     """Return the user's folders as they are now."""
     env = read_environment()
-    return UserFolders(agents_dir(env), claude_dir(env), state)
+    return UserFolders(resolve_folder(CONFIG_FOLDER, env), resolve_folder(SETTINGS_JSON_SOURCE.user_folder, env), state)
 
 
 def make_command(setup: Setup, event: str, folders: UserFolders) -> list[str]:

@@ -1,74 +1,232 @@
-"""Where things live. Lean: the door uses this before it knows whether anything must be done."""
+"""Where things are: the user's folders, the project of each source, and which of these folders must not be believed.
+
+Lean: the fast path uses this before it knows whether there is anything to do.
+"""
 
 from __future__ import annotations
-
-from errno import ENAMETOOLONG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os as system
 else:
     try:
-        import posix as system  # half of what `os` is, and there already
-    except ImportError:  # not a POSIX system
+        # half of what `os` is, and loaded already
+        import posix as system
+    except ImportError:
         import os as system
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Collection, Iterable, Mapping
+    from typing import Any, Protocol
 
     Environment = Mapping[bytes, bytes]
 
+    class LocatedSource(Protocol):
+        """What is needed of a source to locate its files; see `boathook.sources.source`."""
+
+        name: str
+        without: str
+        user_folder: UserFolder
+        markers: tuple[str, ...]
+
+
 __all__ = [
+    "CACHE_FOLDER",
+    "CONFIG_FOLDER",
+    "STATE_FOLDER",
+    "Locations",
+    "SourceFolders",
+    "UserFolder",
     "account_home",
-    "agents_dir",
-    "cache_dir",
-    "claude_dir",
     "current_dir",
-    "find_claude_project",
     "find_host_project",
     "find_project",
-    "find_untrusted_locations",
     "is_dir",
     "make_absolute",
     "read_environment",
-    "state_dir",
+    "resolve_folder",
+    "resolve_locations",
     "system",
 ]
 
-HOOKS = ("/.agents/hooks",)
-REPOSITORY = ("/.git",)
-OF_ACCOUNT = (".config/agents", ".cache/boathook", ".local/state/boathook", ".claude")
-SETTINGS = ("/.claude/settings.json", "/.claude/settings.local.json")
+REPOSITORY_MARKERS = ("/.git",)
+PROJECT_MARKERS = (*REPOSITORY_MARKERS, "/.agents/hooks")
 DIRECTORY = 0o040000
-LONGEST_PATH = 4096
-KIND = 0o170000
+FILE_TYPE = 0o170000
+# writable by everybody, or sticky as /tmp is
+SHARED = 0o1002
+MAX_PATH_CHARS = 4096
 
 
-def read_environment() -> Environment:
-    """Return the environment as bytes."""
-    found: Any = system.environ
-    if found and isinstance(next(iter(found)), str):
-        return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in found.items()}
-    bytewise: Environment = found
-    return bytewise
+class UserFolder:
+    """How a folder of the user is found: by the command line, else by a variable, else below the home folder."""
+
+    __slots__ = ("below", "default", "help", "option", "variable")
+
+    def __init__(self, option: str, variable: bytes, default: str, below: str = "", help: str = "") -> None:  # noqa: A002
+        self.option = option
+        self.variable = variable
+        self.default = default
+        self.below = below
+        self.help = help
 
 
-def _home_of(env: Environment, variable: bytes, below: str) -> str:
-    """Return an XDG folder: the variable if it is absolute, else its default below the home folder."""
-    value = env.get(variable, b"")
-    return _text(value).rstrip("/") if _is_plain(value) else f"{_home(env)}/{below}"
+CONFIG_FOLDER = UserFolder(
+    "config",
+    b"XDG_CONFIG_HOME",
+    ".config",
+    "/agents",
+    "Your folder with hooks/ and hooks.toml, ignoring environment variables.",
+)
+STATE_FOLDER = UserFolder(
+    "state",
+    b"XDG_STATE_HOME",
+    ".local/state",
+    "/boathook",
+    "Folder of the trust store and the ledger, instead of the default one.",
+)
+CACHE_FOLDER = UserFolder("cache", b"XDG_CACHE_HOME", ".cache", "/boathook")
+
+
+class SourceFolders:
+    """The folders of one source: the user's and the project's, each "" if there is none that may be read.
+
+    `own_folders` belong to the user wherever they are, so none of them makes a project.
+    """
+
+    __slots__ = ("markers", "name", "own_folders", "project", "user")
+
+    def __init__(
+        self,
+        name: str,
+        user: str = "",
+        project: str = "",
+        markers: tuple[str, ...] = (),
+        own_folders: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.user = user
+        self.project = project
+        self.markers = markers
+        self.own_folders = own_folders
+
+    def find_project(self, start: str) -> str:
+        """Return the nearest project of this source from a folder upwards, or ""."""
+        return find_project(start, self.markers, self.own_folders)
+
+
+class Locations:
+    """Every folder that matters to one start of the engine.
+
+    `start` is where projects are searched from. `config` holds the user's hooks.toml. `untrusted` are folders of the user that
+    variables have put into a project: hooks and hooks.toml there are not read ("" stands for such a folder), and neither trust
+    nor the cache is believed. With `trust_all` no hook needs trust.
+    """
+
+    __slots__ = ("cache", "config", "sources", "start", "state", "trust_all", "untrusted")
+
+    def __init__(
+        self,
+        *,
+        start: str = "",
+        config: str = "",
+        state: str = "",
+        cache: str = "",
+        sources: tuple[SourceFolders, ...] = (),
+        untrusted: tuple[str, ...] = (),
+        trust_all: bool = False,
+    ) -> None:
+        self.start = start
+        self.config = config
+        self.state = state
+        self.cache = cache
+        self.sources = sources
+        self.untrusted = untrusted
+        self.trust_all = trust_all
+
+    def find(self, source: str) -> SourceFolders:
+        """Return the folders of a source by its name; empty ones if it is left out."""
+        for folders in self.sources:
+            if folders.name == source:
+                return folders
+        return SourceFolders(source)
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects of all sources that have one."""
+        return tuple([folders.project for folders in self.sources if folders.project])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What a catalogue that was loaded from here depends on, as plain values."""
+        sources = [(folders.name, folders.user, folders.project) for folders in self.sources]
+        return (self.config, "" if self.trust_all else self.state, tuple(sources))
+
+
+def resolve_locations(
+    sources: Iterable[LocatedSource],
+    start: str,
+    env: Environment,
+    *,
+    given: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
+    trust_all: bool = False,
+) -> Locations:
+    """Resolve every folder for a start folder: this is the only place that decides where things are and what to believe.
+
+    `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
+    leave out, with `project-` before the name only their projects.
+    """
+    given = {option: path for option, path in given.items() if path} if given else {}
+    used = {folder: resolve_folder(folder, env, given) for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER)}
+    located = []
+    for source in sources:
+        if source.without in without:
+            continue
+        user = used[source.user_folder] = resolve_folder(source.user_folder, env, given)
+        own_folders = (user, _default_path(source.user_folder, env))
+        has_projects = f"project-{source.without}" not in without
+        project = find_project(start, source.markers, own_folders) if has_projects else ""
+        located.append((source, user, project, own_folders))
+    doubtful = [(folder, path) for folder, path in used.items() if folder.option not in given]
+    untrusted = _find_untrusted(start, doubtful, [project for _, _, project, _ in located], env)
+    return Locations(
+        start=start,
+        config="" if used[CONFIG_FOLDER] in untrusted else used[CONFIG_FOLDER],
+        state=used[STATE_FOLDER],
+        cache=used[CACHE_FOLDER],
+        sources=tuple(
+            [
+                SourceFolders(source.name, "" if user in untrusted else user, project, source.markers, own_folders)
+                for source, user, project, own_folders in located
+            ]
+        ),
+        untrusted=untrusted,
+        trust_all=trust_all,
+    )
+
+
+def resolve_folder(folder: UserFolder, env: Environment, given: Mapping[str, str] | None = None) -> str:
+    """Return the path of a folder of the user: the given one, else what its variable says if that is plain, else the default."""
+    if given and (path := given.get(folder.option)):
+        return make_absolute(path)
+    value = env.get(folder.variable, b"")
+    return _text(value).rstrip("/") + folder.below if _is_plain(value) else _default_path(folder, env)
+
+
+def _default_path(folder: UserFolder, env: Environment) -> str:
+    return f"{_home(env)}/{folder.default}{folder.below}"
 
 
 def _is_plain(value: bytes) -> bool:
     """Whether a variable names a folder from the root on, and the same one for every process."""
     path = value.rstrip(b"/") + b"/"
-    crooked = any(part in path for part in (b"/../", b"/./", b"//"))
-    return value.startswith(b"/") and not crooked and not path.startswith((b"/proc/", b"/dev/fd/"))
+    has_detour = b"/../" in path or b"/./" in path or b"//" in path
+    return value.startswith(b"/") and not has_detour and not path.startswith((b"/proc/", b"/dev/fd/"))
 
 
 def _home(env: Environment) -> str:
-    """Return the home folder: without a usable HOME that of the account, for the user's guards must not vanish with a variable."""
+    """Return the home folder: without a usable HOME that of the account, because guards must not vanish with a variable."""
     value = env.get(b"HOME", b"")
     return _text(value).rstrip("/") if _is_plain(value) else account_home()
 
@@ -83,144 +241,133 @@ def account_home() -> str:
         return "/nonexistent"
 
 
-def find_untrusted_locations(
-    start: str, folders: tuple[str, ...], projects: tuple[str, ...], env: Environment
+def _find_untrusted(
+    start: str, folders: list[tuple[UserFolder, str]], projects: list[str], env: Environment
 ) -> tuple[str, ...]:
-    """Return those of the user's folders that are a project's: variables led there, which may be a trick.
+    """Return the folders of the user that are in a project: a variable led there, which may be a trick.
 
-    Some hosts load a project's `.env`. A folder is a project's if it lies in one of the start's `projects`, or in any other:
-    where `.git` or `.agents/hooks` is; or in the start itself, unless that is, or holds, the home folder. The account's own
-    folders are believed wherever they lie, and so is a project that holds its home.
+    Some hosts load a project's `.env`. A folder is in a project if it is below one of `projects`, below any folder that has
+    `.git` or `.agents/hooks`, or below the start itself, unless that is, or holds, the home folder. The account's own folders
+    are believed wherever they are, and so is everything in a project that holds the account's home.
     """
     starts = {start, _real(start) or start}
-    tops = {*projects, *(_upwards(at, REPOSITORY) for at in starts)}
-    tops |= {at for at in starts if _is_own(at) and not (_home(env) + "/").startswith(at.rstrip("/") + "/")}
+    tops = {*projects, *[_find_upwards(at, REPOSITORY_MARKERS) for at in starts]}
+    home = _home(env) + "/"
+    tops |= {at for at in starts if _is_private(at) and not home.startswith(at.rstrip("/") + "/")}
     seen: dict[str, bool] = {}
-    found = {one: _above(one, tops, seen) for one in folders if one}
-    if not any(found.values()):
+    holders = [(folder, path, _find_holders(path, tops, seen)) for folder, path in folders]
+    if not any(found for _, _, found in holders):
         return ()
-    home = account_home()
-    return tuple(one for one, above in found.items() if _is_strange(one, above, home))
+    account = account_home()
+    untrusted = [path for folder, path, found in holders if not _is_believed(folder, path, found, account)]
+    return tuple(dict.fromkeys(untrusted))
 
 
-def _is_strange(folder: str, above: set[str], home: str) -> bool:
-    """Whether one of the projects above a folder is not the account's own."""
-    mine = any(folder == f"{home}/{below}" for below in OF_ACCOUNT)
-    return not mine and any(not (home + "/").startswith(top + "/") for top in above)
+def _is_believed(folder: UserFolder, path: str, projects: set[str], account: str) -> bool:
+    """Whether a folder is the account's own, or every project around it holds the account's home."""
+    own = path == f"{account}/{folder.default}{folder.below}"
+    return own or all((account + "/").startswith(project + "/") for project in projects)
 
 
-def _above(folder: str, tops: set[str], seen: dict[str, bool]) -> set[str]:
-    """Return the projects that a folder lies in, by its own way and by its real one."""
-    found = set()
-    for way in {folder, _real(folder) or folder}:
-        found |= {top for top in tops - {"", "/"} if (way + "/").startswith(top.rstrip("/") + "/")}
-        at = way
+def _find_holders(folder: str, tops: set[str], seen: dict[str, bool]) -> set[str]:
+    """Return the projects that a folder is in, by its own path and by its real one."""
+    projects = set()
+    for path in {folder, _real(folder) or folder}:
+        projects |= {top for top in tops - {"", "/"} if (path + "/").startswith(top.rstrip("/") + "/")}
+        at = path
         while at:
             if at not in seen:
-                seen[at] = any(_there(at + mark) for mark in (*REPOSITORY, *HOOKS))
+                seen[at] = _has_any(at, PROJECT_MARKERS)
             if seen[at]:
-                found.add(at)
+                projects.add(at)
             at = at.rpartition("/")[0]
-    return found
+    return projects
 
 
-def _is_own(folder: str) -> bool:
+def _is_private(folder: str) -> bool:
     """Whether a folder is not one for everybody, such as /tmp."""
     try:
-        return not system.stat(folder).st_mode & 0o1002
+        return not system.stat(folder).st_mode & SHARED
     except (OSError, ValueError):
         return False
 
 
-def agents_dir(env: Environment) -> str:
-    """Return the user's folder of agents, which holds `hooks/` and `hooks.toml`."""
-    return _home_of(env, b"XDG_CONFIG_HOME", ".config") + "/agents"
+def find_project(start: str, markers: tuple[str, ...], own_folders: tuple[str, ...] = ()) -> str:
+    """Return the nearest folder from a start upwards that has one of the markers, or "".
 
-
-def cache_dir(env: Environment) -> str:
-    """Return the folder for what can be made again."""
-    return _home_of(env, b"XDG_CACHE_HOME", ".cache") + "/boathook"
-
-
-def state_dir(env: Environment) -> str:
-    """Return the folder for what is to be remembered."""
-    return _home_of(env, b"XDG_STATE_HOME", ".local/state") + "/boathook"
-
-
-def claude_dir(env: Environment) -> str:
-    """Return the folder of Claude Code's own files, which holds the user's `settings.json`."""
-    value = env.get(b"CLAUDE_CONFIG_DIR", b"")
-    return _text(value).rstrip("/") if _is_plain(value) else f"{_home(env)}/.claude"
-
-
-def find_project(start: str) -> str:
-    """Return the nearest folder from a start upwards that holds `.agents/hooks`; nothing if there is none.
-
-    A start that is reached through a link is looked at where it really is, if its own way up finds nothing.
+    A folder whose marker is in one of the user's own folders is not a project. A start that is reached through a link is
+    searched again from its real path if its own path has no project.
     """
-    return _upwards(start, HOOKS) or _upwards(_real(start), HOOKS)
+    return _find_upwards(start, markers, own_folders) or _find_upwards(_real(start), markers, own_folders)
 
 
-def find_claude_project(start: str, env: Environment) -> str:
-    """Return the nearest folder upwards that holds `.claude/settings.json` or `.claude/settings.local.json`.
-
-    The home folder is none: what lies there is the user's, for all projects.
-    """
-    users = (claude_dir(env), _home(env) + "/.claude")
-    return _upwards(start, SETTINGS, users) or _upwards(_real(start), SETTINGS, users)
-
-
-def _upwards(start: str, below: tuple[str, ...], users: tuple[str, ...] = ()) -> str:
+def _find_upwards(start: str, markers: tuple[str, ...], own_folders: tuple[str, ...] = ()) -> str:
     at = start.rstrip("/")
-    if len(at) > LONGEST_PATH:
-        at = at[:LONGEST_PATH].rpartition("/")[0]
+    if len(at) > MAX_PATH_CHARS:
+        at = at[:MAX_PATH_CHARS].rpartition("/")[0]
     while True:
-        if any(_there(at + path) for path in below) and not _is_one_of(at + "/.claude", users):
+        if _has_any(at, markers) and not _is_any(at + markers[0].rpartition("/")[0], own_folders):
             return at or "/"
         if "/" not in at:
             return ""
         at = at.rpartition("/")[0]
 
 
-def _is_one_of(path: str, others: tuple[str, ...]) -> bool:
-    """Whether a folder is one of some others, whatever way leads to it."""
+def _has_any(folder: str, markers: tuple[str, ...]) -> bool:
+    return any(_exists(folder + marker) for marker in markers)
+
+
+def _is_any(path: str, others: tuple[str, ...]) -> bool:
+    """Whether a folder is one of some others, whatever path leads to it."""
     return path in others or any(_identity(path) == _identity(other) for other in others)
 
 
 def _identity(path: str) -> tuple[str | int, ...]:
     try:
-        found = system.stat(path)
+        status = system.stat(path)
     except (OSError, ValueError):
         return (path,)
-    return (found.st_dev, found.st_ino)
+    return (status.st_dev, status.st_ino)
 
 
-def _there(path: str) -> bool:
-    """Whether something is at a path, even if it cannot be used: that is for the loader to tell."""
+def _exists(path: str) -> bool:
+    """Whether something is at a path, even if it cannot be used: then the loader reports it."""
     try:
         system.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
     except OSError as error:
-        return error.errno != ENAMETOOLONG  # nothing can be there, and the guards further up must be found
+        from errno import ENAMETOOLONG
+
+        # nothing can be at a path that is too long, and the guards further up must be found
+        return error.errno != ENAMETOOLONG
     return True
 
 
 def _real(path: str) -> str:
-    """Return the real path of a folder, without importing os.path; nothing if it is the same or cannot be found out."""
+    """Return the real path of a folder without importing os.path; "" if it is the same or cannot be found out."""
     try:
         handle = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
     except (OSError, ValueError, AttributeError):
         return ""
     try:
-        found = system.readlink(f"/proc/self/fd/{handle}")
+        real = system.readlink(f"/proc/self/fd/{handle}")
     except OSError:
         import os.path
 
-        found = os.path.realpath(path)
+        real = os.path.realpath(path)
     finally:
         system.close(handle)
-    return "" if found == path.rstrip("/") else found
+    return "" if real == path.rstrip("/") else real
+
+
+def read_environment() -> Environment:
+    """Return the environment as bytes."""
+    found: Any = system.environ
+    if found and isinstance(next(iter(found)), str):
+        return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in found.items()}
+    bytewise: Environment = found
+    return bytewise
 
 
 PROJECT_VARIABLES = {
@@ -259,7 +406,7 @@ def make_absolute(path: str) -> str:
 def is_dir(path: str) -> bool:
     """Whether a path is a folder."""
     try:
-        return system.stat(path).st_mode & KIND == DIRECTORY
+        return system.stat(path).st_mode & FILE_TYPE == DIRECTORY
     except (OSError, ValueError):
         return False
 

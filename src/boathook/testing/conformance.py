@@ -219,12 +219,12 @@ class Library:
 
         run = self.inside.vector.run
         config = None if "env" in run else self.inside.user
-        settings = run.get("without") != "settings"
+        without = [run["without"]] if "without" in run else []
         debug = self.debug_lines.append if run.get("debug") else None
         state = self.inside.root / "state"
         trust_all = not self.inside.vector.asks_for_trust
         return boathook.load(
-            self.inside.cwd, config=config, state=state, settings=settings, trust_all=trust_all, debug=debug
+            self.inside.cwd, config=config, state=state, without=without, trust_all=trust_all, debug=debug
         )
 
     @property

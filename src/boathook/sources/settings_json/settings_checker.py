@@ -28,7 +28,8 @@ from boathook.sources.shell_scripts import (
     script_text,
     without_prefix,
 )
-from boathook.system.locations import claude_dir, read_environment
+from boathook.sources.source import SETTINGS_JSON_SOURCE
+from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, first_bytes, which
 
 PROJECT_DIR, PLUGIN_ROOT = "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"
@@ -216,7 +217,8 @@ class _Checking:
 def _project_of(hook: Hook) -> str:
     """Return the project that a settings file belongs to; nothing for the user's and a plugin's, which serve many."""
     folder = os.path.dirname(hook.path)
-    if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == claude_dir(read_environment()):
+    user_folder = resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
+    if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == user_folder:
         return ""
     return os.path.dirname(folder)
 
