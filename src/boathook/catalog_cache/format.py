@@ -12,7 +12,7 @@ import sys
 from _imp import source_hash  # what .pyc files are checked with: fast, and built in
 
 from boathook.system.locations import system
-from boathook.version import __version__
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = 6
 MAGIC = b"boathook compiled catalogue\n"
-VERSION = (FORMAT, __version__, sys.hexversion, sys.implementation.cache_tag)
+VERSION = (FORMAT, __file__, sys.hexversion, sys.implementation.cache_tag)
 MAX_NAME_BYTES = 240
 O_FLAGS = (
     system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK if hasattr(system, "O_CLOEXEC") else 0

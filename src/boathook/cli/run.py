@@ -11,7 +11,7 @@ from boathook.cli.common_options import EVENT, add_run_options
 
 
 @click.command("run")
-@click.argument("event", required=False, type=EVENT)
+@click.argument("event_argument", metavar="[EVENT]", required=False, type=EVENT)
 @add_run_options
 def run_event(**_: Any) -> NoReturn:
     """Run the hooks of one event; this is what agents call.
