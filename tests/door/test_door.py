@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -279,3 +280,12 @@ def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_world
     found = (world.root / "ran").read_text().split() if ran else []
     assert sorted(found) == sorted(ran * 2)
     assert (world.root / "ran").exists() is bool(ran)
+
+
+def test_the_packages_that_the_entry_does_not_import_are_empty():
+    script = DOOR.read_text()
+    names = [word for word in script.split('"') if word.startswith("boathook.") and "/" not in word]
+    assert len(names) == 5
+    for name in names:
+        body = ast.parse((DOOR.parents[2] / name.replace(".", "/") / "__init__.py").read_text()).body
+        assert [type(node) for node in body] == [ast.Expr]

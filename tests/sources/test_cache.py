@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.catalog_cache import format as compiled
-from boathook.catalog_cache.write import RACY_SECONDS, write_compiled
+from boathook.catalog_cache.write import RACY_SECONDS, TABLES, write_compiled
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
 from boathook.loader import load_hooks
@@ -441,12 +441,13 @@ def with_head(data: bytes, **changes) -> bytes:
     return compiled.MAGIC + source_hash(compiled.FORMAT, rest) + rest
 
 
-FORMAT, RELEASE, HEX, TAG = compiled.VERSION
+FORMAT, PATH, HEX, TAG = compiled.VERSION
 HEADS = {
     "the same": ({}, True),
-    "another format": ({"version": (FORMAT + 1, RELEASE, HEX, TAG)}, False),
-    "another Python": ({"version": (FORMAT, RELEASE, HEX + 1, TAG)}, False),
-    "another implementation": ({"version": (FORMAT, HEX, "pypy311")}, False),
+    "another format": ({"version": (FORMAT + 1, PATH, HEX, TAG)}, False),
+    "another Python": ({"version": (FORMAT, PATH, HEX + 1, TAG)}, False),
+    "another implementation": ({"version": (FORMAT, PATH, HEX, "pypy311")}, False),
+    "another installation": ({"version": (FORMAT, "/other/site-packages/boathook", HEX, TAG)}, False),
     "other locations": ({"key": ()}, False),
     "a file more to watch": ({"watch": (("/", (1, 2, 3)),)}, False),
     "a file that should be missing": ({"watch": (("/", None),)}, False),
@@ -494,8 +495,12 @@ def test_a_source_that_is_left_out_makes_another_file(tmp_path):
     assert len(set(paths)) == 4
 
 
-def test_a_file_of_another_boathook_is_not_used():
-    assert boathook.__version__ in compiled.VERSION
+def test_a_file_of_another_boathook_is_not_used(kept):
+    """An installation has its own path, and a new version of it has new files."""
+    assert compiled.__file__ == PATH
+    head = kept["plain"].load().head
+    watched = {path for path, _ in head["watch"]}
+    assert {path for path in watched if path.startswith(os.path.dirname(boathook.__file__))} >= set(TABLES)
 
 
 def test_the_stamp_of_a_file_changes_with_the_file(tmp_path):

@@ -13,7 +13,6 @@ from _imp import source_hash  # what .pyc files are checked with: fast, and buil
 
 from boathook.system.locations import system
 
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 FORMAT = 6
 MAGIC = b"boathook compiled catalogue\n"
+# The path is that of this installation: what another version has made is not used, and files that change with a version are
+# watched (`write.TABLES`). To import the version itself would take longer.
 VERSION = (FORMAT, __file__, sys.hexversion, sys.implementation.cache_tag)
 MAX_NAME_BYTES = 240
 O_FLAGS = (
@@ -70,7 +71,7 @@ def compiled_path(locations: Locations) -> str | None:
         return None
     project = next(iter(locations.projects), "/")
     name = project.replace("%", "%25").replace("/", "%2F")
-    name += f"+{source_hash(FORMAT, repr(locations.key).encode()).hex()}.catalogue"
+    name += f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
     if len(name.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
         return None
     return f"{locations.cache}/{name}"
