@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from boathook.ledger.reader import Reader, verify
+from boathook.ledger.reader import LedgerReader, verify_chain
 from boathook.ledger.writer import Ledger
 
 SEGMENT = 256 * 1024
@@ -27,7 +27,7 @@ SEGMENT = 256 * 1024
 
 def write(folder: str, worker: str, acknowledge: int) -> None:
     """Append records for ever, and acknowledge each."""
-    ledger = Ledger(folder, segment_limit=SEGMENT, total_limit=1 << 40, patience=30.0)
+    ledger = Ledger(folder, segment_limit=SEGMENT, total_limit=1 << 40, lock_seconds=30.0)
     number = 0
     while True:
         number += 1
@@ -90,9 +90,9 @@ def main() -> int:
 def judge(folder: str, places: Path, kills: int) -> int:
     """Compare what was acknowledged with what is there, and print the figures."""
     acknowledged = {line for path in places.iterdir() for line in path.read_text().split("\n")[:-1]}
-    reader = Reader(folder)
+    reader = LedgerReader(folder)
     found = Counter(record["id"] for record in reader.read())
-    report = verify(folder)
+    report = verify_chain(folder)
     lost, twice = acknowledged - found.keys(), [name for name, count in found.items() if count > 1]
     print(f"{kills} writers killed, {len(acknowledged):,} records acknowledged, {report.records:,} recorded")
     print(f"{report.segments} segments, {len(report.torn)} unfinished lines, {report.spilled} put aside")

@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from boathook.ledger.reader import Reader, verify
+from boathook.ledger.reader import LedgerReader, verify_chain
 
 ROOT = Path(__file__).resolve().parent.parent
 DOOR = ROOT / "src/boathook/entry/hook_entry.py"
@@ -207,14 +207,14 @@ def marked(mark: str) -> list[str]:
 
 def held_against(state: Path, events: int) -> list[str]:
     """Hold the ledger against what was sent."""
-    reader = Reader(str(state))
+    reader = LedgerReader(str(state))
     counts: Counter[str] = Counter()
     inputs: set[str] = set()
     for record in reader.read():
         counts[record["type"]] += 1
         if record["type"] == "dispatch":
             inputs.add(record["input"]["command"])
-    report = verify(str(state))
+    report = verify_chain(str(state))
     faults = [f"the ledger: {finding.place}: {finding.message}" for finding in report.findings]
     wanted = {"dispatch": events, "end": events // EVERY}
     faults += [
@@ -224,8 +224,8 @@ def held_against(state: Path, events: int) -> list[str]:
     ]
     if len(inputs) != events:
         faults.append(f"{len(inputs):,} events are on record, not {events:,}")
-    if reader.odd:
-        faults.append(f"{reader.odd} lines of the ledger cannot be read")
+    if reader.invalid_lines:
+        faults.append(f"{reader.invalid_lines} lines of the ledger cannot be read")
     chain = "good" if report.is_good else "broken"
     print(
         f"ledger: {counts['dispatch']:,} dispatches, {counts['end']:,} ends, {report.spilled} put aside, chain {chain}"

@@ -10,7 +10,7 @@ from boathook.core.policy import Policy
 from boathook.dialects.dialect import find_dialect
 from boathook.engine import Engine, Tracing, now
 from boathook.errors import ConfigError
-from boathook.ledger.background_log import Log
+from boathook.ledger.background_log import BackgroundLog
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
@@ -237,7 +237,7 @@ def _engine(
         Policy(settings.max_stop_blocks, can_ask, settings.strict_exit_codes),
         debug,
         sessions,
-        _log(state).trouble,
+        _log(state).find_error,
         lambda verdict, seconds: _record(
             state,
             verdict,
@@ -257,11 +257,11 @@ def _record(
     state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool, degraded: tuple[str, ...]
 ) -> str:
     """Write a verdict into the ledger; return the trouble with that, if any."""
-    from boathook.ledger.record import must_last, record_of
+    from boathook.ledger.record import make_dispatch_record, must_sync
     from boathook.ledger.writer import Ledger
 
-    made = record_of(verdict, around, time=now(), seconds=seconds, whole=whole, degraded=degraded)
-    return Ledger(state).append(made, sync=must_last(made))
+    made = make_dispatch_record(verdict, around, time=now(), seconds=seconds, whole=whole, degraded=degraded)
+    return Ledger(state).append(made, sync=must_sync(made))
 
 
 def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
@@ -269,15 +269,15 @@ def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
     from boathook.core.event import Event as Happening
     from boathook.core.outcome import Decision, Outcome
     from boathook.core.verdict import Verdict as Said
-    from boathook.ledger.writer import new_id
+    from boathook.ledger.writer import make_record_id
 
     event = Happening(kind, now())
-    said = Said(event, event, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), id=new_id())
+    said = Said(event, event, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), id=make_record_id())
     return _record(state, said, 0.0, {"host": host, "project": ""}, whole=False, degraded=())
 
 
-def _log(state: str) -> Log:
-    return Log(f"{state}/{LOG_NAME}")
+def _log(state: str) -> BackgroundLog:
+    return BackgroundLog(f"{state}/{LOG_NAME}")
 
 
 def _nobody(call: Call, end: Exit) -> None:
@@ -316,10 +316,10 @@ def supervise() -> None:
 
 def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
     """Write the end of an async hook into the ledger and the log; return the log's lines."""
-    from boathook.ledger.record import end_record
-    from boathook.ledger.writer import Ledger, new_id
+    from boathook.ledger.record import make_end_record
+    from boathook.ledger.writer import Ledger, make_record_id
 
-    trouble = Ledger(state).append(end_record(about, end, id=new_id(), time=now()))
+    trouble = Ledger(state).append(make_end_record(about, end, id=make_record_id(), time=now()))
     text = report_text(about["hook"], trigger, end) + (f"  warning: {trouble}\n" if trouble else "")
     _log(state).write(text)
     return text

@@ -13,14 +13,23 @@ from boathook.core.event import Event
 from boathook.core.json_text import canonical_json, dump_line
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import FAILED, OK, TIMEOUT, Exit, Run, Skip, Started, Verdict
-from boathook.ledger.record import RECORD_LIMIT, digest, end_record, must_last, pruned_record, record_of
+from boathook.ledger.record import (
+    MAX_RECORD_BYTES,
+    hash_value,
+    make_dispatch_record,
+    make_end_record,
+    make_pruned_record,
+    must_sync,
+)
 
 AROUND = {"host": "native", "project": "/w"}
 NO = Outcome.block("no: token=hunter2")
 
 
 def record(verdict: Verdict, **more):
-    return record_of(verdict.replace(id="abc"), AROUND, time="2026-01-31T12:00:00.000Z", seconds=0.0123, **more)
+    return make_dispatch_record(
+        verdict.replace(id="abc"), AROUND, time="2026-01-31T12:00:00.000Z", seconds=0.0123, **more
+    )
 
 
 def test_a_record_says_what_happened_without_the_secrets():
@@ -42,7 +51,7 @@ def test_a_record_says_what_happened_without_the_secrets():
         "project": "/w",
         "event": "pre-tool-call",
         "tool": "Shell",
-        "input_sha256": digest({"command": "rm --password hunter2"}),
+        "input_sha256": hash_value({"command": "rm --password hunter2"}),
         "input": {"command": f"rm --password {hidden}"},
         "decision": "block",
         "reasons": [f"no: token={hidden}"],
@@ -84,7 +93,7 @@ def test_a_record_says_what_happened_without_the_secrets():
         ],
         "background": [{"hook": "later", "pid": 7}],
     }
-    assert must_last(made)
+    assert must_sync(made)
 
 
 def test_a_change_is_kept_with_both_digests_and_the_new_input():
@@ -94,25 +103,25 @@ def test_a_change_is_kept_with_both_digests_and_the_new_input():
     hidden = "[redacted secret, 6 characters, sha256 bef57ec7]"
     assert made["changed"] == {
         "tool_input": {
-            "before": digest({"command": "ls"}),
-            "after": digest({"command": "ls --token abcdef"}),
+            "before": hash_value({"command": "ls"}),
+            "after": hash_value({"command": "ls --token abcdef"}),
             "input": {"command": f"ls --token {hidden}"},
         },
-        "output": {"after": digest("other")},
+        "output": {"after": hash_value("other")},
         "context": 2,
     }
-    assert must_last(made)
+    assert must_sync(made)
 
 
 def test_context_alone_need_not_be_on_the_disk_at_once():
     outcome = Outcome(contexts=("one",))
     made = record(Verdict(a_call(), a_call(), outcome, (Run(a_hook(), OK, outcome, 0),)))
-    assert (made["changed"], must_last(made)) == ({"context": 1}, False)
+    assert (made["changed"], must_sync(made)) == ({"context": 1}, False)
 
 
 def test_the_digest_is_that_of_the_value_and_not_of_its_writing():
     assert canonical_json({"b": [1, True, None], "a": "é"}) == '{"a":"é","b":[1,true,null]}'.encode()
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": 3})
+    assert hash_value({"a": 1, "b": 2}) == hash_value({"b": 2, "a": 1}) != hash_value({"a": 1, "b": 3})
 
 
 def test_an_event_without_a_tool_has_no_input():
@@ -124,7 +133,7 @@ def test_an_event_without_a_tool_has_no_input():
 def test_a_long_input_is_cut_and_its_digest_is_of_the_whole():
     event = a_call("x" * 100_000)
     made = record(Verdict(event, event, Outcome()))
-    assert made["input_sha256"] == digest({"command": "x" * 100_000})
+    assert made["input_sha256"] == hash_value({"command": "x" * 100_000})
     assert made["input"].startswith('{"command": "xxx')
     assert (len(made["input"]) < 4200, made["cut"]) == (True, True)
 
@@ -136,15 +145,15 @@ def test_with_the_whole_event_turned_on_all_its_fields_are_kept_but_no_secrets()
     assert made["whole"] == {**event.to_fields(), "prompt": f"the token={hidden}"}
     assert "cut" not in made
     long = record(Verdict(*[event.with_data(prompt="x " * 60_000)] * 2, Outcome()), whole=True)
-    assert (len(dump_line(long)) < RECORD_LIMIT, long["cut"], long["whole"][-12:]) == (True, True, " characters]")
+    assert (len(dump_line(long)) < MAX_RECORD_BYTES, long["cut"], long["whole"][-12:]) == (True, True, " characters]")
 
 
-def test_a_seal_is_kept_where_a_hook_has_one():
-    class Seal:
+def test_the_approval_of_a_hook_is_recorded():
+    class Approval:
         digest = "d" * 64
 
     hook = a_hook()
-    hook.__dict__["approval"] = Seal()
+    hook.__dict__["approval"] = Approval()
     made = record(Verdict(a_call(), a_call(), Outcome(), (Run(hook, OK, Outcome(), 0),)))
     assert made["hooks"][0]["approval"] == "d" * 64
 
@@ -157,7 +166,7 @@ def test_no_record_is_ever_too_long(hooks):
     skipped = tuple(Skip(f"s{at}", "y" * 3000, loud=True) for at in range(hooks))
     event = a_call("\x01" * 50_000).replace(session_id="s" * 5000)
     made = record(Verdict(event, event, Outcome(Decision.BLOCK, said.said * hooks), runs, (), skipped), whole=True)
-    assert len(dump_line(made)) <= RECORD_LIMIT
+    assert len(dump_line(made)) <= MAX_RECORD_BYTES
     assert (made["decision"], made["cut"], bool(made["hooks"])) == ("block", True, True)
 
 
@@ -173,7 +182,7 @@ def test_the_end_of_an_async_hook_is_kept_with_its_dispatch():
     about = {"host": "python", "project": "/w", "session": "s", "event": "Stop", "hook": "later", "dispatch": "abc"}
     common = {"v": 1, "id": "def", "time": "t", "type": "end", **about}
     found = [
-        end_record(about, end, id="def", time="t")
+        make_end_record(about, end, id="def", time="t")
         for end in (Exit(0, seconds=0.5), Exit(1), Exit(None, error=TIMEOUT, detail="password=hunter2"))
     ]
     assert found == [
@@ -190,7 +199,7 @@ def test_the_end_of_an_async_hook_is_kept_with_its_dispatch():
 
 
 def test_what_was_removed_is_named():
-    assert pruned_record(["a", "b"], 7, id="i", time="t") == {
+    assert make_pruned_record(["a", "b"], 7, id="i", time="t") == {
         "v": 1,
         "id": "i",
         "time": "t",

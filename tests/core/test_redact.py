@@ -15,8 +15,8 @@ from tests.core.making import json_values
 
 import boathook
 from boathook.core.json_text import dumps
-from boathook.ledger.redact import WHOLE, is_secret_name, may_hold_secrets, redact
-from boathook.ledger.secrets import RULES, hide
+from boathook.ledger.redact import UNSEARCHABLE, is_secret_name, may_hold_secrets, redact
+from boathook.ledger.secrets import SECRET_RULES, hide_secret
 
 ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 HEX = "0123456789abcdef"
@@ -139,7 +139,7 @@ HELD = {
 @settings(max_examples=30)
 def test_a_password_is_hidden_where_a_value_holds_it(place, secret):
     found = redact(HELD[place](secret))
-    assert found == HELD[place](hide(secret, "secret"))
+    assert found == HELD[place](hide_secret(secret, "secret"))
     assert redact(found) == found
 
 
@@ -233,7 +233,7 @@ def test_what_was_hidden_says_how_long_it_was_and_how_its_digest_begins():
         "token": "[redacted secret, 7 characters, sha256 f52fbd32]",
         "pin": "[redacted secret, 4 characters, sha256 03ac6742]",
     }
-    assert redact("x ghp_" + "a" * 36) == "x " + hide("ghp_" + "a" * 36, "GitHub token")
+    assert redact("x ghp_" + "a" * 36) == "x " + hide_secret("ghp_" + "a" * 36, "GitHub token")
 
 
 NAMES = {
@@ -263,8 +263,8 @@ def test_what_cannot_be_searched_is_not_written():
     deep: list = []
     for _ in range(5000):
         deep = [deep]
-    assert redact(deep) == WHOLE
-    assert redact({"x": object()}) == WHOLE
+    assert redact(deep) == UNSEARCHABLE
+    assert redact({"x": object()}) == UNSEARCHABLE
 
 
 STARTS = ["eyJ", "://a:", "://@", "-----BEGIN ", "token=", 'token="', "sk-", "SG.aaaaaaaaaaa", "bearer ", "curl -u a:"]
@@ -299,7 +299,7 @@ def _timed(text):
 
 def test_every_rule_has_marks_that_the_first_look_knows():
     named = {"authorization": "authorization: x", "cookie": "cookie: x", "secret": "secret=x"}
-    for name, marks, _ in RULES:
+    for name, marks, _ in SECRET_RULES:
         for mark in marks if name not in named else [named[name]]:
             assert may_hold_secrets(f"{mark} @"), (name, mark)
 

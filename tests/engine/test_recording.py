@@ -13,7 +13,7 @@ from tests.engine.fakes import an_engine
 import boathook
 from boathook.core.hook import DISABLED, INVALID
 from boathook.core.verdict import Exit, Skip, Verdict
-from boathook.ledger.reader import Reader, verify
+from boathook.ledger.reader import LedgerReader, verify_chain
 
 
 class Book:
@@ -90,7 +90,7 @@ def test_an_engine_for_some_of_the_hooks_records_as_well():
 
 
 def records(world) -> list[dict]:
-    return list(Reader(str(world.state)).read())
+    return list(LedgerReader(str(world.state)).read())
 
 
 def test_the_end_of_an_async_hook_is_recorded_with_its_dispatch(world):
@@ -110,7 +110,7 @@ def test_the_end_of_an_async_hook_is_recorded_with_its_dispatch(world):
         "exit": 3,
         "dispatch": verdict.id,
     }
-    assert verify(str(world.state)).findings == ()
+    assert verify_chain(str(world.state)).findings == ()
 
 
 def test_the_supervisor_of_a_one_shot_records_the_end(world):
@@ -147,7 +147,7 @@ def test_many_tasks_and_threads_make_one_chain(world):
     with boathook.load() as engine:
         verdicts = asyncio.run(many())
     assert sorted(record["id"] for record in records(world)) == sorted(verdict.id for verdict in verdicts)
-    assert verify(str(world.state)).findings == ()
+    assert verify_chain(str(world.state)).findings == ()
 
 
 def test_a_forked_child_can_record_while_its_parent_does(world):
@@ -159,4 +159,4 @@ def test_a_forked_child_can_record_while_its_parent_does(world):
             os._exit(0 if engine.dispatch(a_call()).id else 1)
         engine.dispatch(a_call())
         assert os.waitpid(pid, 0)[1] == 0
-    assert (len(records(world)), verify(str(world.state)).findings) == (3, ())
+    assert (len(records(world)), verify_chain(str(world.state)).findings) == (3, ())

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from harness import Project
 
-from boathook.ledger.reader import Reader, Report, verify
-from boathook.ledger.writer import LOCK, SPILL, Ledger, segments
+from boathook.ledger.reader import LedgerReader, LedgerReport, verify_chain
+from boathook.ledger.writer import LOCK_NAME, SPILL_NAME, Ledger, list_segments
 
 WRITER = """
 import os, resource, signal, sys
@@ -27,7 +27,7 @@ from boathook.ledger.writer import Ledger
 folder, name, count, size, limit = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-ledger = Ledger(folder, segment_limit=int(sys.argv[6]), patience=30.0)
+ledger = Ledger(folder, segment_limit=int(sys.argv[6]), lock_seconds=30.0)
 number = 0
 while number < count or not count:
     number += 1
@@ -60,7 +60,7 @@ def acknowledged(*outs: Path) -> tuple[set[str], list[str]]:
 
 
 def recorded(folder: Path) -> Counter[str]:
-    return Counter(record["id"] for record in Reader(str(folder)).read())
+    return Counter(record["id"] for record in LedgerReader(str(folder)).read())
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def test_row_77_eight_writers_leave_whole_lines_in_one_chain(tmp_path):
     writers = [writer(folder, f"w{at}", out, count=100, segment=100_000) for at, out in enumerate(outs)]
     assert [one.wait(60) for one in writers] == [0] * 8
     said, troubles = acknowledged(*outs)
-    report = verify(str(folder))
+    report = verify_chain(str(folder))
     assert (report.findings, report.torn, report.records, report.spilled, troubles) == ((), (), 800, 0, [])
     assert (report.segments > 3, recorded(folder) == Counter(said)) == (True, True)
 
@@ -100,7 +100,7 @@ def test_row_78_what_was_acknowledged_survives_kill_9(tmp_path):
             one.wait()
     said, troubles = acknowledged(*outs)
     found = recorded(folder)
-    report = verify(str(folder))
+    report = verify_chain(str(folder))
     assert (report.findings, said - found.keys(), troubles, max(found.values())) == ((), set(), [], 1)
     assert len(said) > 100
 
@@ -113,9 +113,9 @@ def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_pa
     with path.open("ab") as file:
         file.write(path.read_bytes()[:100])
     project.fire(way)
-    reader = Reader(str(project.state))
-    assert ([record["decision"] for record in reader.read()], reader.odd) == (["block", "block"], 1)
-    report = verify(str(project.state))
+    reader = LedgerReader(str(project.state))
+    assert ([record["decision"] for record in reader.read()], reader.invalid_lines) == (["block", "block"], 1)
+    report = verify_chain(str(project.state))
     assert (report.findings, report.torn) == ((), (f"{path.name}:2",))
 
 
@@ -123,19 +123,19 @@ def test_row_80_a_full_disk_tears_no_line_and_is_told(tmp_path):
     folder, out = tmp_path / "ledger", tmp_path / "out"
     assert writer(folder, "w", out, count=40, size=300, limit=10_000).wait(60) == 0
     said, troubles = acknowledged(out)
-    aside = sum(told.endswith(SPILL) for told in troubles)
+    aside = sum(told.endswith(SPILL_NAME) for told in troubles)
     found = recorded(folder)
     assert (said - found.keys(), len(said) + aside, len(said) + len(troubles)) == (set(), found.total(), 40)
     assert said
     assert set(troubles) <= {
         f"! {folder}/ledger cannot be written ({why}): {where}"
-        for why in ("no room for a whole record", "File too large")
-        for where in ("the record is lost", f"the record went to {SPILL}")
+        for why in ("not enough space for a whole record", "File too large")
+        for where in ("the record is lost", f"the record went to {SPILL_NAME}")
     }
-    report = verify(str(folder))
+    report = verify_chain(str(folder))
     assert (report.findings, report.torn) == ((), ())
     assert Ledger(str(folder)).append({"id": "later", "time": "t", "type": "dispatch"}) == ""
-    assert verify(str(folder)).findings == ()
+    assert verify_chain(str(folder)).findings == ()
 
 
 def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(project: Project):
@@ -152,7 +152,7 @@ def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(proje
         ends = [project.plain({"tool_input": {"command": "x" * 3000}}) for _ in range(4)]
         assert [end.code for end in ends] == [2] * 4
         assert b"/ledger cannot be written (" in ends[-1].stderr
-        report = verify(str(project.state))
+        report = verify_chain(str(project.state))
         assert (report.findings, report.torn) == ((), ())
     finally:
         subprocess.run(["umount", str(project.state)], check=True)
@@ -162,34 +162,34 @@ def name_of_today() -> str:
     return time.strftime("ledger-%Y-%m-%d.jsonl", time.gmtime())
 
 
-@pytest.mark.parametrize("name", ["segment", LOCK])
+@pytest.mark.parametrize("name", ["segment", LOCK_NAME])
 @pytest.mark.parametrize("kind", ["fifo", "link"])
 def test_row_81_a_fifo_or_a_link_is_refused_and_never_waited_for(project: Project, way: str, name: str, kind: str):
     project.state.mkdir(parents=True)
-    path = project.state / (name if name == LOCK else name_of_today())
+    path = project.state / (name if name == LOCK_NAME else name_of_today())
     precious = project.scratch / "precious"
     precious.write_text("precious")
     os.mkfifo(path) if kind == "fifo" else path.symlink_to(precious)
     project.hook("says", "echo no >&2; exit 2")
     result = project.fire(way)
     assert (result.decision, precious.read_text()) == ("block", "precious")
-    why = f"{path.name} is no regular file" if kind == "fifo" else "Too many levels of symbolic links"
-    told = f"{project.state}/ledger cannot be written ({why}): the record went to {SPILL}"
+    why = f"{path.name} is not a regular file" if kind == "fifo" else "Too many levels of symbolic links"
+    told = f"{project.state}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
     assert (result.skipped, result.verdict["id"]) == ({f"{project.state}/ledger": told}, None)
-    [record] = Reader(str(project.state)).read()
+    [record] = LedgerReader(str(project.state)).read()
     assert (record["decision"], record["spilled"]) == ("block", True)
 
 
 def test_row_82_a_stopped_writer_that_holds_the_lock_costs_a_second_and_no_record(project: Project, way: str):
     project.hook("says", "echo no >&2; exit 2")
-    with held(project.state / LOCK):
+    with held(project.state / LOCK_NAME):
         result = project.fire(way, limit=15)
     assert result.decision == "block"
-    assert f"somebody holds {LOCK} for more than 1 s" in result.skipped[f"{project.state}/ledger"]
+    assert f"another process has held {LOCK_NAME} for more than 1 s" in result.skipped[f"{project.state}/ledger"]
     assert result.seconds <= 5
     project.fire(way)
-    assert [record.get("spilled", False) for record in Reader(str(project.state)).read()] == [True, False]
-    assert verify(str(project.state)).findings == ()
+    assert [record.get("spilled", False) for record in LedgerReader(str(project.state)).read()] == [True, False]
+    assert verify_chain(str(project.state)).findings == ()
 
 
 SECRETS = ("hunter2secret", "ghp_" + "a1" * 18, "sk-ant-api03-" + "b2" * 20)
@@ -209,13 +209,13 @@ def test_row_83_no_secret_reaches_the_disk(project: Project, way: str):
     assert data.count(b"[redacted ") >= 5
 
 
-def damaged(folder: Path, damage: str) -> Report:
+def damaged(folder: Path, damage: str) -> LedgerReport:
     """Do something to a ledger while writers write; give what verify says of it afterwards."""
     outs = [folder.parent / f"out{at}" for at in range(4)]
     writers = [writer(folder, f"w{at}", out, count=150, segment=30_000) for at, out in enumerate(outs)]
-    while not folder.is_dir() or len(segments(str(folder))) < 4:
+    while not folder.is_dir() or len(list_segments(str(folder))) < 4:
         time.sleep(0.005)
-    names = segments(str(folder))
+    names = list_segments(str(folder))
     path = folder / names[1 if damage in ("deleted", "edited") else -1]
     if damage == "truncated":
         while not path.stat().st_size:
@@ -230,7 +230,7 @@ def damaged(folder: Path, damage: str) -> Report:
     assert [one.wait(60) for one in writers] == [0] * 4
     said, troubles = acknowledged(*outs)
     assert (len(said), troubles) == (600, [])
-    return verify(str(folder))
+    return verify_chain(str(folder))
 
 
 DAMAGES = {"truncated": "gap", "deleted": "gap", "moved": "gap", "edited": "edited", "current deleted": "gap"}
@@ -246,9 +246,9 @@ def test_row_84_what_is_done_to_the_files_under_writers_is_seen_and_stops_nobody
 def test_row_84_one_event_is_one_record_and_the_chain_goes_through_both_ways(project: Project):
     project.hook("says", "exit 0")
     ids = [project.fire(way).verdict["id"] for way in ("in process", "by command", "in process")]
-    records: list[dict[str, Any]] = list(Reader(str(project.state)).read())
+    records: list[dict[str, Any]] = list(LedgerReader(str(project.state)).read())
     assert [(record["id"], record["host"]) for record in records] == list(
         zip(ids, ["python", "native", "python"], strict=True)
     )
-    assert verify(str(project.state)).findings == ()
+    assert verify_chain(str(project.state)).findings == ()
     assert json.loads((project.state / name_of_today()).read_bytes().splitlines()[0])["prev"] == "0" * 64

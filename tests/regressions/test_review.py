@@ -311,5 +311,5 @@ def test_a_log_that_cannot_be_written_is_told_and_the_async_hook_runs_all_the_sa
     limit = time.monotonic() + 20
     while not (world.project / "ran").exists() and time.monotonic() < limit:
         time.sleep(0.05)
-    assert (done.returncode, "what async hooks say is lost" in done.stderr) == (0, True)
+    assert (done.returncode, "the output of async hooks is lost" in done.stderr) == (0, True)
     assert (world.project / "ran").exists()

@@ -23,8 +23,8 @@ from boathook.cli.log import show_log
 from boathook.cli.stats import show_stats
 from boathook.cli.why import show_why
 from boathook.core.hook import WARNING
-from boathook.ledger.reader import Finding, Reader, verify
-from boathook.ledger.writer import LOCK, Ledger, Link, chained, read_link
+from boathook.ledger.reader import LedgerProblem, LedgerReader, verify_chain
+from boathook.ledger.writer import LOCK_NAME, ChainLink, Ledger, chain_line, read_link
 
 GUARD = "echo no >&2; exit 2"
 PROMPT = {"type": "prompt", "prompt": "is this fine?"}
@@ -133,7 +133,7 @@ def cut(path: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
 
 
-NO_HEAD = "the head is missing or unreadable: whether records were cut from the end cannot be said"
+NO_HEAD = "the head is missing or unreadable, so records may have been cut from the end"
 HEADS = {
     "removed": None,
     "empty": b"",
@@ -145,20 +145,20 @@ HEADS = {
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 def test_records_without_a_head_are_a_finding(tmp_path, head):
     cut(a_ledger(tmp_path))
-    (tmp_path / LOCK).unlink()
+    (tmp_path / LOCK_NAME).unlink()
     if head is not None:
-        (tmp_path / LOCK).write_bytes(head)
-    assert verify(str(tmp_path)).findings == (Finding(LOCK, "missing", NO_HEAD),)
+        (tmp_path / LOCK_NAME).write_bytes(head)
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(LOCK_NAME, "missing", NO_HEAD),)
     assert verify_ledger.callback(state=str(tmp_path), as_json=True) == 1
 
 
 def test_what_is_written_after_the_head_was_lost_does_not_hide_it(tmp_path):
     path = a_ledger(tmp_path)
     cut(path)
-    (tmp_path / LOCK).unlink()
+    (tmp_path / LOCK_NAME).unlink()
     assert Ledger(str(tmp_path)).append({"id": "x", "time": "2027-01-15T00:00:09.000Z", "type": "dispatch"}) == ""
-    told = "the head was gone when record 3 was written: whether records were cut before it cannot be said"
-    assert verify(str(tmp_path)).findings == (Finding(f"{path.name}:3", "missing", told),)
+    told = "the head was lost when record 3 was written, so records may have been cut before it"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(f"{path.name}:3", "missing", told),)
 
 
 HOLDER = """
@@ -183,11 +183,14 @@ def held(path: Path) -> Iterator[None]:
 
 def test_the_head_is_read_though_another_process_holds_the_lock(tmp_path):
     path = a_ledger(tmp_path)
-    with held(tmp_path / LOCK):
-        whole = verify(str(tmp_path))
+    with held(tmp_path / LOCK_NAME):
+        whole = verify_chain(str(tmp_path))
         cut(path)
-        told = f"the records end with 2, but {LOCK} knows of 3"
-        assert (whole.findings, verify(str(tmp_path)).findings) == ((), (Finding(path.name, "missing", told),))
+        told = f"the records end with 2, but {LOCK_NAME} knows of 3"
+        assert (whole.findings, verify_chain(str(tmp_path)).findings) == (
+            (),
+            (LedgerProblem(path.name, "missing", told),),
+        )
 
 
 # 6. Lines that are no records
@@ -206,11 +209,11 @@ LINES = {
 def test_a_line_of_a_wrong_shape_is_counted_and_named_and_makes_nothing_raise(tmp_path, line, capsys):
     path = a_ledger(tmp_path)
     link = read_link(path.read_bytes().splitlines(keepends=True)[-1])
-    made = line + b'0","hash":"' + b"0" * 64 + b'"}\n' if b'"seq"' in line else chained(line, link or Link())[0]
+    made = line + b'0","hash":"' + b"0" * 64 + b'"}\n' if b'"seq"' in line else chain_line(line, link or ChainLink())[0]
     path.write_bytes(path.read_bytes() + made)
-    reader = Reader(str(tmp_path))
-    assert (len(list(reader.read())), reader.odd) == (3, 1)
-    report = verify(str(tmp_path))
+    reader = LedgerReader(str(tmp_path))
+    assert (len(list(reader.read())), reader.invalid_lines) == (3, 1)
+    report = verify_chain(str(tmp_path))
     assert [f.place for f in report.findings] + list(report.torn) == [f"{path.name}:4"]
     assert read_everything(tmp_path, "000000000000") == [0, 0, 0, int(not report.is_good)]
 
@@ -218,7 +221,7 @@ def test_a_line_of_a_wrong_shape_is_counted_and_named_and_makes_nothing_raise(tm
 def test_a_number_of_a_link_has_at_most_18_digits():
     line = b'{"seq":%s,"prev":"%s","hash":"%s"}\n'
     found = [read_link(line % (b"9" * digits, b"0" * 64, b"0" * 64)) for digits in (18, 19, 5000)]
-    assert found == [Link(10**18 - 1, "0" * 64, "0" * 64), None, None]
+    assert found == [ChainLink(10**18 - 1, "0" * 64, "0" * 64), None, None]
 
 
 def read_everything(folder: Path, id: str) -> list[int]:  # noqa: A002
@@ -313,14 +316,14 @@ def test_whatever_stands_in_a_field_of_a_record_nothing_that_reads_it_raises(tmp
     records = [spliced(one, at, value) if at_record == number else one for at_record, one in enumerate(RECORDS)]
     for one in records:
         Ledger(str(folder)).append(one)
-    known = next(record["id"] for record in Reader(str(folder)).read())
+    known = next(record["id"] for record in LedgerReader(str(folder)).read())
     read_everything(folder, known)
-    reader = Reader(str(folder))
+    reader = LedgerReader(str(folder))
     found = list(reader.read())
     for record in found:
         show_why.callback(id=record["id"], state=str(folder), as_json=False)
     lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
-    assert len(found) + reader.odd == lines  # what is not given is counted
+    assert len(found) + reader.invalid_lines == lines  # what is not given is counted
 
 
 def test_records_of_the_engine_are_read_as_they_were_written(world):
@@ -332,7 +335,7 @@ def test_records_of_the_engine_are_read_as_they_were_written(world):
     [path] = world.state.glob("ledger-*.jsonl")
     written = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert sorted(one["type"] for one in written) == ["dispatch", "dispatch", "end"]
-    assert sorted(Reader(str(world.state)).read(), key=lambda one: one["seq"]) == written
+    assert sorted(LedgerReader(str(world.state)).read(), key=lambda one: one["seq"]) == written
 
 
 # 7. Secrets in fields that nobody searched

@@ -14,9 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathook.ledger import writer as module
-from boathook.ledger.reader import Finding, Reader, Report, verify
-from boathook.ledger.record import RECORD_LIMIT
-from boathook.ledger.writer import LOCK, NOWHERE, SPILL, Ledger, order_of, segment_name, segments
+from boathook.ledger.reader import LedgerProblem, LedgerReader, LedgerReport, verify_chain
+from boathook.ledger.record import MAX_RECORD_BYTES
+from boathook.ledger.writer import (
+    LOCK_NAME,
+    NOT_A_SEGMENT,
+    SPILL_NAME,
+    Ledger,
+    list_segments,
+    make_segment_name,
+    parse_segment_name,
+)
 
 DAY = 86400.0
 NOON = 1_800_000_000.0  # 2027-01-15
@@ -39,11 +47,11 @@ def filled(folder: Path, count: int = 3, **options) -> Path:
 
 
 def numbers(folder) -> list[int]:
-    return [record["n"] for record in Reader(str(folder)).read()]
+    return [record["n"] for record in LedgerReader(str(folder)).read()]
 
 
 def findings(folder) -> list[tuple[str, str]]:
-    return [(finding.place, finding.kind) for finding in verify(str(folder)).findings]
+    return [(finding.place, finding.kind) for finding in verify_chain(str(folder)).findings]
 
 
 def test_a_record_is_a_line_that_ends_with_its_link(tmp_path):
@@ -58,19 +66,19 @@ def test_a_record_is_a_line_that_ends_with_its_link(tmp_path):
 def test_files_and_folder_are_private(tmp_path):
     path = filled(tmp_path / "made", 1)
     found = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in path.parent.iterdir()}
-    assert found == {path.name: 0o600, LOCK: 0o600}
+    assert found == {path.name: 0o600, LOCK_NAME: 0o600}
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_an_untouched_ledger_verifies(tmp_path):
     path = filled(tmp_path, 3)
     last = json.loads(path.read_bytes().splitlines()[-1])
-    assert verify(str(tmp_path)) == Report(segments=1, records=3, first=1, last=3, hash=last["hash"])
+    assert verify_chain(str(tmp_path)) == LedgerReport(segments=1, records=3, first=1, last=3, hash=last["hash"])
 
 
 def test_a_ledger_that_is_not_there_is_empty(tmp_path):
-    assert (verify(str(tmp_path)), verify(str(tmp_path / "no"))) == (Report(), Report())
-    assert list(Reader(str(tmp_path / "no")).read()) == []
+    assert (verify_chain(str(tmp_path)), verify_chain(str(tmp_path / "no"))) == (LedgerReport(), LedgerReport())
+    assert list(LedgerReader(str(tmp_path / "no")).read()) == []
 
 
 # What somebody did to it
@@ -118,8 +126,8 @@ def test_an_edit_with_a_new_hash_breaks_the_link_of_the_next_record(tmp_path):
         return [text + b',"hash":"' + module.hexdigest(text).encode() + b'"}\n']
 
     change(path, 2, forge)
-    told = "record 3 does not belong behind the record before it"
-    assert verify(str(tmp_path)).findings == (Finding(f"{path.name}:3", "gap", told),)
+    told = "record 3 does not follow the record before it"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(f"{path.name}:3", "gap", told),)
 
 
 def test_a_chain_written_anew_is_not_the_one_that_the_head_knows(tmp_path):
@@ -142,7 +150,7 @@ def test_a_removed_first_segment_is_missed_because_nothing_says_that_it_was_remo
         Ledger(str(tmp_path), now=lambda day=day: NOON + day * DAY).append(a_record(day))
     (tmp_path / "ledger-2027-01-15.jsonl").unlink()
     told = "record 1 is missing, and no record says that they were removed for their size"
-    assert verify(str(tmp_path)).findings == (Finding("ledger-2027-01-16.jsonl:1", "gap", told),)
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem("ledger-2027-01-16.jsonl:1", "gap", told),)
 
 
 def test_foreign_files_are_named(tmp_path):
@@ -161,17 +169,17 @@ def test_a_line_of_a_writer_that_was_ended_is_closed_and_the_chain_goes_on(tmp_p
     with path.open("ab") as file:
         file.write(b'{"v": 1, "id": "half')
     assert at_noon(tmp_path).append(a_record(2)) == ""
-    report = verify(str(tmp_path))
+    report = verify_chain(str(tmp_path))
     assert (report.findings, report.torn, report.records) == ((), (f"{path.name}:3",), 3)
-    reader = Reader(str(tmp_path))
-    assert ([record["n"] for record in reader.read()], reader.odd) == ([0, 1, 2], 1)
+    reader = LedgerReader(str(tmp_path))
+    assert ([record["n"] for record in reader.read()], reader.invalid_lines) == ([0, 1, 2], 1)
 
 
 def test_a_writer_that_died_behind_its_write_is_followed(tmp_path):
     path = filled(tmp_path, 1)
-    head = (tmp_path / LOCK).read_bytes()
+    head = (tmp_path / LOCK_NAME).read_bytes()
     filled_more = at_noon(tmp_path).append(a_record(1))
-    (tmp_path / LOCK).write_bytes(head)  # it died before it could keep the head
+    (tmp_path / LOCK_NAME).write_bytes(head)  # it died before it could keep the head
     assert (filled_more, at_noon(tmp_path).append(a_record(2)), findings(tmp_path)) == ("", "", [])
     assert numbers(tmp_path) == [0, 1, 2]
     assert path.exists()
@@ -180,17 +188,17 @@ def test_a_writer_that_died_behind_its_write_is_followed(tmp_path):
 @pytest.mark.parametrize("junk", [b"", b"junk", b"\0" * 192, b"ledger-2027-01-15.jsonl x y z"])
 def test_without_a_head_the_last_record_is_found(tmp_path, junk):
     filled(tmp_path, 2)
-    (tmp_path / LOCK).write_bytes(junk)
-    told = "the head is missing or unreadable: whether records were cut from the end cannot be said"
-    assert verify(str(tmp_path)).findings == (Finding(LOCK, "missing", told),)
+    (tmp_path / LOCK_NAME).write_bytes(junk)
+    told = "the head is missing or unreadable, so records may have been cut from the end"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(LOCK_NAME, "missing", told),)
     assert (at_noon(tmp_path).append(a_record(2)), numbers(tmp_path)) == ("", [0, 1, 2])
-    told = "the head was gone when record 3 was written: whether records were cut before it cannot be said"
-    assert verify(str(tmp_path)).findings == (Finding("ledger-2027-01-15.jsonl:3", "missing", told),)
+    told = "the head was lost when record 3 was written, so records may have been cut before it"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem("ledger-2027-01-15.jsonl:3", "missing", told),)
 
 
 def test_without_a_head_the_last_record_is_found_in_an_older_segment_too(tmp_path):
     filled(tmp_path, 2)
-    (tmp_path / LOCK).unlink()
+    (tmp_path / LOCK_NAME).unlink()
     (tmp_path / "ledger-2027-01-16.jsonl").write_bytes(b"torn")
     assert Ledger(str(tmp_path), now=lambda: NOON + DAY).append(a_record(2)) == ""
     assert numbers(tmp_path) == [0, 1, 2]
@@ -198,7 +206,7 @@ def test_without_a_head_the_last_record_is_found_in_an_older_segment_too(tmp_pat
 
 
 def test_a_first_writer_that_died_behind_its_write_is_followed(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_keep_head", lambda *_: None)
+    monkeypatch.setattr(module, "_try_write_head", lambda *_: None)
     path = filled(tmp_path, 1)
     assert (findings(tmp_path), path.exists()) == ([], True)
     monkeypatch.undo()
@@ -211,7 +219,7 @@ def test_a_short_write_is_taken_back_and_told(tmp_path, monkeypatch):
     write = os.write
     monkeypatch.setattr(module.os, "write", lambda handle, data: write(handle, data[: len(data) // 2]))
     told = at_noon(tmp_path).append(a_record(1))
-    assert told == f"{tmp_path}/ledger cannot be written (no room for a whole record): the record is lost"
+    assert told == f"{tmp_path}/ledger cannot be written (not enough space for a whole record): the record is lost"
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert (at_noon(tmp_path).append(a_record(2)), findings(tmp_path), numbers(tmp_path)) == ("", [], [0, 2])
@@ -223,7 +231,7 @@ def test_a_short_write_is_taken_back_and_told(tmp_path, monkeypatch):
 def test_a_new_day_is_a_new_segment_and_a_clock_set_back_changes_no_order(tmp_path):
     for number, day in enumerate([0, 1, 0, 2]):
         Ledger(str(tmp_path), now=lambda day=day: NOON + day * DAY).append(a_record(number))
-    found = {name: (tmp_path / name).read_text().splitlines() for name in segments(str(tmp_path))}
+    found = {name: (tmp_path / name).read_text().splitlines() for name in list_segments(str(tmp_path))}
     assert {name: [json.loads(line)["n"] for line in lines] for name, lines in found.items()} == {
         "ledger-2027-01-15.jsonl": [0],
         "ledger-2027-01-16.jsonl": [1, 2],
@@ -234,7 +242,7 @@ def test_a_new_day_is_a_new_segment_and_a_clock_set_back_changes_no_order(tmp_pa
 
 def test_a_full_segment_is_followed_by_a_numbered_one(tmp_path):
     filled(tmp_path, 30, segment_limit=700)
-    names = segments(str(tmp_path))
+    names = list_segments(str(tmp_path))
     assert names[:2] + names[-1:] == [
         "ledger-2027-01-15.jsonl",
         "ledger-2027-01-15.1.jsonl",
@@ -247,16 +255,16 @@ def test_a_full_segment_is_followed_by_a_numbered_one(tmp_path):
 
 def test_the_oldest_segments_go_when_all_are_too_large_and_that_is_recorded(tmp_path):
     filled(tmp_path, 60, segment_limit=2000, total_limit=8000)
-    report = verify(str(tmp_path))
+    report = verify_chain(str(tmp_path))
     assert sum(path.stat().st_size for path in tmp_path.glob("ledger-*")) <= 8000
     assert (report.findings, report.first > 1, report.pruned > 0) == ((), True, True)
-    kept = [record["n"] for record in Reader(str(tmp_path)).read() if record["type"] == "dispatch"]
+    kept = [record["n"] for record in LedgerReader(str(tmp_path)).read() if record["type"] == "dispatch"]
     assert kept == list(range(kept[0], 60))
 
 
 def test_one_removed_by_hand_after_that_is_missed(tmp_path):
     filled(tmp_path, 60, segment_limit=2000, total_limit=8000)
-    oldest = segments(str(tmp_path))[0]
+    oldest = list_segments(str(tmp_path))[0]
     (tmp_path / oldest).unlink()
     assert [kind for _, kind in findings(tmp_path)] == ["gap"]
 
@@ -264,19 +272,19 @@ def test_one_removed_by_hand_after_that_is_missed(tmp_path):
 NAMES = {
     "ledger-2027-01-15.jsonl": ("2027-01-15", 0),
     "ledger-2027-01-15.12.jsonl": ("2027-01-15", 12),
-    "ledger-2027-01-15.0.jsonl": NOWHERE,
-    "ledger-2027-01-15..jsonl": NOWHERE,
-    "ledger-2027-1-15.jsonl": NOWHERE,
-    "ledger-spill.jsonl": NOWHERE,
-    "ledger.lock": NOWHERE,
-    "ledger-2027-01-15.jsonl.bak": NOWHERE,
-    "": NOWHERE,
+    "ledger-2027-01-15.0.jsonl": NOT_A_SEGMENT,
+    "ledger-2027-01-15..jsonl": NOT_A_SEGMENT,
+    "ledger-2027-1-15.jsonl": NOT_A_SEGMENT,
+    "ledger-spill.jsonl": NOT_A_SEGMENT,
+    "ledger.lock": NOT_A_SEGMENT,
+    "ledger-2027-01-15.jsonl.bak": NOT_A_SEGMENT,
+    "": NOT_A_SEGMENT,
 }
 
 
 def test_names_of_segments_are_read_strictly():
-    assert {name: order_of(name) for name in NAMES} == NAMES
-    assert [segment_name("2027-01-15"), segment_name("2027-01-15", 12)] == list(NAMES)[:2]
+    assert {name: parse_segment_name(name) for name in NAMES} == NAMES
+    assert [make_segment_name("2027-01-15"), make_segment_name("2027-01-15", 12)] == list(NAMES)[:2]
 
 
 # Trouble
@@ -290,32 +298,32 @@ def test_what_cannot_be_a_folder_is_told(tmp_path):
 
 def test_a_record_that_is_too_long_is_told_and_never_torn(tmp_path):
     assert " cannot hold a record of " in at_noon(tmp_path).append(a_record(x="x" * 70_000))
-    assert at_noon(tmp_path).append(a_record(x="x" * (RECORD_LIMIT - 200))) == ""
+    assert at_noon(tmp_path).append(a_record(x="x" * (MAX_RECORD_BYTES - 200))) == ""
     assert (findings(tmp_path), numbers(tmp_path)) == ([], [0])
 
 
 def test_a_lock_that_nobody_gives_back_sends_the_record_aside(tmp_path):
     filled(tmp_path, 1)
-    with module.Turn(str(tmp_path / LOCK), 1.0):
+    with module.WriterLock(str(tmp_path / LOCK_NAME), 1.0):
         began = time.monotonic()
-        told = at_noon(tmp_path, patience=0.1).append(a_record(1))
+        told = at_noon(tmp_path, lock_seconds=0.1).append(a_record(1))
         took = time.monotonic() - began
-    why = f"somebody holds {LOCK} for more than 0.1 s"
-    assert told == f"{tmp_path}/ledger cannot be written ({why}): the record went to {SPILL}"
+    why = f"another process has held {LOCK_NAME} for more than 0.1 s"
+    assert told == f"{tmp_path}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
     assert took < 5
     assert at_noon(tmp_path).append(a_record(2)) == ""
-    assert [(record["n"], "spilled" in record) for record in Reader(str(tmp_path)).read()] == [
+    assert [(record["n"], "spilled" in record) for record in LedgerReader(str(tmp_path)).read()] == [
         (0, False),
         (1, True),
         (2, False),
     ]
-    report = verify(str(tmp_path))
+    report = verify_chain(str(tmp_path))
     assert (report.findings, report.records, report.spilled) == ((), 2, 1)
 
 
 def test_what_was_put_aside_is_bounded_too(tmp_path):
-    (tmp_path / SPILL).write_bytes(b"x" * 1500)
-    (tmp_path / LOCK).mkdir()
+    (tmp_path / SPILL_NAME).write_bytes(b"x" * 1500)
+    (tmp_path / LOCK_NAME).mkdir()
     told = at_noon(tmp_path, segment_limit=1500).append(a_record())
     assert told == f"{tmp_path}/ledger cannot be written (Is a directory): the record is lost"
 
@@ -327,7 +335,7 @@ def test_threads_take_turns(tmp_path):
     troubles = []
 
     def write(worker: int) -> None:
-        ledger = Ledger(str(tmp_path), patience=30.0)
+        ledger = Ledger(str(tmp_path), lock_seconds=30.0)
         troubles.extend(ledger.append(a_record(worker * 100 + at)) for at in range(50))
 
     workers = [threading.Thread(target=write, args=(worker,)) for worker in range(8)]
@@ -335,28 +343,28 @@ def test_threads_take_turns(tmp_path):
         worker.start()
     for worker in workers:
         worker.join()
-    report = verify(str(tmp_path))
+    report = verify_chain(str(tmp_path))
     assert (set(troubles), report.records, report.findings) == ({""}, 400, ())
 
 
 def test_records_come_in_the_order_of_time_from_a_time_on(tmp_path):
     for number in (0, 2, 1, 5, 4):
         at_noon(tmp_path).append(a_record(number))
-    (tmp_path / SPILL).write_text(json.dumps(a_record(3, spilled=True)) + "\n[1]\n")
-    reader = Reader(str(tmp_path))
-    assert ([record["n"] for record in reader.read()], reader.odd) == ([0, 1, 2, 3, 4, 5], 1)
+    (tmp_path / SPILL_NAME).write_text(json.dumps(a_record(3, spilled=True)) + "\n[1]\n")
+    reader = LedgerReader(str(tmp_path))
+    assert ([record["n"] for record in reader.read()], reader.invalid_lines) == ([0, 1, 2, 3, 4, 5], 1)
     assert [record["n"] for record in reader.read(since=a_record(3)["time"])] == [3, 4, 5]
     assert list(reader.read(since="2027-01-16")) == []
 
 
 def test_a_reader_follows_across_segments(tmp_path):
     filled(tmp_path, 2)
-    reader = Reader(str(tmp_path))
+    reader = LedgerReader(str(tmp_path))
     assert [record["n"] for record in reader.read()] == [0, 1]
     found = reader.follow(seconds=0)
     at_noon(tmp_path).append(a_record(2))
     Ledger(str(tmp_path), now=lambda: NOON + DAY).append(a_record(3))
-    (tmp_path / SPILL).write_text(json.dumps(a_record(4, spilled=True)) + "\n{")
+    (tmp_path / SPILL_NAME).write_text(json.dumps(a_record(4, spilled=True)) + "\n{")
     assert [next(found)["n"] for _ in range(3)] == [2, 3, 4]
     assert next(found) is None
     Ledger(str(tmp_path), now=lambda: NOON + DAY).append(a_record(5))
@@ -369,10 +377,10 @@ def test_whatever_stands_in_the_files_nothing_raises(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("ledger")
     path = filled(folder, 2)
     path.write_bytes(path.read_bytes() + b"\n".join(parts))
-    (folder / SPILL).write_bytes(b"\n".join(parts))
-    (folder / LOCK).write_bytes(b" ".join(parts))
+    (folder / SPILL_NAME).write_bytes(b"\n".join(parts))
+    (folder / LOCK_NAME).write_bytes(b" ".join(parts))
     assert at_noon(folder).append(a_record(2)) == ""
-    verify(str(folder))
+    verify_chain(str(folder))
     assert numbers(folder) == [0, 1, 2]
 
 
@@ -380,10 +388,10 @@ def test_a_very_long_line_is_passed_over_in_little_memory(tmp_path):
     path = filled(tmp_path, 1)
     with path.open("ab") as file:
         file.write(b"x" * (3 << 20) + b"\n")
-    (tmp_path / LOCK).unlink()
-    reader = Reader(str(tmp_path))
-    assert ([record["n"] for record in reader.read()], reader.odd) == ([0], 1)
-    assert verify(str(tmp_path)).torn == (f"{path.name}:2",)
+    (tmp_path / LOCK_NAME).unlink()
+    reader = LedgerReader(str(tmp_path))
+    assert ([record["n"] for record in reader.read()], reader.invalid_lines) == ([0], 1)
+    assert verify_chain(str(tmp_path)).torn == (f"{path.name}:2",)
 
 
 def test_a_segment_that_was_begun_by_a_writer_that_died_is_gone_on_with(tmp_path):
@@ -394,8 +402,8 @@ def test_a_segment_that_was_begun_by_a_writer_that_died_is_gone_on_with(tmp_path
         assert ledger.append({"v": 1, "id": "a", "time": "t", "type": "doctor", "pad": "x" * 300}) == ""
     head = (tmp_path / "ledger.lock").read_bytes()
     assert ledger.append({"v": 1, "id": "b", "time": "t", "type": "doctor", "pad": "x" * 1500}) == ""
-    assert len(segments(folder)) == 2
+    assert len(list_segments(folder)) == 2
     (tmp_path / "ledger.lock").write_bytes(head)
     assert ledger.append({"v": 1, "id": "c", "time": "t", "type": "doctor"}) == ""
-    report = verify(folder)
+    report = verify_chain(folder)
     assert (report.is_good, report.records, report.last) == (True, 5, 5)

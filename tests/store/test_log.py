@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.ledger.background_log import LIMIT, LINE_LIMIT, Log
+from boathook.ledger.background_log import MAX_ENTRY_BYTES, MAX_LOG_BYTES, BackgroundLog
 
 
 def test_lines_are_appended_to_a_private_file_in_a_folder_made_for_it(tmp_path):
-    log = Log(str(tmp_path / "made" / "log"))
+    log = BackgroundLog(str(tmp_path / "made" / "log"))
     assert [log.write("one\n"), log.write("two é\n")] == [True, True]
     path = tmp_path / "made" / "log"
     assert path.read_text(encoding="utf-8") == "one\ntwo é\n"
@@ -22,12 +22,12 @@ def test_lines_are_appended_to_a_private_file_in_a_folder_made_for_it(tmp_path):
 
 def test_a_log_that_grows_beyond_its_limit_is_put_aside_once(tmp_path):
     path, aside = tmp_path / "log", tmp_path / "log.1"
-    path.write_bytes(b"x" * (LIMIT - 4))
-    log = Log(str(path))
+    path.write_bytes(b"x" * (MAX_LOG_BYTES - 4))
+    log = BackgroundLog(str(path))
     assert log.write("abc\n")
-    assert (path.stat().st_size, aside.exists()) == (LIMIT, False)
+    assert (path.stat().st_size, aside.exists()) == (MAX_LOG_BYTES, False)
     assert log.write("last\n")
-    assert (path.exists(), aside.stat().st_size) == (False, LIMIT + 5)
+    assert (path.exists(), aside.stat().st_size) == (False, MAX_LOG_BYTES + 5)
     assert log.write("new\n")
     assert path.read_text() == "new\n"
 
@@ -35,31 +35,31 @@ def test_a_log_that_grows_beyond_its_limit_is_put_aside_once(tmp_path):
 def test_what_was_put_aside_before_is_replaced_so_that_two_files_are_the_most_there_are(tmp_path):
     path, aside = tmp_path / "log", tmp_path / "log.1"
     aside.write_text("older")
-    path.write_bytes(b"x" * LIMIT)
-    assert Log(str(path)).write("!\n")
+    path.write_bytes(b"x" * MAX_LOG_BYTES)
+    assert BackgroundLog(str(path)).write("!\n")
     assert [entry.name for entry in tmp_path.iterdir()] == ["log.1"]
-    assert aside.stat().st_size == LIMIT + 2
+    assert aside.stat().st_size == MAX_LOG_BYTES + 2
 
 
 def test_a_very_long_text_is_cut(tmp_path):
-    assert Log(str(tmp_path / "log")).write("x" * (LINE_LIMIT + 100))
-    assert (tmp_path / "log").stat().st_size == LINE_LIMIT
+    assert BackgroundLog(str(tmp_path / "log")).write("x" * (MAX_ENTRY_BYTES + 100))
+    assert (tmp_path / "log").stat().st_size == MAX_ENTRY_BYTES
 
 
 @given(st.text(alphabet=st.characters(), max_size=20))
 def test_any_text_can_be_written_even_lone_surrogates(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("log") / "log"
-    assert Log(str(path)).write(text)
+    assert BackgroundLog(str(path)).write(text)
     assert path.read_bytes() == text.encode("utf-8", "backslashreplace")
 
 
 def test_a_fifo_is_refused_whether_or_not_somebody_reads_it(tmp_path):
     path = tmp_path / "log"
     os.mkfifo(path)
-    assert Log(str(path)).write("x") is False
+    assert BackgroundLog(str(path)).write("x") is False
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert Log(str(path)).write("x") is False
+        assert BackgroundLog(str(path)).write("x") is False
         assert os.read(reader, 10) == b""
     finally:
         os.close(reader)
@@ -68,7 +68,7 @@ def test_a_fifo_is_refused_whether_or_not_somebody_reads_it(tmp_path):
 def test_a_link_is_refused_and_its_target_left_alone(tmp_path):
     (tmp_path / "target").write_text("precious")
     (tmp_path / "log").symlink_to(tmp_path / "target")
-    assert Log(str(tmp_path / "log")).write("x") is False
+    assert BackgroundLog(str(tmp_path / "log")).write("x") is False
     assert (tmp_path / "target").read_text() == "precious"
 
 
@@ -76,8 +76,8 @@ def test_a_link_is_refused_and_its_target_left_alone(tmp_path):
 def test_what_cannot_be_a_log_is_no_log(tmp_path, name):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
-    assert Log(str(tmp_path / name)).write("x") is False
+    assert BackgroundLog(str(tmp_path / name)).write("x") is False
 
 
 def test_a_full_disk_is_no_reason_to_fail():
-    assert Log("/dev/full").write("x") is False
+    assert BackgroundLog("/dev/full").write("x") is False

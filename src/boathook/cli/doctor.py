@@ -45,7 +45,7 @@ from boathook.core.tool_names import SERVER_TOOL_MARKS
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import Engine
-from boathook.ledger.reader import Reader
+from boathook.ledger.reader import LedgerReader
 from boathook.sources.samples import sample_event, tools_for
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_snapshot
@@ -99,7 +99,7 @@ def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
     locations = locate(project, state=state)
     loaded, trust = load_with_trust(locations)
     setup = examine_setup(loaded.catalog, trust, locations.state)
-    hooks = _examine_all(loaded.catalog, count_runs(Reader(locations.state), ""))
+    hooks = _examine_all(loaded.catalog, count_runs(LedgerReader(locations.state), ""))
     findings = [*setup, *(finding for health in hooks for finding in health.findings)]
     has_failed = any(finding.level == ERROR for finding in findings)
     if as_json:

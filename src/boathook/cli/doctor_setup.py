@@ -20,8 +20,8 @@ from boathook.install.probe import ProbeResult, find_probe_command, list_install
 from boathook.install.registry import Installation, InstallRegistry
 from boathook.install.setups import BY_NAME, Setup
 from boathook.install.status import STALE_STATUS, find_status
-from boathook.ledger.record import VERSION
-from boathook.ledger.writer import Ledger, new_id
+from boathook.ledger.record import RECORD_VERSION
+from boathook.ledger.writer import Ledger, make_record_id
 from boathook.process.sandbox import offers
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import calls_us, named
@@ -75,7 +75,7 @@ def _examine_sandboxes() -> list[HealthFinding]:
 
 
 def _examine_ledger(state: str) -> HealthFinding:
-    error = Ledger(state).append({"v": VERSION, "id": new_id(), "time": now(), "type": "doctor"})
+    error = Ledger(state).append({"v": RECORD_VERSION, "id": make_record_id(), "time": now(), "type": "doctor"})
     if error:
         return HealthFinding(ERROR, "ledger", error, f"make {state} writable, or pass --state")
     return HealthFinding(GOOD, "ledger", f"can be written, in {state}")

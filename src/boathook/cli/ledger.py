@@ -7,7 +7,7 @@ import click
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
 from boathook.cli.show import format_count, print_json, say
-from boathook.ledger.reader import Report, verify
+from boathook.ledger.reader import LedgerReport, verify_chain
 
 
 @click.group("ledger")
@@ -29,7 +29,7 @@ def verify_ledger(as_json: bool, state: str | None) -> int:
     Exit codes: 0 the chain is intact, 1 it is broken.
     """
     folder = resolve_state(state)
-    report = verify(folder)
+    report = verify_chain(folder)
     if as_json:
         print_json(report.to_json())
     else:
@@ -39,7 +39,7 @@ def verify_ledger(as_json: bool, state: str | None) -> int:
     return 0 if report.is_good else 1
 
 
-def _print_report(folder: str, report: Report) -> None:
+def _print_report(folder: str, report: LedgerReport) -> None:
     if not report.records and report.is_good:
         say(f"The ledger in {folder} is empty.")
         return

@@ -18,8 +18,9 @@ from boathook.core.event import find_kind
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
-from boathook.ledger.reader import Reader, Record
-from boathook.ledger.record import DISPATCH, END
+from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.schema import LedgerRecord
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _HEADERS = ("TIME (UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS")
@@ -36,7 +37,7 @@ class LogFilter:
     decision: str | None = None
     since: str | None = None
 
-    def matches(self, record: Record) -> bool:
+    def matches(self, record: LedgerRecord) -> bool:
         """Whether to show a record; `since` is up to the reader."""
         return (
             (self.hook is None or self.hook in _list_hooks(record))
@@ -65,7 +66,7 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
       boathook log --follow --hook no-force-push
     """
     log_filter = LogFilter(**filters)
-    reader = Reader(resolve_state(state))
+    reader = LedgerReader(resolve_state(state))
     show = _print_record if as_json else _LogTable().print_record
     try:
         count = _show_records(reader.read(parse_time(log_filter.since)), log_filter, show)
@@ -81,7 +82,9 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
     return 0
 
 
-def _show_records(records: Iterable[Record | None], log_filter: LogFilter, show: Callable[[Record], None]) -> int:
+def _show_records(
+    records: Iterable[LedgerRecord | None], log_filter: LogFilter, show: Callable[[LedgerRecord], None]
+) -> int:
     count = 0
     for record in records:
         if record is None:
@@ -94,15 +97,15 @@ def _show_records(records: Iterable[Record | None], log_filter: LogFilter, show:
 
 def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
     """Return a message that there is nothing to show, and why."""
-    if is_filtered and next(iter(Reader(folder).read()), None) is not None:
+    if is_filtered and next(iter(LedgerReader(folder).read()), None) is not None:
         return "No record matches."
     return f"The ledger in {folder} is empty. A record is written when a hook runs, or should have run."
 
 
-def warn_unreadable_lines(reader: Reader) -> None:
+def warn_unreadable_lines(reader: LedgerReader) -> None:
     """Warn about lines of the ledger that were skipped."""
-    if reader.odd:
-        lines = format_count(reader.odd, "line")
+    if reader.invalid_lines:
+        lines = format_count(reader.invalid_lines, "line")
         say(f"{lines} of the ledger cannot be read. Find out which: boathook ledger verify", "yellow", err=True)
 
 
@@ -122,17 +125,17 @@ def parse_time(text: str | None, now: datetime | None = None) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def _list_hooks(record: Record) -> Iterator[str]:
+def _list_hooks(record: LedgerRecord) -> Iterator[str]:
     yield from (entry["hook"] for key in ("hooks", "background", "skipped") for entry in record.get(key) or ())
     if "hook" in record:
         yield record["hook"]
 
 
-def _print_record(record: Record) -> None:
+def _print_record(record: LedgerRecord) -> None:
     write_json_line(record_to_json(record))
 
 
-def record_to_json(record: Record) -> dict[str, Any]:
+def record_to_json(record: LedgerRecord) -> dict[str, Any]:
     """Return a record without its own version, which is that of the ledger's format and not of the output."""
     return {key: value for key, value in record.items() if key != "v"}
 
@@ -144,7 +147,7 @@ class _LogTable:
         self._console = make_console()
         self._has_header = False
 
-    def print_record(self, record: Record) -> None:
+    def print_record(self, record: LedgerRecord) -> None:
         if not self._has_header:
             self._has_header = True
             self._print_row(_HEADERS, "bold")
@@ -157,19 +160,19 @@ class _LogTable:
         self._console.print("  ".join(padded).rstrip(), style=style or None, markup=False, soft_wrap=True)
 
 
-def _make_cells(record: Record) -> tuple[str, ...]:
+def _make_cells(record: LedgerRecord) -> tuple[str, ...]:
     """Return the cells of a record: time, id, event, tool, decision, hooks."""
     time = record["time"][:19].replace("T", " ")
-    if record["type"] == DISPATCH:
+    if record["type"] == DISPATCH_TYPE:
         decision, hooks = record.get("decision", ""), ", ".join(_describe_hooks(record))
-    elif record["type"] == END:
+    elif record["type"] == END_TYPE:
         decision, hooks = record.get("status", ""), f"{record.get('hook', '')} ended in {record.get('ms')} ms"
     else:
         decision, hooks = record["type"], ", ".join(record.get("segments") or ())
     return (time, record["id"], record.get("event", ""), record.get("tool", ""), decision, hooks)
 
 
-def _describe_hooks(record: Record) -> Iterator[str]:
+def _describe_hooks(record: LedgerRecord) -> Iterator[str]:
     for run in record.get("hooks") or ():
         word = run["decision"] if run["status"] == OK else run["status"]
         yield run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"

@@ -22,8 +22,8 @@ from boathook.core.verdict import OK
 from boathook.dialects.native import event_of
 from boathook.engine import Engine
 from boathook.errors import BoathookError, ConfigError
-from boathook.ledger.reader import Reader
-from boathook.ledger.record import DISPATCH
+from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import DISPATCH_TYPE
 from boathook.process.sandbox import offers
 from boathook.sources.hook_md.folder import manifest_of, read_hook
 from boathook.system.programs import find_entry
@@ -99,7 +99,7 @@ def replay_events(
     """
     catalog = _load_hooks(path, project, state)
     catalog = _confine(catalog, is_allowed_without=unconfined, is_untrusted=path is not None)
-    reader = Reader(resolve_state(state))
+    reader = LedgerReader(resolve_state(state))
     report = _replay_records(catalog, reader, parse_time(since), is_single=path is not None)
     warn_unreadable_lines(reader)
     if as_json:
@@ -147,14 +147,14 @@ def _raise_sandbox(hook: Hook, level: str) -> Hook:
     return hook.replace(sandbox=raised, network=False)
 
 
-def _replay_records(catalog: Catalog, reader: Reader, since: str, *, is_single: bool) -> ReplayReport:
+def _replay_records(catalog: Catalog, reader: LedgerReader, since: str, *, is_single: bool) -> ReplayReport:
     report = ReplayReport()
     foreground = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
     scratch = tempfile.mkdtemp(prefix="boathook-replay-")
     try:
         with probe(foreground, scratch, writable=True) as engine:
             for record in reader.read(since):
-                if record["type"] == DISPATCH and record.get("host") != "doctor":
+                if record["type"] == DISPATCH_TYPE and record.get("host") != "doctor":
                     _replay_record(report, engine, record, scratch, is_single=is_single)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

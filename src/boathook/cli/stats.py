@@ -14,8 +14,8 @@ from boathook.cli.common_options import json_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
 from boathook.cli.show import make_console, print_json, print_table, say
 from boathook.core.verdict import OK, TIMEOUT
-from boathook.ledger.reader import Reader
-from boathook.ledger.record import DISPATCH, END
+from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 
 _BARS = " ▁▂▃▄▅▆▇█"
 # Upper limits in milliseconds; one more bar counts the rest.
@@ -58,11 +58,11 @@ def compute_percentile(times: Sequence[float], share: int) -> float:
     return round(times[max(0, -(-len(times) * share // 100) - 1)], 1)
 
 
-def count_runs(reader: Reader, since: str) -> dict[str, HookStats]:
+def count_runs(reader: LedgerReader, since: str) -> dict[str, HookStats]:
     """Count all runs by the name of their hook."""
     stats: dict[str, HookStats] = {}
     for record in reader.read(since):
-        runs = record["hooks"] if record["type"] == DISPATCH else [record] if record["type"] == END else []
+        runs = record["hooks"] if record["type"] == DISPATCH_TYPE else [record] if record["type"] == END_TYPE else []
         for run in runs:
             stats.setdefault(run["hook"], HookStats()).add(run)
     return stats
@@ -80,7 +80,7 @@ def show_stats(since: str | None, as_json: bool, state: str | None) -> int:
       boathook stats
       boathook stats --since 7d --json
     """
-    reader = Reader(resolve_state(state))
+    reader = LedgerReader(resolve_state(state))
     stats = dict(sorted(count_runs(reader, parse_time(since)).items(), key=lambda row: (-len(row[1].times), row[0])))
     if as_json:
         print_json({"hooks": [{"hook": name, **hook.to_json()} for name, hook in stats.items()]})

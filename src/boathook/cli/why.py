@@ -14,8 +14,9 @@ from boathook.cli.show import print_json, say
 from boathook.core.json_text import dumps
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
-from boathook.ledger.reader import Reader, Record
-from boathook.ledger.record import DISPATCH, END
+from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.schema import LedgerRecord
 
 _MAX_SHOWN, _MAX_ENDS = 5, 1000
 
@@ -30,7 +31,7 @@ def show_why(id: str, as_json: bool, state: str | None) -> int:
     That is: which hooks ran, what they matched and decided, which were skipped, and what they changed. ID is an id
     from `boathook log` or `boathook run --json`, or any unique prefix of it.
     """
-    record, ends = _find_record(Reader(resolve_state(state)), id.strip().lower())
+    record, ends = _find_record(LedgerReader(resolve_state(state)), id.strip().lower())
     if as_json:
         print_json({"record": record_to_json(record), "ends": [record_to_json(end) for end in ends]})
         return 0
@@ -39,14 +40,14 @@ def show_why(id: str, as_json: bool, state: str | None) -> int:
     return 0
 
 
-def _find_record(reader: Reader, prefix: str) -> tuple[Record, list[Record]]:
+def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[LedgerRecord]]:
     """Return the only record whose id starts with a prefix, and the ends of its async hooks."""
-    candidates: dict[str, Record] = {}
-    ends: list[Record] = []
+    candidates: dict[str, LedgerRecord] = {}
+    ends: list[LedgerRecord] = []
     for record in reader.read():
         if record["id"].startswith(prefix) and prefix and (len(candidates) <= _MAX_SHOWN or record["id"] == prefix):
             candidates[record["id"]] = record
-        if record["type"] == END and record.get("dispatch", "").startswith(prefix) and len(ends) < _MAX_ENDS:
+        if record["type"] == END_TYPE and record.get("dispatch", "").startswith(prefix) and len(ends) < _MAX_ENDS:
             ends.append(record)
     match = candidates.get(prefix) or next(iter(candidates.values()), None)
     if match is None:
@@ -59,11 +60,11 @@ def _find_record(reader: Reader, prefix: str) -> tuple[Record, list[Record]]:
     return match, [end for end in ends if end["dispatch"] == match["id"]]
 
 
-def _describe_record(record: Record, ends: list[Record]) -> Iterator[str]:
+def _describe_record(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
     yield f"{record['id']}  {record['time'].replace('T', ' ').rstrip('Z')} UTC"
-    if record["type"] == DISPATCH:
+    if record["type"] == DISPATCH_TYPE:
         yield from _describe_dispatch(record, ends)
-    elif record["type"] == END:
+    elif record["type"] == END_TYPE:
         yield f"the async hook '{record['hook']}' ended: {_describe_end(record)}"
         yield f"it was started by {record['dispatch']}" if record.get("dispatch") else "its start is not recorded"
     else:
@@ -72,7 +73,7 @@ def _describe_record(record: Record, ends: list[Record]) -> Iterator[str]:
         yield "this record is outside the chain, because the ledger could not be written at that time"
 
 
-def _describe_dispatch(record: Record, ends: list[Record]) -> Iterator[str]:
+def _describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
     about = [f"{record['event']} of {record['tool']}" if record["tool"] else record["event"]]
     about += [f"{key} {record[key]}" for key in ("session", "host", "project") if record.get(key)]
     yield ", ".join(about)
@@ -109,7 +110,7 @@ def _describe_run(number: int, run: dict[str, Any]) -> Iterator[str]:
         yield f"       trusted  as {run['approval']}"
 
 
-def _describe_others(record: Record, ends: list[Record]) -> Iterator[str]:
+def _describe_others(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
     if record["background"]:
         yield "started in the background:"
         end_of = {end["hook"]: end for end in ends}
@@ -140,7 +141,7 @@ def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def _describe_end(record: Record) -> str:
+def _describe_end(record: LedgerRecord) -> str:
     exit_code = "" if record["exit"] is None else f", exit code {record['exit']}"
     detail = f", {record['detail']}" if record.get("detail") else ""
     return f"{record['status']}{exit_code}, {record['ms']} ms{detail}"

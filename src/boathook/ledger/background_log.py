@@ -1,4 +1,4 @@
-"""The log: what async hooks printed and how they ended, where nobody was waiting for them."""
+"""The log of async hooks: what they printed and how they ended."""
 
 from __future__ import annotations
 
@@ -6,49 +6,48 @@ import errno
 import os
 import stat
 
-LIMIT = 1 << 20
-LINE_LIMIT = 1 << 16
+MAX_LOG_BYTES = 1 << 20
+MAX_ENTRY_BYTES = 1 << 16
 
 
-class Log:
-    """An append-only text file of bounded size; writing to it never fails loudly and never waits."""
+class BackgroundLog:
+    """An append-only text file of bounded size; writing to it never raises and never waits."""
 
     def __init__(self, path: str) -> None:
-        """Take the path; the file and its folder are made when needed."""
         self.path = path
 
-    def trouble(self) -> str:
-        """Return why nothing can be written to the log, if so."""
+    def find_error(self) -> str:
+        """Return why nothing can be written to the log, or an empty text."""
         try:
             os.close(self._open())
         except OSError as error:
-            return f"{self.path} cannot be written ({error.strerror}): what async hooks say is lost"
+            return f"{self.path} cannot be written ({error.strerror}): the output of async hooks is lost"
         return ""
 
     def write(self, text: str) -> bool:
-        """Append lines in one write; say whether it worked."""
-        data = text.encode("utf-8", "backslashreplace")[:LINE_LIMIT]
+        """Append lines in one write; return whether it worked."""
+        data = text.encode("utf-8", "backslashreplace")[:MAX_ENTRY_BYTES]
         try:
             handle = self._open()
         except OSError:
             return False
         try:
             size = os.fstat(handle).st_size
-            done = os.write(handle, data) == len(data)
-            if size + len(data) > LIMIT:
+            is_written = os.write(handle, data) == len(data)
+            if size + len(data) > MAX_LOG_BYTES:
                 os.replace(self.path, self.path + ".1")
-            return done
+            return is_written
         except OSError:
             return False
         finally:
             os.close(handle)
 
     def _open(self) -> int:
-        """Open the file for appending; what is no regular file is refused, and never waited for."""
+        """Open the file for appending; anything but a regular file is refused without waiting for it."""
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         handle = os.open(self.path, flags, 0o600)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         return handle

@@ -1,4 +1,4 @@
-"""Reading the ledger: its records in the order of time, and whether it is as it was written. Streams; never all at once."""
+"""Read the ledger: its records in the order of time, and whether it is as it was written. Reads line by line, never all at once."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import Any, BinaryIO
 
 from boathook.core.json_text import MAX_DEPTH, decode, loads
 from boathook.core.value import Value
-from boathook.ledger.record import PRUNED
-from boathook.ledger.schema import shaped
+from boathook.ledger.record import PRUNED_TYPE
+from boathook.ledger.schema import LedgerRecord, check_record
 from boathook.ledger.writer import (
-    HEADLESS,
-    LINE_LIMIT,
-    LOCK,
-    NOWHERE,
-    PATIENCE,
-    SPILL,
-    Head,
-    Link,
-    Turn,
-    is_true,
-    order_of,
+    HEAD_LOST_FIELD,
+    LOCK_NAME,
+    LOCK_SECONDS,
+    MAX_LINE_BYTES,
+    NOT_A_SEGMENT,
+    SPILL_NAME,
+    ChainLink,
+    LedgerHead,
+    WriterLock,
+    is_unchanged,
+    list_segments,
+    parse_segment_name,
     peek_head,
     read_head,
     read_link,
-    segments,
 )
 
-Record = dict[str, Any]
+_EDITED, _GAP, _MISSING, _FOREIGN, _REWRITTEN = "edited", "gap", "missing", "foreign", "rewritten"
+# records of writers that ran at the same time may be in another order
+_MAX_UNORDERED = 64
+_CHUNK_BYTES = MAX_LINE_BYTES + 1024
+_FOLLOW_SECONDS = 0.2
+# a record contains an event that may itself be nested as deep as allowed
+_MAX_RECORD_DEPTH = 2 * MAX_DEPTH
+_NO_HEAD = "the head is missing or unreadable, so records may have been cut from the end"
 
-EDITED, GAP, MISSING, FOREIGN, REWRITTEN = "edited", "gap", "missing", "foreign", "rewritten"
-DISORDER = 64  # records that writers of one moment may have put down in another order
-CHUNK = LINE_LIMIT + 1024
-FOLLOW_SECONDS = 0.2
-DEPTH = 2 * MAX_DEPTH  # of a record: it holds what was itself as deep as may be
-NO_HEAD = "the head is missing or unreadable: whether records were cut from the end cannot be said"
 
-
-class Finding(Value):
-    """Something wrong with the ledger: where (file:line), what kind, and in words."""
+class LedgerProblem(Value):
+    """Something wrong with the ledger: where (file:line), of which kind, and a message."""
 
     place: str
     kind: str
@@ -53,10 +53,10 @@ class Finding(Value):
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
-class Report(Value):
-    """What a walk through the ledger found.
+class LedgerReport(Value):
+    """The result of verifying the ledger.
 
-    Torn lines are of writers that were ended in the middle, before anybody was told that a record is kept.
+    Torn lines are those of writers that were killed while writing, before anybody relied on the record.
     """
 
     segments: int = 0
@@ -67,7 +67,7 @@ class Report(Value):
     spilled: int = 0
     torn: tuple[str, ...] = ()
     pruned: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LedgerProblem, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -77,109 +77,107 @@ class Report(Value):
     def to_json(self) -> dict[str, Any]:
         """Return the report for output."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
-        lists = {"torn": list(self.torn), "findings": [finding.to_json() for finding in self.findings]}
+        lists = {"torn": list(self.torn), "findings": [problem.to_json() for problem in self.findings]}
         return {"ok": self.is_good, **fields, **lists}
 
 
 # Records
 
 
-class Reader:
-    """The records of a ledger; `odd` counts the lines that were passed over because they are none."""
+class LedgerReader:
+    """The records of a ledger; `invalid_lines` counts the lines that were skipped because they are not records."""
 
     def __init__(self, folder: str) -> None:
-        """Take the folder."""
         self.folder = folder
-        self.odd = 0
-        # what is there now is read, what comes later is followed
-        self._places = {name: _size_of(f"{folder}/{name}") for name in self._names()}
+        self.invalid_lines = 0
+        # what exists now is read, what comes later is followed
+        self._offsets = {name: _get_size(f"{folder}/{name}") for name in self._list_files()}
 
-    def read(self, since: str = "") -> Iterator[Record]:
-        """Return the records from a time on (ISO 8601, UTC), those that were put aside included, in the order of time."""
-        streams = (self._sorted(self._chained(since)), self._sorted(self._spilled()))
-        for record in heapq.merge(*streams, key=_time_of):
+    def read(self, since: str = "") -> Iterator[LedgerRecord]:
+        """Yield the records from a time on (ISO 8601, UTC), spilled ones included, in the order of time."""
+        chained = (
+            record
+            for name in self._offsets
+            if name != SPILL_NAME and parse_segment_name(name)[0] >= since[:10]
+            for record in self._read_file(name)
+        )
+        streams = (self._sort(chained), self._sort(self._read_file(SPILL_NAME)))
+        for record in heapq.merge(*streams, key=_get_time):
             if record["time"] >= since:
                 yield record
 
-    def follow(self, seconds: float = FOLLOW_SECONDS) -> Iterator[Record | None]:
-        """Return what is written after this reader was made, segment after segment, without an end; None if nothing is new."""
+    def follow(self, seconds: float = _FOLLOW_SECONDS) -> Iterator[LedgerRecord | None]:
+        """Yield what is written after this reader was made, without an end; None if there is nothing new."""
         while True:
-            fresh = False
-            for name in self._names():
-                for record in self._fresh(name):
-                    fresh = True
+            has_new = False
+            for name in self._list_files():
+                for record in self._read_new(name):
+                    has_new = True
                     yield record
-            if not fresh:
+            if not has_new:
                 yield None
                 time.sleep(seconds)
 
-    def _fresh(self, name: str) -> Iterator[Record]:
-        """Return the records of a file that were not given before."""
+    def _read_new(self, name: str) -> Iterator[LedgerRecord]:
+        """Yield the records of a file that were not read before."""
         path = f"{self.folder}/{name}"
-        size, at = _size_of(path), self._places.get(name, 0)
-        self._places[name] = at if at <= size else 0  # it was made anew
-        for line, _ in _lines(path, self._places[name], size):
+        size, offset = _get_size(path), self._offsets.get(name, 0)
+        # a file that shrank was made anew
+        self._offsets[name] = offset if offset <= size else 0
+        for line, _ in _iter_lines(path, self._offsets[name], size):
+            # not complete yet
             if not line.endswith(b"\n"):
-                return  # not all there yet
-            self._places[name] += len(line)
-            record = self._record(line, bound=name != SPILL)
+                return
+            self._offsets[name] += len(line)
+            record = self._parse(line, is_chained=name != SPILL_NAME)
             if record is not None:
                 yield record
 
-    def _names(self) -> list[str]:
+    def _list_files(self) -> list[str]:
         try:
-            return [*segments(self.folder), SPILL]
+            return [*list_segments(self.folder), SPILL_NAME]
         except OSError:
             return []
 
-    def _chained(self, since: str) -> Iterator[Record]:
-        for name in self._places:
-            if name != SPILL and order_of(name)[0] >= since[:10]:
-                yield from self._records(name, bound=True)
-
-    def _spilled(self) -> Iterator[Record]:
-        yield from self._records(SPILL, bound=False)
-
-    def _records(self, name: str, *, bound: bool) -> Iterator[Record]:
+    def _read_file(self, name: str) -> Iterator[LedgerRecord]:
         path = f"{self.folder}/{name}"
-        for line, _ in _lines(path, 0, self._places.get(name, 0)):
-            record = self._record(line, bound=bound)
+        for line, _ in _iter_lines(path, 0, self._offsets.get(name, 0)):
+            record = self._parse(line, is_chained=name != SPILL_NAME)
             if record is not None:
                 yield record
 
-    def _record(self, line: bytes, *, bound: bool) -> Record | None:
-        """Read a line; one that is no record is counted."""
-        found = _parsed(line) if not bound or read_link(line) is not None else None
-        if found is None and line.strip():
-            self.odd += 1
-        return found
+    def _parse(self, line: bytes, *, is_chained: bool) -> LedgerRecord | None:
+        """Parse a line; one that is not a record is counted."""
+        record = _parse_record(line) if not is_chained or read_link(line) is not None else None
+        if record is None and line.strip():
+            self.invalid_lines += 1
+        return record
 
-    def _sorted(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Put a little disorder right."""
-        waiting: list[tuple[str, int, Record]] = []
+    def _sort(self, records: Iterator[LedgerRecord]) -> Iterator[LedgerRecord]:
+        """Sort records that are almost in order."""
+        waiting: list[tuple[str, int, LedgerRecord]] = []
         for number, record in enumerate(records):
-            heapq.heappush(waiting, (_time_of(record), number, record))
-            if len(waiting) > DISORDER:
+            heapq.heappush(waiting, (_get_time(record), number, record))
+            if len(waiting) > _MAX_UNORDERED:
                 yield heapq.heappop(waiting)[2]
         while waiting:
             yield heapq.heappop(waiting)[2]
 
 
-def _time_of(record: Record) -> str:
-    found: str = record["time"]
-    return found
+def _get_time(record: LedgerRecord) -> str:
+    time_text: str = record["time"]
+    return time_text
 
 
-def _parsed(line: bytes) -> Record | None:
-    """Read a line as a record of the shape that everybody here relies on; None if it is none."""
+def _parse_record(line: bytes) -> LedgerRecord | None:
     try:
-        return shaped(loads(decode(line), DEPTH))
+        return check_record(loads(decode(line), _MAX_RECORD_DEPTH))
     except (ValueError, RecursionError):
         return None
 
 
-def _lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
-    """Return the lines of a part of a regular file with their numbers; of one that is too long only the beginning."""
+def _iter_lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines of a part of a regular file with their numbers; of a line that is too long only the beginning."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -189,7 +187,7 @@ def _lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
             return
         file.seek(start)
         number, left = 0, end - start
-        while left > 0 and (line := file.readline(min(CHUNK, left))):
+        while left > 0 and (line := file.readline(min(_CHUNK_BYTES, left))):
             number += 1
             left -= len(line)
             yield line, number
@@ -198,69 +196,71 @@ def _lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _skip_line(file: BinaryIO, left: int) -> int:
-    """Pass over the rest of a line; return how much that was."""
-    passed = 0
-    while left > passed and (part := file.readline(min(CHUNK, left - passed))):
-        passed += len(part)
+    """Skip the rest of a line; return its length."""
+    skipped = 0
+    while left > skipped and (part := file.readline(min(_CHUNK_BYTES, left - skipped))):
+        skipped += len(part)
         if part.endswith(b"\n"):
             break
-    return passed
+    return skipped
 
 
-def _size_of(path: str) -> int:
+def _get_size(path: str) -> int:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 # Verifying
 
 
-def verify(folder: str) -> Report:
-    """Walk through the whole chain, in the state it is in now, and say what is wrong with it."""
+def verify_chain(folder: str) -> LedgerReport:
+    """Check the whole chain as it is now, and report what is wrong with it."""
     if not os.path.isdir(folder):
-        return Report()
-    head, sizes = _still(folder)
-    return _Walk(folder, head).report(sizes)
+        return LedgerReport()
+    head, sizes = _read_state(folder)
+    return _ChainCheck(folder, head).run(sizes)
 
 
-def _still(folder: str) -> tuple[Head | None, dict[str, int]]:
-    """Return the head and the sizes of the segments at one moment, between two writers if they let us."""
+def _read_state(folder: str) -> tuple[LedgerHead | None, dict[str, int]]:
+    """Return the head and the sizes of the segments at one moment, between two writers if possible."""
 
-    def sizes() -> dict[str, int]:
-        return {name: _size_of(f"{folder}/{name}") for name in segments(folder)}
+    def get_sizes() -> dict[str, int]:
+        return {name: _get_size(f"{folder}/{name}") for name in list_segments(folder)}
 
-    if not os.path.lexists(f"{folder}/{LOCK}"):
-        return None, sizes()
+    path = f"{folder}/{LOCK_NAME}"
+    if not os.path.lexists(path):
+        return None, get_sizes()
     try:
-        with Turn(f"{folder}/{LOCK}", PATIENCE) as lock:
-            return read_head(lock), sizes()
+        with WriterLock(path, LOCK_SECONDS) as lock:
+            return read_head(lock), get_sizes()
     except OSError:
-        return peek_head(f"{folder}/{LOCK}"), sizes()  # in this order: records come before the head that knows of them
+        # in this order: records are written before the head that knows of them
+        return peek_head(path), get_sizes()
 
 
-class _Walk:
-    """A walk from line to line."""
+class _ChainCheck:
+    """Checks a chain from line to line."""
 
-    def __init__(self, folder: str, head: Head | None) -> None:
+    def __init__(self, folder: str, head: LedgerHead | None) -> None:
         self.folder, self.head = folder, head
-        self.findings: list[Finding] = []
+        self.problems: list[LedgerProblem] = []
         self.torn: list[str] = []
-        self.first: tuple[Link, str] | None = None
-        self.last = Link()
-        self.records = self.pruned = self.kept_from = 0
+        self.first: tuple[ChainLink, str] | None = None
+        self.last = ChainLink()
+        self.records = self.pruned = self.first_kept = 0
 
-    def report(self, sizes: dict[str, int]) -> Report:
-        """Walk, and return the report."""
+    def run(self, sizes: dict[str, int]) -> LedgerReport:
         for name, size in sizes.items():
-            for line, number in _lines(f"{self.folder}/{name}", 0, size):
-                self._line(line, f"{name}:{number}")
+            for line, number in _iter_lines(f"{self.folder}/{name}", 0, size):
+                self._check_line(line, f"{name}:{number}")
         self._check_ends()
         self._check_files()
-        spilled = sum(_parsed(line) is not None for line, _ in self._spill_lines())
-        return Report(
+        path = f"{self.folder}/{SPILL_NAME}"
+        spilled = sum(_parse_record(line) is not None for line, _ in _iter_lines(path, 0, _get_size(path)))
+        return LedgerReport(
             len(sizes),
             self.records,
             self.first[0].seq if self.first else 0,
@@ -269,84 +269,80 @@ class _Walk:
             spilled,
             tuple(self.torn),
             self.pruned,
-            tuple(self.findings),
+            tuple(self.problems),
         )
 
-    def _spill_lines(self) -> Iterator[tuple[bytes, int]]:
-        path = f"{self.folder}/{SPILL}"
-        return _lines(path, 0, _size_of(path))
-
-    def _line(self, line: bytes, place: str) -> None:
+    def _check_line(self, line: bytes, place: str) -> None:
         link = read_link(line)
         if link is None:
-            self._unbound(line, place)
+            self._check_unchained(line, place)
             return
         self.records += 1
-        if not is_true(line, link):
-            self._find(place, EDITED, f"record {link.seq} is not as it was written")
-        elif _parsed(line) is None:
-            self._find(place, FOREIGN, f"record {link.seq} has a shape that the ledger does not write")
+        if not is_unchanged(line, link):
+            self._add(place, _EDITED, f"record {link.seq} is not as it was written")
+        elif _parse_record(line) is None:
+            self._add(place, _FOREIGN, f"record {link.seq} has fields that the ledger does not write")
         if self.first is None:
             self.first = (link, place)
         elif link.seq != self.last.seq + 1:
-            self._find(place, GAP, _numbers(self.last.seq, link.seq))
+            self._add(place, _GAP, _describe_gap(self.last.seq, link.seq))
         elif link.prev != self.last.hash:
-            self._find(place, GAP, f"record {link.seq} does not belong behind the record before it")
+            self._add(place, _GAP, f"record {link.seq} does not follow the record before it")
         if self.head is not None and link.seq == self.head.link.seq and link.hash != self.head.link.hash:
-            self._find(place, REWRITTEN, f"record {link.seq} is another than the one that {LOCK} knows")
-        if HEADLESS in line:
-            self._note_headless(line, link, place)
+            self._add(place, _REWRITTEN, f"record {link.seq} is not the one that {LOCK_NAME} knows")
+        if HEAD_LOST_FIELD in line:
+            self._check_head_lost(line, link, place)
         if b'"type": "pruned"' in line:
             self._note_pruned(line)
         self.last = link
 
-    def _unbound(self, line: bytes, place: str) -> None:
-        """Take a line without a link: what a writer left unfinished, or what somebody else wrote."""
-        if _parsed(line) is not None:
-            self._find(place, FOREIGN, "a record that is bound to no other: it was not written by the ledger")
+    def _check_unchained(self, line: bytes, place: str) -> None:
+        """Judge a line without a link: a writer left it unfinished, or somebody else wrote it."""
+        if _parse_record(line) is not None:
+            self._add(place, _FOREIGN, "a record that is not chained: the ledger did not write it")
         elif line.strip():
             self.torn.append(place)
 
-    def _note_headless(self, line: bytes, link: Link, place: str) -> None:
-        if (_parsed(line) or {}).get("headless"):
-            told = f"the head was gone when record {link.seq} was written: whether records were cut before it cannot be said"
-            self._find(place, MISSING, told)
+    def _check_head_lost(self, line: bytes, link: ChainLink, place: str) -> None:
+        if (_parse_record(line) or {}).get("head_lost"):
+            message = f"the head was lost when record {link.seq} was written, so records may have been cut before it"
+            self._add(place, _MISSING, message)
 
     def _note_pruned(self, line: bytes) -> None:
-        record = _parsed(line) or {}
-        if record.get("type") == PRUNED:
+        record = _parse_record(line) or {}
+        if record.get("type") == PRUNED_TYPE:
             self.pruned += len(record["segments"])
-            self.kept_from = max(self.kept_from, record["before"])
+            self.first_kept = max(self.first_kept, record["before"])
 
     def _check_ends(self) -> None:
-        """Look for what is missing before the first record and behind the last."""
-        if self.first is not None and self.first[0].seq > max(self.kept_from, 1):
-            told = f"{_numbers(0, self.first[0].seq)}, and no record says that they were removed for their size"
-            self.findings.insert(0, Finding(self.first[1], GAP, told))
+        """Find what is missing before the first record and after the last."""
+        if self.first is not None and self.first[0].seq > max(self.first_kept, 1):
+            message = f"{_describe_gap(0, self.first[0].seq)}, and no record says that they were removed for their size"
+            self.problems.insert(0, LedgerProblem(self.first[1], _GAP, message))
         head = self.head
         if head is None and self.records:
-            self._find(LOCK, MISSING, NO_HEAD)
+            self._add(LOCK_NAME, _MISSING, _NO_HEAD)
         if head is not None and head.link.seq > self.last.seq:
-            told = f"the records end with {self.last.seq}, but {LOCK} knows of {head.link.seq}"
-            self._find(head.segment, MISSING, told)
+            message = f"the records end with {self.last.seq}, but {LOCK_NAME} knows of {head.link.seq}"
+            self._add(head.segment, _MISSING, message)
 
     def _check_files(self) -> None:
-        """Name what has no place among the files of the ledger."""
+        """Find files that do not belong to the ledger."""
         for name in sorted(os.listdir(self.folder)):
             if not name.startswith("ledger"):
                 continue
-            if name not in (LOCK, SPILL) and order_of(name) == NOWHERE:
-                self._find(name, FOREIGN, "a file that the ledger did not make")
+            if name not in (LOCK_NAME, SPILL_NAME) and parse_segment_name(name) == NOT_A_SEGMENT:
+                self._add(name, _FOREIGN, "a file that the ledger did not make")
             elif not stat.S_ISREG(os.lstat(f"{self.folder}/{name}").st_mode):
-                self._find(name, FOREIGN, "it is no regular file")
+                self._add(name, _FOREIGN, "it is not a regular file")
 
-    def _find(self, place: str, kind: str, message: str) -> None:
-        self.findings.append(Finding(place, kind, message))
+    def _add(self, place: str, kind: str, message: str) -> None:
+        self.problems.append(LedgerProblem(place, kind, message))
 
 
-def _numbers(last: int, found: int) -> str:
+def _describe_gap(last: int, found: int) -> str:
     """Return which numbers are missing between two."""
     if found <= last:
-        return f"record {found} stands behind record {last}"
+        return f"record {found} comes after record {last}"
     first, until = last + 1, found - 1
     return f"record {first} is missing" if first == until else f"records {first} to {until} are missing"

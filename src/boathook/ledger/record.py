@@ -19,23 +19,24 @@ if TYPE_CHECKING:
     from boathook.core.hook import Hook
     from boathook.core.verdict import Exit, Run, Verdict
 
-    Fields = dict[str, Any]
+    _Fields = dict[str, Any]
 
-VERSION = 1
-DISPATCH, END, PRUNED = "dispatch", "end", "pruned"
-WHOLE = "whole"
+RECORD_VERSION = 1
+DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
 
-RECORD_LIMIT = (1 << 16) - 256  # bytes of a line; the rest is for its link
-WHOLE_LIMIT = 48 * 1024
-INPUT_LIMIT = 4096
-TEXT_LIMIT = 1024
-NAME_LIMIT = 512
-LIST_LIMIT = 100
-SEARCHED = 1 << 16  # characters of a value that are looked at: what is kept of it is less
-TEXT_SEARCHED = 4 * TEXT_LIMIT
+# the rest of a line is for its link
+MAX_RECORD_BYTES = (1 << 16) - 256
+_MAX_WHOLE_CHARS = 48 * 1024
+_MAX_INPUT_CHARS = 4096
+_MAX_TEXT_CHARS = 1024
+_MAX_NAME_CHARS = 512
+_MAX_ITEMS = 100
+# characters of a value that are searched for secrets: less than that is kept
+_MAX_SEARCHED_CHARS = 1 << 16
+_MAX_SEARCHED_TEXT = 4 * _MAX_TEXT_CHARS
 
 
-def record_of(
+def make_dispatch_record(
     verdict: Verdict,
     around: dict[str, str],
     *,
@@ -43,269 +44,288 @@ def record_of(
     seconds: float,
     whole: bool = False,
     degraded: Sequence[str] = (),
-) -> Fields:
+) -> _Fields:
     """Return the record of a dispatch.
 
     `around` are host and project, `whole` keeps all fields of the event, `degraded` is what the host could not be told.
     """
-    return _Maker(verdict, degraded).record(around, time, seconds, whole=whole)
+    return _RecordBuilder(verdict, degraded).build(around, time, seconds, whole=whole)
 
 
-def end_record(about: Fields, end: Exit, *, id: str, time: str) -> Fields:  # noqa: A002
+def make_end_record(about: _Fields, end: Exit, *, id: str, time: str) -> _Fields:  # noqa: A002
     """Return the record of the end of an async hook; `about` are hook, event, session, host, project and its dispatch."""
     status = end.error or (OK if end.code in (0, 2) else FAILED)
-    made = {"v": VERSION, "id": id, "time": time, "type": END, **{key: _name(text) for key, text in about.items()}}
-    if "session" in made:
-        made["session"] = _free_name(about["session"])
-    made |= {"status": status, "exit": end.code, "ms": _ms(end.seconds)}
-    return {**made, "detail": _cut(redact(clean_text(end.detail)), TEXT_LIMIT)} if end.detail else made
+    record = {"v": RECORD_VERSION, "id": id, "time": time, "type": END_TYPE}
+    record |= {key: _shorten_name(text) for key, text in about.items()}
+    if "session" in record:
+        record["session"] = _redact_name(about["session"])
+    record |= {"status": status, "exit": end.code, "ms": _to_ms(end.seconds)}
+    if end.detail:
+        record["detail"] = _shorten(redact(clean_text(end.detail)), _MAX_TEXT_CHARS)
+    return record
 
 
-def pruned_record(names: list[str], before: int, *, id: str, time: str) -> Fields:  # noqa: A002
+def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> _Fields:  # noqa: A002
     """Return the record of segments that were removed for their size; `before` is the first number that is left."""
-    return {"v": VERSION, "id": id, "time": time, "type": PRUNED, "segments": names[:LIST_LIMIT], "before": before}
+    segments = names[:_MAX_ITEMS]
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": PRUNED_TYPE, "segments": segments, "before": before}
 
 
-def must_last(record: Fields) -> bool:
-    """Whether a record is to be on the disk before anything goes on: a refusal or a change."""
-    changed: Fields = record.get("changed") or {}
+def must_sync(record: _Fields) -> bool:
+    """Whether a record must be on the disk before anything goes on: a refusal or a change."""
+    changed: _Fields = record.get("changed") or {}
     return record.get("decision") in ("block", "stop") or "tool_input" in changed or "output" in changed
 
 
-class _Maker:
-    """Makes one record: first everything free of secrets, then cut to its share."""
+class _RecordBuilder:
+    """Builds one record: first everything is freed of secrets, then cut to its share."""
 
     def __init__(self, verdict: Verdict, degraded: Sequence[str]) -> None:
-        self.verdict, self.degraded = verdict, degraded[:LIST_LIMIT]
+        self.verdict, self.degraded = verdict, degraded[:_MAX_ITEMS]
         self.was_cut = False
 
-    def record(self, around: dict[str, str], time: str, seconds: float, *, whole: bool) -> Fields:
+    def build(self, around: dict[str, str], time: str, seconds: float, *, whole: bool) -> _Fields:
         """Return the record."""
         verdict, original = self.verdict, self.verdict.original
-        free: Any = redact(self._free(whole=whole))
-        if isinstance(free, str):
-            free = self._unsearched(free)
-        given = original.data.get("tool_input")
-        made: Fields = {
-            "v": VERSION,
+        clean: Any = redact(self._collect(whole=whole))
+        if isinstance(clean, str):
+            clean = self._collect_placeholders(clean)
+        tool_input = original.data.get("tool_input")
+        record: _Fields = {
+            "v": RECORD_VERSION,
             "id": verdict.id,
             "time": time,
-            "type": DISPATCH,
+            "type": DISPATCH_TYPE,
             "host": around["host"],
-            "session": _free_name(original.session_id),
-            "project": _name(around["project"]),
+            "session": _shorten_name(clean["session"]),
+            "project": _shorten_name(around["project"]),
             "event": original.kind.name,
-            "tool": _free_name(original.tool_name),
-            "input_sha256": None if given is None else digest(given),
-            "input": None if given is None else self._share(free["input"], INPUT_LIMIT),
+            "tool": _shorten_name(clean["tool"]),
+            "input_sha256": None if tool_input is None else hash_value(tool_input),
+            "input": None if tool_input is None else self._limit(clean["input"], _MAX_INPUT_CHARS),
             "decision": verdict.decision.word,
-            "reasons": [self._text(text) for text in free["reasons"]],
-            "changed": self._changed(free["rewritten"]),
-            "ms": _ms(seconds),
-            "hooks": [self._run(run, told) for run, told in zip(verdict.runs, free["runs"], strict=True)],
+            "reasons": [self._limit_text(text) for text in clean["reasons"]],
+            "changed": self._describe_changes(clean["rewritten"]),
+            "ms": _to_ms(seconds),
+            "hooks": [self._describe_run(run, texts) for run, texts in zip(verdict.runs, clean["runs"], strict=True)],
             "skipped": [
-                {"hook": _name(skip.hook), "why": self._text(why), **({"state": skip.state} if skip.state else {})}
-                for skip, why in zip(verdict.skipped, free["skips"], strict=True)
+                {
+                    "hook": _shorten_name(skip.hook),
+                    "why": self._limit_text(why),
+                    **({"state": skip.state} if skip.state else {}),
+                }
+                for skip, why in zip(verdict.skipped, clean["skips"], strict=True)
             ],
-            "background": [{"hook": _name(one.hook), "pid": one.pid} for one in verdict.background],
+            "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
         }
         if self.degraded:
-            made["degraded"] = [self._text(text) for text in free["degraded"]]
-        if derived := original.data.get(DERIVED):
-            made["derived"] = _free_name(str(derived))
+            record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
+        if clean["derived"]:
+            record["derived"] = _shorten_name(clean["derived"])
         if whole:
-            made["whole"] = self._share(free["whole"], WHOLE_LIMIT)
+            record["whole"] = self._limit(clean["whole"], _MAX_WHOLE_CHARS)
         if self.was_cut:
-            made["cut"] = True
-        return fitted(made)
+            record["cut"] = True
+        return fit_record(record)
 
-    def _free(self, *, whole: bool) -> Fields:
-        """Gather what others wrote, as far as it is looked at."""
-        verdict = self.verdict
+    def _collect(self, *, whole: bool) -> _Fields:
+        """Collect what others wrote, as far as it is searched for secrets."""
+        verdict, original = self.verdict, self.verdict.original
         values = {
-            "input": verdict.original.data.get("tool_input"),
+            "input": original.data.get("tool_input"),
             "rewritten": verdict.modified_input,
-            "whole": verdict.original.to_fields() if whole else None,
+            "whole": original.to_fields() if whole else None,
         }
         return {
-            **{key: self._trimmed(value, [SEARCHED]) for key, value in values.items()},
-            "reasons": self._texts(verdict.reasons, [SEARCHED]),
-            "runs": self._told(),
-            "skips": self._texts([skip.why for skip in verdict.skipped], [SEARCHED]),
-            "degraded": self._texts(self.degraded, [SEARCHED]),
+            "session": original.session_id[:_MAX_SEARCHED_TEXT],
+            "tool": original.tool_name[:_MAX_SEARCHED_TEXT],
+            "derived": str(original.data.get(DERIVED) or "")[:_MAX_SEARCHED_TEXT],
+            **{key: self._trim(value, [_MAX_SEARCHED_CHARS]) for key, value in values.items()},
+            "reasons": self._trim_texts(verdict.reasons, [_MAX_SEARCHED_CHARS]),
+            "runs": self._collect_runs(),
+            "skips": self._trim_texts([skip.why for skip in verdict.skipped], [_MAX_SEARCHED_CHARS]),
+            "degraded": self._trim_texts(self.degraded, [_MAX_SEARCHED_CHARS]),
         }
 
-    def _told(self) -> list[list[str]]:
-        """Gather what each hook said."""
-        room = [4 * SEARCHED]
-        return [self._texts((_reason(run), *run.notes[:LIST_LIMIT]), room) for run in self.verdict.runs]
+    def _collect_runs(self) -> list[list[str]]:
+        """Collect the reason and the notes of each run."""
+        budget = [4 * _MAX_SEARCHED_CHARS]
+        return [self._trim_texts((_get_reason(run), *run.notes[:_MAX_ITEMS]), budget) for run in self.verdict.runs]
 
-    def _texts(self, texts: Sequence[str], room: list[int]) -> list[str]:
-        """Return the beginnings of texts, empty ones when there is no more room."""
-        kept: list[str] = []
+    def _collect_placeholders(self, placeholder: str) -> _Fields:
+        """Return a placeholder for each value, because they could not be searched."""
+        verdict = self.verdict
+        texts = ("session", "tool", "input", "rewritten", "whole")
+        lists = {"reasons": verdict.reasons, "skips": verdict.skipped, "degraded": self.degraded}
+        return {
+            **dict.fromkeys(texts, placeholder),
+            "derived": placeholder if verdict.original.data.get(DERIVED) else "",
+            **{key: [placeholder for _ in items] for key, items in lists.items()},
+            "runs": [[placeholder] for _ in verdict.runs],
+        }
+
+    def _trim_texts(self, texts: Sequence[str], budget: list[int]) -> list[str]:
+        """Return the beginnings of texts, empty ones when the budget of characters is used up."""
+        trimmed: list[str] = []
         for text in texts:
-            kept.append(text[: max(0, min(TEXT_SEARCHED, room[0]))])
-            room[0] -= len(kept[-1])
-            self.was_cut = self.was_cut or len(kept[-1]) < len(text)
-        return kept
+            start = text[: max(0, min(_MAX_SEARCHED_TEXT, budget[0]))]
+            budget[0] -= len(start)
+            self.was_cut = self.was_cut or len(start) < len(text)
+            trimmed.append(start)
+        return trimmed
 
-    def _unsearched(self, told: str) -> Fields:
-        """Stand in for what could not be searched."""
-        many = {"reasons": self.verdict.reasons, "skips": self.verdict.skipped, "degraded": self.degraded}
-        lists: Fields = {key: [told for _ in found] for key, found in many.items()}
-        return {"input": told, "rewritten": told, "whole": told, **lists, "runs": [[told] for _ in self.verdict.runs]}
-
-    def _trimmed(self, value: Any, room: list[int]) -> Any:
-        """Return as much of a value as there is room for, in characters; nesting counts too."""
+    def _trim(self, value: Any, budget: list[int]) -> Any:
+        """Return as much of a value as its budget of characters allows; nesting counts too."""
         if isinstance(value, str):
-            text, room[0] = value[: max(room[0], 0)], room[0] - len(value)
+            text, budget[0] = value[: max(budget[0], 0)], budget[0] - len(value)
             self.was_cut = self.was_cut or len(text) < len(value)
             return text
         if isinstance(value, dict | list | tuple):
-            many: Any = value  # pyright: ignore[reportUnknownVariableType]
-            items: Any = many.items() if isinstance(value, dict) else enumerate(many)
-            kept: dict[Any, Any] = {}
+            container: Any = value  # pyright: ignore[reportUnknownVariableType]
+            items: Any = container.items() if isinstance(value, dict) else enumerate(container)
+            trimmed: dict[Any, Any] = {}
             for key, inner in items:
-                room[0] -= 4 + (len(key) if isinstance(key, str) else 0)
-                if room[0] <= 0:
+                budget[0] -= 4 + (len(key) if isinstance(key, str) else 0)
+                if budget[0] <= 0:
                     self.was_cut = True
                     break
-                kept[key] = self._trimmed(inner, room)
-            return kept if isinstance(value, dict) else list(kept.values())
-        room[0] -= 8
+                trimmed[key] = self._trim(inner, budget)
+            return trimmed if isinstance(value, dict) else list(trimmed.values())
+        budget[0] -= 8
         return value
 
-    def _share(self, value: Any, limit: int) -> Any:
-        """Return a value if its JSON text is within its share, else the beginning of that text."""
+    def _limit(self, value: Any, limit: int) -> Any:
+        """Return a value if its JSON text is within a limit, else the beginning of that text."""
         text = dumps(value)
         if len(text) <= limit:
             return value
         self.was_cut = True
-        return _cut(text, limit)
+        return _shorten(text, limit)
 
-    def _text(self, text: str) -> str:
-        short = _cut(clean_text(text), TEXT_LIMIT)
-        self.was_cut = self.was_cut or len(text) > TEXT_LIMIT
-        return short
+    def _limit_text(self, text: str) -> str:
+        self.was_cut = self.was_cut or len(text) > _MAX_TEXT_CHARS
+        return _shorten(clean_text(text), _MAX_TEXT_CHARS)
 
-    def _changed(self, rewritten: Any) -> Fields:
+    def _describe_changes(self, rewritten: Any) -> _Fields:
         verdict = self.verdict
-        made: Fields = {}
+        changes: _Fields = {}
         if verdict.modified_input is not None:
-            made["tool_input"] = {
-                "before": digest(verdict.original.tool_input),
-                "after": digest(verdict.modified_input),
-                "input": self._share(rewritten, INPUT_LIMIT),
+            changes["tool_input"] = {
+                "before": hash_value(verdict.original.tool_input),
+                "after": hash_value(verdict.modified_input),
+                "input": self._limit(rewritten, _MAX_INPUT_CHARS),
             }
         if verdict.outcome.output is not ABSENT:
-            made["output"] = {"after": digest(verdict.outcome.output)}
+            changes["output"] = {"after": hash_value(verdict.outcome.output)}
         if verdict.outcome.contexts:
-            made["context"] = len(verdict.outcome.contexts)
-        return made
+            changes["context"] = len(verdict.outcome.contexts)
+        return changes
 
-    def _run(self, run: Run, told: list[str]) -> Fields:
-        hook, made = run.hook, run.to_json()
+    def _describe_run(self, run: Run, texts: list[str]) -> _Fields:
+        hook, fields = run.hook, run.to_json()
         approval = getattr(getattr(hook, "approval", None), "digest", "")
         return {
-            "hook": _name(hook.name),
+            "hook": _shorten_name(hook.name),
             "scope": hook.scope,
             "source": hook.source,
-            "path": _name(hook.path),
+            "path": _shorten_name(hook.path),
             "status": run.status,
             "exit": run.code,
-            "ms": made["duration_ms"],
-            "decision": made["decision"],
-            "reason": self._text(told[0]) if told and told[0] else None,
+            "ms": fields["duration_ms"],
+            "decision": fields["decision"],
+            "reason": self._limit_text(texts[0]) if texts and texts[0] else None,
             "look": run.look,
-            "matched": _matched(hook),
-            "notes": [self._text(text) for text in told[1:]],
+            "matched": _describe_matcher(hook),
+            "notes": [self._limit_text(text) for text in texts[1:]],
             **({"approval": approval} if approval else {}),
         }
 
 
-def _reason(run: Run) -> str:
+def _get_reason(run: Run) -> str:
     return run.to_json()["reason"] or ""
 
 
-def _matched(hook: Hook) -> Fields:
-    """Return what a hook asks for, as its author wrote it."""
+def _describe_matcher(hook: Hook) -> _Fields:
+    """Return what a hook matches, as its author wrote it."""
     matcher = hook.matcher
-    asked: Fields = {"event": hook.trigger}
+    fields: _Fields = {"event": hook.trigger}
     if matcher.tool is not None:
-        asked["tool" if matcher.subject == TOOL_NAME else matcher.subject] = _cut(matcher.tool.shown, NAME_LIMIT)
+        key = "tool" if matcher.subject == TOOL_NAME else matcher.subject
+        fields[key] = _shorten(matcher.tool.shown, _MAX_NAME_CHARS)
     if matcher.pattern is not None:
-        asked["pattern"] = _cut(matcher.pattern.shown, NAME_LIMIT)
-    return asked
+        fields["pattern"] = _shorten(matcher.pattern.shown, _MAX_NAME_CHARS)
+    return fields
 
 
-def digest(value: Any) -> str:
-    """Return the digest of a JSON value; nothing if it has no canonical form."""
+def hash_value(value: Any) -> str:
+    """Return the SHA-256 of a JSON value; an empty text if it has no canonical form."""
     try:
         return hexdigest(canonical_json(value))
     except (ValueError, TypeError, RecursionError):
         return ""
 
 
-def _name(text: str) -> str:
-    return _cut(text, NAME_LIMIT) if len(text) > NAME_LIMIT else text
+def _shorten_name(text: str) -> str:
+    return _shorten(text, _MAX_NAME_CHARS)
 
 
-def _free_name(text: str) -> str:
-    """Return a name that a host chose, without secrets."""
-    return _name(str(redact(text[:TEXT_SEARCHED])))
+def _redact_name(text: str) -> str:
+    return _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT])))
 
 
-def _cut(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [cut, {len(text):,} characters]"
 
 
-def _ms(seconds: float) -> float:
+def _to_ms(seconds: float) -> float:
     return round(seconds * 1000, 1)
 
 
-def fitted(record: Fields, limit: int = RECORD_LIMIT) -> Fields:
-    """Return a record that fits into a line: details are dropped, the least telling first, until it does."""
+def fit_record(record: _Fields, limit: int = MAX_RECORD_BYTES) -> _Fields:
+    """Return a record that fits into a line: details are dropped, the least important first, until it does."""
     if len(dump_line(record)) <= limit:
         return record
     record = {**record, "cut": True}
-    for drop in (_without_whole, _without_inputs, _without_words, _with_few_hooks, _bare):
+    for drop in (_drop_whole, _drop_inputs, _drop_texts, _drop_hooks, _drop_all_hooks):
         record = drop(record)
         if len(dump_line(record)) <= limit:
             break
     return record
 
 
-def _without_whole(record: Fields) -> Fields:
+def _drop_whole(record: _Fields) -> _Fields:
     return {key: value for key, value in record.items() if key != "whole"}
 
 
-def _without_inputs(record: Fields) -> Fields:
+def _drop_inputs(record: _Fields) -> _Fields:
     changed = dict(record.get("changed") or {})
     if "tool_input" in changed:
         changed["tool_input"] = {key: value for key, value in changed["tool_input"].items() if key != "input"}
     return {**record, "input": None, "changed": changed}
 
 
-def _without_words(record: Fields) -> Fields:
-    """Keep a word of each reason, and what the decision was made for."""
-    none: Fields = {"notes": [], "matched": {}}
-    hooks = [{**one, **none, "reason": _cut(one["reason"] or "", 80)} for one in record["hooks"]]
-    skipped = [{**one, "why": _cut(one["why"], 80)} for one in record["skipped"]]
-    fewer = {name: [_cut(text, 80) for text in record[name][:10]] for name in ("degraded",) if name in record}
-    return {**record, **fewer, "hooks": hooks, "skipped": skipped, "reasons": record["reasons"][:10]}
+def _drop_texts(record: _Fields) -> _Fields:
+    """Keep the beginning of each reason, and what the decision was made for."""
+    none: _Fields = {"notes": [], "matched": {}}
+    hooks = [{**run, **none, "reason": _shorten(run["reason"] or "", 80)} for run in record["hooks"]]
+    skipped = [{**skip, "why": _shorten(skip["why"], 80)} for skip in record["skipped"]]
+    shorter = {**record, "hooks": hooks, "skipped": skipped, "reasons": record["reasons"][:10]}
+    if "degraded" in record:
+        shorter["degraded"] = [_shorten(text, 80) for text in record["degraded"][:10]]
+    return shorter
 
 
-def _with_few_hooks(record: Fields) -> Fields:
-    """Keep those that decided before the others, in their order."""
-    heavy = [one for one in record["hooks"] if one["decision"] == record["decision"]][:10]
-    rest = [one for one in record["hooks"] if one not in heavy][: 30 - len(heavy)]
-    kept = [one for one in record["hooks"] if one in heavy or one in rest]
-    left = {name: len(record[name]) for name in ("hooks", "skipped", "background")}
+def _drop_hooks(record: _Fields) -> _Fields:
+    """Keep the runs that decided before the others, in their order."""
+    deciding = [run for run in record["hooks"] if run["decision"] == record["decision"]][:10]
+    others = [run for run in record["hooks"] if run not in deciding][: 30 - len(deciding)]
+    kept = [run for run in record["hooks"] if run in deciding or run in others]
+    totals = {name: len(record[name]) for name in ("hooks", "skipped", "background")}
     few = {"hooks": kept, "skipped": record["skipped"][:10], "background": record["background"][:10]}
-    return {**record, **few, "of": left}
+    return {**record, **few, "totals": totals}
 
 
-def _bare(record: Fields) -> Fields:
-    """Keep only what happened, not who did it."""
-    reasons = [_cut(text, 80) for text in record["reasons"][:3]]
+def _drop_all_hooks(record: _Fields) -> _Fields:
+    """Keep only what happened, not which hooks did it."""
+    reasons = [_shorten(text, 80) for text in record["reasons"][:3]]
     return {**record, "reasons": reasons, "hooks": [], "skipped": [], "background": [], "changed": {}}

@@ -1,23 +1,23 @@
 """Redaction: what looks secret in a JSON value or a text is replaced by its length and the start of its digest.
 
-Lean: plain searches for a few marks decide whether anything can be secret at all; only then patterns are compiled.
+Plain searches for a few marks decide whether anything can be secret at all; only then patterns are compiled.
 """
 
 from __future__ import annotations
 
 from boathook.core.json_text import dumps
-from boathook.ledger.secrets import MARKS, hide, search
+from boathook.ledger.secrets import SECRET_MARKS, hide_secret, hide_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WHOLE = "[redacted whole: it could not be searched]"
-SQUEEZED = {ord(char): None for char in "_-. "}
-NEAR = 12
+UNSEARCHABLE = "[redacted whole: it could not be searched]"
+_SEPARATORS = {ord(char): None for char in "_-. "}
+_MAX_SIGN_DISTANCE = 12
 
-# how the names of secrets end, written together: API_KEY, apiKey and api-key are one
-ENDINGS = (
+# how the names of secrets end, without separators: API_KEY, apiKey and api-key are the same
+_SECRET_ENDINGS = (
     "token",
     "secret",
     "apikey",
@@ -35,52 +35,61 @@ ENDINGS = (
     "secretstring",
     "tokenvalue",
 )
-ANYWHERE = ("password", "passwd", "passphrase", "secretaccesskey")
-EXACTLY = ("auth", "jwt", "otp", "pass", "passcode", "pat", "pin", "pwd")
-PLURALS = (
-    "secrets",
-    "apikeys",
-    "accesstokens",
-    "apitokens",
-    "authtokens",
-    "refreshtokens",
-)  # and tokens; counts are none
-NO_SECRET_KEYS = ("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "SORT_KEY", "PARTITION_KEY")
-NAMING, VALUES = ("name", "Name", "key", "Key", "variable"), ("value", "Value")  # {"name": "PASSWORD", "value": …}
-NUMBERS_TOO, TEXTS = "numbers too", "texts"
+_SECRET_PARTS = ("password", "passwd", "passphrase", "secretaccesskey")
+_SECRET_NAMES = ("auth", "jwt", "otp", "pass", "passcode", "pat", "pin", "pwd")
+# names of several secrets; so is "tokens", unless it is a number
+_SECRET_PLURALS = ("secrets", "apikeys", "accesstokens", "apitokens", "authtokens", "refreshtokens")
+_PLAIN_KEYS = ("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "SORT_KEY", "PARTITION_KEY")
+# {"name": "PASSWORD", "value": …}
+_NAME_KEYS, _VALUE_KEYS = ("name", "Name", "key", "Key", "variable"), ("value", "Value")
+_NUMBERS_TOO, _TEXTS = "numbers too", "texts"
 
-MARKED = (*MARKS, *(f'"{name}"' for name in EXACTLY), "pwd=", "_pass", "pass=", *(f'-{name}"' for name in EXACTLY))
-NAMES = (*ENDINGS, *ANYWHERE)
-GIVING = ("--", "</", '"value"', "-pass")  # where a name has its value elsewhere than behind a sign
+_MARKS = (
+    *SECRET_MARKS,
+    *(f'"{name}"' for name in _SECRET_NAMES),
+    *("pwd=", "_pass", "pass="),
+    *(f'-{name}"' for name in _SECRET_NAMES),
+)
+_NAME_MARKS = _SECRET_ENDINGS + _SECRET_PARTS
+# where a name has its value elsewhere than after a sign
+_VALUE_MARKS = ("--", "</", '"value"', "-pass")
 
 
 def redact(value: Any) -> Any:
     """Return a JSON value, or a text, without what looks secret. Never raises."""
     try:
         text = value if isinstance(value, str) else dumps(value)
-        return _walked(value) if may_hold_secrets(text) else value
+        return _redact_value(value) if may_hold_secrets(text) else value
     except Exception:  # noqa: BLE001  (what cannot be searched is not written)
-        return WHOLE
+        return UNSEARCHABLE
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Whether anything in a text could be secret: no means no."""
+    """Whether anything in a text could be secret; False is certain."""
     folded = text.casefold()
-    if any(mark in folded for mark in MARKED) or ("://" in folded and "@" in folded):
+    # plain loops: this runs for every record, and a generator costs three times as much
+    for mark in _MARKS:
+        if mark in folded:
+            return True
+    if "_KEY" in text or ("://" in folded and "@" in folded) or ("login" in folded and "password" in folded):
         return True
-    if "_KEY" in text or ("login" in folded and "password" in folded):
-        return True
-    squeezed = folded.translate(SQUEEZED)
-    flags = any(mark in folded for mark in GIVING)
-    return any(name in squeezed and (flags or _is_given(squeezed, name)) for name in NAMES)
+    joined = folded.translate(_SEPARATORS)
+    for name in _NAME_MARKS:  # noqa: SIM110
+        if name in joined and (_has_any(folded, _VALUE_MARKS) or _has_value(joined, name)):
+            return True
+    return False
 
 
-def _is_given(text: str, name: str) -> bool:
+def _has_any(text: str, marks: tuple[str, ...]) -> bool:
+    return any(mark in text for mark in marks)
+
+
+def _has_value(text: str, name: str) -> bool:
     """Whether a name is followed closely by a sign that gives it a value."""
     at = text.find(name)
     while at >= 0:
         at += len(name)
-        near = text[at : at + NEAR]
+        near = text[at : at + _MAX_SIGN_DISTANCE]
         if "=" in near or ":" in near:
             return True
         at = text.find(name, at)
@@ -88,65 +97,67 @@ def _is_given(text: str, name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what has this name is secret."""
-    flat = _flat(name)
-    if flat in EXACTLY or any(part in flat for part in ANYWHERE) or name.casefold().endswith("_pass"):
+    """Whether the value of a key or option with this name is secret."""
+    joined = _join_words(name)
+    if joined in _SECRET_NAMES or _has_any(joined, _SECRET_PARTS) or name.casefold().endswith("_pass"):
         return True
     if name.endswith("_KEY") and name.isupper():
-        return not name.endswith(NO_SECRET_KEYS)
-    return flat.endswith(ENDINGS) or _bare(flat).endswith(ENDINGS)
+        return not name.endswith(_PLAIN_KEYS)
+    return joined.endswith(_SECRET_ENDINGS) or _strip_suffix(joined).endswith(_SECRET_ENDINGS)
 
 
-def _flat(name: str) -> str:
-    """Return a name in small letters, written together."""
+def _join_words(name: str) -> str:
     folded = name.casefold()
     return folded if folded.isalnum() else "".join(char for char in folded if char.isalnum())
 
 
-def _bare(flat: str) -> str:
-    """Return a name without what is added to tell several apart: apitokenv2, secretkeybase."""
-    bare = flat.rstrip("0123456789")
-    return (bare.removesuffix("v") if bare != flat else bare).removesuffix("base")
+def _strip_suffix(joined: str) -> str:
+    """Return a name without what tells several apart: apitokenv2, secretkeybase."""
+    stripped = joined.rstrip("0123456789")
+    return (stripped.removesuffix("v") if stripped != joined else stripped).removesuffix("base")
 
 
-def _secrecy(key: object) -> str:
-    """Return what is secret of the value of a key: nothing, its texts, or its numbers, too."""
+def _find_secrecy(key: object) -> str:
+    """Return what is secret of the value of a key: nothing, its texts, or its numbers too."""
     if not isinstance(key, str):
         return ""
     if is_secret_name(key):
-        return NUMBERS_TOO
-    flat = _flat(key)
-    return TEXTS if flat == "tokens" or flat.endswith(PLURALS) else ""
+        return _NUMBERS_TOO
+    joined = _join_words(key)
+    return _TEXTS if joined == "tokens" or joined.endswith(_SECRET_PLURALS) else ""
 
 
-def _walked(value: Any, secret: str = "") -> Any:
+def _redact_value(value: Any, secrecy: str = "") -> Any:
     if isinstance(value, str):
-        return hide(value, "secret") if secret else search(value)
+        return hide_secret(value, "secret") if secrecy else hide_secrets(value)
     if isinstance(value, dict):
-        return _walked_object(value, secret)  # pyright: ignore[reportUnknownArgumentType]
+        return _redact_object(value, secrecy)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, list | tuple):
-        return _walked_list(value, secret)  # pyright: ignore[reportUnknownArgumentType]
-    if secret == NUMBERS_TOO and isinstance(value, int | float) and not isinstance(value, bool):
-        return hide(str(value), "secret")
+        return _redact_list(value, secrecy)  # pyright: ignore[reportUnknownArgumentType]
+    if secrecy == _NUMBERS_TOO and isinstance(value, int | float) and not isinstance(value, bool):
+        return hide_secret(str(value), "secret")
     return value
 
 
-def _walked_object(found: dict[Any, Any], secret: str) -> dict[Any, Any]:
-    named = any(isinstance(found.get(key), str) and is_secret_name(found[key]) for key in NAMING)
+def _redact_object(fields: dict[Any, Any], secrecy: str) -> dict[Any, Any]:
+    names_secret = any(isinstance(fields.get(key), str) and is_secret_name(fields[key]) for key in _NAME_KEYS)
     return {
-        (search(key) if isinstance(key, str) else key): _walked(
-            inner, secret or _secrecy(key) or (NUMBERS_TOO if named and key in VALUES else "")
+        (hide_secrets(key) if isinstance(key, str) else key): _redact_value(
+            value, secrecy or _find_secrecy(key) or (_NUMBERS_TOO if names_secret and key in _VALUE_KEYS else "")
         )
-        for key, inner in found.items()
+        for key, value in fields.items()
     }
 
 
-def _walked_list(items: list[Any] | tuple[Any, ...], secret: str) -> list[Any]:
-    """Walk through a list; what stands behind an option that is named like a secret is one."""
+def _redact_list(items: list[Any] | tuple[Any, ...], secrecy: str) -> list[Any]:
+    """Redact a list; what follows an option with the name of a secret is one."""
     before: tuple[Any, ...] = (None, *items)
-    return [_walked(inner, secret or _asked_for(option)) for option, inner in zip(before, items, strict=False)]
+    return [
+        _redact_value(item, secrecy or _find_option_secrecy(option))
+        for option, item in zip(before, items, strict=False)
+    ]
 
 
-def _asked_for(option: object) -> str:
+def _find_option_secrecy(option: object) -> str:
     is_option = isinstance(option, str) and option.startswith("-")
-    return NUMBERS_TOO if is_option and is_secret_name(str(option)) else ""
+    return _NUMBERS_TOO if is_option and is_secret_name(str(option)) else ""

@@ -1,107 +1,117 @@
-"""The shape of records: what those who read them rely on. A field that is not there is given as empty, a wrong one refused."""
+"""The fields of records that readers rely on. A missing field becomes empty, a wrong one makes the record invalid."""
 
 from __future__ import annotations
 
 from types import NoneType
 from typing import Any
 
-from boathook.ledger.record import DISPATCH, END, PRUNED
+from boathook.ledger.record import DISPATCH_TYPE, END_TYPE, PRUNED_TYPE
 
-Record = dict[str, Any]
+LedgerRecord = dict[str, Any]
 
-# a value of its own: what it is if it is not there, and its types
-TEXT, WORDS = ("", str), (None, str, NoneType)
-NUMBER, COUNT, CODE = (0, int, float), (0, int), (None, int, NoneType)
-ANY = (None, object)
-BEYOND = 10**15
+# the value of a missing field, and the types of a present one
+_TEXT, _OPTIONAL_TEXT = ("", str), (None, str, NoneType)
+_NUMBER, _COUNT, _OPTIONAL_INT = (0, int, float), (0, int), (None, int, NoneType)
+_ANY = (None, object)
+_MAX_NUMBER = 10**15
 
-# objects, a name with ? may be missing; lists have the shape of their items
-RUN: Record = {
-    "hook": TEXT,
-    "scope": TEXT,
-    "source": TEXT,
-    "path": TEXT,
-    "status": TEXT,
-    "exit": CODE,
-    "ms": NUMBER,
-    "decision": TEXT,
-    "reason": WORDS,
-    "look": COUNT,
+# objects; a name with ? may be missing; a list holds the schema of its items
+_RUN: LedgerRecord = {
+    "hook": _TEXT,
+    "scope": _TEXT,
+    "source": _TEXT,
+    "path": _TEXT,
+    "status": _TEXT,
+    "exit": _OPTIONAL_INT,
+    "ms": _NUMBER,
+    "decision": _TEXT,
+    "reason": _OPTIONAL_TEXT,
+    "look": _COUNT,
     "matched": {},
-    "notes": [TEXT],
-    "seal?": TEXT,
+    "notes": [_TEXT],
+    "approval?": _TEXT,
 }
-CHANGED: Record = {
-    "tool_input?": {"before": TEXT, "after": TEXT, "input?": ANY},
-    "output?": {"after": TEXT},
-    "context?": COUNT,
+_CHANGED: LedgerRecord = {
+    "tool_input?": {"before": _TEXT, "after": _TEXT, "input?": _ANY},
+    "output?": {"after": _TEXT},
+    "context?": _COUNT,
 }
-ABOUT: Record = {"host": TEXT, "session": TEXT, "project": TEXT, "event": TEXT}
-SHAPES: dict[str, Record] = {
-    DISPATCH: {
-        **ABOUT,
-        "tool": TEXT,
-        "input_sha256": WORDS,
-        "input": ANY,
-        "decision": TEXT,
-        "reasons": [TEXT],
-        "changed": CHANGED,
-        "ms": NUMBER,
-        "hooks": [RUN],
-        "skipped": [{"hook": TEXT, "why": TEXT, "state?": TEXT}],
-        "background": [{"hook": TEXT, "pid": CODE}],
-        "degraded?": [TEXT],
-        "derived?": TEXT,
-        "whole?": ANY,
+_ABOUT: LedgerRecord = {"host": _TEXT, "session": _TEXT, "project": _TEXT, "event": _TEXT}
+_SCHEMAS: dict[str, LedgerRecord] = {
+    DISPATCH_TYPE: {
+        **_ABOUT,
+        "tool": _TEXT,
+        "input_sha256": _OPTIONAL_TEXT,
+        "input": _ANY,
+        "decision": _TEXT,
+        "reasons": [_TEXT],
+        "changed": _CHANGED,
+        "ms": _NUMBER,
+        "hooks": [_RUN],
+        "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
+        "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
+        "degraded?": [_TEXT],
+        "derived?": _TEXT,
+        "whole?": _ANY,
     },
-    END: {**ABOUT, "hook": TEXT, "dispatch": TEXT, "status": TEXT, "exit": CODE, "ms": NUMBER, "detail?": TEXT},
-    PRUNED: {"segments": [TEXT], "before": COUNT},
+    END_TYPE: {
+        **_ABOUT,
+        "hook": _TEXT,
+        "dispatch": _TEXT,
+        "status": _TEXT,
+        "exit": _OPTIONAL_INT,
+        "ms": _NUMBER,
+        "detail?": _TEXT,
+    },
+    PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
 }
-KNOWN = {key.rstrip("?"): shape for shapes in SHAPES.values() for key, shape in shapes.items()}
-OTHER: Record = {f"{key}?": shape for key, shape in KNOWN.items()}  # of a type that is not known here
+# for records of a type that is not known here
+_OPTIONAL_FIELDS: LedgerRecord = {
+    f"{key.rstrip('?')}?": schema for fields in _SCHEMAS.values() for key, schema in fields.items()
+}
 
 
-class Misshapen(ValueError):
-    """A value that is not what it should be."""
+class RecordError(ValueError):
+    """A value that does not match its schema."""
 
 
-def shaped(value: Any) -> Record:
-    """Return a record with all fields of its type, each of its shape; raise Misshapen if it is none."""
+def check_record(value: Any) -> LedgerRecord:
+    """Return a record with all fields of its type; RecordError if it is not one."""
     if not isinstance(value, dict) or any(not isinstance(value.get(key), str) for key in ("id", "time", "type")):
-        raise Misshapen("no record")
-    return _object(value, {**OTHER, **SHAPES.get(value["type"], {})})
+        raise RecordError("not a record")
+    return _check_object(value, {**_OPTIONAL_FIELDS, **_SCHEMAS.get(value["type"], {})})
 
 
-def _fitted(value: Any, shape: Any) -> Any:
-    if isinstance(shape, dict):
-        return _object(value, shape)
-    if isinstance(shape, list):
+def _check_value(value: Any, schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return _check_object(value, schema)
+    if isinstance(schema, list):
         if not isinstance(value, list):
-            raise Misshapen("no list")
-        return [_fitted(one, shape[0]) for one in value]
-    if shape is ANY:
+            raise RecordError("not a list")
+        return [_check_value(item, schema[0]) for item in value]
+    if schema is _ANY:
         return value
-    if isinstance(value, bool) or not isinstance(value, shape[1:]):
-        raise Misshapen("another type")
-    if isinstance(value, int | float) and not -BEYOND < value < BEYOND:
-        raise Misshapen("beyond measure")
+    if isinstance(value, bool) or not isinstance(value, schema[1:]):
+        raise RecordError("another type")
+    if isinstance(value, int | float) and not -_MAX_NUMBER < value < _MAX_NUMBER:
+        raise RecordError("the number is too large")
     return value
 
 
-def _object(value: Any, shape: Record) -> Record:
+def _check_object(value: Any, schema: LedgerRecord) -> LedgerRecord:
     if not isinstance(value, dict):
-        raise Misshapen("no object")
-    made = dict(value)
-    for key, inner in shape.items():
+        raise RecordError("not an object")
+    checked = dict(value)
+    for key, inner in schema.items():
         name = key.rstrip("?")
-        if name in made:
-            made[name] = _fitted(made[name], inner)
+        if name in checked:
+            checked[name] = _check_value(checked[name], inner)
         elif name == key:
-            made[name] = _empty(inner)
-    return made
+            checked[name] = _make_empty(inner)
+    return checked
 
 
-def _empty(shape: Any) -> Any:
-    if isinstance(shape, dict):
-        return {key: _empty(inner) for key, inner in shape.items() if not key.endswith("?")}
-    return [] if isinstance(shape, list) else shape[0]
+def _make_empty(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _make_empty(inner) for key, inner in schema.items() if not key.endswith("?")}
+    return [] if isinstance(schema, list) else schema[0]

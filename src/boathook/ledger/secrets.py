@@ -1,6 +1,6 @@
-"""The shapes of secrets, as rows: what one is called, the marks without which there is none, its pattern.
+"""The patterns of secrets, as rows: what a secret is called, the marks without which there is none, its pattern.
 
-Lean: marks are looked for in plain text; a pattern is compiled, and `re` imported, only where a mark of it was found.
+Marks are searched for in plain text; a pattern is compiled, and `re` imported, only where one of its marks was found.
 Every pattern is searched in linear time: a literal start, then classes that give nothing back, or that a next start cannot enter.
 """
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import Match, Pattern
 
-PASSES = 4
+_MAX_PASSES = 4
 
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_.\- ]?key|access[_.\- ]?key|private[_.\- ]?key|signing[_.\- ]?key"
@@ -36,11 +36,12 @@ _VALUE = (
     rf"(?:(\$?(?:{_DOUBLE}\"|{_SINGLE}'){_MORE}++)|\$'((?:[^'\\\n]|\\.)*+)"
     rf"|\\++\"([^\"\n]*+)|\$?\"((?:[^\"\\\n]|\\.)*+)|\\*'([^'\n]*+)|{_PLAIN}([^\s\"']++{_MORE}*+))"
 )
-_WORDS = r"(?:\s{1,4}+[^\s;|&]{1,40}+){0,8}?\s{1,4}+"  # what may stand between a command and its option
+# what may be between a command and its option
+_WORDS = r"(?:\s{1,4}+[^\s;|&]{1,40}+){0,8}?\s{1,4}+"
 _NAME_MARKS = ("passw", "passphrase", "pwd", "secret", "token", "key", "credential")
 
-# first what names a secret, for it says where it ends; then the shapes that need no name; marks are in lower case
-NAMED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+# rules that know the name of a secret come before others, because the name tells where it ends; marks are in lower case
+_NAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("authorization", ("authoriz",), rf"authorization{_QUOTES}{_BLANK}[:=]{_BLANK}{_QUOTES}{_SCHEME}{_REST}"),
     ("cookie", ("cookie",), rf"cookie{_QUOTES}{_BLANK}:{_BLANK}{_QUOTES}{_REST}"),
     ("secret", _NAME_MARKS, rf"{_NAME}{_QUOTES}{_BLANK}(?:=>|:=|={{1,3}}|:){_BLANK}{_VALUE}"),
@@ -49,7 +50,7 @@ NAMED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("secret", ("</",), rf"<[\w:.\-]{{0,40}}?{_NAME}(?:\s[^<>]{{0,80}}+)?>\s{{0,40}}+([^<>\s][^<>]*+)</"),
     ("secret", ("login",), r"(?<!\S)login\s{1,8}+\S{1,80}+\s{1,40}+password\s{1,8}+(\S++)"),
 )
-SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+_UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", ("://",), r"://[^\s/:@\"'<>]*+:([^\s/\"'<>]*)@"),
     ("token", ("://",), r"://([^\s/:@\"'<>]{16,})@"),
     (
@@ -103,59 +104,59 @@ SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("age key", ("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{30,}+"),
     ("Telegram token", (":aa",), r"(?-i:\d{8,10}+:AA[\w\-]{30,}+)"),
 )
-KEY = (
+_KEY_RULE = (
     "key",
     ("-----begin",),
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
 )
-RULES = (KEY, *SHAPES[:2], *NAMED, *SHAPES[2:])
-MARKS = tuple(mark for _, marks, _ in (KEY, *SHAPES[2:]) for mark in marks)
+SECRET_RULES = (_KEY_RULE, *_UNNAMED_RULES[:2], *_NAMED_RULES, *_UNNAMED_RULES[2:])
+SECRET_MARKS = tuple(mark for _, marks, _ in (_KEY_RULE, *_UNNAMED_RULES[2:]) for mark in marks)
 _HIDDEN = r"(\[redacted [A-Za-z ]{1,20}, \d{1,12} characters, sha256 [0-9a-f]{8}\])"
 
-_compiled: dict[str, Pattern[str]] = {}
+_patterns: dict[str, Pattern[str]] = {}
 
 
-def hide(text: str, what: str) -> str:
-    """Return what stands in the place of a secret."""
-    if not text or _pattern(_HIDDEN).fullmatch(text):
+def hide_secret(text: str, name: str) -> str:
+    """Return what is written in place of a secret."""
+    if not text or _compile(_HIDDEN).fullmatch(text):
         return text
     digest = hexdigest(text.encode("utf-8", "surrogatepass"))[:8]
-    return f"[redacted {what}, {len(text)} characters, sha256 {digest}]"
+    return f"[redacted {name}, {len(text)} characters, sha256 {digest}]"
 
 
-def search(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """Return a text with every secret in it hidden; what was hidden before stays as it is."""
     folded = text.casefold()
-    rules = [(name, _pattern(source)) for name, marks, source in RULES if any(mark in folded for mark in marks)]
-    for _ in range(PASSES if rules else 0):  # what is hidden can uncover a start that was not one before
-        found = text
+    rules = [(name, _compile(source)) for name, marks, source in SECRET_RULES if any(mark in folded for mark in marks)]
+    # hiding one secret can uncover the start of another
+    for _ in range(_MAX_PASSES if rules else 0):
+        before = text
         for name, pattern in rules:
-            found = _searched(found, name, pattern)
-        if found == text:
+            text = _apply_rule(text, name, pattern)
+        if text == before:
             break
-        text = found
     return text
 
 
-def _pattern(source: str) -> Pattern[str]:
-    found = _compiled.get(source)
-    if found is None:
+def _compile(source: str) -> Pattern[str]:
+    pattern = _patterns.get(source)
+    if pattern is None:
         import re
 
-        found = _compiled[source] = re.compile(source, re.IGNORECASE | re.DOTALL | re.ASCII)
-    return found
+        pattern = _patterns[source] = re.compile(source, re.IGNORECASE | re.DOTALL | re.ASCII)
+    return pattern
 
 
-def _searched(text: str, name: str, pattern: Pattern[str]) -> str:
-    parts = _pattern(_HIDDEN).split(text)
-    parts[::2] = [pattern.sub(lambda match: _replaced(match, name), part) for part in parts[::2]]
+def _apply_rule(text: str, name: str, pattern: Pattern[str]) -> str:
+    parts = _compile(_HIDDEN).split(text)
+    parts[::2] = [pattern.sub(lambda match: _hide_match(match, name), part) for part in parts[::2]]
     return "".join(parts)
 
 
-def _replaced(match: Match[str], name: str) -> str:
-    """Hide the group that matched, or all if there is none."""
-    at = match.lastindex or 0
-    whole, (start, end) = match[0], match.span(at)
-    found = match[at].rstrip("\\") if at else whole
-    end -= match.start() + len(match[at]) - len(found)
-    return whole[: start - match.start()] + hide(found, name) + whole[end:]
+def _hide_match(match: Match[str], name: str) -> str:
+    """Hide the group that matched, or everything if there is none."""
+    group = match.lastindex or 0
+    whole, (start, end) = match[0], match.span(group)
+    secret = match[group].rstrip("\\") if group else whole
+    end -= match.start() + len(match[group]) - len(secret)
+    return whole[: start - match.start()] + hide_secret(secret, name) + whole[end:]
