@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from boathook.hosts.host import Host, Row
-from boathook.hosts.tool_calls import inward
+from boathook.hosts.host import Host, HostEvent
+from boathook.hosts.tool_calls import translate_call
 from e2e.hosts import Agent, agent
 from e2e.stage import BACKGROUND, CONTROL, LOOK_UP, STEPS, Observation
 from e2e.tools import HARMLESS, UNHEARD
@@ -48,14 +48,14 @@ class Case:
     control: Observation
     table: Host
 
-    def row(self, kind: str) -> Row | None:
+    def row(self, kind: str) -> HostEvent | None:
         """Give the agent's event of a kind."""
         return next((row for row in self.table.events if row.kind_name == kind), None)
 
     def can(self, kind: str, what: str) -> bool:
         """Say whether the agent was seen to take something at an event."""
         row = self.row(kind)
-        return row is not None and bool(row.can(what)) and what not in row.documented
+        return row is not None and bool(row.get_template(what)) and what not in row.documented
 
     def cannot(self, kind: str, what: str, words: str) -> tuple[str, list[str]]:
         """Give why something is not possible, and what is wrong with how that was told."""
@@ -65,7 +65,7 @@ class Case:
         why = f"{self.table.title} cannot {words} at {row.name}"
         return why, [] if self._told(row, what) else [f"that {why} was not told"]
 
-    def _told(self, row: Row, what: str) -> bool:
+    def _told(self, row: HostEvent, what: str) -> bool:
         notes = [note for record in self.hooked.ledger for note in record.get("degraded", ())]
         ends = (f"which {self.table.title} cannot at {row.name}", f"which {self.table.title} cannot take at {row.name}")
         return any(note.startswith(WANTED[what]) and any(end in note for end in ends) for note in notes)
@@ -85,7 +85,7 @@ def _faults(seen: Observation, table: Host) -> Iterable[str]:
         yield seen.error
     elif not seen.own:
         yield f"the agent asked the model nothing; it said: {seen.said[-500:]}"
-    elif seen.code != 0 and not (table.beyond and seen.variant != "control"):
+    elif seen.code != 0 and not (table.block_side_effect and seen.variant != "control"):
         yield f"exit code {seen.code}; it said: {seen.said[-500:]}"
     else:
         yield from _tool_faults(seen, agent(table.name), table)
@@ -124,7 +124,7 @@ def _tool_faults(seen: Observation, who: Agent, table: Host) -> Iterable[str]:
                 yield f"the tool {name} is {mapped[0]} here, but its input was not looked up"
         elif key := KEYS.get(mapped[0]):
             given = {alias.keys.get(one, one) if alias else one: _sample(schema) for one, schema in tools[name].items()}
-            _, found, _ = inward(table.tools, alias.name if alias else name, given)
+            _, found, _ = translate_call(table.tools, alias.name if alias else name, given)
             if not isinstance(found.get(key), str):
                 yield f"the tool {name} is {mapped[0]} here, but nothing of its input becomes {key}: {', '.join(given)}"
 
@@ -173,9 +173,9 @@ def _block(case: Case) -> Result:
             (not _holds(control, BLOCKED), "the reason was there without hooks"),
             ("block" in [one.step for one in hooked.own], "the command was never called for"),
             (FORBIDDEN not in hooked.files, "the command ran"),
-            (heard or bool(case.table.beyond), "the reason is not in the next request"),
+            (heard or bool(case.table.block_side_effect), "the reason is not in the next request"),
         ],
-        "; ".join([*([] if heard else [case.table.beyond]), *_gaps(case)]),
+        "; ".join([*([] if heard else [case.table.block_side_effect]), *_gaps(case)]),
     )
 
 

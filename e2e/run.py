@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from boathook.hosts.host import load
+from boathook.hosts.host import load_host
 from e2e.hosts import AGENTS, Agent
 from e2e.install import Cache, InstallError, NotPossible, cache
 from e2e.judge import BEHAVIOURS, FAILED, IMPOSSIBLE, SEEN, judge, to_json
@@ -128,7 +128,7 @@ def _run(who: Agent, variant: str, fence: list[str]) -> Observation:
 
 
 def _row(who: Agent, variant: str, hooked: Observation, control: Observation) -> Row:
-    host = load(who.name)
+    host = load_host(who.name)
     results = to_json(judge(hooked, control, host))
     row: Row = {"host": who.name, "title": host.title, "variant": variant, "version": hooked.version or "?"}
     row |= {"seconds": hooked.seconds, "results": results}
@@ -141,13 +141,13 @@ def _scene(who: Agent, name: str, seen: Observation) -> Row:
     wrong = [seen.error] if seen.error else list(scene.complaints(seen))
     result = {"state": FAILED if wrong else SEEN, "note": "; ".join(wrong)}
     _say(f"{who.name}: {scene.title}: {result['state']}")
-    row: Row = {"host": who.name, "title": load(who.name).title, "variant": name, "version": seen.version or "?"}
+    row: Row = {"host": who.name, "title": load_host(who.name).title, "variant": name, "version": seen.version or "?"}
     return {**row, "seconds": seen.seconds, "results": {scene.title: result}}
 
 
 def _empty(who: Agent, state: str, why: str) -> Row:
     results = {name: {"state": state, "note": why} for name in BEHAVIOURS}
-    row = {"host": who.name, "title": load(who.name).title, "variant": HOOKED, "version": "–"}
+    row = {"host": who.name, "title": load_host(who.name).title, "variant": HOOKED, "version": "–"}
     return {**row, "seconds": 0.0, "results": results}
 
 

@@ -31,8 +31,7 @@ from boathook.entry import fast_path as threshold
 from boathook.entry import run_once as oneshot
 from boathook.entry.options import parse_options
 from boathook.errors import DialectError
-from boathook.hosts.host import NAMES as HOSTS
-from boathook.hosts.host import load
+from boathook.hosts.host import list_host_names, load_host
 from boathook.process.sessions import Sessions
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
@@ -41,7 +40,7 @@ from boathook.sources.settings_json.settings import load_settings, read_settings
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
 
-DIALECTS = tuple(find_dialect(name) for name in HOSTS)
+DIALECTS = tuple(find_dialect(name) for name in list_host_names())
 
 
 class Target(NamedTuple):
@@ -280,7 +279,7 @@ def _by_all(data: bytes) -> list[Event]:
 
 
 def _try(dialect: Dialect, data: bytes) -> Event | None:
-    row = next(row for row in load(dialect.name).events if row.kind is PRE_TOOL)
+    row = next(row for row in load_host(dialect.name).events if row.kind is PRE_TOOL)
     try:
         return dialect.read_event(data, row.name)
     except REFUSED:

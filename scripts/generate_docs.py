@@ -31,16 +31,16 @@ from boathook.core.outcome import Decision, Outcome
 from boathook.core.tool_names import TOOL_INPUT_KEYS, TOOL_NAMES
 from boathook.dialects.claude import FILLED
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, spoken
-from boathook.hosts.claude_events import ELSEWHERE, ROWS
-from boathook.hosts.claude_events import Row as SettingsRow
-from boathook.hosts.host import CAPABILITIES, NAMES, Host, Row, derived, load
+from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
+from boathook.hosts.claude_events import CLAUDE_EVENTS, ClaudeEvent
+from boathook.hosts.host import CAPABILITIES, Host, HostEvent, list_derived_kinds, list_host_names, load_host
+from boathook.hosts.setup import load_setup
 from boathook.inprocess import matching
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS, CONTEXT_CLASSES, Context
 from boathook.inprocess.hooks import list_decorators
 from boathook.inprocess.layers import FAILURE_MODES
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
-from boathook.install.setups import BY_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"
@@ -88,7 +88,7 @@ def settings() -> str:
         "| event | here | matcher asks | exit 2 or `block` | context for the model | rewrites | prompt hooks |",
         "|---|---|---|---|---|---|---|",
     ]
-    lines += [f"| {' | '.join(_settings_cells(row))} |" for row in ROWS]
+    lines += [f"| {' | '.join(_settings_cells(row))} |" for row in CLAUDE_EVENTS]
     lines += [
         "",
         "*told*: such an event cannot be refused; the text goes to the person as a system message.",
@@ -101,8 +101,8 @@ def settings() -> str:
         "|---|---|",
         f"| all | {_filled(FILLED)} |",
     ]
-    lines += [f"| {row.name} | {_filled(row.filled)} |" for row in ROWS]
-    names = ", ".join(f"`{name}`" for name in ELSEWHERE)
+    lines += [f"| {row.name} | {_filled(row.filled)} |" for row in CLAUDE_EVENTS]
+    names = ", ".join(f"`{name}`" for name in UNMAPPED_CLAUDE_EVENTS)
     lines += [
         "",
         f"Events of Claude Code that have no counterpart here, so that their hooks run there alone: {names}.",
@@ -111,10 +111,10 @@ def settings() -> str:
     return "\n".join(lines)
 
 
-def _settings_cells(row: SettingsRow) -> list[str]:
+def _settings_cells(row: ClaudeEvent) -> list[str]:
     rewrites = [name for name, can in (("input", row.kind.rewrites_input), ("output", row.kind.rewrites_output)) if can]
     context = ("yes, also plain text" if row.plain else "yes") if row.context else "–"
-    context = "sends the agent back to work, as `block` does" if row.goes_on else context
+    context = "sends the agent back to work, as `block` does" if row.continues_agent else context
     block = row.kind.block if row.refuses else "told"
     theirs = {ours: name for name, ours in row.renames}
     needs_permission = f"`{theirs.get(row.subject, row.subject)}`" if row.subject else "–"
@@ -162,7 +162,7 @@ def _codes(names: Iterable[str]) -> str:
 
 def hosts() -> str:
     """Give the reference of the hosts: how they are known, what they can do, how it is said."""
-    tables = [load(name) for name in NAMES]
+    tables = [load_host(name) for name in list_host_names()]
     lines = [
         "# Hosts",
         "",
@@ -180,8 +180,8 @@ def hosts() -> str:
         ", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND) + ".",
         f"{SEEN}.",
         "",
-        f"| event | {' | '.join(NAMES)} |",
-        f"|---|{'---|' * len(NAMES)}",
+        f"| event | {' | '.join(list_host_names())} |",
+        f"|---|{'---|' * len(list_host_names())}",
         *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in capabilities()),
         "",
         "What a host cannot be told is not lost in silence: a question becomes a refusal where something can be refused, a stop a",
@@ -193,22 +193,25 @@ def hosts() -> str:
 
 
 def _host(host: Host) -> list[str]:
-    at = [" or ".join(f"`{place}`" for place in places) for places in (host.event_at, host.session_at, host.folder_at)]
+    at = [
+        " or ".join(f"`{place}`" for place in places)
+        for places in (host.event_keys, host.session_keys, host.folder_keys)
+    ]
     lines = [
         "",
         f"## {host.title}",
         "",
         f"Event in {at[0]}, session in {at[1]}, folder in {at[2]}.",
-        *([f"{host.beyond}."] if host.beyond else []),
+        *([f"{host.block_side_effect}."] if host.block_side_effect else []),
         "",
         "| event | here | how it is said |",
         "|---|---|---|",
     ]
     for row in host.events:
-        said = [f"{what}: `{spoken(row.can(what))}`" for what in CAPABILITIES if row.can(what)]
+        said = [f"{what}: `{spoken(row.get_template(what))}`" for what in CAPABILITIES if row.get_template(what)]
         lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(said) or '–'} |")
-    if host.elsewhere:
-        lines += ["", f"Without counterpart here, so answered with nothing: {_codes(host.elsewhere)}."]
+    if host.unmapped_events:
+        lines += ["", f"Without counterpart here, so answered with nothing: {_codes(host.unmapped_events)}."]
     lines += ["", "| tool | here | keys with other names |", "|---|---|---|"]
     for name, (ours, renames) in host.tools.items():
         keys = [f"`{place}` → `{key}`" if place else f"no `{key}`" for place, key in renames if place != key]
@@ -230,12 +233,17 @@ WORDS = {
     "output": "rewrite the output",
     "context": "context for the model",
 }
-HAD = {kind for name in NAMES for row in load(name).events for kind in (*row.kind_names, *derived(load(name), row))}
+HAD = {
+    kind
+    for name in list_host_names()
+    for row in load_host(name).events
+    for kind in (*row.kind_names, *list_derived_kinds(load_host(name), row))
+}
 
 
 def pages() -> Iterator[tuple[Path, str]]:
     """Give the pages of hosts with their generated parts made anew."""
-    for path in [PAGES / "README.md", *(PAGES / f"{name}.md" for name in NAMES)]:
+    for path in [PAGES / "README.md", *(PAGES / f"{name}.md" for name in list_host_names())]:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         if not PART.search(text):
             raise SystemExit(f"{path} has no part to be generated: see another page of a host")
@@ -249,24 +257,24 @@ def _part(found: re.Match[str]) -> str:
 
 def _files_of(name: str) -> Iterator[str]:
     """Say where a host is told, and how all of it is known."""
-    setup, host = BY_NAME[name], load(name)
+    setup, host = load_setup(name), load_host(name)
     variable, below = setup.home
-    path = "/".join(part for part in ("~", below, setup.user) if part)
+    path = "/".join(part for part in ("~", below, setup.user_file) if part)
     moved = f" (`{variable}` moves it)" if variable else ""
-    where = f"`{setup.project}`" if setup.project else "–: it has no hooks of a project"
+    where = f"`{setup.project_file}`" if setup.project_file else "–: it has no hooks of a project"
     yield from (
         "| | |",
         "|---|---|",
         f"| for all your projects | `{path}`{moved} |",
         f"| for one, `--project` | {where} |",
     )
-    yield f"| hooks of settings.json run | {setup.settings}: {setup.evidence} |"
+    yield f"| hooks of settings.json run | {setup.settings_runner}: {setup.evidence} |"
     yield f"| how it is known | {host.evidence} |"
 
 
 def _capabilities_of(name: str) -> Iterator[str]:
     """Say what hooks can do in a host, event by event."""
-    host, setup = load(name), BY_NAME[name]
+    host, setup = load_host(name), load_setup(name)
     deaf, made, missing = [], [], []
     yield from ("| event | there | hooks can |", "|---|---|---|")
     for kind in KINDS:
@@ -275,7 +283,7 @@ def _capabilities_of(name: str) -> Iterator[str]:
             yield f"| `{kind.name}` | {_there(kind, rows)} | {said} |"
         elif rows:
             deaf.append(kind.name)
-        elif any(kind.name in derived(host, row) for row in host.events):
+        elif any(kind.name in list_derived_kinds(host, row) for row in host.events):
             made.append(kind.name)
         elif kind.name in HAD:
             missing.append(kind.name)
@@ -293,21 +301,21 @@ def _capabilities_of(name: str) -> Iterator[str]:
     yield from ("", *notes)
 
 
-def _there(kind: EventKind, rows: list[Row]) -> str:
+def _there(kind: EventKind, rows: list[HostEvent]) -> str:
     names = ", ".join(f"`{row.name}`" for row in rows)
     return f"{names} of a tool that failed" if kind.name not in {row.kind_name for row in rows} else names
 
 
-def _can(host: Host, row: Row) -> str:
+def _can(host: Host, row: HostEvent) -> str:
     """Give what can be said at an event, in words."""
     said = []
     for what in CAPABILITIES:
         word = WORDS[what]
-        if what == "block" and row.goes_on:
+        if what == "block" and row.continues_agent:
             word = "send the agent back to work"
         elif what == "block" and not row.kind.is_pre:
             word = "object to the model"
-        if row.can(what):
+        if row.get_template(what):
             said.append(word + ("\\*" if host.version and what in row.documented else ""))
     return ", ".join(said)
 
@@ -318,9 +326,9 @@ def _overview(_: str | None) -> Iterator[str]:
         "| agent | installed with | what is written for you | before a tool call hooks can |",
         "|---|---|---|---|",
     )
-    for name in NAMES:
-        host, setup = load(name), BY_NAME[name]
-        path = "/".join(part for part in ("~", setup.home[1], setup.user) if part)
+    for name in list_host_names():
+        host, setup = load_host(name), load_setup(name)
+        path = "/".join(part for part in ("~", setup.home[1], setup.user_file) if part)
         row = next(row for row in host.events if row.kind_name == "pre-tool-call")
         yield f"| [{host.title}]({name}.md) | `boathook install {name}` | `{path}` | {_can(host, row)} |"
 

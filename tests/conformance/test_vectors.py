@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests import forked
 
-from boathook.hosts.claude_events import BY_NAME
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.testing import conformance
 from boathook.testing.conformance import Vector, check_command, check_in_process, has_library_part, load_vectors
 
@@ -88,7 +88,9 @@ def test_vectors_use_only_documented_keys() -> None:
 
 
 def test_every_event_of_settings_is_read_and_refused_in_a_vector() -> None:
-    assert [name for name in BY_NAME if f"s24-stdin-{name}" not in BY_ID or f"s24-exit-2-{name}" not in BY_ID] == []
+    assert [
+        name for name in CLAUDE_EVENTS_BY_NAME if f"s24-stdin-{name}" not in BY_ID or f"s24-exit-2-{name}" not in BY_ID
+    ] == []
 
 
 def _changed(name: str, **expect: Any) -> Vector:

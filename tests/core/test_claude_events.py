@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from boathook.core.event import KINDS, SPELLINGS
-from boathook.hosts.claude_events import BY_KIND, BY_NAME, ELSEWHERE, ROWS, Row
+from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
+from boathook.hosts.claude_events import CLAUDE_EVENTS, CLAUDE_EVENTS_BY_KIND, CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 
-rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+rows = pytest.mark.parametrize("row", CLAUDE_EVENTS, ids=lambda row: row.name)
 
 KIND_NAMES = {
     "SessionStart": "pre-session",
@@ -28,9 +29,9 @@ KIND_NAMES = {
 
 
 def test_the_table_has_these_events():
-    assert {row.name: row.kind_name for row in ROWS} == KIND_NAMES
-    assert {row.name: row for row in ROWS} == BY_NAME
-    assert {row.kind_name: row for row in ROWS} == BY_KIND
+    assert {row.name: row.kind_name for row in CLAUDE_EVENTS} == KIND_NAMES
+    assert {row.name: row for row in CLAUDE_EVENTS} == CLAUDE_EVENTS_BY_NAME
+    assert {row.kind_name: row for row in CLAUDE_EVENTS} == CLAUDE_EVENTS_BY_KIND
 
 
 @rows
@@ -68,9 +69,9 @@ def test_a_model_is_asked_only_where_its_refusal_counts_and_plain_text_counts_on
 
 
 def test_an_event_is_either_in_the_table_or_elsewhere():
-    assert not set(ELSEWHERE) & {spelling for kind in KINDS for spelling in (kind.name, *kind.spellings)}
-    assert len(set(ELSEWHERE)) == len(ELSEWHERE)
+    assert not set(UNMAPPED_CLAUDE_EVENTS) & {spelling for kind in KINDS for spelling in (kind.name, *kind.spellings)}
+    assert len(set(UNMAPPED_CLAUDE_EVENTS)) == len(UNMAPPED_CLAUDE_EVENTS)
 
 
 def test_a_bare_row_can_do_nothing():
-    assert Row("X", "pre-step") == Row("X", "pre-step", "", False, False, False, False, False, (), ())
+    assert ClaudeEvent("X", "pre-step") == ClaudeEvent("X", "pre-step", "", False, False, False, False, False, (), ())

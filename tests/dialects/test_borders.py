@@ -17,9 +17,9 @@ from boathook.core.tool_names import is_claude_tool
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_dialect
 from boathook.hosts.capabilities import misfits, wants
-from boathook.hosts.detection import OF_CODE, another
-from boathook.hosts.host import NAMES, derived, load
-from boathook.hosts.tool_calls import text_in
+from boathook.hosts.detection import find_caller
+from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
+from boathook.hosts.tool_calls import join_lines
 from core.making import a_hook
 
 End = tuple[int, object, str]
@@ -113,11 +113,11 @@ def test_what_a_hook_of_an_event_that_was_made_wants_is_told_to_the_person(tmp_p
     assert f"  {told}" in command(tmp_path, "why", str(record["id"]))[1].splitlines()
 
 
-@pytest.mark.parametrize("host", NAMES)
+@pytest.mark.parametrize("host", list_host_names())
 def test_every_host_that_asks_before_a_stop_has_all_events_of_a_turn(host):
-    table = load(host)
+    table = load_host(host)
     stops = [row for row in table.events if row.kind_name == "pre-agent-turn-stop"]
-    known = {name for row in table.events for name in (*row.kind_names, *derived(table, row))}
+    known = {name for row in table.events for name in (*row.kind_names, *list_derived_kinds(table, row))}
     assert not stops or {"post-agent-turn", "post-agent-turn-stop"} <= known
 
 
@@ -247,20 +247,27 @@ def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
 
 
 def test_a_sender_is_known_by_what_it_sends():
-    assert another({"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
-    assert another({"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
-    assert another({"timestamp": "t", "tool_name": "run_in_terminal"}, {b"COPILOT_CLI": b"1"}) == "vscode"
-    assert another({"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
-    assert another({"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"}) == "gemini"
-    assert {*load("vscode").tools} == OF_CODE
-    assert not any(map(is_claude_tool, OF_CODE))
-    assert another({"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
-    assert another({"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
+    assert find_caller(load_host("claude"), {"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
+    assert find_caller(load_host("claude"), {"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
+    assert (
+        find_caller(load_host("claude"), {"timestamp": "t", "tool_name": "run_in_terminal"}, {b"COPILOT_CLI": b"1"})
+        == "vscode"
+    )
+    assert find_caller(load_host("claude"), {"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
+    assert (
+        find_caller(load_host("claude"), {"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"})
+        == "gemini"
+    )
+    assert not any(map(is_claude_tool, load_host("vscode").tools))
+    assert (
+        find_caller(load_host("claude"), {"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
+    )
+    assert find_caller(load_host("claude"), {"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
 
 
 @pytest.mark.parametrize("path", sorted((FIXTURES / "claude-code").glob("*.json")), ids=lambda path: path.stem)
 def test_no_payload_of_claude_code_is_taken_for_anothers(path):
-    assert another(json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""
+    assert find_caller(load_host("claude"), json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""
 
 
 # What goes wrong
@@ -270,9 +277,9 @@ NOT_JSON = "boathook: the event on standard input is not JSON:"
 BEYOND = "boathook: the event on standard input is beyond limits, so no hook could look at it:"
 
 
-@pytest.mark.parametrize("host", NAMES)
+@pytest.mark.parametrize("host", list_host_names())
 def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_tongue(tmp_path, host):
-    row = next(row for row in load(host).events if row.kind_name == "pre-tool-call")
+    row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
     code, out, err = run(tmp_path, host, row.name, DEEP)
     said = json.dumps([out, err])
     assert BEYOND in said
@@ -282,12 +289,12 @@ def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_tongue(tmp_path,
     assert all(f'"{word}"' in said for word in words)
 
 
-@pytest.mark.parametrize("host", NAMES)
+@pytest.mark.parametrize("host", list_host_names())
 @pytest.mark.parametrize(
     "data", ["{", '{"tool_name": "Shell", "tool_input": {"command": "rm", "x": NaN}}'], ids=["cut", "NaN"]
 )
 def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_path, host, data):
-    row = next(row for row in load(host).events if row.kind_name == "pre-tool-call")
+    row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
     code, out, err = run(tmp_path, host, row.name, data)
     assert code == dict(row.block).get("exit", 0)
     assert NOT_JSON in json.dumps([out, err])
@@ -357,9 +364,9 @@ def test_every_shape_in_which_cline_takes_commands_is_one_text_for_a_guard(given
 
 
 def test_arguments_with_spaces_stay_one_word():
-    assert text_in({"command": "rm", "args": ["-r", "a b", "it's"]}) == """rm -r 'a b' 'it'"'"'s'"""
-    assert text_in([]) is None
-    assert text_in([1]) is None
+    assert join_lines({"command": "rm", "args": ["-r", "a b", "it's"]}) == """rm -r 'a b' 'it'"'"'s'"""
+    assert join_lines([]) is None
+    assert join_lines([1]) is None
 
 
 @pytest.mark.parametrize("given", [{"commands": [5]}, {"shell": "rm -rf /"}, [[]], {"commands": []}], ids=str)
@@ -407,7 +414,7 @@ def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(tmp_path, ho
 )
 def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_road(tool, given, ours):
     fields = {"hook_event_name": "PreToolUse", "timestamp": "t", "tool_name": tool, "tool_input": given}
-    assert another(fields, {}) == "copilot"
+    assert find_caller(load_host("claude"), fields, {}) == "copilot"
     event = find_dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
     assert (event.tool_name, event.tool_input) == ours
 
@@ -427,34 +434,34 @@ def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
 def test_a_hook_is_told_what_it_cannot_do_in_a_host():
     everything = a_hook(metadata={"effects": ["block", "ask", "stop", "rewrite", "context"]})
     where = "in Kimi Code at PreToolUse"
-    assert misfits(everything, load("kimi-code")) == (
+    assert misfits(everything, load_host("kimi-code")) == (
         f"it cannot ask {where}: what it asks about is denied instead",
         f"it cannot end the run {where}: the call is blocked instead",
         f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
         f"it has no ear of the model {where}: the person is told instead",
     )
-    assert misfits(everything, load("claude")) == ()
-    assert misfits(a_hook(), load("cline")) == (load("cline").beyond,)
-    assert misfits(a_hook(kind=SPELLINGS["pre-session"]), load("codex")) == (
+    assert misfits(everything, load_host("claude")) == ()
+    assert misfits(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
+    assert misfits(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
         "it cannot block in Codex CLI at SessionStart: the person is told instead",
     )
-    assert misfits(a_hook(kind=SPELLINGS["post-session"]), load("vscode")) == (
+    assert misfits(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
         "it never runs: VS Code has no event like post-session",
     )
     after = a_hook(kind=SPELLINGS["post-agent-turn"])
-    assert misfits(after, load("codex")) == ()
-    assert misfits(after.replace(metadata={"effects": ["context"]}), load("codex")) == (
+    assert misfits(after, load_host("codex")) == ()
+    assert misfits(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
         "it runs after Stop, but Codex CLI does not hear what it answers; the person does",
     )
-    assert misfits(after, load("opencode")) == ()
+    assert misfits(after, load_host("opencode")) == ()
 
 
 def test_a_hook_for_a_tool_that_a_host_has_not_is_told_so():
     told = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
-    assert misfits(a_hook(tool="^NotebookEdit$"), load("codex")) == (told,)
-    assert misfits(a_hook(tool="^NotebookEdit$"), load("claude")) == ()
-    assert misfits(a_hook(tool="^mcp__db__.*$"), load("codex")) == ()
-    assert misfits(a_hook(tool="^Shell$"), load("codex")) == ()
+    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (told,)
+    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
+    assert misfits(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
+    assert misfits(a_hook(tool="^Shell$"), load_host("codex")) == ()
 
 
 def test_check_tells_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):

@@ -16,7 +16,8 @@ from boathook.core.verdict import Verdict
 from boathook.dialects import claude
 from boathook.dialects.dialect import find_dialect
 from boathook.errors import BeyondLimits, DialectError
-from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
+from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 
 HOST = find_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
@@ -36,7 +37,7 @@ def test_every_captured_payload_reads_and_is_written_for_hooks_with_all_that_was
 def test_a_captured_event_is_of_the_kind_its_name_spells(path):
     event = HOST.read_event(path.read_bytes())
     name = json.loads(path.read_text())["hook_event_name"]
-    assert event.kind is (UNMAPPED if name in ELSEWHERE else SPELLINGS[name])
+    assert event.kind is (UNMAPPED if name in UNMAPPED_CLAUDE_EVENTS else SPELLINGS[name])
 
 
 def test_there_are_captured_payloads_of_most_events():
@@ -201,7 +202,7 @@ def test_a_verdict_is_said_as_claude_code_hears_it(title):
 
 
 REFUSING = {"UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop", "SubagentStop", "PreCompact"}
-every_event = pytest.mark.parametrize("name", BY_NAME)
+every_event = pytest.mark.parametrize("name", CLAUDE_EVENTS_BY_NAME)
 
 
 @every_event

@@ -24,14 +24,14 @@ from boathook.dialects.claude import (
     write_event,
 )
 from boathook.dialects.dialect import find_dialect
-from boathook.hosts.claude_events import BY_NAME
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from core.making import a_settings_hook, json_objects, json_values
 
 HOST = find_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
 MAPPED = [path for path in CAPTURED if HOST.read_event(path.read_bytes()).kind is not UNMAPPED]
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
-NAMES = tuple(BY_NAME)
+NAMES = tuple(CLAUDE_EVENTS_BY_NAME)
 DEFAULT = "blocked by hook 'guard'"
 
 
@@ -97,7 +97,7 @@ def test_what_a_silent_host_leaves_out_is_filled_in(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_host_sends_is_not_filled_over(name):
-    names = dict(BY_NAME[name].renames)
+    names = dict(CLAUDE_EVENTS_BY_NAME[name].renames)
     sent = {key: ["sent", None] for key in ("transcript_path", "permission_mode", *SILENT[name])}
     event = Event(SPELLINGS[name], "t", "s", "/w", {}, {names.get(key, key): value for key, value in sent.items()})
     assert written(event) == {"session_id": "s", "cwd": "/w", "hook_event_name": name, **sent}
@@ -138,12 +138,12 @@ def test_fields_have_their_names_on_their_side_and_ours_on_ours(name, ours, thei
 
 def test_every_renamed_field_is_in_the_table_above():
     shown = {(name, key) for name, ours, _ in RENAMED.values() for key in ours}
-    assert shown == {(name, ours) for name, row in BY_NAME.items() for _, ours in row.renames}
+    assert shown == {(name, ours) for name, row in CLAUDE_EVENTS_BY_NAME.items() for _, ours in row.renames}
 
 
 @given(st.sampled_from(NAMES), json_objects)
 def test_fields_that_the_engine_does_not_know_are_kept(name, fields):
-    row = BY_NAME[name]
+    row = CLAUDE_EVENTS_BY_NAME[name]
     taken = {"session_id", "cwd", "hook_event_name", *(one for pair in row.renames for one in pair)}
     unknown = {key: value for key, value in fields.items() if key not in taken}
     line = write_event(Event(row.kind, "t", "s", "/w", {}, unknown))
@@ -738,7 +738,7 @@ JUDGED = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name, row in BY_NAME.items() if row.prompts])
+@pytest.mark.parametrize("name", [name for name, row in CLAUDE_EVENTS_BY_NAME.items() if row.prompts])
 @pytest.mark.parametrize(("stdout", "expected"), JUDGED.values(), ids=JUDGED)
 def test_a_judgement_of_a_model_lets_pass_or_blocks_and_never_approves(stdout, expected, name):
     assert answer_to(a_call(name, MODEL), Exit(0, stdout)) == expected

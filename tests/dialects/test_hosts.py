@@ -21,14 +21,14 @@ from boathook.core.verdict import Verdict
 from boathook.dialects.claude import write_event
 from boathook.dialects.dialect import find_dialect
 from boathook.errors import DialectError
-from boathook.hosts.host import CAPABILITIES, NAMES, load
-from boathook.hosts.tool_calls import LINES, inward, outward
+from boathook.hosts.host import CAPABILITIES, list_host_names, load_host
+from boathook.hosts.tool_calls import LIST_MARK, restore_input, translate_call
 from core.making import a_hook, json_values
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/hosts"
 CAPTURED = sorted(FIXTURES.glob("*/*.json"))
 PASCAL = "-pascalcase"
-HOSTS = tuple(name for name in NAMES if name != "claude")
+HOSTS = tuple(name for name in list_host_names() if name != "claude")
 
 BLOCK, ASK, ALLOW, STOP = Decision.BLOCK, Decision.ASK, Decision.ALLOW, Decision.STOP
 
@@ -232,7 +232,9 @@ def test_a_newer_name_inside_does_not_disarm_the_one_on_the_command_line():
     assert event_of("cline", "PreToolUse", hookName="tool_call_2").kind.name == "pre-tool-call"
 
 
-row_names = {host: [row.name for row in load(host).events] + list(load(host).elsewhere) for host in HOSTS}
+row_names = {
+    host: [row.name for row in load_host(host).events] + list(load_host(host).unmapped_events) for host in HOSTS
+}
 field_names = st.sampled_from(
     [
         "hook_event_name",
@@ -284,51 +286,51 @@ def test_nothing_but_a_fault_with_words_comes_of_any_object(data, host):
 
 # Tools
 
-ALL_TOOLS = [(host, tool) for host in NAMES for tool in load(host).tools]
+ALL_TOOLS = [(host, tool) for host in list_host_names() for tool in load_host(host).tools]
 
 
-@pytest.mark.parametrize("host", NAMES)
+@pytest.mark.parametrize("host", list_host_names())
 def test_tables_of_tools_use_known_names_and_keys(host):
-    for name, (ours, renames) in load(host).tools.items():
+    for name, (ours, renames) in load_host(host).tools.items():
         assert name in KNOWN_TOOLS
         assert name == ours or name in TOOL_NAMES[ours]
         assert {key for _, key in renames} <= set(TOOL_INPUT_KEYS[ours])
-        theirs = {place.removesuffix(LINES) for place, key in renames if place != key}
+        theirs = {place.removesuffix(LIST_MARK) for place, key in renames if place != key}
         assert not theirs & {key for _, key in renames}
 
 
 @given(st.data(), st.sampled_from(ALL_TOOLS))
 @settings(max_examples=500)
 def test_an_input_comes_back_as_it_was(data, which):
-    tools = load(which[0]).tools
+    tools = load_host(which[0]).tools
     ours, renames = tools[which[1]]
-    keys = {place.removesuffix(LINES) for place, _ in renames} | {
+    keys = {place.removesuffix(LIST_MARK) for place, _ in renames} | {
         "x",
         *TOOL_INPUT_KEYS[ours],
         *(f"host_{k}" for k in TOOL_INPUT_KEYS[ours]),
     }
     texts = st.lists(st.text(max_size=3), max_size=3) | st.text(max_size=3) | json_values
     given_input = data.draw(st.dictionaries(st.sampled_from(sorted(keys)), texts))
-    name, found, renamed = inward(tools, which[1], given_input)
+    name, found, renamed = translate_call(tools, which[1], given_input)
     assert name == ours
-    assert outward(tools, which[1], renamed, found, found) == given_input
+    assert restore_input(tools, which[1], renamed, found, found) == given_input
 
 
 def test_a_changed_input_goes_back_under_the_hosts_keys_whole():
-    tools = load("copilot").tools
-    _, before, renamed = inward(tools, "create", {"path": "a", "file_text": "b", "more": 1})
+    tools = load_host("copilot").tools
+    _, before, renamed = translate_call(tools, "create", {"path": "a", "file_text": "b", "more": 1})
     assert before == {"file_path": "a", "content": "b", "more": 1}
     now = {**before, "content": "c"}
-    assert outward(tools, "create", renamed, before, now) == {"path": "a", "file_text": "c", "more": 1}
-    assert outward(tools, "create", {}, {}, {"file_path": "z"}) == {"path": "z"}
+    assert restore_input(tools, "create", renamed, before, now) == {"path": "a", "file_text": "c", "more": 1}
+    assert restore_input(tools, "create", {}, {}, {"file_path": "z"}) == {"path": "z"}
 
 
 def test_a_list_of_commands_is_one_text_and_a_list_again():
-    tools = load("cline").tools
-    _, before, renamed = inward(tools, "run_commands", {"commands": ["a", "b"]})
+    tools = load_host("cline").tools
+    _, before, renamed = translate_call(tools, "run_commands", {"commands": ["a", "b"]})
     assert before == {"commands": ["a", "b"], "command": "a\nb"}
-    assert outward(tools, "run_commands", renamed, before, {"command": "c"}) == {"commands": ["c"]}
-    assert outward(tools, "run_commands", renamed, before, {**before, "commands": ["d"]}) == {"commands": ["d"]}
+    assert restore_input(tools, "run_commands", renamed, before, {"command": "c"}) == {"commands": ["c"]}
+    assert restore_input(tools, "run_commands", renamed, before, {**before, "commands": ["d"]}) == {"commands": ["d"]}
 
 
 @pytest.mark.parametrize(
@@ -346,7 +348,7 @@ def test_a_list_of_commands_is_one_text_and_a_list_again():
     ],
 )
 def test_a_key_of_ours_that_the_host_does_not_read_hides_nothing(host, tool, given_input, seen):
-    _, found, _ = inward(load(host).tools, tool, given_input)
+    _, found, _ = translate_call(load_host(host).tools, tool, given_input)
     assert {key: value for key, value in found.items() if key not in ("commands", "files")} == seen
 
 
@@ -626,13 +628,13 @@ DEGRADED = {
 @pytest.mark.parametrize("case", DEGRADED)
 def test_what_a_host_cannot_hear_is_told_and_the_rest_is_said(case):
     host, name, outcome, changes, fields, notes = DEGRADED[case]
-    table = load(host)
+    table = load_host(host)
     told = tuple(note.format(table.title, name) for note in notes)
     lines = "\n".join(told)
     field = table.message[0][0] if table.message else ""
     wanted = (
         0,
-        {**fields, field: lines} if field else fields or ({} if table.empty else None),
+        {**fields, field: lines} if field else fields or ({} if table.empty_answer else None),
         "" if field else f"{lines}\n",
     )
     assert answer(host, name, outcome, **changes) == wanted
@@ -666,28 +668,31 @@ def test_no_answer_comes_to_an_event_without_counterpart():
 # Tables
 
 
-@pytest.mark.parametrize("host", NAMES)
+@pytest.mark.parametrize("host", list_host_names())
 def test_a_table_is_sound(host):
-    table = load(host)
-    names = [name for row in table.events for name in (row.name, *row.also)] + list(table.elsewhere)
+    table = load_host(host)
+    names = [name for row in table.events for name in (row.name, *row.other_names)] + list(table.unmapped_events)
     assert len(names) == len(set(names))
     assert table.name == host
     for row in table.events:
         assert row.kind_name in SPELLINGS
-        assert all(row.can(what) for what in row.documented)
+        assert all(row.get_template(what) for what in row.documented)
         assert set(row.documented) <= set(CAPABILITIES)
         assert not row.input or row.kind.rewrites_input
         assert not row.output or row.kind.rewrites_output
 
 
 def test_no_host_is_told_to_ask_where_that_hangs_or_is_ignored():
-    can_ask = {host for host in NAMES for row in load(host).events if row.ask}
+    can_ask = {host for host in list_host_names() for row in load_host(host).events if row.ask}
     assert can_ask == {"claude", "copilot", "qwen", "vscode"}
 
 
 def test_copilot_never_ends_with_another_exit_code_than_0():
     assert not any(
-        place == "exit" for row in load("copilot").events for what in CAPABILITIES for place, _ in row.can(what)
+        place == "exit"
+        for row in load_host("copilot").events
+        for what in CAPABILITIES
+        for place, _ in row.get_template(what)
     )
 
 

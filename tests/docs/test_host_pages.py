@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.docs.test_docs import ROOT, RUN, blocks, environment
 
-from boathook.hosts.host import NAMES, load
-from boathook.install.setups import BY_NAME, FILES, PLUGIN, TABLES
+from boathook.hosts.host import list_host_names, load_host
+from boathook.hosts.setup import FILES, PLUGIN, TABLES, load_setup
 
 PAGES = ROOT / "docs/how-to/hosts"
 JSON = '{"mine":   [1,2],\n\t"other": {"a": "é"}}\n'
@@ -37,27 +37,27 @@ def snapshot(home: Path) -> dict[str, bytes | None]:
 
 def furnish(name: str, home: Path) -> None:
     """Put something of a person's own where a host is told, or beside it."""
-    setup = BY_NAME[name]
-    path = home / setup.home[1] / setup.user
-    if setup.shape in (FILES, PLUGIN):
-        path = path / "Mine" if setup.shape == FILES else path.with_name("mine.js")
+    setup = load_setup(name)
+    path = home / setup.home[1] / setup.user_file
+    if setup.format in (FILES, PLUGIN):
+        path = path / "Mine" if setup.format == FILES else path.with_name("mine.js")
     path.parent.mkdir(parents=True)
-    path.write_text(TOML if setup.shape == TABLES else JSON, encoding="utf-8")
+    path.write_text(TOML if setup.format == TABLES else JSON, encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list_host_names())
 def test_a_page_of_a_host_says_how_to_install_look_and_remove(name: str) -> None:
     said = commands(name)
     starts = ("boathook install", "boathook status", "boathook doctor", "echo", "boathook log", "boathook uninstall")
     assert [start for start in starts if not any(line.startswith(start) for line in said)] == []
-    assert page(name).startswith(f"# {load(name).title}\n")
+    assert page(name).startswith(f"# {load_host(name).title}\n")
     assert re.findall(r"<!-- generated: ([a-z]+) of ([a-z-]+); `make docs` -->", page(name)) == [
         ("files", name),
         ("capabilities", name),
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list_host_names())
 def test_the_commands_of_a_page_leave_the_configuration_as_it_was(name: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     furnish(name, home)
@@ -74,8 +74,8 @@ def test_the_commands_of_a_page_leave_the_configuration_as_it_was(name: str, tmp
     assert snapshot(home) == before
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list_host_names())
 def test_a_host_that_nobody_ran_says_so_on_its_page(name: str) -> None:
-    was_run = bool(load(name).version)
+    was_run = bool(load_host(name).version)
     assert ("Nobody has run this here" in page(name)) is not was_run
     assert (f"make e2e HOST={name}" in page(name)) is was_run

@@ -35,7 +35,7 @@ from boathook.dialects.dialect import find_dialect
 from boathook.entry.fast_path import KEYS, _nothing_to_do, _read_fast_options
 from boathook.entry.options import Options, parse_options
 from boathook.hosts.compact import lean
-from boathook.hosts.host import NAMES, load
+from boathook.hosts.host import list_host_names, load_host
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
 
 
@@ -136,16 +136,16 @@ FAST = tuple(name for name in KEYS if name != "native")
 
 @pytest.mark.parametrize("name", FAST)
 def test_the_door_looks_where_the_table_of_a_host_says(name):
-    host = load(name)
-    assert KEYS[name] == (host.event_at, host.session_at, host.folder_at[0])
-    assert (len(host.folder_at), host.empty) == (1, "")
+    host = load_host(name)
+    assert KEYS[name] == (host.event_keys, host.session_keys, host.folder_keys[0])
+    assert (len(host.folder_keys), host.empty_answer) == (1, "")
     places = [place for row in host.events for theirs, ours in row.renames for place in [theirs] if ours in TRANSLATED]
     assert not [place for place in places if "." in place]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list_host_names())
 def test_what_the_door_is_told_of_a_host_survives_its_file(name):
-    assert marshal.loads(marshal.dumps(lean(load(name)))) == lean(load(name))
+    assert marshal.loads(marshal.dumps(lean(load_host(name)))) == lean(load_host(name))
 
 
 TRANSLATED = ("tool_name", "tool_input")
@@ -156,13 +156,13 @@ host_inputs = st.dictionaries(host_keys, st.sampled_from(["ls", "rm -rf /", "git
 @st.composite
 def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
     """Draw a host, the event that its command names, and a payload, mostly one that it could send."""
-    host = load(draw(st.sampled_from(FAST)))
+    host = load_host(draw(st.sampled_from(FAST)))
     row = draw(st.sampled_from([one for one in host.events if one.kind.has_tool] * 3 + list(host.events)))
     tool = draw(st.sampled_from([*host.tools, *TOOL_NAMES, "mcp__x__y", ""]) | json_values)
     given = draw(host_inputs | host_inputs | host_inputs.map(json.dumps) | json_values)
     names = draw(st.sampled_from([("tool_name", "tool_input"), ("toolName", "toolArgs"), ("toolName", "toolInput")]))
     other = draw(st.sampled_from([row.name, row.name, row.name, row.kind_name, "Stop", "unknown", 5]))
-    event = {names[0]: tool, names[1]: given, host.event_at[0]: other, "prompt": draw(st.sampled_from(["", "x"]))}
+    event = {names[0]: tool, names[1]: given, host.event_keys[0]: other, "prompt": draw(st.sampled_from(["", "x"]))}
     kept = draw(st.sets(st.sampled_from(sorted(event)), min_size=2))
     return host.name, draw(st.sampled_from([row.name] * 4 + [None])), {key: event[key] for key in kept}
 

@@ -9,7 +9,7 @@ from e2e.judge import BEHAVIOURS, BLOCKED, CONTEXTS, FAILED, IMPOSSIBLE, SEEN, S
 from e2e.server import Request
 from e2e.stage import STEPS, Observation
 
-from boathook.hosts.host import load
+from boathook.hosts.host import load_host
 
 NAMES = [step.name for step in STEPS]
 EARLY = CONTEXTS["pre-session"] + CONTEXTS["pre-agent-turn"]
@@ -36,7 +36,7 @@ CLAUDE = [EARLY, EARLY, EARLY + LATE, EARLY + LATE + BLOCKED, EARLY + LATE + BLO
 
 
 def states(*seen: Observation, host: str = "claude") -> dict[str, str]:
-    return {name: one.state for name, one in judge(*seen, load(host)).items()}
+    return {name: one.state for name, one in judge(*seen, load_host(host)).items()}
 
 
 def failed(*seen: Observation, host: str = "claude") -> set[str]:
@@ -48,7 +48,7 @@ def test_a_good_pair_is_seen():
 
 
 def test_context_is_named_by_event():
-    found = judge(hooked("claude", CLAUDE), control("claude"), load("claude"))["context"]
+    found = judge(hooked("claude", CLAUDE), control("claude"), load_host("claude"))["context"]
     assert found.note == "pre-session, pre-agent-turn, pre-tool-call, post-tool-call"
 
 
@@ -122,7 +122,7 @@ def kimi(**changes) -> Observation:
 
 
 def test_what_the_table_rules_out_is_not_possible_if_it_was_told():
-    found = judge(kimi(), control("kimi-code"), load("kimi-code"))
+    found = judge(kimi(), control("kimi-code"), load_host("kimi-code"))
     assert {name: one.state for name, one in found.items()} == {
         **dict.fromkeys(BEHAVIOURS, SEEN),
         "rewrite": IMPOSSIBLE,
@@ -153,11 +153,11 @@ def test_what_the_table_rules_out_must_not_happen():
 def test_an_agent_that_ends_at_a_block_is_judged_by_what_it_did():
     bodies = ["", "", LATE]
     seen = hooked("cline", bodies, code=1)
-    found = judge(seen, control("cline"), load("cline"))
-    assert (found["block"].state, found["block"].note) == (SEEN, load("cline").beyond)
+    found = judge(seen, control("cline"), load_host("cline"))
+    assert (found["block"].state, found["block"].note) == (SEEN, load_host("cline").block_side_effect)
     assert (found["context"].state, found["stop"].state) == (SEEN, IMPOSSIBLE)
     ran = replace(seen, files={**seen.files, "forbidden-word": 1.0})
-    assert judge(ran, control("cline"), load("cline"))["block"].state == FAILED
+    assert judge(ran, control("cline"), load_host("cline"))["block"].state == FAILED
 
 
 def test_an_observation_survives_its_file():

@@ -14,7 +14,7 @@ from e2e.hosts import AGENTS
 from e2e.install import Cache, InstallError, pins
 from e2e.matrix import COLUMNS, matrix_page, table
 
-from boathook.hosts.host import load
+from boathook.hosts.host import load_host
 from e2e import install, run, stage
 
 
@@ -23,7 +23,7 @@ def test_every_package_is_pinned_to_the_version_that_the_tables_know():
     assert {name for one in AGENTS for name in one.packages} == set(found)
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", pin.version) for pin in found.values())
     for one in AGENTS:
-        known = load(one.name).version
+        known = load_host(one.name).version
         assert found[one.package].version == known or not known
 
 
@@ -53,7 +53,7 @@ def test_a_failed_install_is_loud_and_is_tried_again(tmp_path, monkeypatch):
     for _ in range(2):
         with pytest.raises(InstallError, match="no network"):
             store.install("some-tool")
-    monkeypatch.setattr(run, "load", load)
+    monkeypatch.setattr(run, "load", load_host)
     monkeypatch.setattr(Cache, "install", lambda self, name: fails(None, None))
     rows = run._try(AGENTS[0], store, [])
     assert {one["state"] for one in rows[0]["results"].values()} == {"FAILED"}

@@ -12,7 +12,7 @@ from e2e.server import Request
 from e2e.stage import CONTROL, HOOKED, LOOK_UP, STEPS, Observation
 from e2e.tools import HARMLESS, UNHEARD
 
-from boathook.hosts.host import NAMES, load
+from boathook.hosts.host import list_host_names, load_host
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
@@ -33,7 +33,7 @@ def faults(host: str, tools: list[dict[str, object]], variant: str = CONTROL, sa
     """Give what the judge says of the tools alone, in one of the two runs."""
     one, other = seen(host, tools, variant, said), seen(host, [], HOOKED if variant == CONTROL else CONTROL)
     pair = (other, one) if variant == CONTROL else (one, other)
-    found = judge(*pair, load(host))
+    found = judge(*pair, load_host(host))
     wrong = {result.note for result in found.values() if f"the run {variant}" in result.note}
     if wrong:
         assert {result.state for result in found.values()} == {FAILED}
@@ -80,7 +80,7 @@ def test_what_guards_look_at_must_become_their_key(host, name, good, bad, key):
 
 
 def test_a_key_that_the_table_gives_up_is_none():
-    table = load("gemini")
+    table = load_host("gemini")
     tools = {**table.tools, "read_file": ("ReadFile", (("", "file_path"),))}
     broken = type(table)(**{**table.__dict__, "tools": tools})
     run = seen("gemini", [tool("read_file", files=FILES)])
@@ -139,7 +139,7 @@ def test_the_look_up_is_no_request_of_the_proof():
     names = [LOOK_UP, *(step.name for step in STEPS[:-1])]
     requests = [Request(float(number), "/v1/messages", step, True, "") for number, step in enumerate(names)]
     control = replace(seen("claude", []), requests=requests)
-    found = judge(seen("claude", [], HOOKED), control, load("claude"))["stop"]
+    found = judge(seen("claude", [], HOOKED), control, load_host("claude"))["stop"]
     assert "without hooks the agent made" not in found.note
 
 
@@ -152,7 +152,7 @@ def test_what_no_hook_hears_of_is_told():
     def note(tools: list[dict[str, object]]) -> str:
         run = seen("codex", tools, HOOKED)
         steps = [replace(run.requests[0], step="block"), replace(run.requests[0], body=run.requests[0].body + BLOCKED)]
-        return judge(replace(run, requests=steps), control, load("codex"))["block"].note
+        return judge(replace(run, requests=steps), control, load_host("codex"))["block"].note
 
     from e2e.judge import BLOCKED
 
@@ -161,13 +161,13 @@ def test_what_no_hook_hears_of_is_told():
 
 
 def test_a_tool_is_in_one_list_and_there_is_a_word_for_each():
-    assert {*HARMLESS, *UNHEARD} <= {one.name for one in AGENTS} <= set(NAMES)
+    assert {*HARMLESS, *UNHEARD} <= {one.name for one in AGENTS} <= set(list_host_names())
     for host in HARMLESS:
-        lists = [set(HARMLESS[host]), set(UNHEARD.get(host, {})), set(load(host).tools)]
+        lists = [set(HARMLESS[host]), set(UNHEARD.get(host, {})), set(load_host(host).tools)]
         assert len(set().union(*lists)) == sum(map(len, lists)), host
         assert all({**HARMLESS[host], **UNHEARD.get(host, {})}.values())
 
 
 def test_an_alias_is_a_tool_of_the_table():
     for one in AGENTS:
-        assert all(alias.name in load(one.name).tools for alias in one.aliases.values())
+        assert all(alias.name in load_host(one.name).tools for alias in one.aliases.values())

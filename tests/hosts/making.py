@@ -6,15 +6,17 @@ import os
 from pathlib import Path
 
 from boathook.core.hook import PROJECT, USER
+from boathook.hosts.setup import list_setups, load_setup
 from boathook.install.apply import apply_plan
 from boathook.install.host_files import list_host_files, resolve_install_target
 from boathook.install.plan import plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
-from boathook.install.setups import BY_NAME, SETUPS
 from boathook.install.status import find_status
 
 VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
-EVERYWHERE = [(setup.name, scope) for setup in SETUPS for scope in (USER, PROJECT) if scope == USER or setup.project]
+EVERYWHERE = [
+    (setup.name, scope) for setup in list_setups() for scope in (USER, PROJECT) if scope == USER or setup.project_file
+]
 
 
 def book_of(world) -> InstallRegistry:
@@ -26,7 +28,7 @@ def place_of(world, scope=USER, *, trusting=False):
 
 
 def plan(world, host, scope=USER, *, trusting=False):
-    return plan_install(BY_NAME[host], place_of(world, scope, trusting=trusting), book_of(world))
+    return plan_install(load_setup(host), place_of(world, scope, trusting=trusting), book_of(world))
 
 
 def install(world, host, scope=USER, *, trusting=False):
@@ -36,19 +38,19 @@ def install(world, host, scope=USER, *, trusting=False):
 
 
 def uninstall(world, host, scope=USER):
-    made = plan_removal(BY_NAME[host], place_of(world, scope), book_of(world))
+    made = plan_removal(load_setup(host), place_of(world, scope), book_of(world))
     apply_plan(made, book_of(world), is_install=False)
     return made
 
 
 def state(world, host, scope=USER):
-    found = find_status(BY_NAME[host], place_of(world, scope), book_of(world))
+    found = find_status(load_setup(host), place_of(world, scope), book_of(world))
     return found.state, found.why
 
 
 def file_of(world, host, scope=USER) -> Path:
     """Give the (first) file of a host."""
-    return Path(list_host_files(BY_NAME[host], place_of(world, scope))[0].path)
+    return Path(list_host_files(load_setup(host), place_of(world, scope))[0].path)
 
 
 def everything(world) -> dict[str, bytes | None]:

@@ -17,9 +17,9 @@ from tests.trust.making import command
 
 from boathook.core.hook import USER
 from boathook.dialects.dialect import find_dialect
-from boathook.hosts.host import load
+from boathook.hosts.host import load_host
+from boathook.hosts.setup import load_setup
 from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
-from boathook.install.setups import BY_NAME
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -267,7 +267,7 @@ def test_the_installed_command_answers_what_the_host_really_sends(world, host):
     path, event, key = CAPTURED[host]
     world.hook("guard", script="echo no such thing >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
     install(world, host)
-    line = find_probe_command(BY_NAME[host], place_of(world), event)
+    line = find_probe_command(load_setup(host), place_of(world), event)
     shot = run_probe(line, (FIXTURES / path).read_bytes(), str(world.project))
     answer = json.loads(shot.out)
     assert (shot.code, answer.get("hookSpecificOutput", answer)[key]) == (0, "no such thing")
@@ -275,8 +275,8 @@ def test_the_installed_command_answers_what_the_host_really_sends(world, host):
 
 @pytest.mark.parametrize("host", USERS)
 def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
-    table = load(host)
-    rows = list_installed_events(table, BY_NAME[host])
+    table = load_host(host)
+    rows = list_installed_events(table, load_setup(host))
     assert rows[0].kind_name == "pre-tool-call"
     event = find_dialect(host).read_event(make_probe_event(table, rows[0], str(tmp_path)), rows[0].name)
     assert (event.kind.name, event.tool_name, event.tool_input, event.work_dir) == (

@@ -30,22 +30,22 @@ from tests.hosts.test_jsonedit import OBJECTS
 
 from boathook.core.hook import PROJECT, USER
 from boathook.errors import ConfigError
+from boathook.hosts.setup import BY_BOTH, FLAT, GROUPS, PLUGIN, TABLES, list_setups, load_setup
 from boathook.install import command_line as lines
 from boathook.install.codex import compute_trust_hash
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import parse_nodes
-from boathook.install.setups import BY_BOTH, BY_NAME, FLAT, GROUPS, PLUGIN, TABLES
 
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
-JSON_HOSTS = [(host, scope) for host, scope in EVERYWHERE if BY_NAME[host].shape in (GROUPS, FLAT)]
-TOML_HOSTS = [(host, scope) for host, scope in EVERYWHERE if BY_NAME[host].shape == TABLES]
+JSON_HOSTS = [(host, scope) for host, scope in EVERYWHERE if load_setup(host).format in (GROUPS, FLAT)]
+TOML_HOSTS = [(host, scope) for host, scope in EVERYWHERE if load_setup(host).format == TABLES]
 
 
 def _others(host):
     """Give a configuration with hooks of somebody else on the same events."""
-    setup = BY_NAME[host]
-    theirs = {"matcher": "Bash", "hooks": [THEIRS]} if setup.shape == GROUPS else THEIRS
+    setup = load_setup(host)
+    theirs = {"matcher": "Bash", "hooks": [THEIRS]} if setup.format == GROUPS else THEIRS
     return {"theme": "dark", "hooks": {setup.events[0]: [theirs, theirs], setup.events[-1]: []}, "z": [1, 2.50]}
 
 
@@ -88,7 +88,7 @@ def _write(path: Path, data: bytes | None) -> None:
 
 
 def _wanted(world, host):
-    setup = BY_NAME[host]
+    setup = load_setup(host)
     return {event: make_entry(setup, event, place_of(world).folders) for event in setup.events}
 
 
@@ -121,12 +121,12 @@ def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, hos
     _write(path, data)
     before = everything(world)
     install(world, host, scope)
-    setup, old = BY_NAME[host], parse_nodes((data or b"").decode()).value
+    setup, old = load_setup(host), parse_nodes((data or b"").decode()).value
     expected = {**old, "hooks": dict(old.get("hooks", {}))}
-    for place, value in setup.extras.items():
+    for place, value in setup.extra_values.items():
         expected = {**expected, place[0]: value if len(place) == 1 else {place[1]: value}}
     for event, one in _wanted(world, host).items():
-        mine = {"hooks": [one]} if setup.shape == GROUPS else one
+        mine = {"hooks": [one]} if setup.format == GROUPS else one
         expected["hooks"][event] = [*expected["hooks"].get(event, []), mine]
     assert parse_nodes(path.read_bytes().decode()).value == expected
     again = everything(world)
@@ -347,7 +347,7 @@ def test_a_copy_of_every_file_is_kept_before_it_is_changed(world):
     assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
     assert (written.path, one.command) == (
         str(path),
-        lines.make_command_line(BY_NAME["gemini"], "SessionStart", place_of(world).folders),
+        lines.make_command_line(load_setup("gemini"), "SessionStart", place_of(world).folders),
     )
 
 
@@ -600,41 +600,41 @@ def test_many_installs_at_once_leave_one_of_each(world):
 
 def test_the_command_names_everything_absolutely(world):
     folders = place_of(world).folders
-    assert lines.make_command_line(BY_NAME["claude"], "Stop", folders) == (
+    assert lines.make_command_line(load_setup("claude"), "Stop", folders) == (
         f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {world.agents} "
         f"--claude {world.claude} --state {world.state} --without settings"
     )
-    assert lines.make_command_line(BY_NAME["codex"], "Stop", folders).endswith(f"--state {world.state}")
+    assert lines.make_command_line(load_setup("codex"), "Stop", folders).endswith(f"--state {world.state}")
 
 
 def test_paths_with_spaces_and_quotes_are_quoted(world):
     odd = place_of(world).folders.replace(config="/a b/it's")
-    text = lines.make_command_line(BY_NAME["gemini"], "BeforeTool", odd)
+    text = lines.make_command_line(load_setup("gemini"), "BeforeTool", odd)
     assert "--config '/a b/it'\"'\"'s'" in text
     assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
 
 
 def test_who_runs_hooks_of_settings_files_itself_is_told_to_leave_them_out():
-    assert {name for name, setup in BY_NAME.items() if setup.settings == "by the host itself"} == {
+    assert {setup.name for setup in list_setups() if setup.settings_runner == "by the host itself"} == {
         *("claude", "cursor", "vscode")
     }
-    assert [name for name, setup in BY_NAME.items() if setup.settings == BY_BOTH] == ["copilot"]
-    assert all(setup.evidence for setup in BY_NAME.values())
+    assert [setup.name for setup in list_setups() if setup.settings_runner == BY_BOTH] == ["copilot"]
+    assert all(setup.evidence for setup in list_setups())
 
 
 def test_timeouts_are_in_the_unit_of_the_host_and_within_its_limits():
-    assert {(name, setup.timeout("SessionEnd")) for name, setup in BY_NAME.items()} == {
+    assert {(setup.name, setup.compute_timeout("SessionEnd")) for setup in list_setups()} == {
         *(("claude", 60), ("codex", 3), ("copilot", 600), ("gemini", 600_000), ("kimi-code", 600), ("kimi-cli", 600)),
         *(("qwen", 600_000), ("cline", 600), ("opencode", 600), ("cursor", 600), ("vscode", 600)),
     }
 
 
 def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling():
-    assert BY_NAME["cursor"].events == (
+    assert load_setup("cursor").events == (
         *("sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure"),
         *("subagentStart", "subagentStop", "stop", "preCompact", "sessionEnd"),
     )
-    assert [event for event in BY_NAME["copilot"].events if event[0].isupper()] == []
+    assert [event for event in load_setup("copilot").events if event[0].isupper()] == []
 
 
 def test_codex_is_told_the_hash_of_each_entry(world):
@@ -654,7 +654,7 @@ def test_codex_is_told_the_hash_of_each_entry(world):
         f"{path}:{key}:{2 if event == 'SessionStart' else 0}:0": {
             "trusted_hash": compute_trust_hash(event, hooks[event][-1]["hooks"][0])
         }
-        for event, key in zip(BY_NAME["codex"].events, CODEX_LABELS, strict=True)
+        for event, key in zip(load_setup("codex").events, CODEX_LABELS, strict=True)
     }
 
 
@@ -796,7 +796,7 @@ def test_the_variable_that_moves_a_host_is_followed(world, monkeypatch, host):
 def test_the_plugin_holds_the_command_without_its_event(world):
     install(world, "opencode")
     text = file_of(world, "opencode").read_text()
-    assert BY_NAME["opencode"].shape == PLUGIN
+    assert load_setup("opencode").format == PLUGIN
     command = json.loads(text.partition("COMMAND = ")[2].partition(" //")[0])
     assert command == [
         *(sys.executable, "-I", "-S", lines.HOOK_ENTRY, "--host", "opencode", "--config", str(world.agents)),

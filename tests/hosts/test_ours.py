@@ -11,6 +11,7 @@ from tests.hosts.making import EVERYWHERE, file_of, install, place_of, state, un
 from tests.trust.making import command
 
 from boathook.core.hook import PROJECT, USER
+from boathook.hosts.setup import FLAT, GROUPS, TABLES, load_setup
 from boathook.install.command_line import (
     HOOK_ENTRY,
     InstalledCommand,
@@ -20,12 +21,11 @@ from boathook.install.command_line import (
     parse_command,
 )
 from boathook.install.probe import find_probe_command
-from boathook.install.setups import BY_NAME, FLAT, GROUPS, TABLES
 from boathook.sources.own_commands import named
 
 CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
-LISTED = [host for host in USERS if BY_NAME[host].shape in (GROUPS, FLAT)]
+LISTED = [host for host in USERS if load_setup(host).format in (GROUPS, FLAT)]
 TRUE = {"type": "command", "command": "true"}
 FOREIGN = {
     "a command before": f"my-audit --log || exit 2; {CALL} || exit 2",
@@ -58,7 +58,7 @@ def test_a_line_that_calls_us_among_other_things_is_a_stranger(name):
 
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_installed_is_ours_and_no_stranger(world, host):
-    setup = BY_NAME[host]
+    setup = load_setup(host)
     text = make_command_line(setup, setup.events[0], place_of(world).folders)
     assert (is_installed_command(text, host), is_unmanaged_command(text, host)) == (True, False)
     assert parse_command(text) == InstalledCommand(sys.executable, HOOK_ENTRY, host, setup.events[0])
@@ -73,11 +73,11 @@ def test_the_path_that_a_line_names_us_by_is_found():
 
 @pytest.mark.parametrize("host", LISTED)
 def test_a_persons_line_with_our_call_in_it_is_told_and_stays(world, host):
-    setup, path = BY_NAME[host], file_of(world, host)
+    setup, path = load_setup(host), file_of(world, host)
     event = setup.events[0]
     theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(world).folders)} || exit 2"
-    handler = {**setup.fields, setup.command_key: theirs}
-    own = {"hooks": {event: [{"hooks": [handler]} if setup.shape == GROUPS else handler]}}
+    handler = {**setup.entry_fields, setup.command_key: theirs}
+    own = {"hooks": {event: [{"hooks": [handler]} if setup.format == GROUPS else handler]}}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(own))
     told = f"another entry also calls boathook: {theirs}"
@@ -89,10 +89,10 @@ def test_a_persons_line_with_our_call_in_it_is_told_and_stays(world, host):
     assert json.loads(path.read_text()) == own
 
 
-@pytest.mark.parametrize("host", [host for host in USERS if BY_NAME[host].shape == TABLES])
+@pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == TABLES])
 def test_a_persons_table_with_our_call_in_it_stays(world, host):
     path = file_of(world, host)
-    theirs = f"my-audit; {make_command_line(BY_NAME[host], 'Stop', place_of(world).folders)}"
+    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', place_of(world).folders)}"
     text = f'[[hooks]]\nevent = "Stop"\ncommand = {json.dumps(theirs)}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -105,10 +105,10 @@ def test_a_persons_table_with_our_call_in_it_stays(world, host):
 # Entries among others
 
 
-@pytest.mark.parametrize("host", [host for host in LISTED if BY_NAME[host].shape == GROUPS])
+@pytest.mark.parametrize("host", [host for host in LISTED if load_setup(host).format == GROUPS])
 def test_an_entry_in_a_group_of_others_is_not_installed_and_gets_one_of_its_own(world, host):
     install(world, host)
-    path, event = file_of(world, host), BY_NAME[host].events[0]
+    path, event = file_of(world, host), load_setup(host).events[0]
     value = json.loads(path.read_text())
     (own,) = value["hooks"][event]
     value["hooks"][event] = [{"matcher": "NoSuchTool", "hooks": [*own["hooks"], TRUE]}]
@@ -184,7 +184,7 @@ def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
 
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_fired_is_what_would_be_installed(world, host):
-    setup = BY_NAME[host]
+    setup = load_setup(host)
     assert find_probe_command(setup, place_of(world), setup.events[0]) == ""
     install(world, host)
     event = setup.events[0]

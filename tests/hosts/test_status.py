@@ -9,12 +9,12 @@ import pytest
 from tests.hosts.making import EVERYWHERE, book_of, file_of, install, place_of, state
 
 from boathook.core.hook import PROJECT, USER
+from boathook.hosts.setup import FILES, GROUPS, load_setup
 from boathook.install.command_line import HOOK_ENTRY
-from boathook.install.setups import BY_NAME, FILES, GROUPS
 from boathook.install.status import find_double_readers, list_statuses
 
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
-NOT_FILES = [host for host in USERS if BY_NAME[host].shape != FILES]
+NOT_FILES = [host for host in USERS if load_setup(host).format != FILES]
 
 
 def _replace(world, host, old, new, scope=USER):
@@ -50,7 +50,7 @@ def test_a_command_of_another_installation_is_stale(world):
 
 
 def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered(world, monkeypatch):
-    setup = BY_NAME["claude"]
+    setup = load_setup("claude")
     monkeypatch.setattr(type(setup), "events", ("PreToolUse", "Stop"))
     install(world, "claude")
     assert state(world, "claude") == ("installed", ())
@@ -64,10 +64,10 @@ def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered
     assert state(world, "claude") == ("altered", ("the entries are not what would be installed now",))
 
 
-@pytest.mark.parametrize("host", [host for host in USERS if BY_NAME[host].shape == GROUPS])
+@pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == GROUPS])
 def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_told(world, host):
     install(world, host)
-    path, first, second = file_of(world, host), *BY_NAME[host].events[:2]
+    path, first, second = file_of(world, host), *load_setup(host).events[:2]
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "hooks": {k: v for k, v in value["hooks"].items() if k != first}}))
     assert state(world, host) == ("altered", (f"no entry for {first}",))

@@ -13,7 +13,7 @@ from boathook.core.hook import Hook, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.dialects.dialect import find_dialect
 from boathook.errors import ConfigError
-from boathook.hosts.claude_events import ROWS
+from boathook.hosts.claude_events import CLAUDE_EVENTS
 from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.samples import sample_event, tools_for
 
@@ -72,7 +72,7 @@ def test_every_example_hook_gets_an_event(path):
     assert hook.matcher.why_not(event) == ""
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.subject], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in CLAUDE_EVENTS if row.subject], ids=lambda row: row.name)
 def test_a_matcher_of_settings_gets_what_it_asks_for(row):
     matcher = Matcher(compile_names("special|other"), subject=row.subject)
     hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_dialect("native"), matcher=matcher)

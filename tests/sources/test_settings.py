@@ -28,7 +28,8 @@ from boathook.core.hook import (
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
 from boathook.dialects.dialect import find_dialect
-from boathook.hosts.claude_events import BY_NAME, ELSEWHERE
+from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.loader import load_hooks
 from boathook.sources.own_commands import calls_us, text_calls_us
 from boathook.sources.settings_json.settings import File, load_settings, read_settings, speaking
@@ -95,7 +96,7 @@ def test_every_field_of_a_command_is_read(one):
     }
     assert one(entry, scope="project", matcher="Bash") == Hook(
         "PreToolUse:guard.sh#add131",
-        BY_NAME["PreToolUse"].kind,
+        CLAUDE_EVENTS_BY_NAME["PreToolUse"].kind,
         "PreToolUse",
         "project",
         Command(entry["command"], shell="bash"),
@@ -145,10 +146,10 @@ def test_a_program_with_arguments_has_no_shell(one):
     assert one({**COMMAND, "args": None, "shell": "powershell"}).handler == Command("check", None, "powershell")
 
 
-@pytest.mark.parametrize("event", BY_NAME)
+@pytest.mark.parametrize("event", CLAUDE_EVENTS_BY_NAME)
 def test_every_event_takes_hooks(one, event):
     hook = one(event=event)
-    assert (hook.kind, hook.trigger, hook.state, hook.problems) == (BY_NAME[event].kind, event, ARMED, ())
+    assert (hook.kind, hook.trigger, hook.state, hook.problems) == (CLAUDE_EVENTS_BY_NAME[event].kind, event, ARMED, ())
 
 
 DEFAULTS = {
@@ -429,7 +430,7 @@ def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
     """Give an invalid hook as it is made of a wrong shape, its name left out."""
     return Hook(
         "",
-        BY_NAME[trigger].kind,
+        CLAUDE_EVENTS_BY_NAME[trigger].kind,
         trigger,
         "user",
         Command(""),
@@ -535,7 +536,7 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
     told = f"hooks of the type '{kind}' run in Claude Code alone"
     assert one({"type": kind, "prompt": "x", "tool": "y"}, matcher="Bash(", scope="local") == Hook(
         f"PreToolUse:{kind}#{digest}",
-        BY_NAME["PreToolUse"].kind,
+        CLAUDE_EVENTS_BY_NAME["PreToolUse"].kind,
         "PreToolUse",
         "local",
         Command(""),
@@ -570,7 +571,7 @@ def test_a_matcher_of_a_wrong_shape_makes_its_entries_invalid(read, title):
     ]
 
 
-@pytest.mark.parametrize("event", [name for name, row in BY_NAME.items() if not row.prompts])
+@pytest.mark.parametrize("event", [name for name, row in CLAUDE_EVENTS_BY_NAME.items() if not row.prompts])
 def test_a_prompt_can_be_asked_at_some_events_only(one, event):
     found = one({"type": "prompt", "prompt": "x"}, event=event).replace(name="")
     message = f"a prompt hook cannot be asked at {event}"
@@ -687,7 +688,7 @@ def test_nesting_up_to_what_can_just_be_read_never_raises(read):
 
 def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
     file = read({"hooks": {"PreToolUs": [], "preToolUse": [], "Frobnicate": {}}})
-    known = f"known: {', '.join(BY_NAME)}"
+    known = f"known: {', '.join(CLAUDE_EVENTS_BY_NAME)}"
     assert [(p.level, p.key, p.message, p.fix) for p in file.problems] == [
         (ERROR, "hooks.PreToolUs", "there is no event 'PreToolUs': its hooks never run", "did you mean 'PreToolUse'?"),
         (
@@ -700,7 +701,7 @@ def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
     ]
 
 
-@pytest.mark.parametrize("event", ELSEWHERE)
+@pytest.mark.parametrize("event", UNMAPPED_CLAUDE_EVENTS)
 def test_an_event_that_claude_code_alone_has_is_told(read, event):
     told = f"{event} has no counterpart in this engine: its hooks run in Claude Code alone"
     problem = Diagnostic("file", None, f"hooks.{event}", WARNING, told)
@@ -1497,7 +1498,7 @@ values = st.recursive(
 )
 entries = st.dictionaries(keys, values, max_size=6) | values
 groups = st.fixed_dictionaries({"hooks": st.lists(entries, max_size=3) | values}, optional={"matcher": values}) | values
-events = st.sampled_from([*BY_NAME, *ELSEWHERE[:2], "Oops"])
+events = st.sampled_from([*CLAUDE_EVENTS_BY_NAME, *UNMAPPED_CLAUDE_EVENTS[:2], "Oops"])
 files = st.fixed_dictionaries(
     {"hooks": st.dictionaries(events, st.lists(groups, max_size=3) | values, max_size=3) | values},
     optional={"disableAllHooks": values, "enabledPlugins": values},

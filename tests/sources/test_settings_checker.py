@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
-from boathook.hosts.claude_events import BY_NAME
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.settings_json.settings import read_settings
 from boathook.sources.settings_json.settings_checker import VALUES, check_asking, check_entry
@@ -452,9 +452,9 @@ def test_exit_1_that_is_meant_to_block_is_told(here, command):
     assert remarks(here, command) == [(WARNING, *EXIT_1)]
 
 
-@pytest.mark.parametrize("event", BY_NAME)
+@pytest.mark.parametrize("event", CLAUDE_EVENTS_BY_NAME)
 def test_exit_1_is_told_only_where_a_block_counts(here, event):
-    expected = [(WARNING, *EXIT_1)] if BY_NAME[event].refuses else []
+    expected = [(WARNING, *EXIT_1)] if CLAUDE_EVENTS_BY_NAME[event].refuses else []
     assert remarks(here, LINES[0], event=event) == expected
 
 

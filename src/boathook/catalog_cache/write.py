@@ -14,14 +14,13 @@ from boathook.core.hook import Diagnostic, Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM, PrefilterWords, index_words
 from boathook.hosts import host as hosts
 from boathook.hosts.compact import lean, others
-from boathook.hosts.host import NAMES as HOSTS
-from boathook.hosts.host import load
+from boathook.hosts.host import list_host_names, load_host
 from boathook.system.files import write_private
 from boathook.system.locations import Locations
 from boathook.system.stamps import stamp
 
 RACY_SECONDS = 2.0
-TABLES = (tools.__file__, *(f"{os.path.dirname(hosts.__file__)}/{name.replace('-', '_')}.py" for name in HOSTS))
+_HOSTS_FOLDER = os.path.dirname(hosts.__file__)
 
 
 def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Locations, started: float) -> bool:
@@ -33,7 +32,8 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     stamps = tuple((name, stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
     # the same version may come with other tables
-    stamps += tuple((name, stamp(name)) for name in TABLES)
+    modules = [f"{_HOSTS_FOLDER}/{name.replace('-', '_')}.py" for name in list_host_names()]
+    stamps += tuple((name, stamp(name)) for name in (tools.__file__, _HOSTS_FOLDER, *modules))
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
@@ -47,8 +47,8 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         hooks = catalog.concerned(kind)
         sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
-    for name in HOSTS:
-        sections[f"host {name}"] = lean(load(name))
+    for name in list_host_names():
+        sections[f"host {name}"] = lean(load_host(name))
     sections["tools"] = others()
     try:
         write_private(path, pack(head, sections))

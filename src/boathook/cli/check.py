@@ -10,7 +10,7 @@ from boathook.cli.show import STATE_STYLES, format_count, print_json, say
 from boathook.core.catalog import Catalog, takes_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import misfits
-from boathook.hosts.host import NAMES, load
+from boathook.hosts.host import list_host_names
 from boathook.sources.checker import check_catalog, check_path
 
 
@@ -21,7 +21,7 @@ from boathook.sources.checker import check_catalog, check_path
     "--host",
     "hosts",
     multiple=True,
-    type=click.Choice(NAMES),
+    type=click.Choice(list_host_names()),
     help="Also warn about features that this agent lacks. Can be repeated.",
 )
 @json_option
@@ -65,7 +65,7 @@ def check_hooks(
 
 def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
     """Return a warning for everything that a hook needs and a host lacks."""
-    host = load(host_name)
+    host = load_host(host_name)
     fix = "boathook hosts --capabilities lists what each agent can do"
     return [
         Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {text}", fix)

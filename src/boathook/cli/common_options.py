@@ -10,7 +10,7 @@ import click
 from boathook.core.event import KINDS, SPELLINGS, find_kind
 from boathook.entry.options import SWITCH, VALUES, Flag, list_flags
 from boathook.errors import BoathookError
-from boathook.hosts.host import NAMES
+from boathook.hosts.host import list_host_names
 
 
 class EventParameter(click.ParamType[str]):
@@ -56,7 +56,7 @@ since_option = click.option(
     help="Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00 (UTC).",
 )
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-host_argument = click.argument("host", type=click.Choice(NAMES), metavar="HOST")
+host_argument = click.argument("host", type=click.Choice(list_host_names()), metavar="HOST")
 
 
 def add_run_options(command: Callable[..., Any]) -> Callable[..., Any]:

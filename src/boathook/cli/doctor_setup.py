@@ -14,11 +14,11 @@ from boathook.core.value import Value
 from boathook.dialects.dialect import find_dialect
 from boathook.engine import now
 from boathook.errors import ConfigError
-from boathook.hosts.host import Row, load
+from boathook.hosts.host import HostEvent, load_host
+from boathook.hosts.setup import Setup, load_setup
 from boathook.install.host_files import resolve_install_target
 from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
 from boathook.install.registry import Installation, InstallRegistry
-from boathook.install.setups import BY_NAME, Setup
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import Ledger, make_record_id
@@ -154,7 +154,7 @@ def _examine_installation(
     fix = f"boathook install {one.host}" + (f" --project {one.project}" if one.project else "")
     if one.project and not os.path.isdir(one.project):
         return [HealthFinding(NOTE, subject, "the project no longer exists")]
-    setup, place = BY_NAME[one.host], resolve_install_target(one.scope, one.project or None, registry.state)
+    setup, place = load_setup(one.host), resolve_install_target(one.scope, one.project or None, registry.state)
     current = find_status(setup, place, registry)
     level = WARNING if current.state == STALE_STATUS else ERROR
     findings = [HealthFinding(level, subject, f"{current.state}: {why}", fix) for why in current.why]
@@ -165,13 +165,13 @@ def _examine_installation(
         return [*findings, HealthFinding(ERROR, subject, text, fix)]
     if not command:
         return findings or [HealthFinding(ERROR, subject, f"there is no command for {row.name}", fix)]
-    result = run_probe(command, make_probe_event(load(one.host), row, scratch), scratch)
+    result = run_probe(command, make_probe_event(load_host(one.host), row, scratch), scratch)
     return [*findings, _judge_answer(result, subject, fix)]
 
 
-def _choose_event(setup: Setup, catalog: Catalog, scratch: str) -> Row:
+def _choose_event(setup: Setup, catalog: Catalog, scratch: str) -> HostEvent:
     """Return an event that no hook matches, so that nothing runs and nothing is recorded; else that of a tool call."""
-    host = load(setup.name)
+    host = load_host(setup.name)
     rows = list_installed_events(host, setup)
     for row in rows:
         plan = catalog.plan(find_dialect(setup.name).read_event(make_probe_event(host, row, scratch), row.name))

@@ -7,7 +7,7 @@ import click
 from boathook.cli.common_options import json_option
 from boathook.cli.show import print_json, print_table, say
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, to_json
-from boathook.hosts.host import NAMES, load
+from boathook.hosts.host import list_host_names
 
 
 @click.command("hosts")
@@ -19,11 +19,14 @@ def show_hosts(with_capabilities: bool, as_json: bool) -> None:
     These are the names that `run --host`, `install` and `check --host` take.
     """
     if as_json:
-        print_json({"hosts": [to_json(load(name)) for name in NAMES]})
+        print_json({"hosts": [to_json(load_host(name)) for name in list_host_names()]})
     elif with_capabilities:
-        print_table(("EVENT", *NAMES), capabilities())
+        print_table(("EVENT", *list_host_names()), capabilities())
         say("")
         say(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
         say(SEEN)
     else:
-        print_table(("HOST", "AGENT", "EVIDENCE"), [[name, load(name).title, load(name).evidence] for name in NAMES])
+        print_table(
+            ("HOST", "AGENT", "EVIDENCE"),
+            [[name, load_host(name).title, load_host(name).evidence] for name in list_host_names()],
+        )

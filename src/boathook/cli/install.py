@@ -16,13 +16,13 @@ from boathook.cli.show import print_json, print_table, say
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
 from boathook.core.hook import SHADOWED as REPLACED
 from boathook.errors import ConfigError
-from boathook.hosts.host import load
+from boathook.hosts.host import load_host
+from boathook.hosts.setup import BY_HOST, Setup, list_setups, load_setup
 from boathook.install.apply import adopt_installation, apply_plan, forget_installation
 from boathook.install.formats import TRUST_TABLES
 from boathook.install.host_files import InstallTarget, make_folder_trust_file, resolve_install_target
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
-from boathook.install.setups import BY_HOST, BY_NAME, Setup
 from boathook.install.status import (
     ABSENT_STATUS,
     HEALTHY_STATUSES,
@@ -84,7 +84,7 @@ def install_host(
       boathook install gemini --dry-run
     """
     in_project = _is_for_project(project, user=user)
-    setup, book = BY_NAME[host], InstallRegistry(resolve_state(state))
+    setup, book = load_setup(host), InstallRegistry(resolve_state(state))
     if trust_folder:
         _require_folder_trust(setup, in_project=in_project)
     place = _place(host, project or None, book, in_project=in_project, trusting=trust_folder)
@@ -112,7 +112,7 @@ def install_host(
 def _require_folder_trust(setup: Setup, *, in_project: bool) -> None:
     if not in_project:
         raise ConfigError("--trust-folder is about the folder of a project: say --project, too")
-    if setup.trust is None:
+    if setup.folder_trust is None:
         raise ConfigError(f"where {setup.name} keeps which folders it trusts is not known here: trust the folder there")
 
 
@@ -135,7 +135,7 @@ def uninstall_host(
     Only what `install` added is removed.
     """
     in_project = _is_for_project(project, user=user)
-    setup, book = BY_NAME[host], InstallRegistry(resolve_state(state))
+    setup, book = load_setup(host), InstallRegistry(resolve_state(state))
     plan = plan_removal(setup, _place(host, project or None, book, in_project=in_project), book)
     if not as_json:
         _show(plan)
@@ -172,7 +172,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     found = list_statuses(resolve_install_target(USER, project, book.state), book)
     notes = find_double_readers(found)
     if as_json:
-        hosts = [_host_json(setup, found) for setup in BY_NAME.values()]
+        hosts = [_host_json(setup, found) for setup in list_setups()]
         print_json({"ok": _is_well(found), "hosts": hosts, "notes": notes})
     else:
         _print_status(found, notes)
@@ -183,8 +183,8 @@ def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str
     """Report for each hook that would run what it cannot do in a host."""
     from boathook.hosts.capabilities import misfits
 
-    catalog = load_catalog(project, state=state, without=("settings",) if setup.settings == BY_HOST else ())
-    host = load(setup.name)
+    catalog = load_catalog(project, state=state, without=("settings",) if setup.settings_runner == BY_HOST else ())
+    host = load_host(setup.name)
     found = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in LEFT_OUT}
     return {name: texts for name, texts in found.items() if texts}
 
@@ -192,12 +192,12 @@ def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str
 def still_to_do(plan: InstallPlan) -> list[str]:
     """Return what the person has to do before hooks fire, and what they should know."""
     setup, place = plan.setup, plan.target
-    found = list(setup.todo)
+    found = list(setup.user_steps)
     if place.scope == PROJECT:
-        found += [*setup.todo_project, *_about_trust(plan), *_about_git(plan)]
+        found += [*setup.project_steps, *_about_trust(plan), *_about_git(plan)]
     found += [f"turn hooks on: {why}" for why in find_off_switches(setup, place)]
     found += [f"take out what calls boathook a second time: {text}" for text in find_unmanaged_commands(setup, place)]
-    title = load(setup.name).title
+    title = load_host(setup.name).title
     if find_program(setup):
         found.append(f"start {title} again, if it is open")
     else:
@@ -211,10 +211,10 @@ def _about_trust(plan: InstallPlan) -> list[str]:
     """Return that the host has to trust the folder: that is for the person to decide, for it is about more than our entries."""
     if make_folder_trust_file(plan.setup, plan.target) is None or plan.target.trust_folder:
         return []
-    trust = plan.setup.trust
+    trust = plan.setup.folder_trust
     if trust is not None and trust.needed and not find_distrust(plan.setup, plan.target):
         return []
-    title = load(plan.setup.name).title
+    title = load_host(plan.setup.name).title
     by_flag = f"boathook install {plan.setup.name} --project --trust-folder"
     return [f"trust the folder in {title}, or its hooks are skipped there: when it asks, or with `{by_flag}`"]
 
@@ -336,18 +336,18 @@ def _is_well(found: list[HostStatus]) -> bool:
 
 def _host_json(setup: Setup, found: list[HostStatus]) -> dict[str, Any]:
     rows = {one.scope: one.to_json() for one in found if one.host == setup.name}
-    road = {"settings": setup.settings, "evidence": setup.evidence}
+    road = {"settings": setup.settings_runner, "evidence": setup.evidence}
     return {"host": setup.name, "program": find_program(setup) or None, **road, "standings": list(rows.values())}
 
 
 def _print_status(found: list[HostStatus], notes: list[str]) -> None:
     rows, styles = [], []
-    for setup in BY_NAME.values():
+    for setup in list_setups():
         for one in (one for one in found if one.host == setup.name):
             if one.scope == PROJECT and one.state == ABSENT_STATUS:
                 continue
             program = os.path.basename(find_program(setup)) or "not on PATH"
-            rows.append((one.host, one.scope, one.state, program, setup.settings, one.path))
+            rows.append((one.host, one.scope, one.state, program, setup.settings_runner, one.path))
             styles.append(STYLES.get(one.state, "bold yellow"))
     print_table(("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE"), rows, styles)
     for one in found:

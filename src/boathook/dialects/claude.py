@@ -21,7 +21,7 @@ from boathook.dialects.answers import (
     refuse_buried,
     texts,
 )
-from boathook.hosts.claude_events import BY_KIND, Row
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _outward(name: str, value: Any) -> Any:
     return value["content"] if plain else value
 
 
-def _fields(event: Event, row: Row | None) -> dict[str, Any]:
+def _fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
     data = {names.get(key, key): _outward(key, value) for key, value in event.data.items()}
     said = row.name if row else data.get("hook_event_name") or event.kind.name
@@ -84,7 +84,7 @@ def _fields(event: Event, row: Row | None) -> dict[str, Any]:
 
 def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
     """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
-    row = BY_KIND.get(event.kind.name)
+    row = CLAUDE_EVENTS_BY_KIND.get(event.kind.name)
     fields = _fields(event, row)
     _name_tool(event, fields)
     if event.context:
@@ -115,7 +115,7 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     asked = isinstance(call.hook.handler, Prompt | Http)
     if asked and end.code != 0:
         raise AnswerError(FAILED, reason_in(end) or exit_words(end))
-    row = BY_KIND.get(call.event.kind.name) or Row(
+    row = CLAUDE_EVENTS_BY_KIND.get(call.event.kind.name) or ClaudeEvent(
         call.event.kind.name, call.event.kind.name, refuses=True, context=True
     )
     if end.code == 2:
@@ -173,7 +173,7 @@ def _known(word: str | None, words: dict[str, Decision], key: str, hint: str = "
         raise JsonError(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
 
 
-def _refused(call: Call, row: Row, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+def _refused(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
     """Read exit 2: a block where the event can be refused, else a word to the person. JSON beside it can only add to that."""
     outcome, reason = NOTHING, reason_in(end)
     notes: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
 class _Reading:
     """One JSON answer on its way to an outcome: collects what has no effect."""
 
-    def __init__(self, call: Call, row: Row, answer: dict[str, Any]) -> None:
+    def __init__(self, call: Call, row: ClaudeEvent, answer: dict[str, Any]) -> None:
         self.call, self.row, self.answer = call, row, answer
         self.nested: dict[str, Any] = answer.get(NESTED) or {}
         self.asked: dict[str, Any] = self.nested.get("decision") or {}
@@ -218,7 +218,7 @@ class _Reading:
     def outcome(self) -> tuple[Outcome, tuple[str, ...]]:
         decision, said = self._decided()
         contexts = self._contexts()
-        if self.row.goes_on and contexts and decision == Decision.NONE:  # as Claude Code has it
+        if self.row.continues_agent and contexts and decision == Decision.NONE:  # as Claude Code has it
             decision, said, contexts = Decision.BLOCK, ((Decision.BLOCK, contexts[0]),), ()
         if decision == Decision.BLOCK and not self.row.refuses:
             self._idle("a block")

@@ -6,7 +6,7 @@ from boathook.errors import DialectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from boathook.core.event import Event, EventKind
@@ -52,6 +52,10 @@ class Dialect:
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         """Read an event from a host; `name` is its name where the host passes it beside the data."""
         return self.load_host_side().read_event(data, name)
+
+    def find_caller(self, data: bytes, env: Mapping[bytes, bytes]) -> str:
+        """Return the host that really sent an event if it runs a command of this host's configuration, else ""."""
+        return self.load_host_side().find_caller(data, env)
 
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
         """Write a verdict for a host; `later` are the verdicts on derived events.
@@ -105,9 +109,9 @@ def _load_native() -> Any:
 
 def _load_host(name: str) -> HostDialect:
     from boathook.dialects.host_dialect import HostDialect
-    from boathook.hosts.host import load
+    from boathook.hosts.host import load_host
 
-    return HostDialect(load(name))
+    return HostDialect(load_host(name))
 
 
 def _load_hook_side(name: str) -> Any:

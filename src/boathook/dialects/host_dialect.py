@@ -21,16 +21,16 @@ from boathook.core.outcome import ABSENT, Decision
 from boathook.core.tool_names import find_canonical_name
 from boathook.core.verdict import Exit, Verdict
 from boathook.errors import BeyondLimits, DialectError
-from boathook.hosts.host import NESTED, Host, Row, derived
-from boathook.hosts.tool_calls import inward, outward, shaped
+from boathook.hosts.host import SPECIFIC_OUTPUT, Host, HostEvent, list_derived_kinds
+from boathook.hosts.tool_calls import normalize_input, restore_input, translate_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from boathook.core.event import EventKind
-    from boathook.hosts.host import Renames, Saying
+    from boathook.hosts.host import Renames, Template
 
 
 ENDED = (
@@ -52,42 +52,52 @@ class HostDialect:
         """Read an event; one that has no counterpart here is read too, as an event nobody can hook."""
         fields = parse_host_object(data)
         row, said = self._row(fields, name)
-        if row is None or (row.needs and not fields.get(row.needs)):
+        if row is None or (row.required_key and not fields.get(row.required_key)):
             return Event(UNMAPPED, data={**fields, HOST_EVENT: said})
         return self._event(fields, row)
 
-    def _row(self, fields: dict[str, Any], beside: str | None) -> tuple[Row | None, str]:
+    def find_caller(self, data: bytes, env: Mapping[bytes, bytes]) -> str:
+        """Return the host that really sent an event if it runs a command of this host's configuration, else ""."""
+        if not any(f'"{key}"'.encode() in data for key in self.host.foreign_keys):
+            return ""
+        from boathook.hosts.detection import find_caller
+
+        return find_caller(self.host, parse_host_object(data), env)
+
+    def _row(self, fields: dict[str, Any], beside: str | None) -> tuple[HostEvent | None, str]:
         """Find the event by its name in the payload, and by the one beside it; None if it has no counterpart."""
-        found: list[tuple[Row | None, str]] = []
-        inside = next((fields[key] for key in self.host.event_at if fields.get(key) is not None), None)
+        found: list[tuple[HostEvent | None, str]] = []
+        inside = next((fields[key] for key in self.host.event_keys if fields.get(key) is not None), None)
         for name in (inside, beside):
             if name is not None and not isinstance(name, str):
                 raise DialectError(f"the event's name must be text, not {describe_json_type(name)}")
-            row = self.host.row(name) if name is not None else None
-            if name is not None and (row or name in self.host.elsewhere):
+            row = self.host.find_event(name) if name is not None else None
+            if name is not None and (row or name in self.host.unmapped_events):
                 found.append((row, name))
             elif name is not None and (name is beside or beside is None):
                 raise DialectError(f"{self.host.title} has no event '{name[:100]}' that is known here")
         if not found:
-            keys = " or ".join(f"'{key}'" for key in self.host.event_at)
+            keys = " or ".join(f"'{key}'" for key in self.host.event_keys)
             raise DialectError(f"which event? Name it with --event, or as {keys} in the JSON")
         if len({row.kind_name if row else "" for row, _ in found}) > 1:
             raise DialectError(f"--event says '{beside}', but the JSON says '{inside}'")
         return found[0]
 
-    def _event(self, fields: dict[str, Any], row: Row) -> Event:
-        session, folder = (self._first(fields, places) for places in (self.host.session_at, self.host.folder_at))
-        left = {key: value for key, value in fields.items() if key not in (session[0], folder[0], *self.host.event_at)}
+    def _event(self, fields: dict[str, Any], row: HostEvent) -> Event:
+        session, folder = (self._first(fields, places) for places in (self.host.session_keys, self.host.folder_keys))
+        left = {
+            key: value for key, value in fields.items() if key not in (session[0], folder[0], *self.host.event_keys)
+        }
         stamp = left.get("timestamp")
         if isinstance(stamp, str):
             del left["timestamp"]
         data = _renamed(left, row)
         kind = row.kind
-        if row.failed and kind.has_tool and _failed(fields, row.failed):
+        if row.failure_at and kind.has_tool and _failed(fields, row.failure_at):
             kind = SPELLINGS["post-tool-call-failure"]
-            data.setdefault("error", _at(fields, row.failed.partition("=")[0]) or "the tool failed")
+            data.setdefault("error", _at(fields, row.failure_at.partition("=")[0]) or "the tool failed")
             data[DERIVED] = row.name
-        if row.goes_on and data.get("stop_reason") in ENDED:
+        if row.continues_agent and data.get("stop_reason") in ENDED:
             data["host_stop_reason"] = data.pop("stop_reason")
         data = {f"host_{key}" if key in COMMON_FIELDS else key: value for key, value in data.items()}
         data[HOST_EVENT] = row.name
@@ -117,10 +127,10 @@ class HostDialect:
             tools = {
                 name: (find_canonical_name(name), ())
             }  # a tool that the table does not know, under a name that others have
-        given = shaped(tools, name, given)
+        given = normalize_input(tools, name, given)
         data[HOST_TOOL] = name
         data["tool_name"], data["tool_input"], renamed = (
-            inward(tools, name, given) if isinstance(given, dict) else (tools[name][0], given, {})
+            translate_call(tools, name, given) if isinstance(given, dict) else (tools[name][0], given, {})
         )
         if renamed:
             data[HOST_KEYS] = renamed
@@ -132,9 +142,9 @@ class HostDialect:
     def find_result_file(self, event: Event) -> str:
         """Return the file that says whether a tool call failed, where the payload does not; nothing if there is none."""
         row = self._row_of(event)
-        if row is None or not row.failed.startswith(FILE) or event.kind is not row.kind:
+        if row is None or not row.failure_at.startswith(FILE) or event.kind is not row.kind:
             return ""
-        path = event.data.get(row.failed[1:])
+        path = event.data.get(row.failure_at[1:])
         return path if isinstance(path, str) and isinstance(event.data.get("tool_use_id"), str) else ""
 
     def apply_result(self, event: Event, text: str) -> Event:
@@ -166,12 +176,12 @@ class HostDialect:
         event = verdict.original
         return tuple(
             event.replace(kind=SPELLINGS[name], data={**event.data, DERIVED: row.name})
-            for name in derived(self.host, row)
+            for name in list_derived_kinds(self.host, row)
         )
 
     def write_nothing(self) -> Exit:
         """Write the answer of an engine that has nothing to say."""
-        return Exit(0, stdout=f"{self.host.empty}\n".encode() if self.host.empty else b"")
+        return Exit(0, stdout=f"{self.host.empty_answer}\n".encode() if self.host.empty_answer else b"")
 
     def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
         """Answer an event that could not be read, and return the kind that was refused, None if the host cannot be told.
@@ -181,19 +191,19 @@ class HostDialect:
         if name is None:
             # Which event it is cannot be known. Most hosts take exit code 2 for a refusal.
             return Exit(code), None
-        row = self.host.row(name)
+        row = self.host.find_event(name)
         if (
             row is None
             or not row.block
             or not row.kind.is_pre
-            or row.goes_on
+            or row.continues_agent
             or not (code == 2 or self.host.fails_closed)
         ):
             # There is nothing to refuse, and an error must not send an agent back to work.
             return Exit(1), None
         answer = _Answer(row)
         answer.say(row.block, reason)
-        return answer.end(self.host.empty), row.kind
+        return answer.end(self.host.empty_answer), row.kind
 
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
         """Write a verdict as the host wants it said.
@@ -212,7 +222,7 @@ class HostDialect:
             messages += [text for one in (verdict, *later) for text in one.warnings()]  # nobody sees stderr there
         for message in ["\n".join(messages)] if messages else []:
             answer.say(self.host.message or (("stderr", "$"),), message)
-        return answer.end(self.host.empty)
+        return answer.end(self.host.empty_answer)
 
     def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
         """Return a text for everything that the hooks want and the host cannot be told, or does otherwise."""
@@ -228,25 +238,25 @@ class HostDialect:
         name = verdict.event.kind.name
         return tuple(f"a hook of {name}, which {self.host.title} does not have, wanted {want}" for want in wants)
 
-    def _row_of(self, event: Event) -> Row | None:
+    def _row_of(self, event: Event) -> HostEvent | None:
         name = event.data.get(HOST_EVENT)
-        return self.host.row(name if isinstance(name, str) else event.kind.name)
+        return self.host.find_event(name if isinstance(name, str) else event.kind.name)
 
-    def _say(self, verdict: Verdict, row: Row, answer: _Answer, *, refuses: bool) -> list[str]:
+    def _say(self, verdict: Verdict, row: HostEvent, answer: _Answer, *, refuses: bool) -> list[str]:
         """Report all that can be said; return what cannot."""
         reasons = "\n".join(verdict.reasons)
         notes = self._say_decision(verdict.decision, row, reasons, answer)
         effects = self._say_effects(verdict, row, answer)
-        lost = [text for text in effects if text != self.host.beyond]
+        lost = [text for text in effects if text != self.host.block_side_effect]
         asked = verdict.decision == Decision.ASK and not row.ask
-        can = row.block and row.kind.is_pre and not row.goes_on and not verdict.blocked and not asked
+        can = row.block and row.kind.is_pre and not row.continues_agent and not verdict.blocked and not asked
         if refuses and lost and can:
             answer.clear()
             answer.say(row.block, "\n".join((*verdict.reasons, *lost)))
             effects.append("so it was refused (hooks.degraded)")
         return [*notes, *effects]
 
-    def _say_decision(self, decision: Decision, row: Row, reasons: str, answer: _Answer) -> list[str]:
+    def _say_decision(self, decision: Decision, row: HostEvent, reasons: str, answer: _Answer) -> list[str]:
         title, name = self.host.title, row.name
         if decision == Decision.STOP:
             return self._say_stop(row, reasons or "stopped by a hook", answer)
@@ -255,7 +265,7 @@ class HostDialect:
             return [] if row.block else [f"a hook wanted to block, which {title} cannot at {name}: {reasons}"]
         if decision == Decision.ASK and not row.ask and row.kind_name != "permission-request":
             # there the person is asked in any case
-            if row.block and row.kind.is_pre and not row.goes_on:
+            if row.block and row.kind.is_pre and not row.continues_agent:
                 answer.say(row.block, reasons or "a hook wants a person to decide")
                 return [f"a hook wanted to ask, which {title} cannot at {name}: denied instead"]
             return [f"a hook wanted to ask, which {title} cannot at {name}: {reasons}"]
@@ -263,22 +273,27 @@ class HostDialect:
             answer.say(row.ask if decision == Decision.ASK else row.allow, reasons)
         return []
 
-    def _say_stop(self, row: Row, reasons: str, answer: _Answer) -> list[str]:
+    def _say_stop(self, row: HostEvent, reasons: str, answer: _Answer) -> list[str]:
         """End the run; refuse what is about to happen as well, for a host may end it only after that."""
         title = self.host.title
         answer.say(row.stop, reasons)
-        if not row.goes_on and (row.kind.is_pre or not row.stop):
+        if not row.continues_agent and (row.kind.is_pre or not row.stop):
             answer.say(row.block, reasons)
         if row.stop or row.kind_name == "pre-agent-turn-stop":  # there silence ends it
             return []
         done = "blocked instead" if answer.is_said else reasons
         return [f"a hook wanted to end the run, which {title} cannot at {row.name}: {done}"]
 
-    def _say_effects(self, verdict: Verdict, row: Row, answer: _Answer) -> list[str]:
+    def _say_effects(self, verdict: Verdict, row: HostEvent, answer: _Answer) -> list[str]:
         title, name, notes = self.host.title, row.name, []
         refused = answer.is_said and (verdict.blocked or (verdict.decision == Decision.ASK and not row.ask))
-        if refused and row.kind_name == "pre-tool-call" and self.host.beyond and verdict.decision != Decision.STOP:
-            notes.append(self.host.beyond)
+        if (
+            refused
+            and row.kind_name == "pre-tool-call"
+            and self.host.block_side_effect
+            and verdict.decision != Decision.STOP
+        ):
+            notes.append(self.host.block_side_effect)
         if verdict.modified_input is not None and not refused:
             heard = row.input and (verdict.decision == Decision.ALLOW or row.kind_name != "permission-request")
             answer.say(row.input if heard else (), self._back(verdict))
@@ -301,13 +316,13 @@ class HostDialect:
         name, renamed = data.get(HOST_TOOL), data.get(HOST_KEYS) or {}
         if not (isinstance(name, str) and isinstance(now, dict) and isinstance(before, dict)):
             return now
-        return outward(self.host.tools, name, renamed if isinstance(renamed, dict) else {}, before, now)
+        return restore_input(self.host.tools, name, renamed if isinstance(renamed, dict) else {}, before, now)
 
 
 class _Answer:
     """An answer on its way: what was said, and where."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: HostEvent) -> None:
         self.row, self.code = row, 0
         self.fields: dict[str, Any] = {}
         self.streams = {"stdout": "", "stderr": ""}
@@ -321,7 +336,7 @@ class _Answer:
         """Take back all that was said."""
         self.code, self.fields, self.streams = 0, {}, {"stdout": "", "stderr": ""}
 
-    def say(self, saying: Saying, what: Any, *, even_empty: bool = False) -> None:
+    def say(self, saying: Template, what: Any, *, even_empty: bool = False) -> None:
         """Report one thing; texts in a place that has one already are added to it, and a reason that is empty is none."""
         for place, value in saying:
             if value == "$" and what == "" and not even_empty:
@@ -337,7 +352,7 @@ class _Answer:
             *outer, last = place.split(".")
             fields = self.fields
             for key in outer:
-                fields = fields.setdefault(key, {"hookEventName": self.row.name} if key == NESTED else {})
+                fields = fields.setdefault(key, {"hookEventName": self.row.name} if key == SPECIFIC_OUTPUT else {})
             old = fields.get(last)
             text = place.endswith("textResultForLlm") and not isinstance(value, str)
             value = dumps(value) if text else value
@@ -378,7 +393,7 @@ def _failed(fields: dict[str, Any], place: str) -> bool:
     return _at(fields, place[1:]) is False if place.startswith("!") else bool(_at(fields, place))
 
 
-def _renamed(fields: dict[str, Any], row: Row) -> dict[str, Any]:
+def _renamed(fields: dict[str, Any], row: HostEvent) -> dict[str, Any]:
     """Return the fields under our names; what lies deeper is copied, and nothing is overwritten."""
     data = dict(fields)
     for theirs, ours in row.renames:

@@ -24,7 +24,7 @@ from boathook.errors import DialectError, NotJson, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 DECISIONS = {
@@ -63,6 +63,11 @@ def read_event(data: bytes, name: str | None = None) -> Event:
         # Without a host no model can have written this, so it is a mistake of the caller and no way past the guards.
         raise DialectError(str(error)) from None
     return event_of(fields, name)
+
+
+def find_caller(data: bytes, env: Mapping[bytes, bytes]) -> str:  # noqa: ARG001
+    """Return "": the native dialect has no configuration that an agent could read."""
+    return ""
 
 
 def event_of(fields: dict[str, Any], name: str | None = None) -> Event:

@@ -159,9 +159,9 @@ def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tup
         return None
     ways, renames = tools.get(name) or found.section("tools").get(name) or ((name,), ())
     if renames and given:
-        from boathook.hosts.tool_calls import inward
+        from boathook.hosts.tool_calls import translate_call
 
-        _, given, _ = inward({name: (name, renames)}, name, given)
+        _, given, _ = translate_call({name: (name, renames)}, name, given)
     if ways[0] == "Shell" and given and not isinstance(given.get("command", ""), str):
         return None  # a command that cannot be read is refused
     return kinds, ways, given

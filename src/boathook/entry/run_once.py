@@ -13,8 +13,8 @@ from boathook.core.outcome import Decision
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.entry.options import Options, UsageError, parse_options
 from boathook.errors import BeyondLimits, DialectError, NotJson
-from boathook.hosts.detection import another, calls_for, may_be_another, own_files
-from boathook.hosts.host import NAMES
+from boathook.hosts.detection import calls_boathook, list_own_files
+from boathook.hosts.host import list_host_names
 from boathook.sources import source
 from boathook.system.locations import (
     STATE_FOLDER,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Verdict
     from boathook.dialects.dialect import Dialect
 
-HOSTS = (NATIVE, *NAMES)
+HOSTS = (NATIVE, *list_host_names())
 LOOKED_AT = 1 << 18  # bytes at the end of a transcript
 
 
@@ -57,9 +57,11 @@ def main(args: list[str], data: bytes | None = None) -> int:
         _catch_signals()
         options = parse(args)
         data = read_all(0) if data is None else data
-        if may_be_another(options.host, data) and _is_anothers(options, data):
-            return _say_nothing(options)
         dialect = find_dialect(options.host)
+        if caller := dialect.find_caller(data, read_environment()):
+            options.host, dialect = caller, find_dialect(caller)
+            if _calls_itself(options, data):
+                return _say_nothing(options)
         event = dialect.read_event(data, options.event)
         if event.kind is UNMAPPED:
             return _say_nothing(options)
@@ -116,17 +118,14 @@ def _record_refusal(text: str, options: Options, kind: EventKind) -> None:
         _tell(trouble)
 
 
-def _is_anothers(options: Options, data: bytes) -> bool:
-    """Find out who really calls, and speak that host's tongue; say whether it calls on a road of its own as well."""
-    fields, env = parse_host_object(data), read_environment()
-    host = another(fields, env)
-    if not host:
-        return False
-    options.host = host
-    state = resolve_folder(STATE_FOLDER, env, options.folders)
-    folder = fields.get("cwd") or current_dir()
-    known = own_files(_installations(f"{state}/installed.json"), host, folder if isinstance(folder, str) else "/")
-    return any(calls_for(host, _end_of(path)) for path in known)
+def _calls_itself(options: Options, data: bytes) -> bool:
+    """Whether the agent that calls has a command of its own for this event."""
+    state = resolve_folder(STATE_FOLDER, read_environment(), options.folders)
+    folder = parse_host_object(data).get("cwd") or current_dir()
+    files = list_own_files(
+        _installations(f"{state}/installed.json"), options.host, folder if isinstance(folder, str) else "/"
+    )
+    return any(calls_boathook(options.host, _end_of(path)) for path in files)
 
 
 def _installations(path: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.tool_names import SERVER_TOOL_MARKS, find_claude_name
-from boathook.hosts.host import DERIVED_KINDS, Host, Row
+from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,21 +51,21 @@ def _can_be_blocked(kind: EventKind) -> bool:
     return not kind.block.startswith(("recorded", "none"))
 
 
-def _unheard(hook: Hook, host: Host, row: Row) -> list[str]:
+def _unheard(hook: Hook, host: Host, row: HostEvent) -> list[str]:
     """Return which effects the host does not hear at an event."""
     found: list[str] = []
     for want in wants(hook):
         needed = ("output" if hook.kind and hook.kind.rewrites_output else "input") if want == "rewrite" else want
-        if not row.can(needed):
+        if not row.get_template(needed):
             found.append(_instead(want, host, row))
-    if host.beyond and row.kind_name == "pre-tool-call" and "block" in wants(hook):
-        found.append(host.beyond)
+    if host.block_side_effect and row.kind_name == "pre-tool-call" and "block" in wants(hook):
+        found.append(host.block_side_effect)
     return found
 
 
-def _instead(want: str, host: Host, row: Row) -> str:
+def _instead(want: str, host: Host, row: HostEvent) -> str:
     where = f"in {host.title} at {row.name}"
-    denied = bool(row.block) and row.kind.is_pre and not row.goes_on
+    denied = bool(row.block) and row.kind.is_pre and not row.continues_agent
     return {
         "block": f"it cannot block {where}: the person is told instead",
         "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'the person is told'} instead",
@@ -75,8 +75,8 @@ def _instead(want: str, host: Host, row: Row) -> str:
     }[want]
 
 
-def _stopped(row: Row) -> str:
-    if not row.block or row.goes_on:
+def _stopped(row: HostEvent) -> str:
+    if not row.block or row.continues_agent:
         return "the person is told"
     return "the call is blocked" if row.kind.is_pre else "the model is told the reason"
 

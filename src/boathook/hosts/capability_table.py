@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from boathook.core.event import KINDS
-from boathook.hosts.host import CAPABILITIES, DERIVED_KINDS, NAMES, Host, Row, derived, load
+from boathook.hosts.host import (
+    CAPABILITIES,
+    DERIVED_KINDS,
+    Host,
+    HostEvent,
+    list_derived_kinds,
+    list_host_names,
+    load_host,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boathook.hosts.host import Saying
+    from boathook.hosts.host import Template
 
 LETTERS = dict(zip(CAPABILITIES, "BALXIOC", strict=True))
 GO_ON = "G"
@@ -30,21 +38,21 @@ LEGEND = (
 )
 
 
-def letters(host: Host, row: Row | None) -> str:
+def letters(host: Host, row: HostEvent | None) -> str:
     """Return what can be said at an event, a letter for each."""
     if row is None:
         return "–"
     found = ""
     for what in CAPABILITIES:
-        letter = GO_ON if what == "block" and row.goes_on else LETTERS[what]
-        if row.can(what):
+        letter = GO_ON if what == "block" and row.continues_agent else LETTERS[what]
+        if row.get_template(what):
             found += letter if host.version and what not in row.documented else letter.lower()
     return found or "·"
 
 
 def capabilities() -> list[tuple[str, ...]]:
     """Return a row for every event: its name, and its letters in each host."""
-    hosts = [load(name) for name in NAMES]
+    hosts = [load_host(name) for name in list_host_names()]
     rows: list[tuple[str, ...]] = []
     for kind in KINDS:
         found = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
@@ -53,12 +61,12 @@ def capabilities() -> list[tuple[str, ...]]:
     return rows
 
 
-def _cell(kind: str, host: Host, row: Row | None) -> str:
-    made = row is None and any(kind in derived(host, one) for one in host.events)
+def _cell(kind: str, host: Host, row: HostEvent | None) -> str:
+    made = row is None and any(kind in list_derived_kinds(host, one) for one in host.events)
     return MADE if made else letters(host, row)
 
 
-def spoken(saying: Saying) -> str:
+def spoken(saying: Template) -> str:
     """Return a saying as a person reads it."""
     parts = [f"{place} {'…' if value == '$' else _word(value)}" for place, value in saying]
     return ", ".join(parts)
@@ -76,7 +84,7 @@ def to_json(host: Host) -> dict[str, Any]:
         "evidence": host.evidence,
         "version": host.version or None,
         "events": [_event(host, row) for row in host.events],
-        "elsewhere": list(host.elsewhere),
+        "elsewhere": list(host.unmapped_events),
         "tools": {
             name: {"tool": ours, "keys": {key: place for place, key in reversed(renames) if place}}
             for name, (ours, renames) in host.tools.items()
@@ -84,11 +92,11 @@ def to_json(host: Host) -> dict[str, Any]:
     }
 
 
-def _event(host: Host, row: Row) -> dict[str, Any]:
-    can = [what for what in CAPABILITIES if row.can(what)]
+def _event(host: Host, row: HostEvent) -> dict[str, Any]:
+    can = [what for what in CAPABILITIES if row.get_template(what)]
     return {
         "name": row.name,
         "event": row.kind_name,
-        "can": {what: dict(row.can(what)) for what in can},
+        "can": {what: dict(row.get_template(what)) for what in can},
         "documented": [what for what in can if not host.version or what in row.documented],
     }

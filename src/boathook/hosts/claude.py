@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from boathook.hosts.claude_events import ELSEWHERE
 from boathook.hosts.host import (
-    AGENT_TYPE,
-    ALLOW,
-    ASK,
-    BLOCK,
-    CONTEXT,
-    DENY,
-    END,
-    GRANT,
-    INPUT,
-    LAST,
-    MESSAGE,
-    NESTED,
-    REASON,
-    REFUSE,
-    RESPONSE,
-    RESULT,
+    ADD_CONTEXT,
+    ALLOW_CALL,
+    ASK_PERSON,
+    BLOCK_WITH_REASON,
+    DENY_CALL,
+    END_RUN,
+    EXIT_REASON,
+    GRANT_PERMISSION,
+    LAST_MESSAGE,
+    REFUSE_PERMISSION,
+    REWRITE_INPUT,
+    SHOW_MESSAGE,
+    SPECIFIC_OUTPUT,
+    SUBAGENT_RESULT,
+    SUBAGENT_TYPE,
+    TOOL_RESPONSE,
     Host,
-    Row,
+    HostEvent,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
+
+UNMAPPED_CLAUDE_EVENTS = (
+    "ConfigChange",
+    "CwdChanged",
+    "DirectoryAdded",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "PermissionDenied",
+    "PostModelSwitch",
+    "PostToolBatch",
+    "PreModelSwitch",
+    "Setup",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "WorktreeCreate",
+    "WorktreeRemove",
 )
 
 HOST = Host(
@@ -30,71 +55,87 @@ HOST = Host(
     "2.1.325",
     "vendor's documentation",
     (
-        Row("SessionStart", "pre-session", context=CONTEXT, stop=END, documented=("stop",)),
-        Row("UserPromptSubmit", "pre-agent-turn", block=BLOCK, stop=END, context=CONTEXT, documented=("stop",)),
-        Row(
+        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT, stop=END_RUN, documented=("stop",)),
+        HostEvent(
+            "UserPromptSubmit",
+            "pre-agent-turn",
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            context=ADD_CONTEXT,
+            documented=("stop",),
+        ),
+        HostEvent(
             "PreToolUse",
             "pre-tool-call",
             (),
             (),
-            DENY,
-            ASK,
-            ALLOW,
-            END,
-            INPUT,
+            DENY_CALL,
+            ASK_PERSON,
+            ALLOW_CALL,
+            END_RUN,
+            REWRITE_INPUT,
             (),
-            CONTEXT,
+            ADD_CONTEXT,
             documented=("allow", "stop"),
         ),
-        Row(
+        HostEvent(
             "PermissionRequest",
             "permission-request",
-            block=REFUSE,
-            allow=GRANT,
-            stop=(*END, *REFUSE, (f"{NESTED}.decision.interrupt", True)),
-            input=((f"{NESTED}.decision.updatedInput", "$"),),
+            block=REFUSE_PERMISSION,
+            allow=GRANT_PERMISSION,
+            stop=(*END_RUN, *REFUSE_PERMISSION, (f"{SPECIFIC_OUTPUT}.decision.interrupt", True)),
+            input=((f"{SPECIFIC_OUTPUT}.decision.updatedInput", "$"),),
             documented=("block", "allow", "stop", "input"),
         ),
-        Row(
+        HostEvent(
             "PostToolUse",
             "post-tool-call",
-            renames=(RESPONSE,),
-            block=BLOCK,
-            stop=END,
-            output=((f"{NESTED}.updatedToolOutput", "$"),),
-            context=CONTEXT,
+            renames=(TOOL_RESPONSE,),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            output=((f"{SPECIFIC_OUTPUT}.updatedToolOutput", "$"),),
+            context=ADD_CONTEXT,
             documented=("output",),
         ),
-        Row(
+        HostEvent(
             "PostToolUseFailure",
             "post-tool-call-failure",
-            block=CONTEXT,
-            stop=END,
-            context=CONTEXT,
+            block=ADD_CONTEXT,
+            stop=END_RUN,
+            context=ADD_CONTEXT,
             documented=("block", "context", "stop"),
         ),
-        Row("Stop", "pre-agent-turn-stop", renames=(LAST,), block=BLOCK, stop=END, documented=("stop",)),
-        Row(
+        HostEvent(
+            "Stop",
+            "pre-agent-turn-stop",
+            renames=(LAST_MESSAGE,),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            documented=("stop",),
+        ),
+        HostEvent(
             "SubagentStart",
             "pre-subagent",
-            renames=(AGENT_TYPE,),
-            stop=END,
-            context=CONTEXT,
+            renames=(SUBAGENT_TYPE,),
+            stop=END_RUN,
+            context=ADD_CONTEXT,
             documented=("stop", "context"),
         ),
-        Row(
+        HostEvent(
             "SubagentStop",
             "post-subagent",
-            renames=(AGENT_TYPE, RESULT),
-            block=BLOCK,
-            stop=END,
+            renames=(SUBAGENT_TYPE, SUBAGENT_RESULT),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
             documented=("block", "stop"),
         ),
-        Row("PreCompact", "pre-context-compact", block=BLOCK, stop=END, documented=("block", "stop")),
-        Row("PostCompact", "post-context-compact", stop=END, documented=("stop",)),
-        Row("SessionEnd", "post-session", renames=(REASON,), stop=END, documented=("stop",)),
-        Row("StopFailure", "turn-failure", stop=END, documented=("stop",)),
-        Row("Notification", "notification", stop=END, documented=("stop",)),
+        HostEvent(
+            "PreCompact", "pre-context-compact", block=BLOCK_WITH_REASON, stop=END_RUN, documented=("block", "stop")
+        ),
+        HostEvent("PostCompact", "post-context-compact", stop=END_RUN, documented=("stop",)),
+        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,), stop=END_RUN, documented=("stop",)),
+        HostEvent("StopFailure", "turn-failure", stop=END_RUN, documented=("stop",)),
+        HostEvent("Notification", "notification", stop=END_RUN, documented=("stop",)),
     ),
     {
         "Bash": ("Shell", ()),
@@ -115,6 +156,34 @@ HOST = Host(
         "TodoWrite": ("Todo", ()),
         "AskUserQuestion": ("AskUser", ()),
     },
-    ELSEWHERE,
-    message=MESSAGE,
+    UNMAPPED_CLAUDE_EVENTS,
+    message=SHOW_MESSAGE,
+    project_variable="CLAUDE_PROJECT_DIR",
+    foreign_keys=("timestamp", "cursor_version"),
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Claude Code."""
+    from boathook.hosts.setup import BY_HOST, GROUPS, Setup, Switch
+
+    return Setup(
+        "claude",
+        ("claude",),
+        ("CLAUDE_CONFIG_DIR", ".claude"),
+        "settings.json",
+        ".claude/settings.local.json",
+        GROUPS,
+        max_seconds={"SessionEnd": 60},
+        switches=(
+            Switch(
+                ("disableAllHooks",),
+                off=True,
+                user=("settings.json",),
+                project=(".claude/settings.json", ".claude/settings.local.json"),
+            ),
+        ),
+        settings_runner=BY_HOST,
+        evidence="they are its own",
+        project_steps=("trust the folder when Claude Code asks (claude -p does not ask)",),
+    )

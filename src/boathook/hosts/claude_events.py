@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from boathook.core.event import EventKind
 
 
-class Row(Value):
+class ClaudeEvent(Value):
     """One event of Claude Code.
 
     `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
@@ -29,7 +29,7 @@ class Row(Value):
     context: bool = False
     plain: bool = False
     prompts: bool = False
-    goes_on: bool = False
+    continues_agent: bool = False
     renames: tuple[tuple[str, str], ...] = ()
     filled: tuple[tuple[str, Any], ...] = ()
 
@@ -43,9 +43,9 @@ _TOOL: tuple[tuple[str, Any], ...] = (("tool_name", ""), ("tool_input", {}), ("t
 _TYPE = ("agent_type", "subagent_type")
 _LAST = "last_assistant_message"
 
-ROWS: tuple[Row, ...] = (
-    Row("SessionStart", "pre-session", "source", context=True, plain=True, filled=(("source", "startup"),)),
-    Row(
+CLAUDE_EVENTS: tuple[ClaudeEvent, ...] = (
+    ClaudeEvent("SessionStart", "pre-session", "source", context=True, plain=True, filled=(("source", "startup"),)),
+    ClaudeEvent(
         "UserPromptSubmit",
         "pre-agent-turn",
         refuses=True,
@@ -54,7 +54,7 @@ ROWS: tuple[Row, ...] = (
         prompts=True,
         filled=(("prompt", ""),),
     ),
-    Row(
+    ClaudeEvent(
         "PreToolUse",
         "pre-tool-call",
         TOOL_NAME,
@@ -63,7 +63,7 @@ ROWS: tuple[Row, ...] = (
         prompts=True,
         filled=_TOOL,
     ),
-    Row(
+    ClaudeEvent(
         "PermissionRequest",
         "permission-request",
         TOOL_NAME,
@@ -71,7 +71,7 @@ ROWS: tuple[Row, ...] = (
         prompts=True,
         filled=_TOOL[:2],
     ),
-    Row(
+    ClaudeEvent(
         "PostToolUse",
         "post-tool-call",
         TOOL_NAME,
@@ -80,7 +80,7 @@ ROWS: tuple[Row, ...] = (
         renames=(("tool_response", "tool_output"),),
         filled=(*_TOOL, ("tool_response", None)),
     ),
-    Row(
+    ClaudeEvent(
         "PostToolUseFailure",
         "post-tool-call-failure",
         TOOL_NAME,
@@ -88,17 +88,17 @@ ROWS: tuple[Row, ...] = (
         context=True,
         filled=(*_TOOL, ("error", "")),
     ),
-    Row(
+    ClaudeEvent(
         "Stop",
         "pre-agent-turn-stop",
         refuses=True,
         context=True,
         prompts=True,
-        goes_on=True,
+        continues_agent=True,
         renames=((_LAST, "final_message"),),
         filled=(("stop_hook_active", False), (_LAST, "")),
     ),
-    Row(
+    ClaudeEvent(
         "SubagentStart",
         "pre-subagent",
         "subagent_type",
@@ -106,61 +106,41 @@ ROWS: tuple[Row, ...] = (
         renames=(_TYPE,),
         filled=(("agent_id", ""), ("agent_type", "")),
     ),
-    Row(
+    ClaudeEvent(
         "SubagentStop",
         "post-subagent",
         "subagent_type",
         refuses=True,
         context=True,
         prompts=True,
-        goes_on=True,
+        continues_agent=True,
         renames=(_TYPE, (_LAST, "result")),
         filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, "")),
     ),
-    Row(
+    ClaudeEvent(
         "PreCompact",
         "pre-context-compact",
         "trigger",
         refuses=True,
         filled=(("trigger", "auto"), ("custom_instructions", "")),
     ),
-    Row("PostCompact", "post-context-compact", "trigger", filled=(("trigger", "auto"), ("compact_summary", ""))),
-    Row(
+    ClaudeEvent(
+        "PostCompact", "post-context-compact", "trigger", filled=(("trigger", "auto"), ("compact_summary", ""))
+    ),
+    ClaudeEvent(
         "SessionEnd",
         "post-session",
         "exit_reason",
         renames=(("reason", "exit_reason"),),
         filled=(("reason", "other"),),
     ),
-    Row("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
-    Row(
+    ClaudeEvent("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
+    ClaudeEvent(
         "Notification",
         "notification",
         "notification_type",
         filled=(("message", ""), ("notification_type", "")),
     ),
 )
-BY_NAME = {row.name: row for row in ROWS}
-BY_KIND = {row.kind_name: row for row in ROWS}
-
-ELSEWHERE = (
-    "ConfigChange",
-    "CwdChanged",
-    "DirectoryAdded",
-    "Elicitation",
-    "ElicitationResult",
-    "FileChanged",
-    "InstructionsLoaded",
-    "MessageDisplay",
-    "PermissionDenied",
-    "PostModelSwitch",
-    "PostToolBatch",
-    "PreModelSwitch",
-    "Setup",
-    "TaskCompleted",
-    "TaskCreated",
-    "TeammateIdle",
-    "UserPromptExpansion",
-    "WorktreeCreate",
-    "WorktreeRemove",
-)  # events of Claude Code that have no counterpart here
+CLAUDE_EVENTS_BY_NAME = {row.name: row for row in CLAUDE_EVENTS}
+CLAUDE_EVENTS_BY_KIND = {row.kind_name: row for row in CLAUDE_EVENTS}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import Host, Row
+from boathook.hosts.host import Host, HostEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 _CANCEL = (("cancel", True), ("errorMessage", "$"))
 _CONTEXT = (("contextModification", "$"),)
@@ -13,9 +17,11 @@ HOST = Host(
     "3.0.65",
     "source of August 2026",
     (
-        Row("TaskStart", "pre-session", ("agent_start",), block=_CANCEL, stop=_CANCEL, documented=("block", "stop")),
-        Row("TaskResume", "pre-session", block=_CANCEL, stop=_CANCEL, documented=("block", "stop")),
-        Row(
+        HostEvent(
+            "TaskStart", "pre-session", ("agent_start",), block=_CANCEL, stop=_CANCEL, documented=("block", "stop")
+        ),
+        HostEvent("TaskResume", "pre-session", block=_CANCEL, stop=_CANCEL, documented=("block", "stop")),
+        HostEvent(
             "UserPromptSubmit",
             "pre-agent-turn",
             renames=(("userPromptSubmit.prompt", "prompt"),),
@@ -24,7 +30,7 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block", "stop", "context"),
         ),
-        Row(
+        HostEvent(
             "PreToolUse",
             "pre-tool-call",
             ("tool_call",),
@@ -40,7 +46,7 @@ HOST = Host(
             input=(("overrideInput", "$"),),
             context=_CONTEXT,
         ),
-        Row(
+        HostEvent(
             "PostToolUse",
             "post-tool-call",
             ("tool_result",),
@@ -57,13 +63,13 @@ HOST = Host(
             ),
             block=_CONTEXT,
             context=_CONTEXT,
-            failed="!postToolUse.success",
+            failure_at="!postToolUse.success",
         ),
-        Row("TaskComplete", "post-agent-turn", ("agent_end",), (("turn.outputText", "final_message"),)),
-        Row("TaskError", "turn-failure", ("agent_error",)),
-        Row("PreCompact", "pre-context-compact", block=_CANCEL, documented=("block",)),
-        Row("Notification", "notification"),
-        Row("SessionShutdown", "post-session", ("session_shutdown",), (("reason", "exit_reason"),)),
+        HostEvent("TaskComplete", "post-agent-turn", ("agent_end",), (("turn.outputText", "final_message"),)),
+        HostEvent("TaskError", "turn-failure", ("agent_error",)),
+        HostEvent("PreCompact", "pre-context-compact", block=_CANCEL, documented=("block",)),
+        HostEvent("Notification", "notification"),
+        HostEvent("SessionShutdown", "post-session", ("session_shutdown",), (("reason", "exit_reason"),)),
     ),
     {
         "run_commands": ("Shell", (("commands[]", "command"),)),
@@ -84,8 +90,24 @@ HOST = Host(
         "fetch_web_content": ("WebFetch", (("", "url"),)),
     },
     ("TaskCancel",),
-    event_at=("hookName",),
-    session_at=("taskId",),
-    folder_at=("workspaceRoots.0",),
-    beyond="Cline ends the whole task when a tool call is refused, and the model does not learn why",
+    event_keys=("hookName",),
+    session_keys=("taskId",),
+    folder_keys=("workspaceRoots.0",),
+    block_side_effect="Cline ends the whole task when a tool call is refused, and the model does not learn why",
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Cline."""
+    from boathook.hosts.setup import FILES, Setup
+
+    return Setup(
+        "cline",
+        ("cline",),
+        ("", ""),
+        "Documents/Cline/Hooks",
+        ".clinerules/hooks",
+        FILES,
+        evidence="it runs executable files only",
+        user_steps=("turn hooks on in the settings of Cline's extension, if you use that one",),
+    )

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from boathook.hosts.host import (
-    AGENT_TYPE,
-    BLOCK,
-    CONTEXT,
-    DENY,
-    END,
-    GRANT,
-    LAST,
-    MESSAGE,
-    NESTED,
-    REASON,
-    REFUSE,
-    RESPONSE,
-    RESULT,
+    ADD_CONTEXT,
+    BLOCK_WITH_REASON,
+    DENY_CALL,
+    END_RUN,
+    EXIT_REASON,
+    GRANT_PERMISSION,
+    LAST_MESSAGE,
+    REFUSE_PERMISSION,
+    SHOW_MESSAGE,
+    SPECIFIC_OUTPUT,
+    SUBAGENT_RESULT,
+    SUBAGENT_TYPE,
+    TOOL_RESPONSE,
     Host,
-    Row,
+    HostEvent,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 HOST = Host(
     "codex",
@@ -26,37 +30,59 @@ HOST = Host(
     "0.166.0",
     "source of August 2026",
     (
-        Row("SessionStart", "pre-session", stop=END, context=CONTEXT, documented=("stop",)),
-        Row("UserPromptSubmit", "pre-agent-turn", block=BLOCK, stop=END, context=CONTEXT, documented=("stop",)),
-        Row(
+        HostEvent("SessionStart", "pre-session", stop=END_RUN, context=ADD_CONTEXT, documented=("stop",)),
+        HostEvent(
+            "UserPromptSubmit",
+            "pre-agent-turn",
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            context=ADD_CONTEXT,
+            documented=("stop",),
+        ),
+        HostEvent(
             "PreToolUse",
             "pre-tool-call",
-            block=DENY,
-            input=((f"{NESTED}.permissionDecision", "allow"), (f"{NESTED}.updatedInput", "$")),
-            context=CONTEXT,
+            block=DENY_CALL,
+            input=((f"{SPECIFIC_OUTPUT}.permissionDecision", "allow"), (f"{SPECIFIC_OUTPUT}.updatedInput", "$")),
+            context=ADD_CONTEXT,
         ),
-        Row("PermissionRequest", "permission-request", block=REFUSE, allow=GRANT, documented=("block", "allow")),
-        Row(
+        HostEvent(
+            "PermissionRequest",
+            "permission-request",
+            block=REFUSE_PERMISSION,
+            allow=GRANT_PERMISSION,
+            documented=("block", "allow"),
+        ),
+        HostEvent(
             "PostToolUse",
             "post-tool-call",
-            renames=(RESPONSE,),
-            block=BLOCK,
-            context=CONTEXT,
-            failed="@transcript_path",
+            renames=(TOOL_RESPONSE,),
+            block=BLOCK_WITH_REASON,
+            context=ADD_CONTEXT,
+            failure_at="@transcript_path",
         ),
-        Row("PreCompact", "pre-context-compact", block=END, stop=END, documented=("block", "stop")),
-        Row("PostCompact", "post-context-compact", stop=END, documented=("stop",)),
-        Row("SubagentStart", "pre-subagent", renames=(AGENT_TYPE,), context=CONTEXT, documented=("context",)),
-        Row(
+        HostEvent("PreCompact", "pre-context-compact", block=END_RUN, stop=END_RUN, documented=("block", "stop")),
+        HostEvent("PostCompact", "post-context-compact", stop=END_RUN, documented=("stop",)),
+        HostEvent(
+            "SubagentStart", "pre-subagent", renames=(SUBAGENT_TYPE,), context=ADD_CONTEXT, documented=("context",)
+        ),
+        HostEvent(
             "SubagentStop",
             "post-subagent",
-            renames=(AGENT_TYPE, RESULT),
-            block=BLOCK,
-            stop=END,
+            renames=(SUBAGENT_TYPE, SUBAGENT_RESULT),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
             documented=("block", "stop"),
         ),
-        Row("Stop", "pre-agent-turn-stop", renames=(LAST,), block=BLOCK, stop=END, documented=("stop",)),
-        Row("SessionEnd", "post-session", renames=(REASON,)),
+        HostEvent(
+            "Stop",
+            "pre-agent-turn-stop",
+            renames=(LAST_MESSAGE,),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            documented=("stop",),
+        ),
+        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
     ),
     {
         "Bash": ("Shell", ()),
@@ -68,5 +94,24 @@ HOST = Host(
         "web_search": ("WebSearch", ()),
     },
     ("Interrupt",),
-    message=MESSAGE,
+    message=SHOW_MESSAGE,
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Codex CLI."""
+    from boathook.hosts.setup import GROUPS, FolderTrust, Setup, Switch
+
+    return Setup(
+        "codex",
+        ("codex",),
+        ("CODEX_HOME", ".codex"),
+        "hooks.json",
+        ".codex/hooks.json",
+        GROUPS,
+        max_seconds={"SessionEnd": 3, "Interrupt": 3},
+        switches=(Switch(("features", "hooks"), off=False, user=("config.toml",), project=(".codex/config.toml",)),),
+        evidence="it reads hooks.json and config.toml only",
+        has_entry_trust=True,
+        folder_trust=FolderTrust("config.toml", ("projects",), "trusted", needed=True),
+    )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from boathook.core.event import SPELLINGS
 from boathook.core.tool_names import CLAUDE_TOOLS, KNOWN_TOOLS, find_canonical_name, find_claude_name
-from boathook.hosts.host import derived
+from boathook.hosts.host import list_derived_kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boathook.hosts.host import Host, Row
+    from boathook.hosts.host import Host, HostEvent
 
 
 def lean(host: Host) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what each name of an event comes to, and what each tool is called here."""
-    names = {*SPELLINGS, *(name for row in host.events for name in (row.name, *row.also))} - {*host.elsewhere}
-    rows = {name: host.row(name) for name in sorted(names)}
+    names = {*SPELLINGS, *(name for row in host.events for name in (row.name, *row.other_names))} - {
+        *host.unmapped_events
+    }
+    rows = {name: host.find_event(name) for name in sorted(names)}
     tools: dict[str, Any] = {}
     for theirs, (ours, renames) in host.tools.items():
         tools[theirs] = (tuple(dict.fromkeys((ours, theirs, find_claude_name(ours, theirs)))), renames)
@@ -32,11 +34,11 @@ def others() -> dict[str, Any]:
     return {name: (tuple(dict.fromkeys(names)), ()) for name, names in found.items()}
 
 
-def _event(host: Host, row: Row) -> tuple[Any, ...]:
+def _event(host: Host, row: HostEvent) -> tuple[Any, ...]:
     """Return the kinds an event may come to, a field it needs, and where it has a tool's name and input."""
     has_tool = row.kind.has_tool
     places = {
         ours: (ours, *(theirs for theirs, name in row.renames if name == ours)) for ours in ("tool_name", "tool_input")
     }
-    kinds = (*row.kind_names, *derived(host, row))
-    return kinds, row.needs, places["tool_name"] if has_tool else (), places["tool_input"] if has_tool else ()
+    kinds = (*row.kind_names, *list_derived_kinds(host, row))
+    return kinds, row.required_key, places["tool_name"] if has_tool else (), places["tool_input"] if has_tool else ()

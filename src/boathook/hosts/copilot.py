@@ -5,7 +5,23 @@ Its tool gate shuts at any exit code but 0, and loses what stderr says: all answ
 
 from __future__ import annotations
 
-from boathook.hosts.host import ALLOW, ASK, BLOCK, CONTEXT, DENY, INPUT, REASON, Host, Row
+from boathook.core.tool_names import CLAUDE_TOOLS
+from boathook.hosts.host import (
+    ADD_CONTEXT,
+    ALLOW_CALL,
+    ASK_PERSON,
+    BLOCK_WITH_REASON,
+    DENY_CALL,
+    EXIT_REASON,
+    REWRITE_INPUT,
+    Caller,
+    Host,
+    HostEvent,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 _CONTEXT = (("additionalContext", "$"),)
 _DENY = (("permissionDecision", "deny"), ("permissionDecisionReason", "$"))
@@ -23,9 +39,9 @@ HOST = Host(
     "1.0.102",
     "vendor's documentation",
     (
-        Row("sessionStart", "pre-session", context=_CONTEXT),
-        Row("userPromptSubmitted", "pre-agent-turn", block=BLOCK, context=_CONTEXT),
-        Row(
+        HostEvent("sessionStart", "pre-session", context=_CONTEXT),
+        HostEvent("userPromptSubmitted", "pre-agent-turn", block=BLOCK_WITH_REASON, context=_CONTEXT),
+        HostEvent(
             "preToolUse",
             "pre-tool-call",
             renames=_TOOL,
@@ -36,7 +52,7 @@ HOST = Host(
             context=_CONTEXT,
             documented=("allow",),
         ),
-        Row(
+        HostEvent(
             "permissionRequest",
             "permission-request",
             renames=_TOOL,
@@ -45,16 +61,16 @@ HOST = Host(
             stop=(*_REFUSE, ("interrupt", True)),
             documented=("block", "allow", "stop"),
         ),
-        Row(
+        HostEvent(
             "postToolUse",
             "post-tool-call",
             renames=(*_TOOL, ("toolResult", "tool_output")),
-            block=BLOCK,
+            block=BLOCK_WITH_REASON,
             output=_OUTPUT,
             context=_CONTEXT,
             documented=("output",),
         ),
-        Row(
+        HostEvent(
             "postToolUseFailure",
             "post-tool-call-failure",
             renames=_TOOL,
@@ -62,25 +78,44 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block", "context"),
         ),
-        Row("agentStop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK),
-        Row("subagentStart", "pre-subagent", renames=_AGENT, context=_CONTEXT, documented=("context",)),
-        Row(
+        HostEvent("agentStop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK_WITH_REASON),
+        HostEvent("subagentStart", "pre-subagent", renames=_AGENT, context=_CONTEXT, documented=("context",)),
+        HostEvent(
             "subagentStop",
             "post-subagent",
             renames=(*_AGENT, ("response", "result"), *_STOP),
-            block=BLOCK,
+            block=BLOCK_WITH_REASON,
             documented=("block",),
         ),
-        Row("preCompact", "pre-context-compact"),
-        Row("errorOccurred", "turn-failure"),
-        Row("notification", "notification", context=_CONTEXT, documented=("context",)),
-        Row("sessionEnd", "post-session", renames=(REASON,)),
-        Row("SessionStart", "pre-session", context=_CONTEXT),
-        Row("UserPromptSubmit", "pre-agent-turn", block=BLOCK, context=_CONTEXT, documented=("block",)),
-        Row(
-            "PreToolUse", "pre-tool-call", (), (), DENY, ASK, ALLOW, (), INPUT, (), CONTEXT, documented=("ask", "allow")
+        HostEvent("preCompact", "pre-context-compact"),
+        HostEvent("errorOccurred", "turn-failure"),
+        HostEvent("notification", "notification", context=_CONTEXT, documented=("context",)),
+        HostEvent("sessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("SessionStart", "pre-session", context=_CONTEXT, is_installed=False),
+        HostEvent(
+            "UserPromptSubmit",
+            "pre-agent-turn",
+            block=BLOCK_WITH_REASON,
+            context=_CONTEXT,
+            documented=("block",),
+            is_installed=False,
         ),
-        Row(
+        HostEvent(
+            "PreToolUse",
+            "pre-tool-call",
+            (),
+            (),
+            DENY_CALL,
+            ASK_PERSON,
+            ALLOW_CALL,
+            (),
+            REWRITE_INPUT,
+            (),
+            ADD_CONTEXT,
+            documented=("ask", "allow"),
+            is_installed=False,
+        ),
+        HostEvent(
             "PermissionRequest",
             "permission-request",
             renames=_TOOL,
@@ -88,17 +123,19 @@ HOST = Host(
             allow=(("behavior", "allow"),),
             stop=(*_REFUSE, ("interrupt", True)),
             documented=("block", "allow", "stop"),
+            is_installed=False,
         ),
-        Row(
+        HostEvent(
             "PostToolUse",
             "post-tool-call",
             renames=(("tool_result", "tool_output"),),
-            block=BLOCK,
+            block=BLOCK_WITH_REASON,
             context=_CONTEXT,
             documented=("block",),
+            is_installed=False,
         ),
-        Row("Stop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK),
-        Row("SessionEnd", "post-session", renames=(REASON,)),
+        HostEvent("Stop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK_WITH_REASON, is_installed=False),
+        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,), is_installed=False),
     ),
     {
         "bash": ("Shell", ()),
@@ -120,7 +157,42 @@ HOST = Host(
         "ask_user": ("AskUser", ()),
     },
     ("userPromptTransformed",),
-    event_at=("hook_event_name", "hookName"),
-    session_at=("session_id", "sessionId"),
+    event_keys=("hook_event_name", "hookName"),
+    session_keys=("session_id", "sessionId"),
     fails_closed=True,
+    project_variable="COPILOT_PROJECT_DIR",
+    caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Copilot CLI."""
+    from boathook.hosts.setup import BY_BOTH, FLAT, FolderTrust, Setup, Switch
+
+    return Setup(
+        "copilot",
+        ("copilot",),
+        ("COPILOT_HOME", ".copilot"),
+        "hooks/boathook.json",
+        ".github/hooks/boathook.json",
+        FLAT,
+        command_key="bash",
+        timeout_key="timeoutSec",
+        extra_values={("version",): 1},
+        switches=(
+            Switch(
+                ("disableAllHooks",),
+                off=True,
+                user=("settings.json", "hooks/boathook.json"),
+                project=(
+                    ".github/hooks/boathook.json",
+                    ".github/copilot/settings.json",
+                    ".github/copilot/settings.local.json",
+                ),
+            ),
+        ),
+        settings_runner=BY_BOTH,
+        evidence="a trusted project's .claude/settings.json and settings.local.json, seen in 1.0.102; yours it does not read",
+        folder_trust=FolderTrust("config.json", ("trustedFolders",), value=True, needed=True),
+        reads_files_of=("claude",),
+    )

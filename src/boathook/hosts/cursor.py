@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import REASON, Host, Row
+from boathook.hosts.host import EXIT_REASON, Caller, Host, HostEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 _DENY = (("permission", "deny"), ("user_message", "$"), ("agent_message", "$"))
 _CONTEXT = (("additional_context", "$"),)
@@ -14,42 +18,42 @@ HOST = Host(
     "",
     "vendor's documentation of August 2026",
     (
-        Row("sessionStart", "pre-session", context=_CONTEXT),
-        Row("beforeSubmitPrompt", "pre-agent-turn", block=(("continue", False), ("user_message", "$"))),
-        Row(
+        HostEvent("sessionStart", "pre-session", context=_CONTEXT),
+        HostEvent("beforeSubmitPrompt", "pre-agent-turn", block=(("continue", False), ("user_message", "$"))),
+        HostEvent(
             "preToolUse",
             "pre-tool-call",
             block=_DENY,
             allow=(("permission", "allow"),),
             input=(("updated_input", "$"),),
         ),
-        Row(
+        HostEvent(
             "postToolUse",
             "post-tool-call",
             renames=(("duration", "duration_ms"),),
             block=_CONTEXT,
             context=_CONTEXT,
         ),
-        Row(
+        HostEvent(
             "postToolUseFailure",
             "post-tool-call-failure",
             renames=(("error_message", "error"), ("duration", "duration_ms")),
         ),
-        Row(
+        HostEvent(
             "subagentStart",
             "pre-subagent",
             renames=(("task", "task_description"),),
             block=(("permission", "deny"), ("user_message", "$")),
         ),
-        Row(
+        HostEvent(
             "subagentStop",
             "post-subagent",
             renames=(("task", "task_description"), ("summary", "result")),
             block=_GO_ON,
         ),
-        Row("stop", "pre-agent-turn-stop", renames=(("status", "stop_reason"),), block=_GO_ON),
-        Row("preCompact", "pre-context-compact", renames=(("context_tokens", "token_count"),)),
-        Row("sessionEnd", "post-session", renames=(REASON,)),
+        HostEvent("stop", "pre-agent-turn-stop", renames=(("status", "stop_reason"),), block=_GO_ON),
+        HostEvent("preCompact", "pre-context-compact", renames=(("context_tokens", "token_count"),)),
+        HostEvent("sessionEnd", "post-session", renames=(EXIT_REASON,)),
     ),
     {
         "Shell": ("Shell", (("working_directory", "cwd"),)),
@@ -74,7 +78,30 @@ HOST = Host(
         "afterTabFileEdit",
         "workspaceOpen",
     ),
-    session_at=("conversation_id", "session_id"),
-    folder_at=("cwd", "workspace_roots.0"),
-    empty="{}",
+    session_keys=("conversation_id", "session_id"),
+    folder_keys=("cwd", "workspace_roots.0"),
+    empty_answer="{}",
+    project_variable="CURSOR_PROJECT_DIR",
+    caller=Caller("claude", keys=("cursor_version",)),
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Cursor."""
+    from boathook.hosts.setup import BY_HOST, FLAT, Setup
+
+    return Setup(
+        "cursor",
+        ("cursor", "cursor-agent"),
+        ("", ".cursor"),
+        "hooks.json",
+        ".cursor/hooks.json",
+        FLAT,
+        entry_fields={},
+        extra_values={("version",): 1},
+        settings_runner=BY_HOST,
+        evidence="its documentation: .claude settings, if third-party hooks are turned on in its settings",
+        reads_files_of=("claude",),
+        user_steps=("turn on third-party hooks in Cursor's settings, if it is to run hooks of settings.json as well",),
+        project_steps=("trust the workspace when Cursor asks",),
+    )

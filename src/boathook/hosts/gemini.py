@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import BLOCK, CONTEXT, END, MESSAGE, NESTED, REASON, RESPONSE, Host, Row
+from boathook.hosts.host import (
+    ADD_CONTEXT,
+    BLOCK_WITH_REASON,
+    END_RUN,
+    EXIT_REASON,
+    SHOW_MESSAGE,
+    SPECIFIC_OUTPUT,
+    TOOL_RESPONSE,
+    Caller,
+    Host,
+    HostEvent,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 HOST = Host(
     "gemini",
@@ -10,36 +25,43 @@ HOST = Host(
     "0.61.0",
     "source of August 2026",
     (
-        Row("SessionStart", "pre-session", context=CONTEXT),
-        Row("BeforeAgent", "pre-agent-turn", block=BLOCK, stop=END, context=CONTEXT, documented=("stop",)),
-        Row(
+        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT),
+        HostEvent(
+            "BeforeAgent",
+            "pre-agent-turn",
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            context=ADD_CONTEXT,
+            documented=("stop",),
+        ),
+        HostEvent(
             "BeforeTool",
             "pre-tool-call",
             block=(("decision", "deny"), ("reason", "$")),
-            stop=END,
-            input=((f"{NESTED}.tool_input", "$"),),
+            stop=END_RUN,
+            input=((f"{SPECIFIC_OUTPUT}.tool_input", "$"),),
             documented=("stop",),
         ),
-        Row(
+        HostEvent(
             "AfterTool",
             "post-tool-call",
-            renames=(RESPONSE,),
-            block=BLOCK,
-            stop=END,
-            context=CONTEXT,
-            failed="tool_response.error",
+            renames=(TOOL_RESPONSE,),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            context=ADD_CONTEXT,
+            failure_at="tool_response.error",
         ),
-        Row(
+        HostEvent(
             "AfterAgent",
             "pre-agent-turn-stop",
             renames=(("prompt_response", "final_message"),),
-            block=BLOCK,
-            stop=END,
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
             documented=("stop",),
         ),
-        Row("PreCompress", "pre-context-compact"),
-        Row("Notification", "notification"),
-        Row("SessionEnd", "post-session", renames=(REASON,)),
+        HostEvent("PreCompress", "pre-context-compact"),
+        HostEvent("Notification", "notification"),
+        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
     ),
     {
         "run_shell_command": ("Shell", (("dir_path", "cwd"), ("is_background", "run_in_background"))),
@@ -57,5 +79,42 @@ HOST = Host(
         "ask_user": ("AskUser", ()),
     },
     ("BeforeModel", "AfterModel", "BeforeToolSelection"),
-    message=MESSAGE,
+    message=SHOW_MESSAGE,
+    project_variable="GEMINI_PROJECT_DIR",
+    # `gemini hooks migrate` copies the commands of Claude Code's settings.
+    caller=Caller("claude", events=("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "PreCompress")),
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Gemini CLI."""
+    from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
+
+    return Setup(
+        "gemini",
+        ("gemini",),
+        ("GEMINI_CLI_HOME", ""),
+        ".gemini/settings.json",
+        ".gemini/settings.json",
+        GROUPS,
+        units_per_second=1000,
+        entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
+        extra_values={("hooksConfig", "enabled"): True},
+        has_comments=True,
+        switches=(
+            Switch(
+                ("hooksConfig", "enabled"),
+                off=False,
+                user=(".gemini/settings.json",),
+                project=(".gemini/settings.json",),
+            ),
+            Switch(
+                ("hooksConfig", "disabled"),
+                off=ENTRY_NAME,
+                user=(".gemini/settings.json",),
+                project=(".gemini/settings.json",),
+            ),
+        ),
+        evidence="it reads its own settings only (`gemini hooks migrate` copies)",
+        folder_trust=FolderTrust(".gemini/trustedFolders.json", (), "TRUST_FOLDER"),
+    )

@@ -1,7 +1,7 @@
-"""The agents that call this engine, as rows: one module per host, so that a run loads one of them.
+"""The agents that call this engine, as rows of values: one module for each, so that a run loads only one of them.
 
-A saying is how something is told to a host: pairs of a place and a value. `$` stands for what is said; the places `exit`,
-`stdout` and `stderr` are not JSON but what their names say. What a host cannot be told is an empty saying.
+A template is how something is expressed in an answer: pairs of a place and a value. `$` stands for the text or the value; the
+places `exit`, `stdout` and `stderr` are not JSON but what their names say. An empty template: the host cannot express it.
 """
 
 from __future__ import annotations
@@ -11,146 +11,194 @@ from boathook.core.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Any
 
     from boathook.core.event import EventKind
 
-    Saying = tuple[tuple[str, Any], ...]
+    Template = tuple[tuple[str, Any], ...]
     Renames = tuple[tuple[str, str], ...]
-    Tools = Mapping[str, tuple[str, Renames]]
+    ToolTable = Mapping[str, tuple[str, Renames]]
 
-NAMES = (
-    "claude",
-    "codex",
-    "copilot",
-    "gemini",
-    "kimi-code",
-    "kimi-cli",
-    "qwen",
-    "cline",
-    "opencode",
-    "cursor",
-    "vscode",
-)
 CAPABILITIES = ("block", "ask", "allow", "stop", "input", "output", "context")
+# All other modules of this folder are agents.
+_HELPER_MODULES = (
+    "capabilities",
+    "capability_table",
+    "claude_events",
+    "compact",
+    "detection",
+    "host",
+    "setup",
+    "tool_calls",
+)
 
-NESTED = "hookSpecificOutput"
-DENY: Saying = ((f"{NESTED}.permissionDecision", "deny"), (f"{NESTED}.permissionDecisionReason", "$"))
-ASK: Saying = ((f"{NESTED}.permissionDecision", "ask"), (f"{NESTED}.permissionDecisionReason", "$"))
-ALLOW: Saying = ((f"{NESTED}.permissionDecision", "allow"), (f"{NESTED}.permissionDecisionReason", "$"))
-INPUT: Saying = ((f"{NESTED}.updatedInput", "$"),)
-CONTEXT: Saying = ((f"{NESTED}.additionalContext", "$"),)
-REFUSE: Saying = ((f"{NESTED}.decision.behavior", "deny"), (f"{NESTED}.decision.message", "$"))
-GRANT: Saying = ((f"{NESTED}.decision.behavior", "allow"),)
-BLOCK: Saying = (("decision", "block"), ("reason", "$"))
-END: Saying = (("continue", False), ("stopReason", "$"))
-EXIT: Saying = (("exit", 2), ("stderr", "$"))
-MESSAGE: Saying = (("systemMessage", "$"),)
+SPECIFIC_OUTPUT = "hookSpecificOutput"
+DENY_CALL: Template = (
+    (f"{SPECIFIC_OUTPUT}.permissionDecision", "deny"),
+    (f"{SPECIFIC_OUTPUT}.permissionDecisionReason", "$"),
+)
+ASK_PERSON: Template = (
+    (f"{SPECIFIC_OUTPUT}.permissionDecision", "ask"),
+    (f"{SPECIFIC_OUTPUT}.permissionDecisionReason", "$"),
+)
+ALLOW_CALL: Template = (
+    (f"{SPECIFIC_OUTPUT}.permissionDecision", "allow"),
+    (f"{SPECIFIC_OUTPUT}.permissionDecisionReason", "$"),
+)
+REWRITE_INPUT: Template = ((f"{SPECIFIC_OUTPUT}.updatedInput", "$"),)
+ADD_CONTEXT: Template = ((f"{SPECIFIC_OUTPUT}.additionalContext", "$"),)
+REFUSE_PERMISSION: Template = (
+    (f"{SPECIFIC_OUTPUT}.decision.behavior", "deny"),
+    (f"{SPECIFIC_OUTPUT}.decision.message", "$"),
+)
+GRANT_PERMISSION: Template = ((f"{SPECIFIC_OUTPUT}.decision.behavior", "allow"),)
+BLOCK_WITH_REASON: Template = (("decision", "block"), ("reason", "$"))
+END_RUN: Template = (("continue", False), ("stopReason", "$"))
+EXIT_CODE_2: Template = (("exit", 2), ("stderr", "$"))
+SHOW_MESSAGE: Template = (("systemMessage", "$"),)
 
-RESPONSE = ("tool_response", "tool_output")
-CALL_ID = ("tool_call_id", "tool_use_id")
-AGENT_TYPE = ("agent_type", "subagent_type")
-AGENT_NAME = ("agent_name", "subagent_name")
-REASON = ("reason", "exit_reason")
-LAST = ("last_assistant_message", "final_message")
-RESULT = ("last_assistant_message", "result")
+TOOL_RESPONSE = ("tool_response", "tool_output")
+TOOL_CALL_ID = ("tool_call_id", "tool_use_id")
+SUBAGENT_TYPE = ("agent_type", "subagent_type")
+SUBAGENT_NAME = ("agent_name", "subagent_name")
+EXIT_REASON = ("reason", "exit_reason")
+LAST_MESSAGE = ("last_assistant_message", "final_message")
+SUBAGENT_RESULT = ("last_assistant_message", "result")
 
 
-class Row(Value):
-    """One event of a host: what it is here, and how each thing that hooks want is said there.
+class HostEvent(Value):
+    """One event of a host: which kind it is here, and a template for each thing that hooks can want.
 
-    `also`: other names that payloads have for it; `renames`: their place and our field; `needs`: a field without which it is no
-    event; `documented`: what was only read about, though the host was run. `failed`: the place that says that the tool failed (with
-    `!` in front, that it did not; with `=` behind, by this beginning; with `@` in front, the file that knows).
+    `other_names`: other names that payloads have for it; `renames`: their place and our field; `required_key`: a key without
+    which it is not an event; `documented`: what is known from documents only, although the host was run. `failure_at`: the place
+    that says that the tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place of
+    a file that says so). `is_installed`: false if it is another name of an event that is installed.
     """
 
     name: str
     kind_name: str
-    also: tuple[str, ...] = ()
+    other_names: tuple[str, ...] = ()
     renames: Renames = ()
-    block: Saying = ()
-    ask: Saying = ()
-    allow: Saying = ()
-    stop: Saying = ()
-    input: Saying = ()
-    output: Saying = ()
-    context: Saying = ()
-    needs: str = ""
-    failed: str = ""
+    block: Template = ()
+    ask: Template = ()
+    allow: Template = ()
+    stop: Template = ()
+    input: Template = ()
+    output: Template = ()
+    context: Template = ()
+    required_key: str = ""
+    failure_at: str = ""
     documented: tuple[str, ...] = ()
+    is_installed: bool = True
 
     @property
     def kind(self) -> EventKind:
-        """Return the kind of event it is here."""
+        """The kind of event it is here."""
         return SPELLINGS[self.kind_name]
 
     @property
     def kind_names(self) -> tuple[str, ...]:
-        """Return the names of all kinds that it may be here."""
-        return (self.kind_name, "post-tool-call-failure") if self.failed else (self.kind_name,)
+        """The names of all kinds that it may be here."""
+        return (self.kind_name, "post-tool-call-failure") if self.failure_at else (self.kind_name,)
 
     @property
-    def goes_on(self) -> bool:
-        """Whether a block there sends an agent back to work."""
+    def continues_agent(self) -> bool:
+        """Whether a block there makes the agent continue."""
         return self.kind_name in ("pre-agent-turn-stop", "post-subagent")
 
-    def can(self, what: str) -> Saying:
-        """Return how one of the CAPABILITIES is said."""
-        found: Saying = self.__dict__[what]
-        return found
+    def get_template(self, capability: str) -> Template:
+        """Return the template of one of the CAPABILITIES."""
+        template: Template = self.__dict__[capability]
+        return template
+
+
+class Caller(Value):
+    """How an agent is recognized that runs the commands of another agent's configuration.
+
+    `reads` is that other agent. What the payload says counts first: `keys` that only this agent sends, or names of `events` or
+    `tools` that only this agent has. A `variable` counts if the payload leaves it open, because programs inside an agent inherit
+    it. `is_assumed`: this is the agent if nothing else decides.
+    """
+
+    reads: str
+    keys: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    tools: Collection[str] = ()
+    variable: str = ""
+    is_assumed: bool = False
 
 
 class Host(Value):
-    """One agent: where its payloads say what, its events, its tools, and where a person reads messages.
+    """One agent: where its payloads contain what, its events, its tools, and where a person reads messages.
 
-    `version` is the one that was run, empty if all is from documents; `elsewhere`: events without counterpart; `empty`: the
-    answer that says nothing; `beyond`: what a block does there that nobody asked for; `fails_closed`: it makes a refusal of any
-    failure before a tool call and keeps the words to itself.
+    `version` is the one that was run, empty if everything is from documents; `unmapped_events`: events without counterpart here;
+    `empty_answer`: the answer that says nothing; `block_side_effect`: what a block does there beyond blocking; `fails_closed`: it
+    turns any failure before a tool call into a refusal and hides the reason. `project_variable` names the project of a session;
+    `foreign_keys` are never sent by this host, so a call with one of them is from an agent that reads this host's configuration.
     """
 
     name: str
     title: str
     version: str
     source: str
-    events: tuple[Row, ...]
-    tools: Tools
-    elsewhere: tuple[str, ...] = ()
-    event_at: tuple[str, ...] = ("hook_event_name",)
-    session_at: tuple[str, ...] = ("session_id",)
-    folder_at: tuple[str, ...] = ("cwd",)
-    message: Saying = ()
-    empty: str = ""
-    beyond: str = ""
+    events: tuple[HostEvent, ...]
+    tools: ToolTable
+    unmapped_events: tuple[str, ...] = ()
+    event_keys: tuple[str, ...] = ("hook_event_name",)
+    session_keys: tuple[str, ...] = ("session_id",)
+    folder_keys: tuple[str, ...] = ("cwd",)
+    message: Template = ()
+    empty_answer: str = ""
+    block_side_effect: str = ""
     fails_closed: bool = False
+    project_variable: str = ""
+    foreign_keys: tuple[str, ...] = ()
+    caller: Caller | None = None
 
     @property
     def evidence(self) -> str:
-        """Return how its rows are known."""
+        """How its rows are known."""
         return f"run, version {self.version}" if self.version else f"read: {self.source}"
 
-    def row(self, name: str) -> Row | None:
-        """Return the row that a name spells: theirs first, then any spelling of ours."""
-        for row in self.events:
-            if name == row.name or name in row.also:
-                return row
-        kind = SPELLINGS.get(name, UNMAPPED) if name not in self.elsewhere else UNMAPPED
-        return next((row for row in self.events if row.kind_name == kind.name), None)
+    def find_event(self, name: str) -> HostEvent | None:
+        """Return the event that a name spells: the host's own names first, then any spelling of ours."""
+        for event in self.events:
+            if name == event.name or name in event.other_names:
+                return event
+        kind = SPELLINGS.get(name, UNMAPPED) if name not in self.unmapped_events else UNMAPPED
+        return next((event for event in self.events if event.kind_name == kind.name), None)
 
 
-DERIVED_KINDS = ("post-agent-turn", "post-agent-turn-stop")  # made of a stop that nobody objected to
+# These are made from a stop that no hook blocked.
+DERIVED_KINDS = ("post-agent-turn", "post-agent-turn-stop")
 
 
-def derived(host: Host, row: Row) -> tuple[str, ...]:
-    """Return the kinds that are made of an event where the host has none of its own."""
-    if row.kind_name != "pre-agent-turn-stop":
+def list_derived_kinds(host: Host, event: HostEvent) -> tuple[str, ...]:
+    """Return the kinds that are made from an event because the host does not send them."""
+    if event.kind_name != "pre-agent-turn-stop":
         return ()
     known = {name for one in host.events for name in one.kind_names}
     return tuple(name for name in DERIVED_KINDS if name not in known)
 
 
-def load(name: str) -> Host:
-    """Return the table of a host, one of NAMES."""
-    module: Any = __import__(f"{__package__}.{name.replace('-', '_')}", fromlist=["HOST"])
-    found: Host = module.HOST
-    return found
+def list_host_names() -> tuple[str, ...]:
+    """Return the names of all hosts: one for each agent's file in this folder."""
+    from posix import listdir
+
+    modules = [
+        name.removesuffix(".py") for name in sorted(listdir(__file__.rpartition("/")[0])) if name.endswith(".py")
+    ]
+    agents = [name for name in modules if name not in _HELPER_MODULES and not name.startswith("_")]
+    return tuple(name.replace("_", "-") for name in agents)
+
+
+def load_host(name: str) -> Host:
+    """Return the table of a host."""
+    host: Host = load_module(name).HOST
+    return host
+
+
+def load_module(name: str) -> Any:
+    """Import an agent's module."""
+    return __import__(f"{__package__}.{name.replace('-', '_')}", fromlist=["HOST"])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import AGENT_NAME, CALL_ID, DENY, EXIT, REASON, Host, Row
+from boathook.hosts.host import DENY_CALL, EXIT_CODE_2, EXIT_REASON, SUBAGENT_NAME, TOOL_CALL_ID, Host, HostEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 HOST = Host(
     "kimi-cli",
@@ -10,19 +14,19 @@ HOST = Host(
     "1.51.0",
     "source of July 2026",
     (
-        Row("SessionStart", "pre-session"),
-        Row("UserPromptSubmit", "pre-agent-turn", block=EXIT),
-        Row("PreToolUse", "pre-tool-call", renames=(CALL_ID,), block=DENY),
-        Row("PostToolUse", "post-tool-call", renames=(CALL_ID,), failed="tool_output=is_error=True"),
-        Row("PostToolUseFailure", "post-tool-call-failure", renames=(CALL_ID,)),
-        Row("Stop", "pre-agent-turn-stop", block=EXIT),
-        Row("SubagentStart", "pre-subagent", renames=(AGENT_NAME, ("prompt", "task_description"))),
-        Row("SubagentStop", "post-subagent", renames=(AGENT_NAME, ("response", "result"))),
-        Row("PreCompact", "pre-context-compact"),
-        Row("PostCompact", "post-context-compact", renames=(("estimated_token_count", "token_count_after"),)),
-        Row("StopFailure", "turn-failure", renames=(("error_message", "error"),)),
-        Row("Notification", "notification", renames=(("body", "message"),)),
-        Row("SessionEnd", "post-session", renames=(REASON,)),
+        HostEvent("SessionStart", "pre-session"),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=EXIT_CODE_2),
+        HostEvent("PreToolUse", "pre-tool-call", renames=(TOOL_CALL_ID,), block=DENY_CALL),
+        HostEvent("PostToolUse", "post-tool-call", renames=(TOOL_CALL_ID,), failure_at="tool_output=is_error=True"),
+        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(TOOL_CALL_ID,)),
+        HostEvent("Stop", "pre-agent-turn-stop", block=EXIT_CODE_2),
+        HostEvent("SubagentStart", "pre-subagent", renames=(SUBAGENT_NAME, ("prompt", "task_description"))),
+        HostEvent("SubagentStop", "post-subagent", renames=(SUBAGENT_NAME, ("response", "result"))),
+        HostEvent("PreCompact", "pre-context-compact"),
+        HostEvent("PostCompact", "post-context-compact", renames=(("estimated_token_count", "token_count_after"),)),
+        HostEvent("StopFailure", "turn-failure", renames=(("error_message", "error"),)),
+        HostEvent("Notification", "notification", renames=(("body", "message"),)),
+        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
     ),
     {
         "Shell": ("Shell", ()),
@@ -39,3 +43,18 @@ HOST = Host(
         "Agent": ("Agent", ()),
     },
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in kimi-cli."""
+    from boathook.hosts.setup import TABLES, Setup
+
+    return Setup(
+        "kimi-cli",
+        ("kimi-cli", "kimi"),
+        ("KIMI_SHARE_DIR", ".kimi"),
+        "config.toml",
+        "",
+        TABLES,
+        evidence="it reads its config.toml only",
+    )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import EXIT, Host, Row
+from boathook.hosts.host import EXIT_CODE_2, Host, HostEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 _CONTEXT = (("additional_context", "$"),)
 
@@ -12,22 +16,22 @@ HOST = Host(
     "1.18.33",
     "source of August 2026",
     (
-        Row("pre-session", "pre-session"),
-        Row("pre-agent-turn", "pre-agent-turn", context=_CONTEXT),
-        Row("pre-tool-call", "pre-tool-call", block=EXIT, input=(("modified_input", "$"),)),
-        Row(
+        HostEvent("pre-session", "pre-session"),
+        HostEvent("pre-agent-turn", "pre-agent-turn", context=_CONTEXT),
+        HostEvent("pre-tool-call", "pre-tool-call", block=EXIT_CODE_2, input=(("modified_input", "$"),)),
+        HostEvent(
             "post-tool-call",
             "post-tool-call",
             block=_CONTEXT,
             output=(("modified_output", "$"),),
             context=_CONTEXT,
         ),
-        Row("post-tool-call-failure", "post-tool-call-failure"),
-        Row("pre-agent-turn-stop", "pre-agent-turn-stop"),
-        Row("pre-context-compact", "pre-context-compact", context=_CONTEXT, documented=("context",)),
-        Row("post-context-compact", "post-context-compact"),
-        Row("turn-failure", "turn-failure"),
-        Row("post-session", "post-session"),
+        HostEvent("post-tool-call-failure", "post-tool-call-failure"),
+        HostEvent("pre-agent-turn-stop", "pre-agent-turn-stop"),
+        HostEvent("pre-context-compact", "pre-context-compact", context=_CONTEXT, documented=("context",)),
+        HostEvent("post-context-compact", "post-context-compact"),
+        HostEvent("turn-failure", "turn-failure"),
+        HostEvent("post-session", "post-session"),
     ),
     {
         "bash": ("Shell", (("workdir", "cwd"),)),
@@ -51,7 +55,22 @@ HOST = Host(
         "todowrite": ("Todo", ()),
         "question": ("AskUser", ()),
     },
-    event_at=("event_type",),
-    folder_at=("work_dir",),
+    event_keys=("event_type",),
+    folder_keys=("work_dir",),
     message=(("system_message", "$"),),
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in OpenCode."""
+    from boathook.hosts.setup import PLUGIN, Setup
+
+    return Setup(
+        "opencode",
+        ("opencode",),
+        ("XDG_CONFIG_HOME", ".config"),
+        "opencode/plugin/boathook.js",
+        ".opencode/plugin/boathook.js",
+        PLUGIN,
+        evidence="it runs plugins only",
+    )

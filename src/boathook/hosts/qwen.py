@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from boathook.hosts.host import (
-    AGENT_TYPE,
-    ASK,
-    BLOCK,
-    CONTEXT,
-    DENY,
-    END,
-    GRANT,
-    LAST,
-    MESSAGE,
-    REASON,
-    REFUSE,
-    RESPONSE,
-    RESULT,
+    ADD_CONTEXT,
+    ASK_PERSON,
+    BLOCK_WITH_REASON,
+    DENY_CALL,
+    END_RUN,
+    EXIT_REASON,
+    GRANT_PERMISSION,
+    LAST_MESSAGE,
+    REFUSE_PERMISSION,
+    SHOW_MESSAGE,
+    SUBAGENT_RESULT,
+    SUBAGENT_TYPE,
+    TOOL_RESPONSE,
     Host,
-    Row,
+    HostEvent,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.setup import Setup
 
 HOST = Host(
     "qwen",
@@ -26,34 +30,55 @@ HOST = Host(
     "0.24.4",
     "source of August 2026",
     (
-        Row("SessionStart", "pre-session", context=CONTEXT),
-        Row(
+        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT),
+        HostEvent(
             "UserPromptSubmit",
             "pre-agent-turn",
-            block=BLOCK,
-            stop=END,
-            context=CONTEXT,
-            needs="prompt",
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            context=ADD_CONTEXT,
+            required_key="prompt",
             documented=("stop",),
         ),
-        Row("PreToolUse", "pre-tool-call", block=DENY, ask=ASK, stop=END, documented=("stop",)),
-        Row("PermissionRequest", "permission-request", block=REFUSE, allow=GRANT, documented=("block", "allow")),
-        Row("PostToolUse", "post-tool-call", renames=(RESPONSE,), block=CONTEXT, context=CONTEXT),
-        Row(
+        HostEvent("PreToolUse", "pre-tool-call", block=DENY_CALL, ask=ASK_PERSON, stop=END_RUN, documented=("stop",)),
+        HostEvent(
+            "PermissionRequest",
+            "permission-request",
+            block=REFUSE_PERMISSION,
+            allow=GRANT_PERMISSION,
+            documented=("block", "allow"),
+        ),
+        HostEvent("PostToolUse", "post-tool-call", renames=(TOOL_RESPONSE,), block=ADD_CONTEXT, context=ADD_CONTEXT),
+        HostEvent(
             "PostToolUseFailure",
             "post-tool-call-failure",
-            block=CONTEXT,
-            context=CONTEXT,
+            block=ADD_CONTEXT,
+            context=ADD_CONTEXT,
             documented=("block", "context"),
         ),
-        Row("Stop", "pre-agent-turn-stop", renames=(LAST,), block=BLOCK, stop=END, documented=("stop",)),
-        Row("SubagentStart", "pre-subagent", renames=(AGENT_TYPE,), context=CONTEXT, documented=("context",)),
-        Row("SubagentStop", "post-subagent", renames=(AGENT_TYPE, RESULT), block=BLOCK, documented=("block",)),
-        Row("PreCompact", "pre-context-compact", context=CONTEXT, documented=("context",)),
-        Row("PostCompact", "post-context-compact"),
-        Row("StopFailure", "turn-failure"),
-        Row("Notification", "notification"),
-        Row("SessionEnd", "post-session", renames=(REASON,)),
+        HostEvent(
+            "Stop",
+            "pre-agent-turn-stop",
+            renames=(LAST_MESSAGE,),
+            block=BLOCK_WITH_REASON,
+            stop=END_RUN,
+            documented=("stop",),
+        ),
+        HostEvent(
+            "SubagentStart", "pre-subagent", renames=(SUBAGENT_TYPE,), context=ADD_CONTEXT, documented=("context",)
+        ),
+        HostEvent(
+            "SubagentStop",
+            "post-subagent",
+            renames=(SUBAGENT_TYPE, SUBAGENT_RESULT),
+            block=BLOCK_WITH_REASON,
+            documented=("block",),
+        ),
+        HostEvent("PreCompact", "pre-context-compact", context=ADD_CONTEXT, documented=("context",)),
+        HostEvent("PostCompact", "post-context-compact"),
+        HostEvent("StopFailure", "turn-failure"),
+        HostEvent("Notification", "notification"),
+        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
     ),
     {
         "monitor": ("Shell", (("directory", "cwd"),)),
@@ -82,5 +107,31 @@ HOST = Host(
         "TodoCompleted",
         "InstructionsLoaded",
     ),
-    message=MESSAGE,
+    message=SHOW_MESSAGE,
+    project_variable="QWEN_PROJECT_DIR",
 )
+
+
+def make_setup() -> Setup:
+    """Return how boathook is installed in Qwen Code."""
+    from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
+
+    return Setup(
+        "qwen",
+        ("qwen",),
+        ("QWEN_HOME", ".qwen"),
+        "settings.json",
+        ".qwen/settings.json",
+        GROUPS,
+        units_per_second=1000,
+        entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
+        has_comments=True,
+        switches=(
+            Switch(("disableAllHooks",), off=True, user=("settings.json",), project=(".qwen/settings.json",)),
+            Switch(
+                ("hooksConfig", "disabled"), off=ENTRY_NAME, user=("settings.json",), project=(".qwen/settings.json",)
+            ),
+        ),
+        evidence="it reads its own settings only",
+        folder_trust=FolderTrust("trustedFolders.json", (), "TRUST_FOLDER"),
+    )

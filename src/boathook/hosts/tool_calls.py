@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from boathook.hosts.host import Renames, Tools
+    from boathook.hosts.host import Renames, ToolTable
 
-LINES = "[]"  # at the end of a host's key: a list of texts, which here is one text of several lines beside it
-SHAPES = ("command", "args", "cmd")  # other ways to say what stands in such a list
-NOWHERE = ""  # instead of a host's key: the host says this in a way that has no counterpart here
+LIST_MARK = "[]"  # at the end of a host's key: a list of texts, which here is one text of several lines beside it
+COMMAND_KEYS = ("command", "args", "cmd")  # other ways to say what stands in such a list
+NO_KEY = ""  # instead of a host's key: the host says this in a way that has no counterpart here
 
 
-def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, str]]:
+def translate_call(tools: ToolTable, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, str]]:
     """Return our name of a tool, its input under our keys, and the host's key of each that was renamed."""
     ours, renames = tools.get(name, (name, ()))
     names = {key: key for key in given}
     texts: dict[str, str] = {}
     for key, places in _by_key(renames).items():
-        found = next((place for place in places if place and place.removesuffix(LINES) in given), None)
+        found = next((place for place in places if place and place.removesuffix(LIST_MARK) in given), None)
         if found is None:
-            if NOWHERE in places and key in given:
+            if NO_KEY in places and key in given:
                 names[key] = _away(key, given)
-        elif found.endswith(LINES):
+        elif found.endswith(LIST_MARK):
             if key in given:
                 names[key] = _away(key, given)
-            text = text_in(given[found.removesuffix(LINES)])
+            text = join_lines(given[found.removesuffix(LIST_MARK)])
             texts |= {key: text} if text is not None else {}
         elif found != key:
             names[found] = key
@@ -41,18 +41,18 @@ def inward(tools: Tools, name: str, given: Mapping[str, Any]) -> tuple[str, dict
     return ours, {**{names[key]: value for key, value in given.items()}, **texts}, renamed
 
 
-def shaped(tools: Tools, name: str, given: Any) -> Any:
+def normalize_input(tools: ToolTable, name: str, given: Any) -> Any:
     """Return an input as an object with the list that the host reads, where its tool takes other shapes as well.
 
     A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model chose.
     """
     _, renames = tools.get(name, (name, ()))
-    place = next((theirs for theirs, key in renames if theirs.endswith(LINES) and key == "command"), "")
-    listed, fields = place.removesuffix(LINES), _fields(given)
-    text = text_in(given) if place and listed not in fields else None
+    place = next((theirs for theirs, key in renames if theirs.endswith(LIST_MARK) and key == "command"), "")
+    listed, fields = place.removesuffix(LIST_MARK), _fields(given)
+    text = join_lines(given) if place and listed not in fields else None
     if text is None:
         return given
-    return {**{key: value for key, value in fields.items() if key not in SHAPES}, listed: [text]}
+    return {**{key: value for key, value in fields.items() if key not in COMMAND_KEYS}, listed: [text]}
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def _fields(value: Any) -> dict[str, Any]:
     return found
 
 
-def outward(
-    tools: Tools, name: str, renamed: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
+def restore_input(
+    tools: ToolTable, name: str, renamed: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
     _, renames = tools.get(name, (name, ()))
@@ -70,7 +70,7 @@ def outward(
     places = _by_key(renames)
     for key in now.keys() - before.keys():
         theirs = places.get(key, [key])[0]
-        found.setdefault(key if theirs == NOWHERE or theirs.endswith(LINES) else theirs, now[key])
+        found.setdefault(key if theirs == NO_KEY or theirs.endswith(LIST_MARK) else theirs, now[key])
     return found
 
 
@@ -93,8 +93,8 @@ def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str
     """Take away the texts that stand for lists; one that was changed becomes the list."""
     left = dict(now)
     for theirs, key in renames:
-        listed = theirs.removesuffix(LINES)
-        text = text_in(before.get(listed)) if theirs.endswith(LINES) else None
+        listed = theirs.removesuffix(LIST_MARK)
+        text = join_lines(before.get(listed)) if theirs.endswith(LIST_MARK) else None
         if text is not None and before.get(key) == text:
             value = left.pop(key, text)
             if value != text:
@@ -102,7 +102,7 @@ def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str
     return left
 
 
-def text_in(value: Any) -> str | None:
+def join_lines(value: Any) -> str | None:
     """Return what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
 
     None for anything else.
@@ -115,7 +115,7 @@ def text_in(value: Any) -> str | None:
     if not isinstance(value, list):
         return None
     listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-    parts = [text_in(one) for one in listed]
+    parts = [join_lines(one) for one in listed]
     lines = [part for part in parts if part is not None]
     return "\n".join(lines) if lines and len(lines) == len(parts) else None
 
@@ -124,7 +124,7 @@ def _program(value: dict[str, Any]) -> str | None:
     """Return a program and its arguments as a line for the shell."""
     for key in ("commands", "cmd"):
         if key in value:
-            return text_in(value[key])
+            return join_lines(value[key])
     command, args = value.get("command", value.get("path")), value.get("args")
     if not isinstance(command, str) or args is None:
         return command if isinstance(command, str) else None

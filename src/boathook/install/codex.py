@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from boathook.hosts.setup import Setup
 from boathook.install.command_line import is_installed_command
 from boathook.install.formats import TRUST_TABLES, HostFile
 from boathook.install.json_edit import JsonEditor
-from boathook.install.setups import Setup
 
 _EVENTS_WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 

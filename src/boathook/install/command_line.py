@@ -10,7 +10,7 @@ import sys
 
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.install.setups import BY_BOTH, BY_HOST, Setup
+from boathook.hosts.setup import BY_BOTH, BY_HOST, Setup
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import ASSIGNMENT, DOOR, PYTHON, named, text_calls_us
 from boathook.sources.source import SETTINGS_JSON_SOURCE
@@ -46,7 +46,7 @@ def resolve_user_folders(state: str) -> UserFolders:
 
 def make_command(setup: Setup, event: str, folders: UserFolders) -> list[str]:
     """Return the program and its arguments for an event."""
-    excluded = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings)
+    excluded = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings_runner)
     words = [
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
         *("--config", folders.config, "--claude", folders.claude, "--state", folders.state),
@@ -63,7 +63,7 @@ def make_command(setup: Setup, event: str, folders: UserFolders) -> list[str]:
 
 def make_command_line(setup: Setup, event: str, folders: UserFolders) -> str:
     """Return the command for an event as a shell reads it."""
-    guard = f'[ -n "${setup.unless}" ] || ' if setup.unless else ""
+    guard = f'[ -n "${setup.unless_variable}" ] || ' if setup.unless_variable else ""
     return guard + shlex.join(make_command(setup, event, folders))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Container, Mapping
 from typing import Any, Protocol
 
 from boathook.core.value import Value
+from boathook.hosts.setup import FILES, FLAT, GROUPS, PLUGIN, TABLES, Setup
 from boathook.install.command_line import is_installed_command
 from boathook.install.json_edit import EditError, JsonEditor, JsonPath
-from boathook.install.setups import FILES, FLAT, GROUPS, PLUGIN, TABLES, Setup
 from boathook.install.toml_edit import TomlTable, add_table, list_tables, parse_toml, remove_empty_list, remove_tables
 
 TRUST_TABLES, JSON_VALUES = "trust", "values"
@@ -62,16 +62,16 @@ class _JsonEntries:
         self.is_grouped = is_grouped
 
     def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
-        editor = JsonEditor(text, comments=file.setup.comments)
+        editor = JsonEditor(text, comments=file.setup.has_comments)
         entries: dict[str, list[Any]] = {}
         for path in self._find_paths(editor, file):
             entries.setdefault(str(path[1]), []).append(editor.get(*path))
         return entries
 
     def insert_entries(self, text: str, file: HostFile) -> str:
-        editor = JsonEditor(text, comments=file.setup.comments)
+        editor = JsonEditor(text, comments=file.setup.has_comments)
         self._check_structure(editor)
-        for extra, value in file.setup.extras.items():
+        for extra, value in file.setup.extra_values.items():
             if editor.get(*extra) is None:
                 editor.set(extra, value)
         for event, entry in file.wanted.items():
@@ -89,11 +89,11 @@ class _JsonEntries:
         return editor.render()
 
     def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
-        editor = JsonEditor(text, comments=file.setup.comments)
-        old = JsonEditor(before, comments=file.setup.comments).value if before is not None else {}
+        editor = JsonEditor(text, comments=file.setup.has_comments)
+        old = JsonEditor(before, comments=file.setup.has_comments).value if before is not None else {}
         for path in reversed(self._find_paths(editor, file)):
             self._remove(editor, path, old)
-        extras = file.setup.extras
+        extras = file.setup.extra_values
         is_alone = not set(editor.value) - {path[0] for path in extras}
         is_unused = before is None and not editor.get(_HOOKS)
         # otherwise somebody else may need the extras

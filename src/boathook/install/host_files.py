@@ -10,13 +10,13 @@ from typing import Any
 from boathook.core.hook import USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
+from boathook.hosts.setup import FILES, PLUGIN, TABLES, Setup
 from boathook.install.codex import make_trust_file
 from boathook.install.command_line import UserFolders, make_command, make_command_line, resolve_user_folders
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
-from boathook.install.setups import FILES, PLUGIN, TABLES, Setup
 from boathook.system.locations import account_home, current_dir, read_environment
 
-_SCRIPT = "#!/bin/sh\n# {mark} cline`; `boathook uninstall cline` removes it\nexec {command}\n"
+_SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\nexec {command}\n"
 
 
 class InstallTarget(Value):
@@ -44,33 +44,33 @@ def find_host_home(setup: Setup, target: InstallTarget) -> str:
 def find_config_path(setup: Setup, target: InstallTarget) -> str:
     """Return the file, or the folder of files, that configures an agent's hooks."""
     if target.scope == USER:
-        return os.path.join(find_host_home(setup, target), setup.user)
-    if not setup.project:
+        return os.path.join(find_host_home(setup, target), setup.user_file)
+    if not setup.project_file:
         raise ConfigError(
             f"{setup.name} has no hooks of a project, only those in "
             f"{find_config_path(setup, target.replace(scope=USER))}: run `boathook install {setup.name} --user`"
         )
-    return os.path.join(target.project, setup.project)
+    return os.path.join(target.project, setup.project_file)
 
 
 def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:
     """Return the files that hold entries, with the entries."""
     path = find_config_path(setup, target)
-    if setup.shape == FILES:
+    if setup.format == FILES:
         return [
             HostFile(f"{path}/{event}", FILES, setup, {event: _make_script(setup, event, target)}, 0o777)
             for event in setup.events
         ]
-    if setup.shape == PLUGIN:
+    if setup.format == PLUGIN:
         return [HostFile(path, PLUGIN, setup, {setup.events[0]: _make_plugin(setup, target)})]
     entries = {event: make_entry(setup, event, target.folders) for event in setup.events}
-    return [HostFile(path, setup.shape, setup, entries)]
+    return [HostFile(path, setup.format, setup, entries)]
 
 
 def list_dependent_files(setup: Setup, target: InstallTarget, read: Callable[[str], str]) -> list[HostFile]:
     """Return the files that depend on the content of the first; `read` returns the text that a file has or will have."""
     folder = make_folder_trust_file(setup, target) if target.trust_folder else None
-    if setup.name != "codex":
+    if not setup.has_entry_trust:
         return [folder] if folder else []
     path = find_config_path(setup, target)
     trust = make_trust_file(setup, find_host_home(setup, target), path, read(path))
@@ -79,7 +79,7 @@ def list_dependent_files(setup: Setup, target: InstallTarget, read: Callable[[st
 
 def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | None:
     """Return the file that makes an agent trust the project's folder, None if the agent has no such file."""
-    trust = setup.trust
+    trust = setup.folder_trust
     if trust is None or target.scope == USER:
         return None
     path, name = os.path.join(find_host_home(setup, target), trust.file), (*trust.place, target.project)
@@ -90,12 +90,15 @@ def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | No
 
 def make_entry(setup: Setup, event: str, folders: UserFolders) -> dict[str, Any]:
     """Return the entry of one event."""
-    command = {setup.command_key: make_command_line(setup, event, folders), setup.timeout_key: setup.timeout(event)}
-    return {"event": event, **command} if setup.shape == TABLES else {**setup.fields, **command}
+    command = {
+        setup.command_key: make_command_line(setup, event, folders),
+        setup.timeout_key: setup.compute_timeout(event),
+    }
+    return {"event": event, **command} if setup.format == TABLES else {**setup.entry_fields, **command}
 
 
 def _make_script(setup: Setup, event: str, target: InstallTarget) -> str:
-    return _SCRIPT.format(mark=INSTALL_MARK, command=make_command_line(setup, event, target.folders))
+    return _SCRIPT.format(mark=INSTALL_MARK, name=setup.name, command=make_command_line(setup, event, target.folders))
 
 
 def _make_plugin(setup: Setup, target: InstallTarget) -> str:

@@ -9,11 +9,11 @@ from typing import TypeVar
 from boathook.core.hook import PROJECT
 from boathook.core.value import Value
 from boathook.errors import ConfigError
+from boathook.hosts.setup import Setup
 from boathook.install.formats import FORMATS, JSON_VALUES, TRUST_TABLES, HostFile, OccupiedError
 from boathook.install.host_files import InstallTarget, list_dependent_files, list_host_files
 from boathook.install.json_edit import EditError
 from boathook.install.registry import MAX_HOST_FILE_BYTES, Installation, InstalledFile, InstallRegistry, hash_bytes
-from boathook.install.setups import Setup
 from boathook.system.files import FileError, may_be_there, read_regular
 
 T = TypeVar("T")

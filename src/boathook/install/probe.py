@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 from boathook.core.value import Value
-from boathook.hosts.host import Host, Row
+from boathook.hosts.host import Host, HostEvent
+from boathook.hosts.setup import FILES, PLUGIN, Setup
 from boathook.install.formats import HostFile, list_handlers
 from boathook.install.host_files import InstallTarget, list_host_files
-from boathook.install.setups import FILES, PLUGIN, Setup
 from boathook.install.status import PLUGIN_COMMAND, find_installed_entries
 
 _PROBE_NAME = "boathook-doctor"
@@ -31,20 +31,20 @@ class ProbeResult(Value):
     ms: float
 
 
-def list_installed_events(host: Host, setup: Setup) -> list[Row]:
+def list_installed_events(host: Host, setup: Setup) -> list[HostEvent]:
     """Return the events that are installed, that of a tool call first."""
     rows = [row for row in host.events if row.name in setup.events]
     return sorted(rows, key=lambda row: row.kind_name != _FIRST_KIND)
 
 
-def make_probe_event(host: Host, row: Row, folder: str) -> bytes:
+def make_probe_event(host: Host, row: HostEvent, folder: str) -> bytes:
     """Return what an agent would send for a call of an unknown tool in an empty folder."""
     host_keys = {ours: key for key, ours in reversed(row.renames)}
     fields: dict[str, Any] = {}
     values: dict[str, Any] = {
-        host.event_at[0]: row.name,
-        host.session_at[0]: _PROBE_NAME,
-        host.folder_at[0]: folder,
+        host.event_keys[0]: row.name,
+        host.session_keys[0]: _PROBE_NAME,
+        host.folder_keys[0]: folder,
         host_keys.get("tool_name", "tool_name"): _PROBE_NAME,
         host_keys.get("tool_input", "tool_input"): {},
     }

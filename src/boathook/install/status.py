@@ -13,7 +13,8 @@ from typing import Any
 from boathook.core.hook import PROJECT, USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.hosts.detection import READ_BY_OTHERS
+from boathook.hosts.host import load_host
+from boathook.hosts.setup import BY_BOTH, FILES, FLAT, GROUPS, PLUGIN, TABLES, Setup, list_setups
 from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
 from boathook.install.formats import FORMATS, HostFile, list_handlers
 from boathook.install.host_files import (
@@ -27,7 +28,6 @@ from boathook.install.host_files import (
 from boathook.install.json_edit import EditError, JsonEditor
 from boathook.install.plan import decode_text, read_host_file
 from boathook.install.registry import Installation, InstallRegistry, hash_bytes
-from boathook.install.setups import FILES, FLAT, GROUPS, PLUGIN, SETUPS, TABLES, Setup
 from boathook.install.toml_edit import parse_toml
 from boathook.process.supervisor import HOOK_ENTRY
 
@@ -60,8 +60,8 @@ def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[Host
     """Return the status of every agent, for the user and in the project."""
     return [
         find_status(setup, target.replace(scope=scope), registry)
-        for setup in SETUPS
-        for scope in ((USER, PROJECT) if setup.project else (USER,))
+        for setup in list_setups()
+        for scope in ((USER, PROJECT) if setup.project_file else (USER,))
     ]
 
 
@@ -166,10 +166,10 @@ def list_commands(entry: Any, file: HostFile) -> list[InstalledCommand]:
 
 def find_unmanaged_commands(setup: Setup, target: InstallTarget) -> list[str]:
     """Return the commands in an agent's file that call boathook and were not installed: with ours, hooks run twice."""
-    if setup.shape not in (GROUPS, FLAT, TABLES):
+    if setup.format not in (GROUPS, FLAT, TABLES):
         return []
     text = _read_text(find_config_path(setup, target)) or ""
-    value = parse_toml(text) if setup.shape == TABLES else JsonEditor(text, comments=setup.comments).value
+    value = parse_toml(text) if setup.format == TABLES else JsonEditor(text, comments=setup.has_comments).value
     return [text for text in _list_texts(value) if is_unmanaged_command(text, setup.name)]
 
 
@@ -205,7 +205,7 @@ def _find_trust_problems(file: HostFile, entries: dict[Any, list[Any]]) -> list[
 def find_distrust(setup: Setup, target: InstallTarget) -> list[str]:
     """Return a problem if an agent does not run hooks of the project because it does not trust the folder."""
     file = make_folder_trust_file(setup, target)
-    if file is None or setup.trust is None or not setup.trust.needed:
+    if file is None or setup.folder_trust is None or not setup.folder_trust.needed:
         return []
     entries = find_installed_entries(file)
     if any(entries.get(name) == [value] for name, value in file.wanted.items()):
@@ -249,10 +249,10 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     paths = {(status.host, status.scope): status.path for status in statuses if status.state != ABSENT_STATUS}
     hosts = {host for host, _ in paths}
     notes: list[str] = []
-    for setup in SETUPS:
+    for setup in list_setups():
         for (other, scope), path in paths.items():
-            if other not in setup.reads or (setup.name, other, scope) == ("copilot", "claude", USER):
+            if other not in setup.reads_files_of or (setup.settings_runner == BY_BOTH and scope == USER):
                 continue
-            effect = _RUNS_ONCE if other == READ_BY_OTHERS else _RUNS_TWICE if setup.name in hosts else ""
+            effect = _RUNS_ONCE if load_host(other).foreign_keys else _RUNS_TWICE if setup.name in hosts else ""
             notes.append(f"{setup.name} also reads {path}: it calls what is installed for {other}{effect}")
     return notes

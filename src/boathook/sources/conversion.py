@@ -14,7 +14,7 @@ from boathook.core.hook import ARMED, BASIC, PLUGIN, PROJECT, Command, Diagnosti
 from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_names
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.hosts.claude_events import BY_KIND, Row
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 from boathook.sources.fields import TIMEOUT
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.own_commands import text_calls_us
@@ -221,7 +221,7 @@ def told(problem: Diagnostic) -> str:
 
 def to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Entry:
     """Return the entry for an armed HOOK.md hook that is started with `command`; `texts` are its scripts."""
-    row = BY_KIND.get(hook.kind.name) if hook.kind else None
+    row = CLAUDE_EVENTS_BY_KIND.get(hook.kind.name) if hook.kind else None
     if row is None:
         raise Unfit(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
     reasons = [*_unsayable(hook), *_unshared(hook, row, "\n".join(texts))]
@@ -249,7 +249,7 @@ def _unsayable(hook: Hook) -> list[str]:
     return [f"settings.json cannot say {', '.join(fields)}"] if fields else []
 
 
-def _unshared(hook: Hook, row: Row, text: str) -> list[str]:
+def _unshared(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
     """Name what a script uses that hooks of settings.json do not have."""
     ours = [*VARIABLES.findall(text)]
     reasons = []
@@ -264,7 +264,7 @@ def _unshared(hook: Hook, row: Row, text: str) -> list[str]:
     return reasons
 
 
-def _native_words(row: Row, text: str) -> list[str]:
+def _native_words(row: ClaudeEvent, text: str) -> list[str]:
     words = NATIVE_WORDS.findall(text)
     words += [name for _, name in row.renames if re.search(rf"\b{name}\b", text)]
     decisions = DECISION.findall(text)
@@ -294,7 +294,7 @@ def names_for(tool: Pattern) -> str:
     return result
 
 
-def _manifest_notes(hook: Hook, row: Row, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     unlike = NOT_IN_JAVASCRIPT.search(matcher)
     found = {
         f"its priority of {hook.priority} is lost: hooks of settings.json have none": hook.priority != 100,

@@ -10,7 +10,7 @@ from boathook.core.event import Event, EventKind
 from boathook.core.hook import Hook
 from boathook.core.matcher import TOOL_NAME, Pattern
 from boathook.core.tool_names import KNOWN_TOOLS
-from boathook.hosts.claude_events import BY_KIND
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 
 MOST_REPEATS = 3
 TRIES = 24
@@ -53,7 +53,7 @@ def sample_event(hook: Hook, work_dir: str) -> Event | None:
 
 def _plain(kind: EventKind) -> dict[str, Any]:
     """Return fields that an event of a kind has."""
-    row = BY_KIND.get(kind.name)
+    row = CLAUDE_EVENTS_BY_KIND.get(kind.name)
     names = [*kind.fields, *(ours for _, ours in row.renames)] if row else kind.fields
     found: dict[str, Any] = {name: WORDS[name] for name in names if name in WORDS}
     found |= dict.fromkeys((name for name in names if name in NUMBERS), 1)

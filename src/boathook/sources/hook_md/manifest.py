@@ -10,7 +10,7 @@ from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT, WARNING, Hook, Ne
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.errors import ConfigError
-from boathook.hosts.claude_events import BY_KIND
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 from boathook.sources.fields import FLAG, HOOK_MD, INTEGER, MAPPING, NAMES, YAML_PAIR, Field, FieldChecker
 from boathook.sources.hook_md.frontmatter import Mapping, Node, Scalar, Sequence, Unreadable, read_frontmatter
 
@@ -70,7 +70,7 @@ def _apply_values(hook: Hook, values: dict[str, Any], checker: FieldChecker) -> 
         checker.report(ERROR, "protected", "only a user hook can be protected; it is ignored here", "remove it")
         del changes["protected"]
     dialect = values.get("dialect", NATIVE)
-    if dialect != NATIVE and hook.kind is not None and hook.kind.name not in BY_KIND:
+    if dialect != NATIVE and hook.kind is not None and hook.kind.name not in CLAUDE_EVENTS_BY_KIND:
         message = f"the dialect '{dialect}' has no event like {hook.kind.name}; native is used"
         checker.report(ERROR, "dialect", message, "remove it")
         dialect = NATIVE

@@ -40,7 +40,8 @@ from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_name
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_dialect
 from boathook.errors import ConfigError
-from boathook.hosts.claude_events import BY_NAME, ELSEWHERE, Row
+from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources.hook_md.folder import leaves_project
 from boathook.sources.own_commands import NAME, calls_us, does_nothing_else
 from boathook.sources.settings_json.rules import LONGEST, Rule, read_rule
@@ -279,7 +280,7 @@ class Reading:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                lost = key in BY_NAME or key == "hooks"
+                lost = key in CLAUDE_EVENTS_BY_NAME or key == "hooks"
                 told = f"the key '{key}' stands twice in one object; only the last counts"
                 self.say(ERROR if lost else WARNING, key, told, "join the two")
             found[key] = value
@@ -287,10 +288,10 @@ class Reading:
 
     def _event(self, name: str, groups: Any) -> None:
         place = f"hooks.{name}"
-        if name in ELSEWHERE:
+        if name in UNMAPPED_CLAUDE_EVENTS:
             self.say(WARNING, place, f"{name} has no counterpart in this engine: its hooks run in Claude Code alone")
             return
-        row = BY_NAME.get(name)
+        row = CLAUDE_EVENTS_BY_NAME.get(name)
         if row is None:
             self.guesses += 1
             fix = _near_event(name) if self.guesses <= MOST_TOLD else ""
@@ -310,7 +311,7 @@ class Reading:
             self.say(ERROR, "hooks", f"more than {MOST_HOOKS} hooks in one file; the rest does not run")
         return not self.full
 
-    def _invalid(self, row: Row, place: str, why: str, fix: str = "", definition: Any = None) -> None:
+    def _invalid(self, row: ClaudeEvent, place: str, why: str, fix: str = "", definition: Any = None) -> None:
         """Add an entry that cannot be used: it takes no part, and that is told whenever its event comes."""
         problem = Diagnostic(self.path, None, place, ERROR, why, fix)
         label = place.removeprefix("hooks.")
@@ -320,7 +321,7 @@ class Reading:
         hook = Hook(name, row.kind, row.name, self.scope, Command(""), self.path, DIALECT, **fields)
         self.hooks.append(hook.replace(source=self.source))
 
-    def _group(self, row: Row, place: str, group: Any) -> None:
+    def _group(self, row: ClaudeEvent, place: str, group: Any) -> None:
         if not isinstance(group, dict):
             self._invalid(row, place, f"must be an object, not {describe_json_type(group)}", NESTED_FIX)
             return
@@ -345,7 +346,7 @@ class Reading:
             if self._has_room():
                 self._entry(row, f"{place}.hooks[{at}]", group.get("matcher"), entry, notes)
 
-    def _entry(self, row: Row, place: str, matcher: Any, entry: Any, notes: list[Diagnostic]) -> None:
+    def _entry(self, row: ClaudeEvent, place: str, matcher: Any, entry: Any, notes: list[Diagnostic]) -> None:
         try:
             hook = Entry(self, row, place, matcher, entry).hook()
         except ConfigError as error:
@@ -357,7 +358,7 @@ class Reading:
 class Entry:
     """One entry on its way to a hook; ConfigError if it cannot be one."""
 
-    def __init__(self, reading: Reading, row: Row, place: str, matcher: Any, entry: Any) -> None:
+    def __init__(self, reading: Reading, row: ClaudeEvent, place: str, matcher: Any, entry: Any) -> None:
         """Take the entry and where it stands."""
         self.reading, self.row, self.place, self.matcher = reading, row, place, matcher
         if not isinstance(entry, dict):
@@ -428,7 +429,7 @@ class Entry:
         if kind not in OWN_KEYS:
             raise ConfigError(f"unknown type {kind!r}", fix=f"known: {', '.join(OWN_KEYS)}")
         if kind == "prompt" and not self.row.prompts:
-            events = ", ".join(name for name, row in BY_NAME.items() if row.prompts)
+            events = ", ".join(name for name, row in CLAUDE_EVENTS_BY_NAME.items() if row.prompts)
             raise ConfigError(f"a prompt hook cannot be asked at {self.row.name}", fix=f"possible at: {events}")
         return kind
 
@@ -548,9 +549,9 @@ class Entry:
 
 
 def _near_event(name: str) -> str:
-    folded = {known.lower(): known for known in BY_NAME}
+    folded = {known.lower(): known for known in CLAUDE_EVENTS_BY_NAME}
     near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    return f"did you mean '{folded[near[0]]}'?" if near else f"known: {', '.join(BY_NAME)}"
+    return f"did you mean '{folded[near[0]]}'?" if near else f"known: {', '.join(CLAUDE_EVENTS_BY_NAME)}"
 
 
 def _parts_of(url: str) -> urllib.parse.SplitResult:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.matcher import TOOL_NAME, Pattern
 from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
-from boathook.hosts.claude_events import BY_NAME
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.sources.shell_scripts import (
     OF_THE_SHELL,
     SHELLS,
@@ -159,7 +159,11 @@ class _Checking:
         self.problems.append(Diagnostic(self.hook.path, None, self.hook.place, level, message, fix))
 
     def _may_block(self) -> bool:
-        return BY_NAME[self.hook.trigger].refuses and not self.hook.background and self.hook.on_failure != "block"
+        return (
+            CLAUDE_EVENTS_BY_NAME[self.hook.trigger].refuses
+            and not self.hook.background
+            and self.hook.on_failure != "block"
+        )
 
     def _is_safe_without(self) -> bool:
         """Whether the line itself has an answer for a command that fails."""

@@ -1,0 +1,94 @@
+"""How boathook is installed in an agent. Each agent's file has a row of this; a run does not need it, so a function makes it."""
+
+from __future__ import annotations
+
+from boathook.core.value import Value
+from boathook.hosts.host import list_host_names, load_host, load_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+GROUPS, FLAT, TABLES, FILES, PLUGIN = "groups", "flat", "tables", "files", "plugin"
+BY_HOST, BY_US = "by the host itself", "by boathook"
+BY_BOTH = "of a project by the host itself, yours by boathook"
+# Our own deadlines are shorter, and the host must not cut them.
+_TIMEOUT_SECONDS = 600
+ENTRY_NAME = "boathook"
+COMMAND_FIELDS: Mapping[str, Any] = {"type": "command"}
+
+
+class Switch(Value):
+    """A setting that turns an agent's hooks off: where it is, the value that does it, and the files that may contain it."""
+
+    place: tuple[str, ...]
+    off: object
+    user: tuple[str, ...]
+    project: tuple[str, ...] = ()
+
+
+class FolderTrust(Value):
+    """Where an agent keeps which folders it trusts: a file in its home, the place of a folder in it (at its end), and its value.
+
+    A value of True is for a list that contains the folder. `needed`: hooks of a project do not run without; seen in runs.
+    """
+
+    file: str
+    place: tuple[str, ...]
+    value: object
+    needed: bool = False
+
+
+class Setup(Value):
+    """One agent: where its configuration is and what is written there.
+
+    `home` is a variable that moves its folder, and the folder's usual place below the account's; `user_file` and `project_file`
+    are below the two (for FILES, folders). `units_per_second` is the unit of its timeouts; `max_seconds`: events with a shorter
+    limit; `extra_values` are written beside the hooks; `unless_variable` is set by another agent that reads the same file.
+    `settings_runner` says who runs the hooks of settings.json, `evidence` how that is known; `reads_files_of`: agents whose
+    files it reads too; `has_entry_trust`: it runs only entries whose hash it trusts.
+    """
+
+    name: str
+    programs: tuple[str, ...]
+    home: tuple[str, str]
+    user_file: str
+    project_file: str
+    format: str
+    command_key: str = "command"
+    timeout_key: str = "timeout"
+    units_per_second: int = 1
+    entry_fields: Mapping[str, Any] = COMMAND_FIELDS
+    extra_values: Mapping[tuple[str, ...], Any] = {}
+    max_seconds: Mapping[str, int] = {}
+    has_comments: bool = False
+    switches: tuple[Switch, ...] = ()
+    settings_runner: str = BY_US
+    evidence: str = ""
+    reads_files_of: tuple[str, ...] = ()
+    unless_variable: str = ""
+    folder_trust: FolderTrust | None = None
+    has_entry_trust: bool = False
+    user_steps: tuple[str, ...] = ()
+    project_steps: tuple[str, ...] = ()
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The names of the events to register."""
+        return tuple(event.name for event in load_host(self.name).events if event.is_installed)
+
+    def compute_timeout(self, event: str) -> int:
+        """Return the timeout of an event in the agent's unit."""
+        return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS)) * self.units_per_second
+
+
+def load_setup(name: str) -> Setup:
+    """Return how boathook is installed in an agent."""
+    setup: Setup = load_module(name).make_setup()
+    return setup
+
+
+def list_setups() -> tuple[Setup, ...]:
+    """Return the setups of all agents."""
+    return tuple(load_setup(name) for name in list_host_names())
