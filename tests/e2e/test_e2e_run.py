@@ -53,7 +53,7 @@ def test_a_failed_install_is_loud_and_is_tried_again(tmp_path, monkeypatch):
     for _ in range(2):
         with pytest.raises(InstallError, match="no network"):
             store.install("some-tool")
-    monkeypatch.setattr(run, "load", load_host)
+    monkeypatch.setattr(run, "load_host", load_host)
     monkeypatch.setattr(Cache, "install", lambda self, name: fails(None, None))
     rows = run._try(AGENTS[0], store, [])
     assert {one["state"] for one in rows[0]["results"].values()} == {"FAILED"}
