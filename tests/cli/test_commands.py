@@ -424,7 +424,7 @@ def test_hosts_json_says_how_each_thing_is_said(project: Project) -> None:
         (["Stop"], '{"event_type": "PreToolUse"}', "the argument says 'Stop'"),
         (["Stop"], '{"session_id": 5}', "'session_id' must be text"),
         (["Stopp"], "{}", "unknown event 'Stopp' (did you mean 'Stop'?)"),
-        (["Stop", "--host", "nobody"], "{}", "unknown host 'nobody' (known: native, claude, codex, copilot,"),
+        (["Stop", "--host", "nobody"], "{}", "unknown host 'nobody' (known: native, claude, cline, codex,"),
         (["Stop", "--bogus"], "{}", "unexpected argument '--bogus'"),
         (["--event"], "{}", "--event needs a value"),
     ],

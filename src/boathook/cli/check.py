@@ -10,7 +10,7 @@ from boathook.cli.show import STATE_STYLES, format_count, print_json, say
 from boathook.core.catalog import Catalog, takes_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import misfits
-from boathook.hosts.host import list_host_names
+from boathook.hosts.host import list_host_names, load_host
 from boathook.sources.checker import check_catalog, check_path
 
 

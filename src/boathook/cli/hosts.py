@@ -7,7 +7,7 @@ import click
 from boathook.cli.common_options import json_option
 from boathook.cli.show import print_json, print_table, say
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, to_json
-from boathook.hosts.host import list_host_names
+from boathook.hosts.host import list_host_names, load_host
 
 
 @click.command("hosts")
