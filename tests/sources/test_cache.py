@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.catalog_cache import format as compiled
-from boathook.catalog_cache.write import RACY_SECONDS, TABLES, write_compiled
+from boathook.catalog_cache.write import RACY_SECONDS, write_compiled
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
+from boathook.hosts.host import list_host_names
 from boathook.loader import load_hooks
 from boathook.system.locations import Locations, SourceFolders
 from boathook.system.stamps import stamp
@@ -500,7 +501,8 @@ def test_a_file_of_another_boathook_is_not_used(kept):
     assert compiled.__file__ == PATH
     head = kept["plain"].load().head
     watched = {path for path, _ in head["watch"]}
-    assert {path for path in watched if path.startswith(os.path.dirname(boathook.__file__))} >= set(TABLES)
+    hosts = Path(boathook.__file__).parent / "hosts"
+    assert {str(hosts), *(str(hosts / f"{name.replace('-', '_')}.py") for name in list_host_names())} <= set(watched)
 
 
 def test_the_stamp_of_a_file_changes_with_the_file(tmp_path):
