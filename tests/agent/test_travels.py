@@ -152,19 +152,24 @@ def test_a_message_of_a_script_and_the_news_of_a_broken_one_reach_the_person(wor
     assert result.messages == (NB, "hook 'wreck' failed: exit code 3")
 
 
-def test_the_listener_hears_of_steps_and_events_as_they_happen() -> None:
+def test_the_listener_hears_of_replies_steps_and_events_as_they_happen() -> None:
     heard: list[str] = []
 
     def listen(what, value):
-        heard.append({"step": lambda: f"step {value.index}", "event": lambda: value[0]}[what]())
+        text = {
+            "reply": lambda: f"reply {value[1].text}",
+            "step": lambda: f"step {value.index}",
+            "event": lambda: value[0],
+        }
+        heard.append(text[what]())
 
     builder, _ = agent_of(call("work"), "done", tools=(text_tool("work"),))
     builder.with_listener(listen).build().run("go")
     assert heard == [
         "pre-session",
         "pre-agent-turn",
-        *("pre-step", "post-tool-call", "step 0", "post-step"),
-        *("pre-step", "step 1", "post-step"),
+        *("pre-step", "reply ", "post-tool-call", "step 0", "post-step"),
+        *("pre-step", "reply done", "step 1", "post-step"),
         *("pre-agent-turn-stop", "post-agent-turn-stop", "post-agent-turn", "post-session"),
     ]
 

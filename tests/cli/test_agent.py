@@ -19,9 +19,11 @@ import pytest
 from tests import forked
 from tests.conftest import World, make_world, trusting
 
+from boathook import AgentBuilder
 from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.assembly import load
-from boathook.cli.agent import Trace, assemble, converse
+from boathook.cli.agent import assemble_agent, run_session
+from boathook.cli.agent_trace import Trace
 
 SCRIPTS = Path(__file__).parent.parent.parent / "examples/scripts"
 WAIT = 30.0
@@ -158,7 +160,7 @@ def test_a_gate_sends_the_agent_back_to_work_until_the_work_is_done(place: Place
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     at = [lines.index(f"step {n}    {text}") for n, text in ((1, "Done."), (2, "So there is work left."))]
-    assert "  agent   goes on, having read: [Hook blocked stop: no greeting yet]" in lines[at[0] : at[1]]
+    assert "  agent   continues after [Hook blocked stop: no greeting yet]" in lines[at[0] : at[1]]
     assert lines[-1].startswith("done      3 steps, ")
 
 
@@ -241,7 +243,7 @@ def test_json_lines_hold_every_event_in_the_order_in_which_they_happen(place: Pl
         "post-agent-turn",
         "post-session",
     ]
-    assert of(records, "turn") == [{"type": "turn", "prompt": "do it"}]
+    assert of(records, "turn") == [{"version": 1, "type": "turn", "prompt": "do it"}]
     assert [record["text"] for record in of(records, "reply")] == ["", "Done."]
     (result,) = of(records, "result")
     assert (result["status"], result["text"], result["steps"], result["decisions"]) == ("done", "Done.", 2, 0)
@@ -299,7 +301,7 @@ def test_the_last_hooks_run_even_if_nobody_reads_any_more(place: Place, args: tu
 def test_without_a_model_one_line_says_how_to_name_one(place: Place) -> None:
     done = place.run("agent", "do it")
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    for way in ("--model anthropic:", f"{place.agents}/hooks.toml", "--script FILE"):
+    for way in ("--model PROVIDER:NAME", f"{place.agents}/hooks.toml", "--script FILE"):
         assert way in done.stderr
 
 
@@ -308,7 +310,7 @@ def test_the_model_may_stand_in_the_users_hooks_toml_and_the_command_line_comes_
     assert "the model nobody:here cannot be used" in place.run("agent", "do it").stderr
     assert "the model no-one:else cannot be used" in place.run("agent", "do it", "--model", "no-one:else").stderr
     done = place.run("agent", "do it", "--model", "a:b", "--script", place.script())
-    assert (done.returncode, "not both" in done.stderr) == (1, True)
+    assert (done.returncode, "cannot be used together" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("text", ["", "{oops", "{}", "[5]", '[{"calls": 5}]', '[{"calls": [{"args": {}}]}]'])
@@ -329,7 +331,7 @@ def test_a_script_that_is_not_there_is_named_with_exit_code_1(place: Place) -> N
 def test_a_task_may_come_from_standard_input(place: Place, args: tuple[str, ...]) -> None:
     done = place.run("agent", *args, "--script", place.script("Done."), "--json", stdin="make it so\nand so\n")
     assert done.returncode == 0
-    assert '{"type": "turn", "prompt": "make it so\\nand so"}' in done.stdout.splitlines()
+    assert '{"version": 1, "type": "turn", "prompt": "make it so\\nand so"}' in done.stdout.splitlines()
 
 
 def test_an_empty_task_is_an_error(place: Place) -> None:
@@ -346,15 +348,16 @@ def test_the_agent_works_in_the_project_it_is_given(place: Place) -> None:
 def test_a_turn_that_has_taken_all_its_steps_is_not_done(place: Place) -> None:
     done = place.play(*[shell("true")] * 5, args=("--yes", "--max-steps", "2"))
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].startswith("not done  it has taken all the steps it may (--max-steps) (2 steps")
+    assert done.stdout.splitlines()[-1].startswith("not done  it reached the limit of --max-steps (2 steps")
 
 
 def test_an_error_of_the_model_ends_with_exit_code_1_and_one_line(place: Place) -> None:
     records: list[Any] = []
     trace = Trace(records.append)
     with load(place.project, config=place.agents, claude=place.claude, state=place.state, trust_all=True) as engine:
-        made = assemble(ScriptedModel([OSError("no network")]), engine, trace, work_dir=".", ask=lambda *_: True)
-        assert converse(made.build(), iter(["do it"]), trace) == 1
+        base = AgentBuilder().with_model(ScriptedModel([OSError("no network")]))
+        made = assemble_agent(base, engine, trace, lambda *_: True)
+        assert run_session(made.build(), iter(["do it"]), trace) == 1
     assert of(records, "error") == [{"type": "error", "message": "OSError: no network"}]
 
 
@@ -371,7 +374,7 @@ def test_every_scripted_run_of_the_examples_can_be_played(place: Place, path: Pa
 def test_without_a_terminal_a_question_means_no_and_how_to_allow_is_said(place: Place) -> None:
     done = place.play(call("WriteFile", path="made", content=""), "not reached", args=())
     assert done.returncode == 1
-    assert "WriteFile wants to run -> no: nobody can be asked here; --yes allows" in done.stdout
+    assert "WriteFile wants to run -> no: there is no terminal to ask at; --yes allows" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("not done  a call was refused")
     assert not (place.project / "made").exists()
 
@@ -414,7 +417,7 @@ def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(place: Pl
         assert process.wait(WAIT) == code
         assert process.stdout is not None
         printed = process.stdout.read().decode()
-    assert "cut off   interrupted (1 step" in printed
+    assert "aborted   interrupted (1 step" in printed
     assert "not reached" not in printed
     assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
     with pytest.raises(ProcessLookupError):
@@ -438,7 +441,7 @@ def test_an_ignored_interrupt_stays_ignored_and_the_agent_can_be_ended(place: Pl
         assert process.wait(WAIT) == 128 + signal.SIGTERM
         assert process.stdout is not None
         printed = process.stdout.read().decode()
-    assert "cut off   interrupted" in printed
+    assert "aborted   interrupted" in printed
     assert "not reached" not in printed
     assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
     with pytest.raises(ProcessLookupError):
@@ -579,7 +582,7 @@ def test_the_demo_tells_its_story(place: Place) -> None:
         "no_promises: block",
         "WriteFile did not run: do it now instead of promising it",
         "tests-pass: block",
-        "goes on, having read: [Hook blocked stop: the tests do not pass yet]",
+        "continues after [Hook blocked stop: the tests do not pass yet]",
         "tidy: started in the background",
         "greeting.txt is now 'hello\\n'",
         "tests-pass: no opinion",

@@ -255,6 +255,7 @@ class Loop:
         _, begun = await self.fire(StepContext.before(index, **self.common_fields))
         self._apply_state(begun, before)
         reply = await self._request_reply()
+        self.agent.notify_listener("reply", (self.state.agent_type, reply))
         self.add_messages(Message(ASSISTANT, reply.text, reply.calls))
         if reply.tokens is not None:
             self._reported_tokens = (reply.tokens, len(self.state.messages))

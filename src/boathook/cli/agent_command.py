@@ -43,6 +43,6 @@ def run_agent(task: str | None, **options: Any) -> int:
       boathook agent "make the tests pass" --model PROVIDER:NAME
       boathook agent --script moves.json --yes --json < task.txt
     """
-    from boathook.cli.agent import Options, agent
+    from boathook.cli.agent import AgentOptions, run_agent_command
 
-    return agent(task, Options(**options))
+    return run_agent_command(task, AgentOptions(**options))

@@ -1,7 +1,4 @@
-"""How `boathook agent` shows what happens: lines for a person, or one JSON object per line for a program.
-
-What happens comes as records: plain objects with a `type`, made by `cli.agent`.
-"""
+"""How `boathook agent` shows the records of `cli.agent_trace`: lines for a person, or JSON lines for a program."""
 
 from __future__ import annotations
 
@@ -9,244 +6,219 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from boathook.cli.show import make_console, make_printable
+from boathook.cli.show import format_count, make_console, make_printable, write_json_line
 from boathook.core.text import clean_text
+from boathook.inprocess.json_values import to_json_value
 
-Record = Mapping[str, Any]
-MAIN = "main"
-LABEL = 10
-ROOM = 160
-OUTPUT_LINES = 4
-FULL_LINES = 30
-FILE_TEXTS = ("content", "old", "new")
-STYLES = {"block": "bold red", "stop": "bold red", "ask": "yellow", "allow": "green", "none": "cyan"}
-ENDS = {"unfinished": "not done", "interrupted": "cut off"}
-STATUS_STYLES = {"done": "bold green", "unfinished": "bold yellow", "interrupted": "bold yellow"}
-BY = {
+AgentRecord = Mapping[str, Any]
+MAIN_AGENT = "main"
+_LABEL_WIDTH = 10
+_PIPE_WIDTH = 160
+_MAX_OUTPUT_LINES = 4
+_MAX_FILE_LINES = 30
+_FILE_TEXTS = ("content", "old", "new")
+_DECISION_STYLES = {"block": "bold red", "stop": "bold red", "ask": "yellow", "allow": "green", "none": "cyan"}
+_STATUS_LABELS = {"unfinished": "not done", "interrupted": "aborted"}
+_STATUS_STYLES = {"done": "bold green", "unfinished": "bold yellow", "interrupted": "bold yellow"}
+_ANSWERS = {
     "--yes": "yes (--yes)",
     "always": "yes (always)",
     "person": "yes",
-    "nobody": "no: nobody can be asked here; --yes allows everything that hooks do not block",
+    "nobody": "no: there is no terminal to ask at; --yes allows every call that no hook blocks",
 }
 
 
-def json_line(record: Record) -> None:
-    """Print a record for a program."""
-    line = json.dumps(record, ensure_ascii=False, default=str) + "\n"
+def print_record(record: AgentRecord) -> None:
+    """Print a record as one line of JSON."""
     try:
-        sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace"))
+        write_json_line(to_json_value(record))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        # Otherwise the interpreter complains at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
 
 
 class Display:
-    """Shows records to a person. `every`: also what hooks without an opinion did; `echo`: also the task."""
+    """Shows records to a person; with `show_all` also hooks without an opinion, with `spin` a spinner on a terminal."""
 
-    def __init__(self, *, every: bool = False, echo: bool = True, spin: bool = False) -> None:
-        """Take what to show; `spin` shows on a terminal that something is waited for."""
-        self.out: Console = make_console()
-        self._every, self._echo = every, echo
-        self._status: Status | None = None
-        if spin and self.out.is_terminal:
-            self._status = self.out.status("working, Ctrl-C ends it", spinner_style="dim")
-        self._held: list[Record] | None = None
-        self._told: set[str] = set()
-        self._declined: set[str] = set()
-        self._marks: dict[str, str] = {}
-        self._refused = ""
+    def __init__(self, *, show_all: bool = False, show_task: bool = True, spin: bool = False) -> None:
+        self._console: Console = make_console()
+        self._is_terminal = self._console.is_terminal
+        self._width = max(self._console.width - _LABEL_WIDTH - 12, 40) if self._is_terminal else _PIPE_WIDTH
+        self._show_all, self._show_task = show_all, show_task
+        self._spinner = None
+        if spin and self._is_terminal:
+            self._spinner = self._console.status("working, Ctrl-C interrupts", spinner_style="dim")
+        # Records that wait while the display is paused.
+        self._delayed: list[AgentRecord] | None = None
+        self._shown_messages: set[str] = set()
+        self._declined_calls: set[str] = set()
+        self._call_numbers: dict[str, str] = {}
+        self._stop_feedback = ""
         self._step = self._turns = 0
 
-    def show(self, record: Record) -> None:
-        """Show a record, or keep it until the terminal is free."""
-        shown = SHOWN.get(record["type"])
-        if self._held is not None:
-            self._held.append(record)
-        elif shown is not None:
-            shown(self, record)
+    def show(self, record: AgentRecord) -> None:
+        """Show a record, or keep it while the display is paused."""
+        if self._delayed is not None:
+            self._delayed.append(record)
+            return
+        match record:
+            case {"type": "session", "model": model, "hooks": hooks, "work_dir": folder}:
+                self._print("agent", f"{model}, {format_count(hooks, 'hook')}, in {folder}", "dim")
+            case {"type": "turn", "prompt": prompt}:
+                self._show_turn(prompt)
+            case {"type": "reply"}:
+                self._show_reply(record)
+            case {"type": "hook"} if record["counts"] or record["background"] or self._show_all:
+                self._show_hook(record)
+            # For a call that the person refused, the question and the answer are enough.
+            case {"type": "tool", "id": id, "ran": ran} if ran or id not in self._declined_calls:
+                self._show_tool(record)
+            case {"type": "ask"}:
+                self._show_answer(record)
+            # A broken file is reported at every event.
+            case {"type": "message", "text": text} if text not in self._shown_messages:
+                self._shown_messages.add(text)
+                self._print("  system", text, "yellow")
+            case {"type": "event", "event": "post-context-compact"}:
+                self._print("  agent", self._name(record, "the conversation was compacted"), "dim")
+            case {"type": "outcome", "event": "pre-agent-turn-stop", "decision": "block", "reason": reason}:
+                self._stop_feedback = "; ".join(reason.splitlines())
+            case {"type": "note", "who": who, "text": text}:
+                self._print(f"  {who}", text)
+            case {"type": "result"}:
+                self._show_result(record)
+            case {"type": "error", "message": message}:
+                line = Text(f"boathook: {make_printable(clean_text(message))}")
+                make_console(err=True).print(line, soft_wrap=True)
+
+    def show_working(self) -> AbstractContextManager[Any]:
+        return self._spinner or nullcontext()
 
     @contextmanager
-    def working(self) -> Iterator[None]:
-        """Show that something is waited for."""
-        with self._status or nullcontext():
-            yield
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave the terminal to somebody who types; what happens meanwhile is shown afterwards."""
-        self._held = []
-        if self._status is not None:
-            self._status.stop()
+    def pause(self) -> Iterator[None]:
+        """Leave the terminal to a person who types; records are shown afterwards."""
+        self._delayed = []
+        if self._spinner is not None:
+            self._spinner.stop()
         try:
             yield
         finally:
-            held, self._held = self._held, None
-            for record in held:
+            delayed, self._delayed = self._delayed, None
+            for record in delayed:
                 self.show(record)
-            if self._status is not None:
-                self._status.start()
+            if self._spinner is not None:
+                self._spinner.start()
 
-    def line(self, label: str, text: str, style: str = "", *, label_style: str = "dim") -> None:
-        """Print a text behind a label; a terminal gets it in a column of its own, a pipe as plain lines."""
+    def _print(self, label: str, text: str, style: str = "", *, label_style: str = "dim") -> None:
+        """Print a text after a label: in its own column on a terminal, as plain lines in a pipe."""
         body = make_printable(clean_text(text))
-        if self.out.is_terminal:
+        if self._is_terminal:
             grid = Table.grid()
-            grid.add_column(width=LABEL)
+            grid.add_column(width=_LABEL_WIDTH)
             grid.add_column(overflow="fold")
             grid.add_row(Text(label, label_style), Text(body, style))
-            self.out.print(grid)
-            return
-        whole = f"{label:<{LABEL}}{body}".replace("\n", "\n" + " " * LABEL)
-        self.out.print(Text(whole.rstrip()), soft_wrap=True)
+            self._console.print(grid)
+        else:
+            lines = f"{label:<{_LABEL_WIDTH}}{body}".replace("\n", "\n" + " " * _LABEL_WIDTH)
+            self._console.print(Text(lines.rstrip()), soft_wrap=True)
 
-    def gap(self) -> None:
-        """Leave a line free on a terminal."""
-        if self.out.is_terminal:
-            self.out.print()
+    def _print_gap(self) -> None:
+        if self._is_terminal:
+            self._console.print()
 
-    @property
-    def _room(self) -> int:
-        return max(self.out.width - LABEL - 12, 40) if self.out.is_terminal else ROOM
-
-    def _session(self, record: Record) -> None:
-        count = record["hooks"]
-        hooks = f"{count} hook{'' if count == 1 else 's'}"
-        self.line("agent", f"{record['model']}, {hooks}, in {record['work_dir']}", "dim")
-
-    def _turn(self, record: Record) -> None:
+    def _show_turn(self, prompt: str) -> None:
         if self._turns:
-            self._told.clear()
+            self._shown_messages.clear()
         self._turns += 1
         self._step = 0
-        self._refused = ""
-        if self._echo:
-            self.gap()
-            self.line("task", record["prompt"], "bold", label_style="bold")
+        self._stop_feedback = ""
+        if self._show_task:
+            self._print_gap()
+            self._print("task", prompt, "bold", label_style="bold")
 
-    def _reply(self, record: Record) -> None:
-        agent, calls = record["agent"], record["calls"]
-        if agent == MAIN:
-            self._begin_step()
-            self.line(f"step {self._step}", record["text"] or ("" if calls else "(says nothing)"), label_style="bold")
-        elif record["text"]:
-            self.line(f"  {agent}", record["text"])
-        for at, call in enumerate(calls, 1):
-            self._marks[call["id"]] = f" [{at}]" if len(calls) > 1 else ""
-            said = f"{self._who(record)}{call['tool']}{self._mark(call)}  "
-            self.line("  call", said + view(call["tool"], call["input"], self._room))
+    def _show_reply(self, record: AgentRecord) -> None:
+        agent, text, calls = record["agent"], record["text"], record["calls"]
+        if agent == MAIN_AGENT:
+            self._print_gap()
+            if self._stop_feedback:
+                self._print("  agent", f"continues after [Hook blocked stop: {self._stop_feedback}]", "italic")
+                self._stop_feedback = ""
+                self._print_gap()
+            self._step += 1
+            self._print(f"step {self._step}", text or ("" if calls else "(no text)"), label_style="bold")
+        elif text:
+            self._print(f"  {agent}", text)
+        for number, call in enumerate(calls, 1):
+            self._call_numbers[call["id"]] = f" [{number}]" if len(calls) > 1 else ""
+            name = self._name({**call, "agent": agent}, call["tool"])
+            self._print("  call", f"{name}  {_format_input(call['tool'], call['input'], self._width)}")
 
-    def _begin_step(self) -> None:
-        self.gap()
-        if self._refused:
-            self.line("  agent", f"goes on, having read: [Hook blocked stop: {self._refused}]", "italic")
-            self._refused = ""
-            self.gap()
-        self._step += 1
+    def _name(self, record: AgentRecord, name: str) -> str:
+        """Return a name with its subagent before it, and the number of its call behind it."""
+        agent = record.get("agent", MAIN_AGENT)
+        number = self._call_numbers.get(record.get("id") or "", "")
+        return name + number if agent == MAIN_AGENT else f"[{agent}] {name}{number}"
 
-    def _who(self, record: Record) -> str:
-        agent = record.get("agent", MAIN)
-        return "" if agent == MAIN else f"[{agent}] "
-
-    def _mark(self, record: Record) -> str:
-        return self._marks.get(record.get("id") or "", "")
-
-    def _hook(self, record: Record) -> None:
-        if not (record["counts"] or record["background"] or self._every):
-            return
-        said = f"{self._who(record)}{record['event']}{self._mark(record)} -> {record['hook']}: "
+    def _show_hook(self, record: AgentRecord) -> None:
+        text = f"{self._name(record, record['event'])} -> {record['hook']}: "
         if record["background"]:
-            self.line("  hook", said + "started in the background", "cyan")
+            self._print("  hook", text + "started in the background", "cyan")
             return
-        word = record["decision"] if record["decision"] != "none" else "no opinion"
-        said += f"{word} ({record['duration_ms']:.0f} ms)"
-        told = effects(record, self._room)
-        style = STYLES[record["decision"]] if record["counts"] else "dim"
-        self.line("  hook", "  ".join([said, "; ".join(told)]) if told else said, style)
+        text += record["decision"] if record["decision"] != "none" else "no opinion"
+        text += f" ({record['duration_ms']:.0f} ms)"
+        if effects := _list_effects(record, self._width):
+            text += "  " + "; ".join(effects)
+        self._print("  hook", text, _DECISION_STYLES[record["decision"]] if record["counts"] else "dim")
 
-    def _tool(self, record: Record) -> None:
-        if record["id"] in self._declined and not record["ran"]:
-            return  # the question and its answer stand there already
-        said = self._who(record) + record["tool"] + self._mark(record)
+    def _show_tool(self, record: AgentRecord) -> None:
+        name = self._name(record, record["tool"])
+        output = _cut_lines(record["output"], _MAX_OUTPUT_LINES)
         if not record["ran"]:
-            self.line("  tool", f"{said} did not run: {record['output']}", "red")
+            self._print("  tool", f"{name} did not run: {record['output']}", "red")
         elif record["is_error"]:
-            self.line("  tool", f"{said} failed: {few_lines(record['output'], OUTPUT_LINES)}", "red")
+            self._print("  tool", f"{name} failed: {output}", "red")
         else:
-            self.line("  tool", f"{said}: {few_lines(record['output'], OUTPUT_LINES) or '(no output)'}", "dim")
+            self._print("  tool", f"{name}: {output or '(no output)'}", "dim")
 
-    def _ask(self, record: Record) -> None:
-        if not record["allowed"]:
-            self._declined.add(record["id"])
-        answer = "no" if record["by"] == "person" and not record["allowed"] else BY[record["by"]]
-        said = f"{self._who(record)}{record['reason']}{self._mark(record)} -> {answer}"
-        self.line("  ask", said, "" if record["allowed"] else "yellow")
+    def _show_answer(self, record: AgentRecord) -> None:
+        is_allowed = record["allowed"]
+        if not is_allowed:
+            self._declined_calls.add(record["id"])
+        answer = "no" if record["by"] == "person" and not is_allowed else _ANSWERS[record["by"]]
+        self._print("  ask", f"{self._name(record, record['reason'])} -> {answer}", "" if is_allowed else "yellow")
 
-    def _message(self, record: Record) -> None:
-        if record["text"] not in self._told:  # a broken file is told at every event
-            self._told.add(record["text"])
-            self.line("  system", record["text"], "yellow")
-
-    def _event(self, record: Record) -> None:
-        if record["event"] == "post-context-compact":
-            self.line("  agent", f"{self._who(record)}the conversation was made shorter", "dim")
-
-    def _outcome(self, record: Record) -> None:
-        if record["event"] == "pre-agent-turn-stop" and record["decision"] == "block":
-            self._refused = "; ".join(record["reason"].splitlines())
-
-    def _note(self, record: Record) -> None:
-        self.line(f"  {record['who']}", record["text"])
-
-    def _result(self, record: Record) -> None:
-        self.gap()
+    def _show_result(self, record: AgentRecord) -> None:
+        self._print_gap()
         status: str = record["status"]
-        steps, decisions = _count(record["steps"], "step"), _count(record["decisions"], "hook decision")
+        reason = record["reason"]
+        steps, decisions = format_count(record["steps"], "step"), format_count(record["decisions"], "hook decision")
         numbers = f"{steps}, {record['seconds']:.1f} s, {decisions}"
-        said = f"{record['reason']} ({numbers})" if record["reason"] else numbers
-        style = STATUS_STYLES.get(status, "bold red")
-        self.line(ENDS.get(status, status), said, style, label_style=style)
-
-    def _error(self, record: Record) -> None:
-        make_console(err=True).print(Text(f"boathook: {make_printable(clean_text(record['message']))}"), soft_wrap=True)
+        style = _STATUS_STYLES.get(status, "bold red")
+        text = f"{reason} ({numbers})" if reason else numbers
+        self._print(_STATUS_LABELS.get(status, status), text, style, label_style=style)
 
 
-SHOWN: dict[str, Callable[[Display, Record], None]] = {
-    "session": Display._session,
-    "turn": Display._turn,
-    "reply": Display._reply,
-    "hook": Display._hook,
-    "tool": Display._tool,
-    "ask": Display._ask,
-    "message": Display._message,
-    "event": Display._event,
-    "outcome": Display._outcome,
-    "note": Display._note,
-    "result": Display._result,
-    "error": Display._error,
-}
-
-
-def effects(record: Record, room: int = ROOM) -> list[str]:
-    """Return what one hook said and changed; reasons are never cut."""
-    told = [record["reason"]] if record["reason"] else []
+def _list_effects(record: AgentRecord, width: int) -> list[str]:
+    """Return the reason of a hook, which is never cut, and what it changed."""
+    effects = [record["reason"]] if record["reason"] else []
     if "modified_input" in record:
-        told.append(f"input becomes {view(record['tool'], record['modified_input'], room)}")
+        effects.append(f"input becomes {_format_input(record['tool'], record['modified_input'], width)}")
     if "modified_output" in record:
-        told.append(f"output becomes {one_line(_as_text(record['modified_output']), room)}")
-    told += [f"context: {few_lines(text, OUTPUT_LINES)}" for text in record.get("additional_context", ())]
-    return told
+        effects.append(f"output becomes {_cut_line(_to_text(record['modified_output']), width)}")
+    contexts = record.get("additional_context", ())
+    return effects + [f"context: {_cut_lines(text, _MAX_OUTPUT_LINES)}" for text in contexts]
 
 
-VIEWS: dict[str, Callable[[Callable[[str], str]], str]] = {
+_INPUT_FORMATS: dict[str, Callable[[Callable[[str], str]], str]] = {
     "Shell": lambda get: get("command"),
     "ReadFile": lambda get: get("path"),
     "WriteFile": lambda get: f"{get('path')}  {get('content')!r}",
@@ -256,46 +228,34 @@ VIEWS: dict[str, Callable[[Callable[[str], str]], str]] = {
 }
 
 
-def view(tool: str, given: Any, room: int = ROOM) -> str:
-    """Return the input of a call in one short line."""
-    seen = VIEWS.get(tool)
-    if seen is None or not isinstance(given, Mapping):
-        return one_line(_as_text(given), room)
-    return one_line(seen(lambda name: _as_text(given.get(name, ""))), room)
+def _format_input(tool: str, tool_input: Any, width: int) -> str:
+    """Return the input of a call as one short line."""
+    format_input = _INPUT_FORMATS.get(tool)
+    if format_input is None or not isinstance(tool_input, Mapping):
+        return _cut_line(_to_text(tool_input), width)
+    return _cut_line(format_input(lambda name: _to_text(tool_input.get(name, ""))), width)
 
 
-def full_view(given: Any) -> str:
-    """Return the input of a call to somebody who is to allow it: whole but for long texts of files, and nothing in it hides."""
-    if not isinstance(given, Mapping):
-        return _visible(_as_text(given))
-    shown = []
-    for name, value in given.items():
-        text = _visible(_as_text(value))
-        text = few_lines(text, FULL_LINES) if name in FILE_TEXTS else text
-        shown.append(f"{name}:\n{text}" if "\n" in text else f"{name}: {text}")
-    return "\n".join(shown)
+def format_full_input(tool_input: Mapping[str, Any]) -> str:
+    """Return the input of a call for a person who has to allow it: only long texts of files are cut, nothing is hidden."""
+    parts = []
+    for name, value in tool_input.items():
+        text = "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in _to_text(value))
+        text = _cut_lines(text, _MAX_FILE_LINES) if name in _FILE_TEXTS else text
+        parts.append(f"{name}:\n{text}" if "\n" in text else f"{name}: {text}")
+    return "\n".join(parts)
 
 
-def _visible(text: str) -> str:
-    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
+def _cut_line(text: str, width: int) -> str:
+    line = " ".join(clean_text(text).split("\n"))
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def one_line(text: str, room: int) -> str:
-    """Return a text as one line within some room."""
-    flat = " ".join(clean_text(text).split("\n"))
-    return flat if len(flat) <= room else f"{flat[: room - 1]}…"
-
-
-def few_lines(text: str, most: int) -> str:
-    """Return the first lines of a text, and say how many are left out."""
+def _cut_lines(text: str, max_lines: int) -> str:
     lines = clean_text(text).splitlines()
-    left = len(lines) - most
-    return "\n".join(lines if left <= 0 else [*lines[:most], f"… {_count(left, 'more line')}"])
+    left = len(lines) - max_lines
+    return "\n".join(lines if left <= 0 else [*lines[:max_lines], f"… {format_count(left, 'more line')}"])
 
 
-def _as_text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -12,11 +12,13 @@ from typing import Any
 
 import click
 
+from boathook.agent.builder import AgentBuilder
 from boathook.agent.builtin_tools import SHELL, WRITE_FILE, ToolError, Workplace
 from boathook.agent.scripted import Move, ScriptedModel
 from boathook.assembly import load
-from boathook.cli.agent import Trace, assemble, converse
+from boathook.cli.agent import assemble_agent, run_session
 from boathook.cli.agent_display import Display
+from boathook.cli.agent_trace import Trace
 from boathook.cli.demo_hooks import COMMANDS, FILES, HOOKS, LAST_WORDS, MOVES, SETTINGS, TASK, no_promises
 from boathook.cli.show import say
 from boathook.core.outcome import NOTHING, Outcome
@@ -64,7 +66,7 @@ def lay_out(project: str) -> None:
 
 def play(engine: Engine, project: str) -> int:
     """Let the agent do its task; return the exit code."""
-    trace = Trace(Display(every=True).show)
+    trace = Trace(Display(show_all=True).show)
 
     def moves() -> Iterator[Move]:
         yield from MOVES
@@ -74,9 +76,10 @@ def play(engine: Engine, project: str) -> int:
         dataclasses.replace(SHELL, run=_run_tests, needs_permission=False),
         dataclasses.replace(WRITE_FILE, needs_permission=False),
     ]
-    made = assemble(ScriptedModel(moves()), engine, trace, work_dir=project, ask=_never, tools=tools)
+    base = AgentBuilder().with_model(ScriptedModel(moves())).with_tools(*tools).in_dir(project)
+    made = assemble_agent(base, engine, trace, _never)
     made = made.on_before_tool_use(_told(trace, no_promises), matcher="WriteFile")
-    return converse(made.build(), iter([TASK]), trace)
+    return run_session(made.build(), iter([TASK]), trace)
 
 
 async def _run_tests(args: Mapping[str, Any], place: Workplace) -> Any:
@@ -97,7 +100,7 @@ def _when_all_is_quiet(engine: Engine, project: str, trace: Trace) -> Move:
         left = engine.drain(WAIT_SECONDS)
         with open(f"{project}/greeting.txt", encoding="utf-8") as file:
             text = f"greeting.txt is now {file.read()!r}"
-        trace.tell("note", who="later", text=text + (f" ({left} hooks still run)" if left else ""))
+        trace.report("note", who="later", text=text + (f" ({left} hooks still run)" if left else ""))
         return LAST_WORDS
 
     return move
@@ -112,7 +115,7 @@ def _told(trace: Trace, hook: Callable[[ToolContext], Outcome | None]) -> Callab
         took = (time.perf_counter() - started) * 1000
         found = said or NOTHING
         record = {"hook": hook.__name__, "decision": found.decision.word, "reason": found.reason, "duration_ms": took}
-        trace.decided(context.to_event(), record, found)
+        trace.on_decision(context.to_event(), record, found)
         return said
 
     return told
