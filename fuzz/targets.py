@@ -161,7 +161,7 @@ def _tune(configs: Any) -> None:
 
 def _exports(data: bytes) -> dict[bytes, bytes]:
     path = written(data, "sessions/s.env")
-    return Sessions(os.path.dirname(path)).exports("s")
+    return Sessions(os.path.dirname(path)).load_variables("s")
 
 
 # What hooks answer

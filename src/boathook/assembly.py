@@ -60,9 +60,9 @@ def load(
     `debug` gets the debug lines.
     """
     from boathook.process.background import BackgroundPool
-    from boathook.process.slots import prepare
+    from boathook.process.slots import prepare_slots
 
-    prepare()
+    prepare_slots()
     locations = locate(project, without=without, trust_all=trust_all, **folders)
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
@@ -171,11 +171,11 @@ def one_shot(
     `dialect` is that of the host; `home` is what the host calls its project, told to hooks where no project has any. Debug lines
     go to `write`, if asked for here or in the user's hooks.toml.
     """
-    from boathook.process.spawn import own_process
+    from boathook.process.spawn import prepare_own_process
     from boathook.process.supervisor import Supervisor
 
     catalog = _load_for(kind, locations)
-    spawn = own_process()
+    spawn = prepare_own_process()
     state = locations.state
     sessions = Sessions(f"{state}/sessions")
     hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)

@@ -7,10 +7,10 @@ import json
 import pytest
 from tests.trust.making import CALL, command, trust, verdict
 
-from boathook.process.sandbox import offers
+from boathook.process.sandbox import probe_sandbox_levels
 
-WALLS = next(offer.there for offer in offers() if offer.level == "restricted")
-ISOLATED = next(offer.there for offer in offers() if offer.level == "isolated")
+WALLS = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "restricted")
+ISOLATED = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "isolated")
 CONFINED = () if WALLS else ("--unconfined",)
 COMMANDS = ("ls", "git push --force", "make", "git push --force origin", "rm -rf /")
 

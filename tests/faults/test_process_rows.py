@@ -25,7 +25,7 @@ from boathook.core.verdict import FAILED, Exit
 from boathook.process import landlock
 from boathook.process.child import Job
 from boathook.process.runner import ProcessRunner
-from boathook.process.sandbox import offers
+from boathook.process.sandbox import probe_sandbox_levels
 
 T = 0.4
 MS = 400
@@ -304,13 +304,13 @@ def test_row_19_a_hook_that_kills_its_engine_gets_no_consent_and_does_not_surviv
     assert project.gone() == []
 
 
-CONFINED = {offer.level: offer for offer in offers() if offer.level != "basic"}
+CONFINED = {offer.level: offer for offer in probe_sandbox_levels() if offer.level != "basic"}
 
 
 @pytest.mark.parametrize("level", CONFINED)
 def test_row_19_a_confined_hook_cannot_kill_its_engine(project: Project, way: str, level: str) -> None:
-    if not CONFINED[level].there or landlock.version() < landlock.SCOPES_SINCE:
-        pytest.skip(f"signals cannot be kept in here: {CONFINED[level].how}")
+    if not CONFINED[level].is_available or landlock.find_version() < landlock.SCOPES_SINCE:
+        pytest.skip(f"signals cannot be kept in here: {CONFINED[level].detail}")
     script = "kill -9 $PPID 2>/dev/null\nkill -9 $(ps -o pgid= $PPID) 2>/dev/null\necho no >&2; exit 2"
     project.hook("parricide", script, user=True, timeout=5000, sandbox=level)
     assert_block(project, project.fire(way))

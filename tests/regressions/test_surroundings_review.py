@@ -21,7 +21,7 @@ from boathook.process.environment import remove_project_code
 from boathook.process.hook_runner import DEPTH_VARIABLE, HookRunner, JobContext, count_nested_hooks
 from boathook.process.reaper import MARK, Mark, is_above
 from boathook.process.runner import ProcessRunner
-from boathook.process.sandbox import offers
+from boathook.process.sandbox import probe_sandbox_levels
 from boathook.system.programs import CODE_VARIABLES, choose_command, which
 from core.making import a_hook
 
@@ -235,7 +235,7 @@ print(count_nested_hooks(copy_environment()))'; fi
 
 @pytest.mark.parametrize("level", ["basic", "isolated"])
 def test_an_engine_within_a_hook_knows_how_deep_it_is(world, level):
-    if level not in {offer.level for offer in offers() if offer.there}:
+    if level not in {offer.level for offer in probe_sandbox_levels() if offer.is_available}:
         pytest.skip("no such sandbox here")
     folder = world.hook("guard", script=NESTED)
     environ = {**world.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}

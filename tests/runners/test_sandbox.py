@@ -24,17 +24,24 @@ from boathook.process.child import Job
 from boathook.process.environment import find_secret_variables, is_secret_variable
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
-from boathook.process.sandbox import Cage, Den, Offer, cage, find_bwrap, offers
+from boathook.process.sandbox import (
+    Sandbox,
+    SandboxSpec,
+    SandboxSupport,
+    find_bwrap,
+    plan_sandbox,
+    probe_sandbox_levels,
+)
 from boathook.process.sessions import Sessions
-from boathook.process.spawn import shared_process
+from boathook.process.spawn import spawn_shared
 from core.making import a_hook, a_settings_hook
 
-LEVELS = {offer.level: offer for offer in offers()}
-LANDLOCK = not landlock.lacks(landlock.version(), network=False)
-needs_restricted = pytest.mark.skipif(not LEVELS["restricted"].there, reason=LEVELS["restricted"].how)
-needs_isolated = pytest.mark.skipif(not LEVELS["isolated"].there, reason=LEVELS["isolated"].how)
+LEVELS = {offer.level: offer for offer in probe_sandbox_levels()}
+LANDLOCK = not landlock.find_limitation(landlock.find_version(), network=False)
+needs_restricted = pytest.mark.skipif(not LEVELS["restricted"].is_available, reason=LEVELS["restricted"].detail)
+needs_isolated = pytest.mark.skipif(not LEVELS["isolated"].is_available, reason=LEVELS["isolated"].detail)
 needs_scopes = pytest.mark.skipif(
-    landlock.version() < landlock.SCOPES_SINCE and LANDLOCK, reason="Landlock before 6 lets signals pass"
+    landlock.find_version() < landlock.SCOPES_SINCE and LANDLOCK, reason="Landlock before 6 lets signals pass"
 )
 WALLED = [pytest.param("restricted", marks=needs_restricted), pytest.param("isolated", marks=needs_isolated)]
 CPUS = os.cpu_count() or 1
@@ -132,7 +139,7 @@ def test_a_hook_of_a_one_shot_run_begins_under_its_soft_limits(world):
 
 def test_the_engine_s_own_limits_are_as_before():
     before = [resource.getrlimit(which) for which in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)]
-    ProcessRunner(shared_process).run_all([Job(("/bin/true",), b"", "/", {}, 1.0)])
+    ProcessRunner(spawn_shared).run_all([Job(("/bin/true",), b"", "/", {}, 1.0)])
     assert [resource.getrlimit(which) for which in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)] == before
 
 
@@ -394,17 +401,17 @@ def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(world, m
     place = world.home / where
     for made in (place, world.home / mark if mark else place):
         made.mkdir(parents=True, exist_ok=True)
-    found, _ = cage(a_hook(sandbox="isolated"), str(place), str(place), ("/bin/x",))
+    found, _ = plan_sandbox(a_hook(sandbox="isolated"), str(place), str(place), ("/bin/x",))
     assert found is not None
-    assert (str(place) in found.open) == shown
+    assert (str(place) in found.open_folders) == shown
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/run", "/", "/run/user"])
 def test_no_place_that_is_or_holds_a_hidden_one_is_shown(world, monkeypatch, place):
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "/usr/bin/bwrap")
-    found, _ = cage(a_hook(sandbox="isolated"), place, place, ("/bin/x",))
+    found, _ = plan_sandbox(a_hook(sandbox="isolated"), place, place, ("/bin/x",))
     assert found is not None
-    assert place not in found.open
+    assert place not in found.open_folders
 
 
 @needs_isolated
@@ -425,7 +432,7 @@ def test_an_isolated_hook_cannot_undo_its_walls(run):
 @needs_isolated
 def test_restricted_by_bubblewrap_is_no_less(world, run, monkeypatch, tmp_path):
     """Where the kernel's Landlock is too old."""
-    monkeypatch.setattr(landlock, "version", lambda: 2)
+    monkeypatch.setattr(landlock, "find_version", lambda: 2)
     out = tmp_path / "outside"
     out.mkdir()
     script = (
@@ -441,15 +448,15 @@ def test_restricted_by_bubblewrap_is_no_less(world, run, monkeypatch, tmp_path):
 
 
 def test_every_level_is_offered_or_it_is_said_why_not():
-    found = offers()
+    found = probe_sandbox_levels()
     assert [offer.level for offer in found] == ["basic", "restricted", "isolated"]
-    assert found[0].there
-    assert all(offer.how for offer in found)
+    assert found[0].is_available
+    assert all(offer.detail for offer in found)
 
 
 NO_LANDLOCK = "this system has no Landlock"
 NO_BWRAP = "bubblewrap (bwrap) is not installed"
-OLD = "Landlock of version 2 lets files be cut off anywhere (3 is needed: Linux 6.2)"
+OLD = "Landlock of version 2 cannot forbid truncating files (3 is needed: Linux 6.2)"
 NO_TCP = "Landlock of version 3 cannot forbid TCP (4 is needed: Linux 6.7)"
 MACHINES = {
     "nothing, restricted": ("restricted", False, 0, "", f"{NO_LANDLOCK}, and {NO_BWRAP}"),
@@ -467,9 +474,9 @@ MACHINES = {
 
 @pytest.mark.parametrize(("level", "network", "version", "bwrap", "why"), MACHINES.values(), ids=MACHINES)
 def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, level, network, version, bwrap, why):
-    monkeypatch.setattr(landlock, "version", lambda: version)
+    monkeypatch.setattr(landlock, "find_version", lambda: version)
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: bwrap)
-    found, refused = cage(a_hook(sandbox=level, network=network), "/p", "/p", ("/bin/x",))
+    found, refused = plan_sandbox(a_hook(sandbox=level, network=network), "/p", "/p", ("/bin/x",))
     told = f"it must run in the sandbox '{level}', which this machine does not have: {why}" if why else ""
     assert (found is None, refused) == (bool(why), told)
 
@@ -478,7 +485,7 @@ def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, leve
 @pytest.mark.parametrize(("on_failure", "decision"), [("allow", "none"), ("block", "block")])
 @pytest.mark.parametrize("background", [False, True])
 def test_what_a_refusal_means_is_for_on_failure_to_say(world, monkeypatch, level, on_failure, decision, background):
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(landlock, "find_version", lambda: 0)
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "")
     fields = {"sandbox": level, "on_failure": on_failure, "async": str(background).lower()}
     world.hook("guard", script="touch ran", fields=fields)
@@ -517,12 +524,12 @@ def test_a_bwrap_that_does_not_work_fails_the_hook_in_its_own_words(fake_bwrap, 
         "the sandbox could not be made: bwrap: No permissions to create new namespace",
     )
     told = f"{path} does not work here: bwrap: No permissions to create new namespace"
-    assert offers()[2] == Offer("isolated", there=False, how=told)
+    assert probe_sandbox_levels()[2] == SandboxSupport("isolated", is_available=False, detail=told)
 
 
 def test_bwrap_is_told_every_wall(fake_bwrap, world, monkeypatch):
     path = fake_bwrap('printf "%s\\n" "$@"')
-    monkeypatch.setattr(sandbox, "_homes", lambda: (str(world.home),))
+    monkeypatch.setattr(sandbox, "_find_homes", lambda: (str(world.home),))
     told = end_of(world, "", sandbox="isolated").stdout.decode().split("\n")
     folder = world.hooks("user") / "guard"
     walls = "--die-with-parent --new-session --unshare-pid --unshare-ipc --unshare-uts --cap-drop ALL --unshare-net"
@@ -553,7 +560,7 @@ def test_a_bwrap_in_a_project_is_none(fake_bwrap, tmp_path):
 @pytest.mark.parametrize("handler", [Http("http://x"), Prompt("?")], ids=["http", "prompt"])
 def test_questions_and_posts_need_no_walls(handler):
     hook = a_settings_hook(handler=handler, sandbox="isolated")
-    assert cage(hook, "/p", "/p", ("/bin/x",)) == (None, "")
+    assert plan_sandbox(hook, "/p", "/p", ("/bin/x",)) == (None, "")
 
 
 # The end
@@ -618,19 +625,21 @@ def test_a_temporary_folder_goes_with_its_hook_whatever_is_in_it(temporary):
     kept = temporary / "kept"
     (kept / "inner").mkdir(parents=True)
     walls = ("restricted", False, "", ())
-    den = Den(Job(("/bin/true",), b"", "/", {}, 1.0, cage=walls), [])
+    confined = Sandbox(Job(("/bin/true",), b"", "/", {}, 1.0, sandbox=walls), [])
     [made] = [path for path in temporary.iterdir() if path != kept]
     (made / "deep/er").mkdir(parents=True)
     (made / "deep/link").symlink_to(kept)
     (made / "deep/er/file").write_text("x")
     (made / "deep").chmod(0o500)
-    den.close()
-    den.close()
+    confined.close()
+    confined.close()
     assert sorted(path.name for path in temporary.rglob("*")) == ["inner", "kept"]
 
 
 def test_walls_travel_as_plain_values(world, monkeypatch):
-    monkeypatch.setattr(landlock, "version", lambda: 7)
+    monkeypatch.setattr(landlock, "find_version", lambda: 7)
     job = runner(world).make_job(a_call(world, "", sandbox="restricted", network=True))
-    assert Cage(*job.cage) == Cage("restricted", network=True, bwrap="", open=(str(world.project),))
-    assert runner(world).make_job(a_call(world, "")).cage == ()
+    assert SandboxSpec(*job.sandbox) == SandboxSpec(
+        "restricted", network=True, bwrap="", open_folders=(str(world.project),)
+    )
+    assert runner(world).make_job(a_call(world, "")).sandbox == ()

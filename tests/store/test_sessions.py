@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.process.sessions import LIMIT, Sessions
+from boathook.process.sessions import MAX_EXPORTS_BYTES, Sessions
 
 
 @pytest.fixture
@@ -18,11 +18,11 @@ def sessions(tmp_path):
 
 
 def exported(sessions: Sessions, text: str | bytes) -> dict[bytes, bytes]:
-    path = sessions.env_file("s")
+    path = sessions.make_env_file("s")
     assert path is not None
     with open(path, "wb") as file:
         file.write(text if isinstance(text, bytes) else text.encode())
-    return sessions.exports("s")
+    return sessions.load_variables("s")
 
 
 LINES = {
@@ -73,28 +73,28 @@ def test_any_text_gives_variables_that_an_environment_takes(tmp_path_factory, te
 
 
 @pytest.mark.parametrize(
-    "data", [b"export A=\xff", b"export A=1\0", b"export A=1\n" * LIMIT], ids=["bytes", "NUL", "long"]
+    "data", [b"export A=\xff", b"export A=1\0", b"export A=1\n" * MAX_EXPORTS_BYTES], ids=["bytes", "NUL", "long"]
 )
 def test_a_file_that_cannot_be_read_gives_nothing(sessions, data):
     assert exported(sessions, data) == {}
 
 
 def test_a_session_without_a_file_has_no_variables(sessions):
-    assert sessions.exports("unknown") == {}
+    assert sessions.load_variables("unknown") == {}
 
 
 def test_the_file_is_private_and_kept_when_asked_for_again(sessions):
-    path = sessions.env_file("s")
+    path = sessions.make_env_file("s")
     assert [stat.S_IMODE(os.stat(p).st_mode) for p in (os.path.dirname(path), path)] == [0o700, 0o600]
     assert exported(sessions, "A=1") == {b"A": b"1"}
-    assert sessions.env_file("s") == path
-    assert sessions.exports("s") == {b"A": b"1"}
+    assert sessions.make_env_file("s") == path
+    assert sessions.load_variables("s") == {b"A": b"1"}
 
 
 def test_sessions_do_not_see_each_other(sessions):
     exported(sessions, "A=1")
-    assert sessions.env_file("other") != sessions.env_file("s")
-    assert sessions.exports("other") == {}
+    assert sessions.make_env_file("other") != sessions.make_env_file("s")
+    assert sessions.load_variables("other") == {}
 
 
 ids = st.text(alphabet=st.characters(codec="ascii"), min_size=1, max_size=20)
@@ -103,14 +103,14 @@ ids = st.text(alphabet=st.characters(codec="ascii"), min_size=1, max_size=20)
 @given(ids, ids)
 def test_every_session_has_a_file_of_its_own_directly_in_the_folder(one, other):
     sessions = Sessions("/folder")
-    paths = [sessions._path(one), sessions._path(other)]
+    paths = [sessions._find_path(one), sessions._find_path(other)]
     assert [os.path.dirname(os.path.normpath(path)) for path in paths] == ["/folder"] * 2
     assert (paths[0] == paths[1]) == (one == other)
 
 
 @pytest.mark.parametrize("session", ["é", "s" * 400, "\ud800", "/" * 128, "../up"])
 def test_an_odd_session_has_a_file_of_its_own_below_the_folder(sessions, session, tmp_path):
-    path = sessions.env_file(session)
+    path = sessions.make_env_file(session)
     assert path is not None
     assert os.path.dirname(os.path.realpath(path)) == os.path.realpath(tmp_path / "sessions")
     sessions.forget(session)
@@ -119,26 +119,26 @@ def test_an_odd_session_has_a_file_of_its_own_below_the_folder(sessions, session
 
 def test_a_session_without_a_name_has_counts_but_no_variables(sessions):
     sessions.count_stop("", blocked=True)
-    assert (sessions.env_file(""), sessions.exports(""), sessions.stop_blocks("")) == (None, {}, 1)
+    assert (sessions.make_env_file(""), sessions.load_variables(""), sessions.stop_blocks("")) == (None, {}, 1)
 
 
 def test_a_link_in_place_of_the_file_is_refused(sessions, tmp_path):
-    path = sessions.env_file("s")
+    path = sessions.make_env_file("s")
     os.unlink(path)
     os.symlink(tmp_path / "target", path)
-    assert (sessions.env_file("s"), (tmp_path / "target").exists()) == (None, False)
+    assert (sessions.make_env_file("s"), (tmp_path / "target").exists()) == (None, False)
 
 
 def test_a_folder_that_cannot_be_made_gives_no_file(tmp_path):
     (tmp_path / "file").write_text("")
-    assert Sessions(str(tmp_path / "file")).env_file("s") is None
+    assert Sessions(str(tmp_path / "file")).make_env_file("s") is None
 
 
 def test_a_session_that_ended_is_forgotten(sessions):
     exported(sessions, "A=1")
     sessions.forget("s")
     sessions.forget("s")
-    assert sessions.exports("s") == {}
+    assert sessions.load_variables("s") == {}
 
 
 # Refused stops
@@ -164,7 +164,7 @@ def test_another_process_goes_on_counting(sessions, tmp_path):
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "٣", "9" * 17, "1\n", "\0"])
 def test_a_count_that_cannot_be_read_is_none(sessions, text):
     sessions.count_stop("s", blocked=True)
-    (path,) = [entry.path for entry in os.scandir(os.path.dirname(sessions._path("s")))]
+    (path,) = [entry.path for entry in os.scandir(os.path.dirname(sessions._find_path("s")))]
     with open(path, "w") as file:
         file.write(text)
     assert sessions.stop_blocks("s") == 0
@@ -182,4 +182,4 @@ def test_what_cannot_be_counted_is_no_reason_to_fail(tmp_path):
 def test_a_session_that_ended_has_no_count(sessions):
     sessions.count_stop("s", blocked=True)
     sessions.forget("s")
-    assert (sessions.stop_blocks("s"), os.listdir(os.path.dirname(sessions._path("s")))) == (0, [])
+    assert (sessions.stop_blocks("s"), os.listdir(os.path.dirname(sessions._find_path("s")))) == (0, [])

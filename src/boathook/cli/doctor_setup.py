@@ -22,7 +22,7 @@ from boathook.install.registry import Installation, InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import Ledger, make_record_id
-from boathook.process.sandbox import offers
+from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import calls_us, named
 from boathook.system.programs import which
@@ -67,10 +67,10 @@ def list_own_calls(catalog: Catalog) -> list[Hook]:
 
 def _examine_sandboxes() -> list[HealthFinding]:
     return [
-        HealthFinding(GOOD, f"sandbox {offer.level}", offer.how)
-        if offer.there
-        else HealthFinding(NOTE, f"sandbox {offer.level}", f"not available: {offer.how}")
-        for offer in offers()
+        HealthFinding(GOOD, f"sandbox {support.level}", support.detail)
+        if support.is_available
+        else HealthFinding(NOTE, f"sandbox {support.level}", f"not available: {support.detail}")
+        for support in probe_sandbox_levels()
     ]
 
 

@@ -24,7 +24,7 @@ from boathook.engine import Engine
 from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE
-from boathook.process.sandbox import offers
+from boathook.process.sandbox import probe_sandbox_levels
 from boathook.sources.hook_md.folder import manifest_of, read_hook
 from boathook.system.programs import find_entry
 
@@ -134,11 +134,11 @@ def _confine(catalog: Catalog, *, is_allowed_without: bool, is_untrusted: bool) 
     hooks = tuple(h for h in catalog.hooks if h.state == ARMED and not isinstance(h.handler, Prompt | Http))
     if is_allowed_without:
         return catalog.replace(hooks=hooks, diagnostics=())
-    levels = {offer.level: offer for offer in offers()}
-    if not levels[RESTRICTED].there:
-        error = levels[RESTRICTED].how
+    levels = {support.level: support for support in probe_sandbox_levels()}
+    if not levels[RESTRICTED].is_available:
+        error = levels[RESTRICTED].detail
         raise BoathookError(f"there is no sandbox on this machine ({error}). To run without one, add --unconfined")
-    level = ISOLATED if is_untrusted and levels[ISOLATED].there else RESTRICTED
+    level = ISOLATED if is_untrusted and levels[ISOLATED].is_available else RESTRICTED
     return catalog.replace(hooks=tuple(_raise_sandbox(hook, level) for hook in hooks), diagnostics=())
 
 

@@ -10,7 +10,7 @@ import time
 
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
-from boathook.process.limits import limits_for, put_on, start_under
+from boathook.process.limits import compute_limits, set_limits, start_with_limits
 from boathook.process.reaper import MARK, Mark, is_runnable, reap_later, tree
 from boathook.process.spawn import can_use_posix
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from boathook.process.limits import Limits
-    from boathook.process.sandbox import Den
+    from boathook.process.limits import ProcessLimits
+    from boathook.process.sandbox import Sandbox
     from boathook.process.spawn import Spawn
 
 STDOUT_LIMIT = 1 << 20
@@ -47,7 +47,7 @@ class Job(Value):
     timeout: float
     refused: str = ""
     warnings: tuple[str, ...] = ()
-    cage: tuple[Any, ...] = ()
+    sandbox: tuple[Any, ...] = ()
 
 
 class Child:
@@ -66,8 +66,8 @@ class Child:
         self.overflow = False
         self.pid, self.pidfd = 0, -1
         self.pidfd = -1
-        self._limits = limits_for(job.timeout)
-        self.den = _den_of(job, self._limits)
+        self._limits = compute_limits(job.timeout)
+        self.sandbox = _make_sandbox(job, self._limits)
         opened: list[int] = []
         try:
             stdin = memory_file(job.stdin)
@@ -76,23 +76,23 @@ class Child:
             opened += (self.out, out)
             self.err, err = os.pipe()
             opened += (self.err, err)
-            within = self.den or job
+            within = self.sandbox or job
             env = {**within.env, MARK.encode(): mark.text}
             how = (within.argv, env, job.cwd, stdin, out, err)
             if alone:
-                self.pid = start_under(self._limits, lambda: spawn(*how))
+                self.pid = start_with_limits(self._limits, lambda: spawn(*how))
             else:
                 self.pid = mark.start(lambda: spawn(*how)) if can_use_posix(job.cwd) else spawn(*how)
                 mark.put_on(self.pid)
-            put_on(self.pid, self._limits)
+            set_limits(self.pid, self._limits)
             self.pidfd = _pidfd(self.pid)
             for handle in (self.out, self.err):
                 os.set_blocking(handle, False)
                 opened.remove(handle)
         except BaseException:
             opened += (self.pidfd,) if self.pidfd >= 0 else ()
-            if self.den is not None:
-                self.den.close()
+            if self.sandbox is not None:
+                self.sandbox.close()
             raise
         finally:
             for handle in opened:
@@ -159,7 +159,7 @@ class Child:
         """
         self.watch_at = float("inf")
         for pid in tree(self.pid):
-            put_on(pid, self._limits)
+            set_limits(pid, self._limits)
         opened: list[int] = []
         try:
             null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -195,7 +195,7 @@ class Child:
             return exit_.replace(
                 error=FAILED, detail="its exit code was lost: the host takes the ends of all processes"
             )
-        return exit_ if self.den is None else self.den.explain(exit_)
+        return exit_ if self.sandbox is None else self.sandbox.explain_exit(exit_)
 
     def close(self) -> None:
         """Return back what this child holds; the watcher goes first, for the end of its pipe would set it off."""
@@ -207,16 +207,16 @@ class Child:
             if handle >= 0:
                 os.close(handle)
         self.out = self.err = self.pidfd = self._watch_pipe = -1
-        if self.den is not None:
-            self.den.close()
+        if self.sandbox is not None:
+            self.sandbox.close()
 
 
-def _den_of(job: Job, limits: Limits) -> Den | None:
-    if not job.cage:
+def _make_sandbox(job: Job, limits: ProcessLimits) -> Sandbox | None:
+    if not job.sandbox:
         return None
-    from boathook.process.sandbox import Den
+    from boathook.process.sandbox import Sandbox
 
-    return Den(job, limits)
+    return Sandbox(job, limits)
 
 
 def memory_file(data: bytes) -> int:

@@ -29,23 +29,11 @@ from boathook.system.stamps import stamp
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Protocol
 
     from boathook.core.event import Event
     from boathook.core.hook import Hook
     from boathook.core.verdict import Call, Exit
-
-    class Sessions(Protocol):
-        """What hooks share during a session."""
-
-        def env_file(self, session: str) -> str | None:
-            """Return the file for exported variables."""
-            ...
-
-        def exports(self, session: str) -> dict[bytes, bytes]:
-            """Return the exported variables."""
-            ...
-
+    from boathook.process.sessions import Sessions
 
 CLAUDE = "claude"
 DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
@@ -116,7 +104,7 @@ class HookRunner:
         hook, event = call.hook, call.event
         env = copy_environment() if self._environ is None else dict(self._environ)
         if self._sessions is not None:
-            env.update(self._sessions.exports(event.session_id))
+            env.update(self._sessions.load_variables(event.session_id))
         if refused := find_unmet_need(hook, env):
             return Job(("",), b"", "/", {}, hook.timeout, refused)
         if hook.scope != USER:
@@ -171,23 +159,23 @@ class HookRunner:
             self._variables = (
                 {**self._variables, key: variables} if len(self._variables) < _MAX_CACHED else {key: variables}
             )
-        path = self._sessions.env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
+        path = self._sessions.make_env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
         return variables if path is None else {**variables, ENV_FILE_VARIABLE: encode_variable(path)}
 
     def _confine(self, job: Job, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
         """Return a job that runs in the sandbox of its hook, or the reason why it cannot."""
-        from boathook.process.sandbox import cage, seat
+        from boathook.process.sandbox import choose_sandbox_dir, plan_sandbox
 
         # what it leaves for hooks without a sandbox would be a way out
         env.pop(ENV_FILE_VARIABLE, None)
         project = self._context.choose_project(hook, event)
-        spec, refused = cage(hook, project, job.cwd, job.argv, self._context.scratch)
+        spec, refused = plan_sandbox(hook, project, job.cwd, job.argv, self._context.scratch)
         if spec is None:
             return job.replace(refused=refused)
-        cwd, warnings = seat(spec, job.cwd), job.warnings
+        cwd, warnings = choose_sandbox_dir(spec, job.cwd), job.warnings
         if cwd != job.cwd:
             warnings += (f"its sandbox hides the work dir {job.cwd!r}; it was run in {cwd}",)
-        return job.replace(cwd=cwd, warnings=warnings, cage=tuple(spec.__dict__[name] for name in spec.FIELDS))
+        return job.replace(cwd=cwd, warnings=warnings, sandbox=tuple(spec.__dict__[name] for name in spec.FIELDS))
 
 
 def _find_user_hook_exposure(hook: Hook, path: str) -> str:

@@ -1,8 +1,8 @@
-"""What one process of a hook may use up; inherited by all that it starts.
+"""The resource limits of a hook's process, inherited by everything it starts.
 
-A process of the engine's own lowers its soft limits for the moment of the start, so that a hook begins under them. Hard ones
-cannot be taken back, and a program that embeds us has threads that must not be hindered: there they are set from outside
-when the hook has just started, and once more for all that it started when it has run for a while (Linux).
+A process of the engine's own lowers its soft limits while it starts a hook, so that the hook begins with them. Hard limits cannot
+be raised again, and a program that embeds us has threads that must not be affected: there they are set from outside when the
+hook has just started, and once more for everything it started when it has run for a while (Linux).
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Limits = list[tuple[int, tuple[int, int]]]
+    ProcessLimits = list[tuple[int, tuple[int, int]]]
 
-MOST_FILES = 1024
-LONGEST_FILE = 1 << 30
-GRACE_SECONDS = 5
+MAX_FILE_BYTES = 1 << 30
+_MAX_OPEN_FILES = 1024
+_GRACE_SECONDS = 5
 
 
-def limits_for(timeout: float) -> Limits:
-    """Work out the limits of a hook, never above those that are there; before it starts, for then there is no time to lose."""
+def compute_limits(timeout: float) -> ProcessLimits:
+    """Return the limits of a hook, never above the current ones. Called before a hook starts, when there is time."""
     import resource
 
     most = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: MOST_FILES,
-        resource.RLIMIT_FSIZE: LONGEST_FILE,
-        resource.RLIMIT_CPU: int(timeout + GRACE_SECONDS + 0.999) * (os.cpu_count() or 1),
+        resource.RLIMIT_NOFILE: _MAX_OPEN_FILES,
+        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
+        resource.RLIMIT_CPU: int(timeout + _GRACE_SECONDS + 0.999) * (os.cpu_count() or 1),
     }
-    return [(which, _within(resource.getrlimit(which), limit)) for which, limit in most.items()]
+    return [(which, _lower(resource.getrlimit(which), limit)) for which, limit in most.items()]
 
 
-def _within(there: tuple[int, int], limit: int) -> tuple[int, int]:
-    soft, hard = (limit if value < 0 else min(value, limit) for value in there)  # below zero: no limit
+def _lower(current: tuple[int, int], limit: int) -> tuple[int, int]:
+    # below zero: no limit
+    soft, hard = (limit if value < 0 else min(value, limit) for value in current)
     return soft, hard
 
 
-def start_under(limits: Limits, start: Callable[[], int]) -> int:
-    """Start a process from one that is the engine's own, with our own soft limits lowered for that moment."""
+def start_with_limits(limits: ProcessLimits, start: Callable[[], int]) -> int:
+    """Start a process from one of the engine's own, whose soft limits are lowered meanwhile."""
     from resource import getrlimit, setrlimit
 
     before = [(which, getrlimit(which)) for which, _ in limits]
@@ -52,7 +53,7 @@ def start_under(limits: Limits, start: Callable[[], int]) -> int:
             setrlimit(which, pair)
 
 
-def as_words(limits: Limits) -> tuple[str, ...]:
+def make_ulimit_command(limits: ProcessLimits) -> tuple[str, ...]:
     """Return a command that limits itself and becomes another: bwrap starts its own processes before we could limit it."""
     import resource
 
@@ -62,20 +63,22 @@ def as_words(limits: Limits) -> tuple[str, ...]:
         resource.RLIMIT_FSIZE: "f",
         resource.RLIMIT_CPU: "t",
     }
-    blocks = (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE)  # a shell counts these by 512 bytes
+    # a shell counts these in blocks of 512 bytes
+    in_blocks = (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE)
     line = ""
     for which, pair in limits:
         for kind, value in zip("SH", pair, strict=True):
-            line += f"ulimit -{kind}{flags[which]} {value // 512 if which in blocks else value}; "
+            line += f"ulimit -{kind}{flags[which]} {value // 512 if which in in_blocks else value}; "
     return "/bin/sh", "-c", f'{line}exec "$@"', "sh"
 
 
-def put_on(pid: int, limits: Limits) -> None:
-    """Set the limits of a process from outside, where that can be done."""
+def set_limits(pid: int, limits: ProcessLimits) -> None:
+    """Set the limits of a process from outside, where the system allows it."""
     import resource
 
     try:
         for which, pair in limits:
             resource.prlimit(pid, which, pair)
     except (AttributeError, OSError, ValueError):
-        return  # no such call here; or it has ended already, or runs as somebody else
+        # no such call here; or it has ended already, or runs as another user
+        return

@@ -144,9 +144,9 @@ def _self() -> bytes:
 def _is_isolated() -> bool:
     import resource
 
-    from boathook.process.limits import LONGEST_FILE
+    from boathook.process.limits import MAX_FILE_BYTES
 
-    return _read("/proc/1/comm") == b"bwrap\n" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= LONGEST_FILE
+    return _read("/proc/1/comm") == b"bwrap\n" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= MAX_FILE_BYTES
 
 
 class Reaper:

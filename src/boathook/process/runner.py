@@ -14,14 +14,14 @@ import time
 from boathook.core.verdict import FAILED, REFUSED, Exit
 from boathook.process.child import SIGKILL, Child, Job, has_ended
 from boathook.process.reaper import Mark, Reaper
-from boathook.process.spawn import shared_process
+from boathook.process.spawn import spawn_shared
 from boathook.system.programs import find_interpreter_error, first_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boathook.process.slots import Room
+    from boathook.process.slots import Slots
     from boathook.process.spawn import Spawn
 
 MOST_AT_ONCE = 16
@@ -33,7 +33,7 @@ PASSING = (*SCARCE, errno.ETXTBSY)  # the last: somebody is writing the script
 class ProcessRunner:
     """Runs jobs, several at once. `exclusive` is for a process that is the engine's own."""
 
-    def __init__(self, spawn: Spawn = shared_process, *, exclusive: bool = False) -> None:
+    def __init__(self, spawn: Spawn = spawn_shared, *, exclusive: bool = False) -> None:
         """Take the way to start processes."""
         self.spawn = spawn
         self.reaper = Reaper(exclusive=exclusive)
@@ -47,9 +47,9 @@ class ProcessRunner:
         `done` hears of each end when it comes.
         """
         batch = _Batch(self, jobs, cancel, done, Mark())
-        room = None if self._exclusive else _room(min(len(jobs), MOST_AT_ONCE))
+        slots = None if self._exclusive else _make_slots(min(len(jobs), MOST_AT_ONCE))
         try:
-            if room is not None and not room.enter(max((job.timeout for job in jobs), default=0.0), cancel):
+            if slots is not None and not slots.acquire(max((job.timeout for job in jobs), default=0.0), cancel):
                 return batch.ends
             self.reaper.enter(batch.mark)
             return batch.run()
@@ -58,8 +58,8 @@ class ProcessRunner:
             raise
         finally:
             self.reaper.leave(batch.mark)
-            if room is not None:
-                room.leave()
+            if slots is not None:
+                slots.release()
 
     def start(self, job: Job, mark: Mark) -> Child | Exit:
         """Start a job; an exit if that is impossible."""
@@ -76,10 +76,10 @@ class ProcessRunner:
         raise AssertionError
 
 
-def _room(hooks: int) -> Room:
-    from boathook.process.slots import Room
+def _make_slots(hooks: int) -> Slots:
+    from boathook.process.slots import Slots
 
-    return Room(hooks)
+    return Slots(hooks)
 
 
 def _why_not_started(job: Job, error: OSError | ValueError) -> str:

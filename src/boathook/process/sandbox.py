@@ -1,8 +1,9 @@
-"""Confined hooks: what each level needs of this machine, and how a hook is started within its walls.
+"""Sandboxed hooks: what each level needs of this machine, and how a hook is started in its sandbox.
 
-`restricted` writes below its project and a private temporary folder only, has no TCP unless `network`, and signals nobody else;
-by Landlock, or by bubblewrap where the kernel's Landlock is too old. `isolated` writes nowhere, sees neither the home folder nor
-/tmp nor /run, and has no network; by bubblewrap. A level that is not to be had is a reason not to run, never a lower level.
+`restricted` writes below its project and a private temporary folder only, has no TCP unless `network`, and cannot signal other
+processes; by Landlock, or by bubblewrap where the kernel's Landlock is too old. `isolated` writes nowhere, sees neither the home
+folder nor /tmp nor /run, and has no network; by bubblewrap. A hook whose level is not available does not run: it never gets a
+lower level.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from boathook.core.hook import BASIC, ISOLATED, RESTRICTED, SANDBOX_LEVELS, Comm
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED
 from boathook.process import landlock
-from boathook.process.limits import as_words
+from boathook.process.limits import make_ulimit_command
 from boathook.system.locations import current_dir
 from boathook.system.programs import which
 
@@ -26,236 +27,258 @@ if TYPE_CHECKING:
     from boathook.core.hook import Hook
     from boathook.core.verdict import Exit
     from boathook.process.child import Job
-    from boathook.process.limits import Limits
+    from boathook.process.limits import ProcessLimits
 
-SHIM = os.path.abspath(landlock.__file__)
-OURSELVES = os.path.dirname(os.path.dirname(SHIM))
-NOT_INSTALLED = "bubblewrap (bwrap) is not installed"
-WALLS = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL")
-DEVICES = ("--dev", "/dev", "--proc", "/proc")
-HIDDEN = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108  (there are sockets in them, and a socket is a way out)
-SOCKETS = ("/run", "/var/run")
-PROJECT_MARKS = (".git", ".agents/hooks", ".claude/settings.json", ".claude/settings.local.json")
-SHOWN = ("/run/current-system", "/run/systemd/resolve")  # programs of NixOS; the names of hosts
-SYSTEM = ("/", "/bin", "/dev", "/etc", "/lib", "/opt", "/sbin", "/usr", "/var")  # no home, whatever a variable says
-REMOVE_SECONDS = 0.1
-PROBE_SECONDS = 10
+_LANDLOCK_PROGRAM = os.path.abspath(landlock.__file__)
+_OUR_FOLDER = os.path.dirname(os.path.dirname(_LANDLOCK_PROGRAM))
+_BWRAP_NOT_INSTALLED = "bubblewrap (bwrap) is not installed"
+_BWRAP_OPTIONS = (
+    *("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+    *("--cap-drop", "ALL"),
+)
+_BWRAP_DEVICES = ("--dev", "/dev", "--proc", "/proc")
+# there are sockets in them, and a socket is a way out
+_HIDDEN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108
+_SOCKET_FOLDERS = ("/run", "/var/run")
+_PROJECT_MARKS = (".git", ".agents/hooks", ".claude/settings.json", ".claude/settings.local.json")
+# programs of NixOS; the names of hosts
+_SHOWN_FOLDERS = ("/run/current-system", "/run/systemd/resolve")
+# never a home folder, even if HOME says so
+_SYSTEM_FOLDERS = ("/", "/bin", "/dev", "/etc", "/lib", "/opt", "/sbin", "/usr", "/var")
+_REMOVE_SECONDS = 0.1
+_TRIAL_SECONDS = 10
 
 
-class Offer(Value):
-    """Whether this machine has a level, and how, or why not."""
+class SandboxSupport(Value):
+    """Whether this machine supports a level, and how, or why not."""
 
     level: str
-    there: bool
-    how: str
+    is_available: bool
+    detail: str
 
 
-class Cage(Value):
-    """The walls of one hook as plain values: its level, the path of bwrap if that builds them, and which places are open.
+class SandboxSpec(Value):
+    """The sandbox of one hook as plain values: its level, the path of bwrap if that makes it, and the folders that are open.
 
-    An isolated hook may write to `scratch`, a folder of nobody's.
+    An isolated hook may write to `scratch`.
     """
 
     level: str
     network: bool
     bwrap: str
-    open: tuple[str, ...]
+    open_folders: tuple[str, ...]
     scratch: str = ""
 
 
-def cage(hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "") -> tuple[Cage | None, str]:
-    """Return the walls that a hook needs, none if it needs none, or why it cannot have them.
+def plan_sandbox(
+    hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = ""
+) -> tuple[SandboxSpec | None, str]:
+    """Return the sandbox that a hook needs, None if it needs none, or the reason why it cannot have it.
 
-    Prompt and http hooks are put by a process of ours, which runs no code of theirs.
+    Prompt and http hooks run in a process of ours, which runs no code of theirs.
     """
     if hook.sandbox == BASIC or isinstance(hook.handler, Prompt | Http):
         return None, ""
-    bwrap, why = builder(hook.sandbox, network=hook.network, avoid=(project, cwd))
-    if why:
-        return None, f"it must run in the sandbox '{hook.sandbox}', which this machine does not have: {why}"
-    isolated = hook.sandbox == ISOLATED
-    places = _places(hook, project, argv) if isolated else (project,)
-    closed = _hidden() if isolated else _homes()
-    kept = [path for path in dict.fromkeys(map(os.path.abspath, filter(None, places))) if not _holds_any(path, closed)]
-    return Cage(hook.sandbox, hook.network, bwrap, tuple(kept), scratch), ""
+    bwrap, reason = _find_builder(hook.sandbox, network=hook.network, avoid=(project, cwd))
+    if reason:
+        return None, f"it must run in the sandbox '{hook.sandbox}', which this machine does not have: {reason}"
+    is_isolated = hook.sandbox == ISOLATED
+    wanted = _list_readable(hook, project, argv) if is_isolated else (project,)
+    closed = _list_hidden() if is_isolated else _find_homes()
+    folders = dict.fromkeys(map(os.path.abspath, filter(None, wanted)))
+    open_folders = tuple(path for path in folders if not _contains_any(path, closed))
+    return SandboxSpec(hook.sandbox, hook.network, bwrap, open_folders, scratch), ""
 
 
-def seat(cage_: Cage, cwd: str) -> str:
-    """Return the folder that a hook runs in: the wanted one if it is to be seen within the walls, else the first that is."""
+def choose_sandbox_dir(spec: SandboxSpec, cwd: str) -> str:
+    """Return the folder that a hook runs in: the wanted one if the sandbox shows it, else the first open one."""
     real = os.path.realpath(cwd)
-    hidden = cage_.level == ISOLATED and _below_any(real, _hidden())
-    if not hidden or _below_any(real, map(os.path.realpath, cage_.open)):
+    is_hidden = spec.level == ISOLATED and _is_below_any(real, _list_hidden())
+    if not is_hidden or _is_below_any(real, map(os.path.realpath, spec.open_folders)):
         return cwd
-    return next(filter(os.path.isdir, cage_.open), "/")
+    return next(filter(os.path.isdir, spec.open_folders), "/")
 
 
-def builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tuple[str, str]:
-    """Return what can build the walls of a level here: the path of bwrap, or nothing for Landlock; or why nothing can."""
+def _find_builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tuple[str, str]:
+    """Return what can make a sandbox of a level here: the path of bwrap, or "" for Landlock; or the reason why nothing can."""
     if level not in SANDBOX_LEVELS:
         return "", "there is no such level"
-    why = landlock.lacks(landlock.version(), network=network) if level == RESTRICTED else ""
-    if level == RESTRICTED and not why:
-        return "", ""
+    limitation = ""
+    if level == RESTRICTED:
+        limitation = landlock.find_limitation(landlock.find_version(), network=network)
+        if not limitation:
+            return "", ""
     bwrap = find_bwrap(avoid)
-    return bwrap, "" if bwrap else f"{why}, and {NOT_INSTALLED}" if why else NOT_INSTALLED
+    if bwrap:
+        return bwrap, ""
+    return "", f"{limitation}, and {_BWRAP_NOT_INSTALLED}" if limitation else _BWRAP_NOT_INSTALLED
 
 
 def find_bwrap(avoid: Iterable[str] = ()) -> str:
-    """Find bubblewrap on the engine's own PATH, nothing if it is not there; one in a project, or in a relative folder, is none."""
+    """Return the bubblewrap on the engine's own PATH, or ""; one in a project or in a relative folder does not count."""
     return which("bwrap", avoid=tuple(avoid)) or ""
 
 
-def offers() -> tuple[Offer, ...]:
-    """Report of each level whether this machine has it, really tried."""
-    limited = "limits and a session of its own" if sys.platform == "linux" else "a session of its own, but no limits"
-    found = landlock.version()
-    wrapped, how = _try_bwrap()
-    why = landlock.lacks(found, network=False)
-    restricted = Offer(RESTRICTED, not why or wrapped, f"{why}; {how}" if why else f"Landlock of version {found}")
-    return Offer(BASIC, there=True, how=limited), restricted, Offer(ISOLATED, wrapped, how)
+def probe_sandbox_levels() -> tuple[SandboxSupport, ...]:
+    """Return for each level whether this machine supports it, after trying it."""
+    limits = "limits and a session of its own" if sys.platform == "linux" else "a session of its own, but no limits"
+    version = landlock.find_version()
+    has_bwrap, detail = _try_bwrap()
+    limitation = landlock.find_limitation(version, network=False)
+    landlock_detail = f"{limitation}; {detail}" if limitation else f"Landlock of version {version}"
+    return (
+        SandboxSupport(BASIC, is_available=True, detail=limits),
+        SandboxSupport(RESTRICTED, not limitation or has_bwrap, landlock_detail),
+        SandboxSupport(ISOLATED, has_bwrap, detail),
+    )
 
 
 def _try_bwrap() -> tuple[bool, str]:
     bwrap = find_bwrap((current_dir(),))
     if not bwrap:
-        return False, NOT_INSTALLED
+        return False, _BWRAP_NOT_INSTALLED
     import subprocess
 
-    command = (bwrap, *_isolated(Cage(ISOLATED, network=False, bwrap=bwrap, open=()), "/"), "--", "/bin/sh", "-c", ":")
+    spec = SandboxSpec(ISOLATED, network=False, bwrap=bwrap, open_folders=())
+    command = (bwrap, *_make_isolated_options(spec, "/"), "--", "/bin/sh", "-c", ":")
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
         return False, f"{bwrap} does not work here: {error}"
-    told = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-    return not done.returncode, f"{bwrap} does not work here: {told}" if done.returncode else f"bubblewrap, {bwrap}"
+    error_line = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    if done.returncode:
+        return False, f"{bwrap} does not work here: {error_line}"
+    return True, f"bubblewrap, {bwrap}"
 
 
-class Den:
-    """The walls round one running hook: how it is started within them, and the temporary folder that ends with it."""
+class Sandbox:
+    """The sandbox of one running hook: the command that starts it there, and the temporary folder that is removed with it."""
 
-    def __init__(self, job: Job, limits: Limits) -> None:
-        """Build them, as far as that is done from outside."""
-        cage_ = Cage(*job.cage)
-        self._closing = ""
+    def __init__(self, job: Job, limits: ProcessLimits) -> None:
+        spec = SandboxSpec(*job.sandbox)
+        self._own_folder = ""
         self.env = dict(job.env)
-        if cage_.level == RESTRICTED:
-            self._closing = folder = _new_folder()
-            argv = _restricted(cage_, folder, job)
+        if spec.level == RESTRICTED:
+            self._own_folder = folder = _make_private_folder()
+            argv = _make_restricted_command(spec, folder, job)
         else:
-            folder = HIDDEN[0]
-            argv = (cage_.bwrap, *_isolated(cage_, job.cwd), "--")
+            folder = _HIDDEN_FOLDERS[0]
+            argv = (spec.bwrap, *_make_isolated_options(spec, job.cwd), "--")
         self.env[b"TMPDIR"] = os.fsencode(folder)
-        self.argv = (*(as_words(limits) if cage_.bwrap else ()), *argv, *job.argv)
+        self.argv = (*(make_ulimit_command(limits) if spec.bwrap else ()), *argv, *job.argv)
 
-    def explain(self, end: Exit) -> Exit:
-        """Return that it was the walls that failed, if it was; a hook that says the same is believed, for it has failed too."""
-        told = end.stderr.decode("utf-8", "replace").partition("\n")[0]
-        if end.code == 1 and told.startswith("bwrap: "):
-            return end.replace(error=FAILED, detail=f"the sandbox could not be made: {told}")
-        if end.code in (landlock.NO_RIGHTS, landlock.CANNOT_START) and told.startswith(landlock.SAYS):
-            return end.replace(error=FAILED, detail=told.removeprefix("boathook: "))
+    def explain_exit(self, end: Exit) -> Exit:
+        """Return the exit as a failure of the sandbox if it was one; a hook that prints the same has failed, too."""
+        line = end.stderr.decode("utf-8", "replace").partition("\n")[0]
+        if end.code == 1 and line.startswith("bwrap: "):
+            return end.replace(error=FAILED, detail=f"the sandbox could not be made: {line}")
+        is_our_code = end.code in (landlock.EXIT_NOT_CONFINED, landlock.EXIT_NOT_STARTED)
+        if is_our_code and line.startswith(landlock.ERROR_PREFIX):
+            return end.replace(error=FAILED, detail=line.removeprefix("boathook: "))
         return end
 
     def close(self) -> None:
         """Remove the temporary folder, as much of it as a moment allows."""
-        if self._closing:
-            _remove(self._closing, time.monotonic() + REMOVE_SECONDS)
-            self._closing = ""
+        if self._own_folder:
+            _remove_folder(self._own_folder, time.monotonic() + _REMOVE_SECONDS)
+            self._own_folder = ""
 
 
-def _restricted(cage_: Cage, folder: str, job: Job) -> tuple[str, ...]:
-    open_ = [folder, *filter(os.path.isdir, cage_.open)]
-    if cage_.bwrap:
-        net = () if cage_.network else ("--unshare-net",)
-        binds = [word for path in map(os.path.realpath, open_) for word in ("--bind", path, path)]
-        return (cage_.bwrap, *WALLS, *net, "--ro-bind", "/", "/", *DEVICES, *binds, "--chdir", job.cwd, "--")
-    options = ["--network"] if cage_.network else []
+def _make_restricted_command(spec: SandboxSpec, folder: str, job: Job) -> tuple[str, ...]:
+    open_folders = [folder, *filter(os.path.isdir, spec.open_folders)]
+    if spec.bwrap:
+        network = () if spec.network else ("--unshare-net",)
+        binds = [word for path in map(os.path.realpath, open_folders) for word in ("--bind", path, path)]
+        root = ("--ro-bind", "/", "/", *_BWRAP_DEVICES)
+        return (spec.bwrap, *_BWRAP_OPTIONS, *network, *root, *binds, "--chdir", job.cwd, "--")
+    options = ["--network"] if spec.network else []
     if b"LC_CTYPE" not in job.env:
         options.append("--plain-locale")
-    return (sys.executable, "-I", "-S", SHIM, *options, *open_, "--")
+    return (sys.executable, "-I", "-S", _LANDLOCK_PROGRAM, *options, *open_folders, "--")
 
 
-def _isolated(cage_: Cage, cwd: str) -> tuple[str, ...]:
-    """Return the arguments of bwrap: everything read-only, what may hold secrets or sockets hidden, what the hook needs shown."""
-    net = () if cage_.network else ("--unshare-net",)
-    hidden = _hidden()
-    words = [word for path in sorted(hidden) for word in ("--tmpfs", path)]
-    for path in (*SHOWN, *cage_.open):
+def _make_isolated_options(spec: SandboxSpec, cwd: str) -> tuple[str, ...]:
+    """Return options of bwrap: everything read-only, what may hold secrets or sockets hidden, what the hook needs shown."""
+    network = () if spec.network else ("--unshare-net",)
+    hidden = _list_hidden()
+    mounts = [word for path in sorted(hidden) for word in ("--tmpfs", path)]
+    for path in (*_SHOWN_FOLDERS, *spec.open_folders):
         real = os.path.realpath(path)
-        if os.path.exists(real) and _below_any(real, hidden):
-            words += ("--ro-bind", real, real)
-        if real != path and _below_any(os.path.realpath(os.path.dirname(path)), hidden):
-            words += ("--symlink", real, path)
-    if cage_.scratch:
-        words += ("--bind", os.path.realpath(cage_.scratch), os.path.realpath(cage_.scratch))
-    return (*WALLS, *net, "--ro-bind", "/", "/", *DEVICES, *words, "--chdir", cwd)
+        if os.path.exists(real) and _is_below_any(real, hidden):
+            mounts += ("--ro-bind", real, real)
+        if real != path and _is_below_any(os.path.realpath(os.path.dirname(path)), hidden):
+            mounts += ("--symlink", real, path)
+    if spec.scratch:
+        mounts += ("--bind", os.path.realpath(spec.scratch), os.path.realpath(spec.scratch))
+    return (*_BWRAP_OPTIONS, *network, "--ro-bind", "/", "/", *_BWRAP_DEVICES, *mounts, "--chdir", cwd)
 
 
-def _hidden() -> list[str]:
-    """Return what an isolated hook does not see, as it really is."""
-    return sorted({os.path.realpath(path) for path in (*HIDDEN, *_homes()) if os.path.isdir(path)})
+def _list_hidden() -> list[str]:
+    """Return the real paths that an isolated hook does not see."""
+    return sorted({os.path.realpath(path) for path in (*_HIDDEN_FOLDERS, *_find_homes()) if os.path.isdir(path)})
 
 
-def _places(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Name what a hook must be able to read: the project, its own files, and what runs them.
+def _list_readable(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what a hook must be able to read: the project, its own files, and what runs them.
 
-    The work dir is none of them: an event may come from anywhere, from ~/.ssh as well.
+    The work dir is not one of them: an event may come from anywhere, from ~/.ssh too.
     """
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
     copy = hook.approval.copy if hook.approval else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
-    return "" if _is_private(project) else project, root, copy, program, sys.prefix, sys.base_prefix, OURSELVES
+    public_project = "" if _is_private(project) else project
+    return public_project, root, copy, program, sys.prefix, sys.base_prefix, _OUR_FOLDER
 
 
-def _is_private(place: str) -> bool:
-    """Whether a work dir that stands for a project is in /run or a dot folder of a home, and nothing says it is a project."""
-    homes, real = _homes(), os.path.realpath(place)
-    if not any(real.startswith(f"{home}/.") for home in homes) and not _below_any(real, SOCKETS):
+def _is_private(folder: str) -> bool:
+    """Whether a work dir that stands for a project is in /run or a dot folder of a home, and has no mark of a project."""
+    homes, real = _find_homes(), os.path.realpath(folder)
+    if not any(real.startswith(f"{home}/.") for home in homes) and not _is_below_any(real, _SOCKET_FOLDERS):
         return False
     at = real
     while at and at not in homes:
-        if any(os.path.lexists(f"{at}/{mark}") for mark in PROJECT_MARKS):
+        if any(os.path.lexists(f"{at}/{mark}") for mark in _PROJECT_MARKS):
             return False
         at = at.rpartition("/")[0]
     return True
 
 
-def _homes() -> tuple[str, ...]:
-    """Return the home folders of this user, as the environment and as the system knows them."""
-    found = [os.environ.get("HOME", "")]
+def _find_homes() -> tuple[str, ...]:
+    """Return the home folders of this user, from the environment and from the system."""
+    paths = [os.environ.get("HOME", "")]
     try:
         import pwd
 
-        found.append(pwd.getpwuid(os.getuid()).pw_dir)
+        paths.append(pwd.getpwuid(os.getuid()).pw_dir)
     except (ImportError, KeyError):
         pass
-    real = dict.fromkeys(os.path.realpath(path) for path in found if path.startswith("/"))
-    return tuple(path for path in real if path not in SYSTEM)
+    real = dict.fromkeys(os.path.realpath(path) for path in paths if path.startswith("/"))
+    return tuple(path for path in real if path not in _SYSTEM_FOLDERS)
 
 
-def _holds_any(path: str, others: Iterable[str]) -> bool:
-    """Whether a place is one of some others or holds one: a project that holds the home folder opens nothing."""
+def _contains_any(path: str, others: Iterable[str]) -> bool:
+    """Whether a folder is or contains one of some others: a project that contains the home folder opens nothing."""
     top = os.path.realpath(path).rstrip("/")
     return any(f"{other}/".startswith(f"{top}/") for other in others)
 
 
-def _below_any(path: str, tops: Iterable[str]) -> bool:
+def _is_below_any(path: str, tops: Iterable[str]) -> bool:
     return any(f"{path}/".startswith(f"{top}/") for top in tops)
 
 
-def _new_folder() -> str:
-    """Make a folder that is only ours; `tempfile` would cost more than the rest of it."""
+def _make_private_folder() -> str:
+    """Make a folder that only we can use; `tempfile` would cost more than the rest of it."""
     base = os.environ.get("TMPDIR", "")
-    base = base if base.startswith("/") and os.path.isdir(base) else HIDDEN[0]
+    base = base if base.startswith("/") and os.path.isdir(base) else _HIDDEN_FOLDERS[0]
     path = f"{os.path.realpath(base)}/boathook-{os.urandom(8).hex()}"
     os.mkdir(path, 0o700)
     return path
 
 
-def _remove(folder: str, end: float, parent: int | None = None) -> None:
-    """Remove a folder with all that is in it, never through a link, until a time."""
+def _remove_folder(folder: str, deadline: float, parent: int | None = None) -> None:
+    """Remove a folder with its content, never through a link, until a deadline."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         handle = os.open(folder, flags, dir_fd=parent)
@@ -265,10 +288,10 @@ def _remove(folder: str, end: float, parent: int | None = None) -> None:
         os.fchmod(handle, 0o700)
         with os.scandir(handle) as entries:
             for entry in entries:
-                if time.monotonic() > end:
+                if time.monotonic() > deadline:
                     return
                 if entry.is_dir(follow_symlinks=False):
-                    _remove(entry.name, end, handle)
+                    _remove_folder(entry.name, deadline, handle)
                 else:
                     os.unlink(entry.name, dir_fd=handle)
         os.rmdir(folder, dir_fd=parent)

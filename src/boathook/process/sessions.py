@@ -1,4 +1,4 @@
-"""What is remembered of a session: variables its first hooks leave for the later ones, and how often its stop was refused."""
+"""What hooks of a session share: variables that early hooks export for later ones, and how often its stop was refused."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ import stat
 from boathook.core.shell_exports import read_exports
 from boathook.system.files import FileError, read_text, write_private
 
-LIMIT = 64 * 1024
+MAX_EXPORTS_BYTES = 64 * 1024
 
 
 class Sessions:
-    """Small files per session below a folder."""
+    """Small files per session in a folder, which is made when needed."""
 
     def __init__(self, folder: str) -> None:
-        """Take the folder; it is made when needed."""
         self._folder = folder
 
-    def env_file(self, session: str) -> str | None:
-        """Make the file of a session and give its path; None if there is no session or no room."""
-        path = self._path(session)
+    def make_env_file(self, session: str) -> str | None:
+        """Make the file of a session and return its path; None if there is no session or it cannot be made."""
+        path = self._find_path(session)
         if path is None:
             return None
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            found = os.lstat(path).st_mode if os.path.lexists(path) else stat.S_IFREG
-            if not stat.S_ISREG(found) and not stat.S_ISLNK(found):
-                os.unlink(path)  # a hook made something else of it, such as a FIFO that would hold us up
+            mode = os.lstat(path).st_mode if os.path.lexists(path) else stat.S_IFREG
+            if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+                # a hook replaced it, for example by a FIFO that we would wait for
+                os.unlink(path)
             flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             os.close(os.open(path, flags, 0o600))
         except OSError:
             return None
         return path
 
-    def exports(self, session: str) -> dict[bytes, bytes]:
+    def load_variables(self, session: str) -> dict[bytes, bytes]:
         """Return the variables that a session's hooks exported."""
-        path = self._path(session)
+        path = self._find_path(session)
         if path is None or not os.path.exists(path):
             return {}
         try:
-            text = read_text(path, LIMIT)
+            text = read_text(path, MAX_EXPORTS_BYTES)
         except FileError:
             return {}
-        around = {_text(key): _text(value) for key, value in os.environb.items()}
-        found, _ = read_exports(text, around)
-        mine = {name: value for name, value in found.items() if not name.startswith("BOATHOOK_")}
-        return {name.encode(): value.encode("utf-8", "surrogateescape") for name, value in mine.items()}
+        environment = {_decode(key): _decode(value) for key, value in os.environb.items()}
+        exports, _ = read_exports(text, environment)
+        variables = {name: value for name, value in exports.items() if not name.startswith("BOATHOOK_")}
+        return {name.encode(): value.encode("utf-8", "surrogateescape") for name, value in variables.items()}
 
     def stop_blocks(self, session: str) -> int:
         """Return how often in a row a session's stop was refused."""
-        path = self._path(session, "stops")
+        path = self._find_path(session, "stops")
         try:
             text = read_text(path, 16) if path is not None else ""
         except FileError:
@@ -58,8 +58,8 @@ class Sessions:
         return int(text) if text.isascii() and text.isdigit() else 0
 
     def count_stop(self, session: str, *, blocked: bool) -> None:
-        """Count a refused stop; one that is let through ends the turn, and the count with it."""
-        path = self._path(session, "stops")
+        """Count a refused stop; one that is let through ends the turn and resets the count."""
+        path = self._find_path(session, "stops")
         if path is None or (not blocked and not os.path.exists(path)):
             return
         try:
@@ -73,15 +73,15 @@ class Sessions:
     def forget(self, session: str) -> None:
         """Remove the files of a session that ended."""
         for kind in ("env", "stops"):
-            path = self._path(session, kind)
+            path = self._find_path(session, kind)
             try:
                 if path is not None:
                     os.unlink(path)
             except OSError:
                 continue
 
-    def _path(self, session: str, kind: str = "env") -> str | None:
-        """Return the file of a session. Without a name of its own it has counts, but no variables, which are not for strangers."""
+    def _find_path(self, session: str, kind: str = "env") -> str | None:
+        """Return the file of a session. One without a name has counts, but no variables: others must not get those."""
         if not session and kind == "env":
             return None
         name = "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):02x}" for c in session) or "%"
@@ -92,5 +92,5 @@ class Sessions:
         return f"{self._folder}/{name}.{kind}"
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")

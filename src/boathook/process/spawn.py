@@ -29,12 +29,12 @@ def encode_variable(text: str) -> bytes:
     return data.replace(b"\0", b"")[:_MAX_VARIABLE_BYTES]
 
 
-def shared_process(
+def spawn_shared(
     argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
 ) -> int:
     """Start a process from a program that embeds the engine; return its pid. The caller waits for it."""
     if can_use_posix(cwd):
-        return posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
+        return spawn_posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
     import subprocess
 
     child = subprocess.Popen(argv, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
@@ -42,7 +42,7 @@ def shared_process(
     return child.pid
 
 
-def posix(
+def spawn_posix(
     argv: Sequence[str],
     env: Mapping[bytes, bytes],
     cwd: str,
@@ -82,13 +82,13 @@ def _inheritable() -> list[int]:
     return found
 
 
-def own_process() -> Spawn:
+def prepare_own_process() -> Spawn:
     """Prepare a process that is the engine's own, and return its cheapest way to start others."""
     if not _HAS_SETSID:
-        return shared_process
+        return spawn_shared
     _open_standard_streams()
     _close_on_exec()
-    return posix
+    return spawn_posix
 
 
 def _open_standard_streams() -> None:

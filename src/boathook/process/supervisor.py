@@ -72,7 +72,7 @@ def supervise(report: Callable[[str, dict[str, str], str, Exit], object]) -> Non
         data += part
     state, about, trigger, job = marshal.loads(data)
 
-    from boathook.process.spawn import own_process
+    from boathook.process.spawn import prepare_own_process
 
-    (end,) = ProcessRunner(own_process(), exclusive=True).run_all([Job(*job)])
+    (end,) = ProcessRunner(prepare_own_process(), exclusive=True).run_all([Job(*job)])
     report(state, about, trigger, end)
