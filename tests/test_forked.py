@@ -105,7 +105,7 @@ def test_one_that_takes_too_long_is_killed(tmp_path):
     code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     with pytest.raises(subprocess.TimeoutExpired):
         forked.run([sys.executable, "-c", code], timeout=1, apart=False)
-    pid, end = (tmp_path / "pid").read_text(), time.monotonic() + 10
+    pid, end = (tmp_path / "pid").read_text(), time.monotonic() + 60
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
         time.sleep(0.01)
     assert not os.path.exists(f"/proc/{pid}")

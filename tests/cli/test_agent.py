@@ -26,7 +26,7 @@ from boathook.cli.agent import assemble_agent, run_session
 from boathook.cli.agent_trace import Trace
 
 SCRIPTS = Path(__file__).parent.parent.parent / "examples/scripts"
-WAIT = 30.0
+WAIT = 60.0
 SHELL = {"trigger": "pre-tool-call", "matcher": "{tool: Shell}"}
 
 

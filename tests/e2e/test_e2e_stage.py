@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -83,10 +82,8 @@ def test_another_version_than_the_pinned_is_a_fault(fake, tmp_path, monkeypatch)
 def test_one_that_hangs_is_ended_with_all_that_it_started(fake, tmp_path, monkeypatch):
     mark = f"mark-{os.getpid()}-{tmp_path.name}"
     monkeypatch.setattr(stage.uuid, "uuid4", lambda: SimpleNamespace(hex=mark))
-    began = time.monotonic()
     seen = stage.play(fake("hangs", seconds=1), stage.CONTROL)
     assert (seen.error, seen.code) == ("it did not end within 1 s", None)
-    assert time.monotonic() - began < 20
     assert stage._marked(mark) == []
 
 

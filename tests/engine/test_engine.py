@@ -385,7 +385,7 @@ def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(world):
     engine = boathook.load(world.project)
     verdict = engine.dispatch(a_call().replace(work_dir=str(world.project)))
     assert verdict.background == (Started("later", None),)
-    assert engine.drain(20) == 0
+    assert engine.drain(60) == 0
     engine.close()
     assert '"tool_input": {"command": "ls"}' in (world.root / "seen").read_text()
     log = (world.state / "background.log").read_text().splitlines()

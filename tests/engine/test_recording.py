@@ -121,7 +121,7 @@ def test_the_supervisor_of_a_one_shot_records_the_end(world):
     argv = [sys.executable, "-m", "boathook", "run", "pre-tool-call", "--json"]
     call = json.dumps({"tool_name": "Shell", "session_id": "s"})
     done = subprocess.run(argv, input=call, capture_output=True, text=True, cwd=world.project, env=world.environment)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(records(world)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     first, end = sorted(records(world), key=lambda record: record["type"])

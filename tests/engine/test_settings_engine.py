@@ -28,7 +28,7 @@ TURN = {"event_type": "pre-agent-turn", "prompt": "hello", "session_id": "s"}
 START = {"event_type": "pre-session", "session_id": "s"}
 END = {"event_type": "post-session", "session_id": "s"}
 BLOCKS = "echo no >&2; exit 2"
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def entry(command: str, **more) -> dict:

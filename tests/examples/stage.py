@@ -19,7 +19,7 @@ BASIC = (
     *("sh", "bash", "env", "cat", "echo", "printf", "grep", "sed", "awk", "head", "tail", "tr", "cut", "wc", "sort"),
     *("mkdir", "mktemp", "mv", "cp", "rm", "touch", "basename", "dirname", "date", "git", "ls", "pwd", "true", "false"),
 )
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Stage:

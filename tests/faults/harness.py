@@ -24,7 +24,10 @@ from typing import IO, Any
 
 HERE = Path(__file__).resolve().parent
 GRACE = 0.5
-HARD_LIMIT = 30.0
+HARD_LIMIT = 60.0
+# The timeout of a hook that never ends, and of one that ends by itself, however busy the machine is; in seconds and milliseconds.
+SHORT, SHORT_MS = 0.4, 400
+LONG, LONG_MS = 25.0, 25_000
 GROWTH_LIMIT = 32 << 20
 COMMAND_MEMORY_LIMIT = 64 << 20
 MARK = "FAULT_MARK"
@@ -155,9 +158,9 @@ class Project:
         env = {**self.env, "PYTHONPATH": str(HERE), "PROBE_PROJECT": str(self.root)}
         return [sys.executable, "-c", f"from probe import *\n{code}\n"], env
 
-    def by_command(self, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> Result:
-        """Send an event through `boathook run --json`."""
-        ended = self.command(event, "--json", limit=limit)
+    def by_command(self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT) -> Result:
+        """Send an event through `boathook run --json`; `host` is code that runs first."""
+        ended = self.command(event, "--json", limit=limit, host=host)
         assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
         return Result(json.loads(ended.stdout), growth=ended.memory)
 
@@ -171,14 +174,18 @@ class Project:
         *args: str,
         data: bytes | None = None,
         limit: float = HARD_LIMIT,
+        host: str = "",
         **more: Any,
     ) -> Ended:
         """Run `boathook run` on an event."""
         line = self.line(event) if data is None else data
-        return watched(self.argv(*args), self.env, cwd=self.root, data=line, limit=limit, **more)
+        return watched(self.argv(*args, host=host), self.env, cwd=self.root, data=line, limit=limit, **more)
 
-    def argv(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", "boathook", "run", "--trust-all", "--project", str(self.root), *args]
+    def argv(self, *args: str, host: str = "") -> list[str]:
+        """Give the command line of `boathook run`; `host` is code that runs first in its process."""
+        code = f"{host}\nimport runpy; runpy.run_module('boathook', run_name='__main__', alter_sys=True)"
+        program = ["-c", code] if host else ["-m", "boathook"]
+        return [sys.executable, *program, "run", "--trust-all", "--project", str(self.root), *args]
 
     def event(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
         return {**TOOL_CALL, "session_id": "s", "work_dir": str(self.root), **(event or {})}
@@ -195,7 +202,7 @@ class Project:
         """Give every process that carries the mark of this project, zombies aside."""
         return processes_with(self.mark.encode())
 
-    def gone(self, seconds: float = 5.0) -> list[str]:
+    def gone(self, seconds: float = 30.0) -> list[str]:
         """Wait until no process of this project is left; give those that are."""
         wait_until(lambda: not self.survivors(), seconds)
         return self.survivors()
@@ -230,7 +237,10 @@ def manifest_text(name: str, **fields: object) -> str:
 
 
 def assert_clean(project: Project, result: Result, timeout: float) -> None:
-    """Hold a finished dispatch against every promise: back in time, nothing left, nothing leaked, on record, in bounds."""
+    """Hold a finished dispatch against every promise: back in time, nothing left, nothing leaked, on record, in bounds.
+
+    Its seconds are those of a machine that is not busy (see `probe.Stopwatch`).
+    """
     assert project.survivors() == []
     told = bool(result.runs or result.verdict["background"] or result.verdict["id"])
     assert project.records(result) == ([result.decision] if told else [])
@@ -304,7 +314,7 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def wait_until(true: Any, seconds: float = 10.0) -> bool:
+def wait_until(true: Any, seconds: float = 60.0) -> bool:
     """Look again and again until something is true; say whether it became so in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

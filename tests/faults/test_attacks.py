@@ -6,31 +6,41 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from harness import Project, Result, assert_clean, processes_with, python, wait_until
+from harness import (
+    GRACE,
+    LONG,
+    LONG_MS,
+    SHORT,
+    SHORT_MS,
+    Project,
+    Result,
+    assert_clean,
+    processes_with,
+    python,
+    wait_until,
+)
+from stopwatch import Stopwatch
 
 from boathook.core.verdict import TIMEOUT
 from boathook.process import child, reaper
 from boathook.process.child import Job
 from boathook.process.runner import ProcessRunner
 
-T = 0.6
-MS = 600
 NO = "echo no >&2; exit 2"
 
 
-def assert_block(project: Project, result: Result, timeout: float = T) -> None:
+def assert_block(project: Project, result: Result, timeout: float = LONG) -> None:
     """A hook blocked, and nothing of it is left."""
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert_clean(project, result, timeout)
 
 
-def assert_timeout(project: Project, result: Result, timeout: float = T) -> None:
+def assert_timeout(project: Project, result: Result) -> None:
     """The hook was ended at its deadline, and nothing of it is left."""
     assert (result.decision, [run[1] for run in result.runs]) == ("none", ["timeout"])
-    assert_clean(project, result, timeout)
+    assert_clean(project, result, SHORT)
 
 
 BLOCKING = {
@@ -46,13 +56,12 @@ BLOCKING = {
     "its_project_removed": f'rm -rf "$AGENT_PROJECT_DIR"\n{NO}',
     "writing_into_its_own_input": f"echo x >&0\n{NO}",
     "limits_of_its_own": f"ulimit -n 12; ulimit -f 0; ulimit -c 0\n{NO}",
-    "a_block_as_the_last_word_at_the_deadline": "trap 'echo no >&2; exit 2' TERM\nsleep 60 & wait",
 }
 
 
 @pytest.mark.parametrize("script", BLOCKING.values(), ids=BLOCKING)
 def test_a_block_is_kept_with(project: Project, way: str, script: str) -> None:
-    project.hook("guard", script, timeout=MS)
+    project.hook("guard", script, timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
@@ -98,8 +107,8 @@ time.sleep(60)"""
 
 @pytest.mark.parametrize("code", [COMET, CLOSED_DAEMON, TRACED], ids=["a_comet", "a_closed_daemon", "a_tracer"])
 def test_a_block_of_a_program_is_kept_with(project: Project, way: str, code: str) -> None:
-    project.hook("guard", python(code), entry="run.py", timeout=5000)
-    assert_block(project, project.fire(way), 5.0)
+    project.hook("guard", python(code), entry="run.py", timeout=LONG_MS)
+    assert_block(project, project.fire(way))
 
 
 # A host that does not get the processor for a moment after it started a hook.
@@ -114,18 +123,18 @@ reaper.Mark.put_on = put_on_late
 
 
 def test_a_comet_that_flies_before_it_could_be_marked_leaves_no_zombie(project: Project) -> None:
-    project.hook("guard", python(COMET), entry="run.py", timeout=5000)
-    assert_block(project, project.in_process(host=SLOW_TO_MARK), 5.0)
+    project.hook("guard", python(COMET), entry="run.py", timeout=LONG_MS)
+    assert_block(project, project.in_process(host=SLOW_TO_MARK))
 
 
 def test_an_orphan_that_was_never_marked_leaves_no_zombie(project: Project) -> None:
-    project.hook("guard", f"(env -i setsid true &)\nsleep 0.05\n{NO}", timeout=5000)
+    project.hook("guard", f"(env -i setsid true &)\nsleep 0.05\n{NO}", timeout=LONG_MS)
     host = "from boathook.process import reaper\nreaper.Mark.put_on = lambda *_: None"
-    assert_block(project, project.in_process(host=host), 5.0)
+    assert_block(project, project.in_process(host=host))
 
 
 def test_a_child_of_the_host_that_is_started_with_a_hook_is_left_to_the_host(project: Project) -> None:
-    project.hook("guard", f"sleep 0.1; {NO}", timeout=5000)
+    project.hook("guard", f"sleep 0.1; {NO}", timeout=LONG_MS)
     code = """
 import subprocess
 from boathook.process import reaper
@@ -146,7 +155,7 @@ report({"decision": verdict.decision.word, "ends": [own[0].wait(), own[1].wait()
 
 
 def test_a_process_that_dies_too_late_is_no_zombie_after_the_next_event(project: Project) -> None:
-    project.hook("guard", NO, timeout=5000)
+    project.hook("guard", NO, timeout=LONG_MS)
     code = """
 from boathook.process import reaper
 late = os.posix_spawn("/bin/sleep", ["sleep", "60"], {})
@@ -164,6 +173,15 @@ def test_a_tree_without_an_end_is_looked_at_for_a_bounded_time(monkeypatch: pyte
     assert len(list(reaper.tree(1))) == reaper.MAX_TREE_SIZE
 
 
+# On a busy machine a hook does not get the processor within the grace that it has after SIGTERM.
+LONG_GRACE = f"from boathook.process import child; child.TERM_GRACE = {LONG}"
+
+
+def test_a_block_as_the_last_word_at_the_deadline_counts(project: Project, way: str) -> None:
+    project.hook("guard", "trap 'echo no >&2; exit 2' TERM\nsleep 60 & wait", timeout=SHORT_MS)
+    assert_block(project, project.fire(way, host=LONG_GRACE))
+
+
 ENDLESS = {
     "sixty_four_processes": python(BOMB),
     "a_leader_whose_first_thread_is_gone": python(LEADER_THREAD_GONE),
@@ -176,18 +194,20 @@ ENDLESS = {
 
 @pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
 def test_the_deadline_holds_with(project: Project, way: str, script: str) -> None:
-    project.hook("slow", script, entry="run", timeout=MS)
+    project.hook("slow", script, entry="run", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
 def test_a_pipe_that_ends_ends_as_a_program_expects(project: Project, way: str) -> None:
     """Python ignores SIGPIPE; what it starts must not."""
-    project.hook("guard", "yes | head -n 1 >/dev/null; kill -PIPE $$; exit 0", timeout=5000)
+    project.hook("guard", "yes | head -n 1 >/dev/null; kill -PIPE $$; exit 0", timeout=LONG_MS)
     assert project.fire(way).runs == [("guard", "failed", -signal.SIGPIPE, "none")]
 
 
 def test_a_hook_that_rewrites_its_manifest_is_read_anew_at_the_next_start(project: Project) -> None:
-    project.hook("guard", f'sed -i "s/^trigger: .*/trigger: nonsense/" "$AGENT_HOOK_DIR/HOOK.md"\n{NO}', timeout=5000)
+    project.hook(
+        "guard", f'sed -i "s/^trigger: .*/trigger: nonsense/" "$AGENT_HOOK_DIR/HOOK.md"\n{NO}', timeout=LONG_MS
+    )
     first, second = project.plain(), project.plain()
     assert (first.code, second.code) == (2, 0)
     assert b"unknown event 'nonsense'" in second.stderr
@@ -217,7 +237,7 @@ def knows_ends_of_reaped_processes() -> bool:
 
 
 def test_a_host_that_waits_for_all_processes_gets_the_block_or_hears_that_it_is_lost(project: Project) -> None:
-    project.hook("guard", f"sleep 0.05; {NO}", timeout=5000, on_failure="block")
+    project.hook("guard", f"sleep 0.05; {NO}", timeout=LONG_MS, on_failure="block")
     result = project.in_process(host=THIEF)
     reason = "no" if knows_ends_of_reaped_processes() else "hook 'guard' failed: its exit code was lost"
     assert result.decision == "block"
@@ -226,31 +246,31 @@ def test_a_host_that_waits_for_all_processes_gets_the_block_or_hears_that_it_is_
 
 
 def test_a_host_that_waits_for_all_processes_does_not_move_the_deadline(project: Project) -> None:
-    project.hook("slow", "setsid sleep 61 &\nsleep 60", timeout=MS)
+    project.hook("slow", "setsid sleep 61 &\nsleep 60", timeout=SHORT_MS)
     result = project.in_process(host=THIEF)
     assert ([run[1] for run in result.runs], project.gone()) == (["timeout"], [])
-    assert result.seconds <= T + 0.5
+    assert result.seconds <= SHORT + GRACE
 
 
 def test_signals_that_a_host_blocks_reach_its_hooks(project: Project) -> None:
-    project.hook("guard", "grep SigBlk /proc/self/status >&2; exit 2", timeout=MS)
+    project.hook("guard", "grep SigBlk /proc/self/status >&2; exit 2", timeout=LONG_MS)
     host = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())"
     assert project.in_process(host=host).reasons == ["SigBlk:\t0000000000000000"]
 
 
 def test_a_host_without_pidfd_keeps_every_promise(project: Project) -> None:
-    project.hook("guard", f"setsid sleep 60 &\n{NO}", timeout=MS)
+    project.hook("guard", f"setsid sleep 60 &\n{NO}", timeout=LONG_MS)
     assert_block(project, project.in_process(host="del os.pidfd_open"))
 
 
 def test_a_host_without_memory_files_keeps_every_promise(project: Project) -> None:
-    project.hook("guard", 'grep -q \'"command": "ls"\' && { echo no >&2; exit 2; }', timeout=MS)
+    project.hook("guard", 'grep -q \'"command": "ls"\' && { echo no >&2; exit 2; }', timeout=LONG_MS)
     host = "def refuse(*_): raise PermissionError(13, 'memfd')\nos.memfd_create = refuse"
     assert_block(project, project.in_process(host=host))
 
 
 def test_what_a_host_started_itself_is_left_alone(project: Project) -> None:
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=MS)
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     code = """
 import subprocess
 own = [subprocess.Popen(["sleep", "60"], start_new_session=new) for new in (True, False)]
@@ -267,7 +287,7 @@ report({"decision": verdict.decision.word, "alive": alive})
 
 def test_what_the_caller_had_started_before_is_left_alone(project: Project) -> None:
     """A shell may run the engine in its own place: then the engine has children that are no hook's."""
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=MS)
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     script = 'sleep 61 & echo $! > "$SCRATCH/pid"; exec "$@"'
     argv = ["/bin/sh", "-c", script, "sh", *project.argv()]
     ended = subprocess.run(argv, env=project.env, input=project.line(), stdout=subprocess.DEVNULL, timeout=20)
@@ -276,7 +296,7 @@ def test_what_the_caller_had_started_before_is_left_alone(project: Project) -> N
 
 
 def test_output_of_the_engine_may_go_through_a_process_substitution(project: Project) -> None:
-    project.hook("says", """echo '{"additional_context": "hello"}'""", timeout=MS)
+    project.hook("says", """echo '{"additional_context": "hello"}'""", timeout=LONG_MS)
     script = '"$0" "$@" > >(sleep 0.1; cat > "$SCRATCH/out")'
     argv = ["/bin/bash", "-c", script, *project.argv()]
     subprocess.run(argv, env=project.env, input=project.line(), timeout=20, check=True)
@@ -285,14 +305,14 @@ def test_output_of_the_engine_may_go_through_a_process_substitution(project: Pro
 
 
 def test_a_caller_that_closed_its_output_still_gets_the_exit_code(project: Project) -> None:
-    project.hook("guard", NO, timeout=MS)
+    project.hook("guard", NO, timeout=LONG_MS)
     argv = ["/bin/sh", "-c", 'exec "$@" >&- 2>&-', "sh", *project.argv()]
     ended = subprocess.run(argv, env=project.env, input=project.line(), timeout=20)
     assert ended.returncode == 2
 
 
 def test_a_host_may_fork_after_loading(project: Project) -> None:
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=MS)
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     code = """
 engine = load()
 pid = os.fork()
@@ -307,7 +327,7 @@ os.waitpid(pid, 0)
 
 
 def test_a_host_may_fork_while_hooks_run(project: Project) -> None:
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.3\n{NO}", timeout=5000)
+    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.3\n{NO}", timeout=LONG_MS)
     code = """
 import threading
 engine = load()
@@ -329,7 +349,7 @@ os.waitpid(pid, 0)
 def test_two_engines_in_two_threads_do_not_take_the_role_from_each_other(project: Project) -> None:
     """One ends while the hook of the other still runs; what that one leaves must be found all the same."""
     quick = "case $AGENT_SESSION_ID in quick) exit 0;; esac\n"
-    project.hook("guard", f"{quick}sleep 0.2\n(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=5000)
+    project.hook("guard", f"{quick}sleep 0.2\n(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     code = """
 import threading
 first, second = load(), load()
@@ -352,7 +372,7 @@ def test_the_end_of_one_hook_does_not_touch_another_that_runs(project: Project, 
 setsid sh -c 'sleep 0.4; : > "$SCRATCH/worked"' &
 sleep 0.6
 [ -e "$SCRATCH/worked" ] && { echo no >&2; exit 2; }"""
-    project.hook("guard", script, timeout=5000)
+    project.hook("guard", script, timeout=LONG_MS)
     code = f"""
 import threading
 engine, told = load(), []
@@ -394,14 +414,14 @@ async def main():
     task = asyncio.create_task(engine.adispatch(EVENT))
     while not Path(os.environ["SCRATCH"], "started").exists():
         await asyncio.sleep(0.01)
-    start = time.monotonic()
+    watch = Stopwatch()
     for _ in range(TIMES):
         task.cancel()
         await asyncio.sleep(0)
     try:
         await task
     except asyncio.CancelledError:
-        return time.monotonic() - start
+        return watch.seconds
 
 seconds = asyncio.run(main())
 report({"seconds": seconds, "children": children(), "same": descriptors() == fds})
@@ -412,9 +432,9 @@ report({"seconds": seconds, "children": children(), "same": descriptors() == fds
 def test_cancelling_a_dispatch_ends_its_hook(project: Project, times: int) -> None:
     project.hook("slow", "trap '' TERM\nsetsid sleep 60 &\n: > $SCRATCH/started\nsleep 61; true", timeout=20_000)
     found = project.probe(CANCELLED.replace("TIMES", str(times)))
-    assert found["seconds"] < 0.5
+    assert found["seconds"] < GRACE
     assert (found["children"], found["same"]) == ([], True)
-    assert project.gone(1.0) == []
+    assert project.gone() == []
 
 
 def test_a_keyboard_interrupt_at_any_moment_leaves_no_process(project: Project) -> None:
@@ -459,7 +479,7 @@ def test_async_hooks_start_whatever_the_needs_of_one_of_them_look_like(project: 
 
 def test_the_file_of_a_session_may_be_anything_a_hook_makes_of_it(project: Project, way: str) -> None:
     script = '[ -p "$CLAUDE_ENV_FILE" ] || { rm "$CLAUDE_ENV_FILE"; mkfifo "$CLAUDE_ENV_FILE"; }\n' + NO
-    project.hook("guard", script, trigger="pre-session", timeout=MS)
+    project.hook("guard", script, trigger="pre-session", timeout=LONG_MS)
     event = {"event_type": "pre-session", "session_id": "again"}
     project.fire(way, event, limit=10)
     assert_block(project, project.fire(way, event, limit=10))
@@ -467,7 +487,7 @@ def test_the_file_of_a_session_may_be_anything_a_hook_makes_of_it(project: Proje
 
 def test_a_script_that_somebody_is_writing_is_tried_again(project: Project) -> None:
     """The system refuses to start a file that is open for writing; that passes."""
-    project.hook("guard", NO, timeout=MS)
+    project.hook("guard", NO, timeout=LONG_MS)
     code = """
 import threading
 handle = os.open(Path(os.environ["PROBE_PROJECT"], ".agents/hooks/guard/scripts/run.sh"), os.O_WRONLY)
@@ -500,9 +520,9 @@ def test_a_cancelled_stage_ends_at_once_and_starts_nothing_more() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"!")
     try:
-        start = time.monotonic()
+        watch = Stopwatch()
         ends = ProcessRunner().run_all([job("sleep 60")] * 40, reading)
-        assert time.monotonic() - start < 0.5
+        assert watch.seconds < GRACE
         assert {(end.error, end.detail) for end in ends} == {("failed", "cancelled")}
     finally:
         os.close(reading)

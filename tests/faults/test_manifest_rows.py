@@ -13,20 +13,19 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import HERE, Project, Result, assert_clean, manifest_text
+from harness import HERE, LONG, LONG_MS, Project, Result, assert_clean, manifest_text
 
-T = 2.0
-MS = 2000
+LOADING = 2.0
 NO = "echo no >&2; exit 2"
 
 
 def fire(project: Project, way: str = "in process") -> Result:
     """Fire an event at a project with a guard; it must load quickly, the guard must block, and nothing may be left."""
-    project.hook("zz-guard", NO, timeout=MS)
+    project.hook("zz-guard", NO, timeout=LONG_MS)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
-    assert result.notes.get("loading", 0.0) < T
-    assert_clean(project, result, T)
+    assert result.notes.get("loading", 0.0) < LOADING
+    assert_clean(project, result, LONG)
     return result
 
 
@@ -86,7 +85,7 @@ def test_a_manifest_that_could_do_harm_is_refused_and_says_why(project: Project,
 @pytest.mark.parametrize("text", [case[0] for case in REFUSED.values()], ids=REFUSED)
 def test_a_plain_host_hears_of_a_manifest_that_was_refused(project: Project, text: str) -> None:
     project.hook("bad", NO, manifest=text)
-    project.hook("zz-guard", NO, timeout=MS)
+    project.hook("zz-guard", NO, timeout=LONG_MS)
     ended = project.plain()
     assert (ended.code, ended.stdout) == (2, b"")
     assert ended.stderr.startswith(b"no\nboathook: hook 'bad' did not run: ")
@@ -135,7 +134,7 @@ def test_row_55_what_is_no_whole_number_leaves_the_default_and_the_guard_armed(p
 
 def test_row_55_words_of_yaml_stay_names(project: Project, way: str) -> None:
     for name in ("no", "on", "null", "2024-01-01"):
-        project.hook(name, NO if name == "null" else "", priority=101, timeout=MS)
+        project.hook(name, NO if name == "null" else "", priority=101, timeout=LONG_MS)
     result = project.fire(way)
     assert [run[0] for run in result.runs] == ["2024-01-01", "no", "null"]
     assert result.reasons == ["no"]
@@ -166,7 +165,7 @@ def test_a_slip_in_a_matcher_does_not_remove_the_guard(
     assert project.fire(way, {"tool_input": miss}).runs == []
 
 
-GOOD = manifest_text("guard", timeout=MS)
+GOOD = manifest_text("guard", timeout=LONG_MS)
 ODD_BUT_GOOD = {
     "byte_order_mark": "\ufeff" + GOOD,
     "windows_line_ends": GOOD.replace("\n", "\r\n"),
@@ -271,7 +270,7 @@ def test_row_63_a_link_out_of_the_project_is_refused_and_its_content_never_shown
     secret = project.home / "secret"
     secret.write_text("top secret words")
     (bad_folder(project) / "HOOK.md").symlink_to(secret)
-    project.hook("zz-guard", NO, timeout=MS)
+    project.hook("zz-guard", NO, timeout=LONG_MS)
     ended = project.command(None, "--debug")
     assert (ended.code, b"secret words" in ended.stderr + ended.stdout) == (2, False)
     assert b"is a link that leaves the project" in ended.stderr
@@ -287,7 +286,7 @@ def test_row_63_a_link_to_a_folder_out_of_the_project_is_refused(project: Projec
 
 def test_row_64_a_folder_name_that_is_no_utf_8_can_be_named_and_run(project: Project, way: str) -> None:
     folder = os.fsencode(project.hooks) + b"/caf\xe9"
-    project.hook("cafe", "pwd >/dev/null", timeout=MS)
+    project.hook("cafe", "pwd >/dev/null", timeout=LONG_MS)
     os.rename(os.fsencode(project.hooks / "cafe"), folder)
     bad = os.fsencode(project.hooks) + b"/bad\xff"
     os.mkdir(bad)
@@ -347,8 +346,8 @@ def test_row_66_of_two_with_one_name_the_first_folder_counts_and_the_other_is_na
 def test_row_66_a_project_replaces_a_user_hook_only_if_that_is_not_protected(
     project: Project, way: str, protected: bool, reasons: list[str]
 ) -> None:
-    project.hook("security-check", "echo user >&2; exit 2", user=True, protected=protected, timeout=MS)
-    project.hook("security-check", "exit 0", timeout=MS)
+    project.hook("security-check", "echo user >&2; exit 2", user=True, protected=protected, timeout=LONG_MS)
+    project.hook("security-check", "exit 0", timeout=LONG_MS)
     result = project.fire(way)
     assert result.reasons == reasons
     assert list(result.skipped) == ["security-check"]
@@ -369,7 +368,7 @@ def test_row_67_so_many_folders_are_the_most_and_the_guard_before_them_still_blo
 ) -> None:
     for number in range(most + 1):
         ((project.config / "hooks" if user else project.hooks) / f"h{number:05}").mkdir()
-    project.hook("a-guard", NO, timeout=MS, user=user)
+    project.hook("a-guard", NO, timeout=LONG_MS, user=user)
     result = project.in_process()
     assert (result.decision, result.reasons) == ("block", ["no"])
     [why] = result.skipped.values()
@@ -382,10 +381,10 @@ def test_row_67_large_manifests_of_a_project_are_read_up_to_a_sum_and_the_guard_
     body = "x" * 61_000
     for number in range(600):
         project.hook(f"h{number:03}", NO, manifest=manifest_text(f"h{number:03}", trigger="post-session") + body)
-    project.hook("a-guard", NO, timeout=MS)
+    project.hook("a-guard", NO, timeout=LONG_MS)
     result = project.in_process()
     assert (result.decision, result.reasons) == ("block", ["no"])
-    assert result.notes["loading"] < T
+    assert result.notes["loading"] < LOADING
     [why] = result.skipped.values()
     assert "its hooks' manifests are more than 2 MiB; h034 and what follows is not loaded" in why
 
@@ -414,7 +413,7 @@ def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> 
 
 def wait_for_cache(project: Project) -> bool:
     """Run until the catalogue is kept: what changed in the last two seconds is not."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         project.plain()
         if list((project.home / "cache" / "boathook").glob("*.catalogue")):
@@ -427,7 +426,7 @@ def wait_for_cache(project: Project) -> bool:
 def test_row_68_a_folder_that_anybody_can_write_to_runs_nothing(project: Project, way: str, level: str) -> None:
     open_to_all = project.config / "hooks" if level == "user" else project.hooks
     project.hook("planted", ': > "$SCRATCH/evil"', user=level == "user")
-    project.hook("guard", NO, user=level != "user", timeout=MS)
+    project.hook("guard", NO, user=level != "user", timeout=LONG_MS)
     open_to_all.chmod(0o777)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
@@ -440,7 +439,7 @@ def test_row_68_a_folder_of_somebody_else_runs_nothing(project: Project, way: st
     if os.getuid() != 0:
         pytest.skip("only root can give a folder to somebody else")
     project.hook("planted", ': > "$SCRATCH/evil"')
-    project.hook("guard", NO, user=True, timeout=MS)
+    project.hook("guard", NO, user=True, timeout=LONG_MS)
     os.chown(project.hooks, 12345, 12345)
     result = project.fire(way)
     assert result.reasons == ["no"]
@@ -451,7 +450,7 @@ def test_row_68_a_folder_of_somebody_else_runs_nothing(project: Project, way: st
 
 def test_row_69_a_script_changed_after_loading_runs_as_it_is_now(project: Project) -> None:
     """Trust bound to content is not built yet; until then a change takes effect at the next event, and is no fault."""
-    project.hook("guard", NO, timeout=MS)
+    project.hook("guard", NO, timeout=LONG_MS)
     code = """
 engine = load()
 before = engine.dispatch(EVENT).reasons

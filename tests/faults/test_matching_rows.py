@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness import Project, assert_clean
+from harness import LONG_MS, Project, assert_clean
 
-T = 1.0
-MS = 1000
+MATCHING = 1.0
 NO = "echo no >&2; exit 2"
 
 
 def guard(project: Project, pattern: str, **more: object) -> None:
     """Lay out a hook that blocks whatever it sees."""
     quoted = pattern.replace("'", "''")
-    project.hook("guard", NO, timeout=MS, matcher=f"{{pattern: '{quoted}'}}", **more)
+    project.hook("guard", NO, timeout=LONG_MS, matcher=f"{{pattern: '{quoted}'}}", **more)
 
 
 def call(command: Any) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def test_row_70_a_pattern_that_explodes_elsewhere_takes_linear_time(
     guard(project, pattern)
     result = project.fire(way, call(text))
     assert result.decision == ("block" if hit else "none")
-    assert_clean(project, result, T)
+    assert_clean(project, result, MATCHING)
 
 
 NOT_COMPILING = ["(", "[", "a{2,1}", "*a", r"\p{Nonsense}", "a{1001}"]
@@ -130,12 +129,12 @@ def test_row_76_a_shell_guard_that_looks_for_colon_and_space_finds_them(
     project: Project, way: str, command: str
 ) -> None:
     """The engine writes `": "` however compact the host wrote its event."""
-    project.hook("guard", SHELL_GUARD, timeout=MS)
+    project.hook("guard", SHELL_GUARD, timeout=LONG_MS)
     assert project.fire(way, call(command)).reasons == ["no"]
 
 
 def test_row_76_a_compact_event_reaches_hooks_with_spaces(project: Project) -> None:
-    project.hook("guard", SHELL_GUARD, timeout=MS)
+    project.hook("guard", SHELL_GUARD, timeout=LONG_MS)
     compact = b'{"event_type":"pre-tool-call","tool_name":"Shell","tool_input":{"command":"rm -rf /"}}'
     ended = project.command(None, data=compact)
     assert (ended.code, ended.stderr) == (2, b"no\n")

@@ -6,19 +6,17 @@ import json
 from typing import Any
 
 import pytest
-from harness import Project, Result, assert_clean, python
+from harness import LONG, LONG_MS, Project, Result, assert_clean, python
 
-T = 5.0
-MS = 5000
 INVALID = "the answer is not valid: "
 
 
 def answer(project: Project, way: str, data: bytes, code: int = 0, **fields: object) -> Result:
     """Let a hook print bytes and exit; everything that was promised about it must hold."""
     (project.scratch / "answer").write_bytes(data)
-    project.hook("says", f'cat "$SCRATCH/answer"; exit {code}', timeout=MS, **fields)
+    project.hook("says", f'cat "$SCRATCH/answer"; exit {code}', timeout=LONG_MS, **fields)
     result = project.fire(way)
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)
     return result
 
 
@@ -103,7 +101,7 @@ def test_exit_2_blocks_whatever_stands_on_stdout(project: Project, data: bytes) 
 
 
 def test_row_39_a_lone_surrogate_goes_through_everything(project: Project, way: str) -> None:
-    project.hook("rewrites", r"""echo '{"modified_input": {"command": "\ud800"}}'""", priority=200, timeout=MS)
+    project.hook("rewrites", r"""echo '{"modified_input": {"command": "\ud800"}}'""", priority=200, timeout=LONG_MS)
     project.hook("reads", r"""grep -q '"command": "\\ud800"' && echo '{"decision": "deny", "reason": "\udfff"}'""")
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["\udfff"])
@@ -150,7 +148,7 @@ TOO_LARGE = {
 
 @pytest.mark.parametrize("code", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_row_44_an_answer_beyond_a_mebibyte_is_not_even_read(project: Project, way: str, code: str) -> None:
-    project.hook("says", python(code), entry="run.py", timeout=20_000)
+    project.hook("says", python(code), entry="run.py", timeout=LONG_MS)
     result = project.fire(way)
     assert_unreadable(result, "the answer is longer than 1 MiB")
     assert_clean(project, result, 20.0)
@@ -189,7 +187,7 @@ def test_row_45_the_most_restrictive_of_several_wins_in_any_order(project: Proje
 
 def test_row_46_a_rewrite_is_shown_to_guards_that_ran_before_it(project: Project, way: str) -> None:
     project.hook("guard", "echo no >&2; exit 2", priority=900, matcher="{pattern: 'rm -rf'}", description="Runs first.")
-    project.hook("rewrites", """echo '{"modified_input": {"command": "rm -rf /"}}'""", timeout=MS)
+    project.hook("rewrites", """echo '{"modified_input": {"command": "rm -rf /"}}'""", timeout=LONG_MS)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[0] for run in result.runs] == ["rewrites", "guard"]
@@ -209,14 +207,14 @@ ESCAPES = {
 
 @pytest.mark.parametrize(("printed", "kept"), ESCAPES.values(), ids=ESCAPES)
 def test_row_47_a_reason_reaches_no_terminal_as_commands(project: Project, printed: str, kept: str) -> None:
-    project.hook("says", f"printf '{printed}' >&2; exit 2", timeout=MS)
+    project.hook("says", f"printf '{printed}' >&2; exit 2", timeout=LONG_MS)
     assert project.plain().stderr == kept.encode() + b"\n"
 
 
 def test_row_47_a_reason_of_a_megabyte_is_cut(project: Project, way: str) -> None:
-    project.hook("says", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 2", timeout=MS)
+    project.hook("says", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 2", timeout=LONG_MS)
     result = project.fire(way)
     [reason] = result.reasons
     assert (result.decision, reason[:8192]) == ("block", "x" * 8192)
     assert len(reason) < 8300
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)

@@ -18,7 +18,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import MARK, Ended, Project, Result, assert_clean, processes_with, python, wait_until
+from harness import (
+    LONG,
+    LONG_MS,
+    MARK,
+    SHORT,
+    SHORT_MS,
+    Ended,
+    Project,
+    Result,
+    assert_clean,
+    processes_with,
+    python,
+    wait_until,
+)
 
 import boathook
 from boathook.core.verdict import FAILED, Exit
@@ -27,18 +40,16 @@ from boathook.process.child import Job
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import probe_sandbox_levels
 
-T = 0.4
-MS = 400
 DENY = """echo '{"decision": "deny", "reason": "no"}'"""
 BIG = {"tool_input": {"command": "x" * 300_000}}
-TOO_SLOW = f"no end within {T:g} s"
+TOO_SLOW = f"no end within {SHORT:g} s"
 
 
 def assert_timeout(project: Project, result: Result, name: str = "slow") -> None:
     """The hook was ended at its deadline, and nothing of it is left."""
     assert [(run[0], run[1], run[3]) for run in result.runs] == [(name, "timeout", "none")]
     assert (result.decision, result.why) == ("none", [TOO_SLOW])
-    assert_clean(project, result, T)
+    assert_clean(project, result, SHORT)
 
 
 def assert_failure_blocks(result: Result, name: str, why: str) -> None:
@@ -51,20 +62,20 @@ def assert_block(project: Project, result: Result, reason: str = "no") -> None:
     """The one hook blocked for a reason, and nothing of it is left."""
     assert (result.decision, result.reasons) == ("block", [reason])
     assert [run[1] for run in result.runs] == ["ok"]
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)
 
 
 # --- 1 to 6: hooks that do not end, or do not end alone
 
 
 def test_row_01_a_hook_that_sleeps_is_ended_with_its_children(project: Project, way: str) -> None:
-    project.hook("slow", "#!/usr/bin/env bash\nsleep 60; true", timeout=MS)
+    project.hook("slow", "#!/usr/bin/env bash\nsleep 60; true", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
 @pytest.mark.parametrize("detach", ["", "setsid "], ids=["row_02_in_its_group", "row_03_in_its_own_session"])
 def test_a_child_that_keeps_the_pipes_costs_no_answer(project: Project, way: str, detach: str) -> None:
-    project.hook("held", f"{detach}sleep 60 &\n{DENY}\nexit 0", timeout=MS)
+    project.hook("held", f"{detach}sleep 60 &\n{DENY}\nexit 0", timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
@@ -73,33 +84,34 @@ def test_row_02_an_answer_that_passes_through_another_process_is_waited_for(
     project: Project, way: str, stream: str
 ) -> None:
     say = {"out": f"exec > >(sleep 0.05; cat)\n{DENY}", "err": "exec 2> >(sleep 0.05; cat >&2)\necho no >&2\nexit 2"}
-    project.hook("through", f"#!/usr/bin/env bash\n{say[stream]}", timeout=2000)
-    assert_block(project, project.fire(way))
+    patient = f"from boathook.process import child; child.LINGER = {LONG}"
+    project.hook("through", f"#!/usr/bin/env bash\n{say[stream]}", timeout=LONG_MS)
+    assert_block(project, project.fire(way, host=patient))
 
 
 def test_row_04_what_forks_twice_into_a_new_session_does_not_survive(project: Project, way: str) -> None:
     script = "#!/usr/bin/env bash\n(setsid bash -c 'sleep 60 & disown; sleep 61' & disown) &\nsleep 0.05\n" + DENY
-    project.hook("daemon", script, timeout=MS)
+    project.hook("daemon", script, timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
 def test_row_04_nor_does_what_detaches_and_lets_its_parent_sleep(project: Project, way: str) -> None:
-    project.hook("slow", "setsid sleep 60 &\nsleep 61", timeout=MS)
+    project.hook("slow", "setsid sleep 60 &\nsleep 61", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
 def test_row_04_nor_does_what_also_throws_its_environment_away(project: Project, way: str) -> None:
-    project.hook("daemon", f"setsid env -i sh -c 'sleep 60; true' {project.mark} &\nsleep 0.1\n{DENY}", timeout=MS)
+    project.hook("daemon", f"setsid env -i sh -c 'sleep 60; true' {project.mark} &\nsleep 0.1\n{DENY}", timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
 def test_row_05_a_hook_that_ignores_signals_is_killed(project: Project, way: str) -> None:
-    project.hook("slow", "trap '' TERM INT HUP\nwhile :; do sleep 1; done", timeout=MS)
+    project.hook("slow", "trap '' TERM INT HUP\nwhile :; do sleep 1; done", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
 def test_row_06_a_hook_that_stops_itself_is_killed(project: Project, way: str) -> None:
-    project.hook("slow", "kill -STOP $$", timeout=MS)
+    project.hook("slow", "kill -STOP $$", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
@@ -107,22 +119,22 @@ def test_row_06_a_hook_that_stops_itself_is_killed(project: Project, way: str) -
 
 
 def test_row_07_a_block_without_reading_stdin_is_kept(project: Project, way: str) -> None:
-    project.hook("quick", "echo no >&2; exit 2", timeout=MS)
+    project.hook("quick", "echo no >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.fire(way, BIG))
 
 
 def test_row_07_a_block_without_reading_stdin_is_kept_for_a_plain_host(project: Project) -> None:
-    project.hook("quick", "echo no >&2; exit 2", timeout=MS)
+    project.hook("quick", "echo no >&2; exit 2", timeout=LONG_MS)
     assert project.plain(BIG) == Ended(2, b"", b"no\n")
 
 
 def test_row_08_a_hook_that_never_reads_stdin_is_ended_in_time(project: Project, way: str) -> None:
-    project.hook("slow", "sleep 60", timeout=MS)
+    project.hook("slow", "sleep 60", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way, BIG))
 
 
 def test_row_09_a_hook_may_close_stdin_and_go_on(project: Project, way: str) -> None:
-    project.hook("closes", f"exec 0<&-\n{DENY}", timeout=MS)
+    project.hook("closes", f"exec 0<&-\n{DENY}", timeout=LONG_MS)
     assert_block(project, project.fire(way, BIG))
 
 
@@ -131,7 +143,7 @@ FLOODS = {"row_10_stdout": "exec cat /dev/zero", "row_11_stderr": "exec cat /dev
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 def test_an_endless_flood_neither_fills_memory_nor_moves_the_deadline(project: Project, way: str, flood: str) -> None:
-    project.hook("slow", flood, timeout=MS)
+    project.hook("slow", flood, timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
@@ -143,39 +155,39 @@ ENDING_FLOODS = {
 
 @pytest.mark.parametrize("flood", ENDING_FLOODS.values(), ids=ENDING_FLOODS)
 def test_a_flood_that_ends_in_a_block_is_a_block(project: Project, way: str, flood: str) -> None:
-    project.hook("flood", flood, timeout=5000)
+    project.hook("flood", flood, timeout=LONG_MS)
     result = project.fire(way)
     assert (result.decision, result.runs) == ("block", [("flood", "ok", 2, "block")])
     assert result.reasons[0].startswith("no")
-    assert_clean(project, result, 5.0)
+    assert_clean(project, result, LONG)
 
 
 def test_row_10_an_answer_beyond_the_limit_is_unreadable(project: Project, way: str) -> None:
-    project.hook("flood", "head -c 1048577 /dev/zero | tr '\\0' x", timeout=5000)
+    project.hook("flood", "head -c 1048577 /dev/zero | tr '\\0' x", timeout=LONG_MS)
     result = project.fire(way)
     assert (result.runs, result.why) == (
         [("flood", "unreadable", 0, "none")],
         ["the answer is longer than 1 MiB"],
     )
-    assert_clean(project, result, 5.0)
+    assert_clean(project, result, LONG)
 
 
 def test_row_12_binary_junk_is_unreadable_and_says_where(project: Project, way: str) -> None:
-    project.hook("junk", "printf '\\377\\376\\001junk'", timeout=MS)
+    project.hook("junk", "printf '\\377\\376\\001junk'", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("junk", "unreadable", 0, "none")]
     assert result.why == ["the answer is not valid: not UTF-8 at byte 0"]
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)
 
 
 def test_row_12_binary_junk_does_not_hide_a_block(project: Project, way: str) -> None:
-    project.hook("junk", "printf '\\377\\376junk'; printf 'no\\377' >&2; exit 2", timeout=MS)
+    project.hook("junk", "printf '\\377\\376junk'; printf 'no\\377' >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.fire(way), "no\ufffd")
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
 def test_row_13_nul_bytes_round_json_are_unreadable(project: Project, way: str, on_failure: str) -> None:
-    project.hook("nul", """printf '\\0{"decision": "allow"}\\0'""", timeout=MS, on_failure=on_failure)
+    project.hook("nul", """printf '\\0{"decision": "allow"}\\0'""", timeout=LONG_MS, on_failure=on_failure)
     result = project.fire(way)
     why = "the answer is not valid: NUL at character 0"
     assert result.verdict["runs"][0]["status"] == "unreadable"
@@ -203,16 +215,16 @@ NOT_STARTING = {
 
 @pytest.mark.parametrize(("data", "why"), NOT_STARTING.values(), ids=NOT_STARTING)
 def test_a_script_that_cannot_start_names_its(project: Project, way: str, data: bytes, why: str) -> None:
-    project.hook("bad", None, timeout=MS)
+    project.hook("bad", None, timeout=LONG_MS)
     place = project.raw_script("bad", data)
     result = project.fire(way)
     assert result.runs == [("bad", "failed", None, "none")]
     assert result.why == [f"{place} cannot be started: {why}"]
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)
 
 
 def test_row_14_an_interpreter_that_env_cannot_find_fails_like_any_other(project: Project, way: str) -> None:
-    project.hook("bad", "#!/usr/bin/env no-such-interpreter\n", timeout=MS)
+    project.hook("bad", "#!/usr/bin/env no-such-interpreter\n", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("bad", "failed", 127, "none")]
     assert "no-such-interpreter" in (result.why[0] or "")
@@ -222,7 +234,7 @@ def test_row_14_an_interpreter_that_env_cannot_find_fails_like_any_other(project
 def test_row_15_a_script_without_interpreter_line_is_run_by_a_shell_and_says_so(
     project: Project, way: str, entry: str, by: str
 ) -> None:
-    project.hook("bare", None, timeout=MS)
+    project.hook("bare", None, timeout=LONG_MS)
     project.raw_script("bare", b"echo no >&2\nexit 2\n", entry=entry)
     result = project.fire(way)
     assert_block(project, result)
@@ -230,7 +242,7 @@ def test_row_15_a_script_without_interpreter_line_is_run_by_a_shell_and_says_so(
 
 
 def test_row_15_an_executable_of_no_known_format_does_not_start(project: Project, way: str) -> None:
-    project.hook("odd", None, timeout=MS)
+    project.hook("odd", None, timeout=LONG_MS)
     place = project.raw_script("odd", b"\x7fELF and nothing more", entry="run")
     result = project.fire(way)
     assert (result.runs, result.why) == (
@@ -240,7 +252,7 @@ def test_row_15_an_executable_of_no_known_format_does_not_start(project: Project
 
 
 def test_row_16_a_script_without_the_execute_bit_is_run_and_says_so(project: Project, way: str) -> None:
-    project.hook("bits", "echo no >&2; exit 2", mode=0o644, timeout=MS)
+    project.hook("bits", "echo no >&2; exit 2", mode=0o644, timeout=LONG_MS)
     result = project.fire(way)
     assert_block(project, result)
     assert result.run_notes == ["scripts/run.sh is not executable (chmod +x); it was run by bash"]
@@ -248,7 +260,7 @@ def test_row_16_a_script_without_the_execute_bit_is_run_and_says_so(project: Pro
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
 def test_row_16_a_folder_is_no_script(project: Project, way: str, on_failure: str) -> None:
-    folder = project.hook("folder", None, timeout=MS, on_failure=on_failure)
+    folder = project.hook("folder", None, timeout=LONG_MS, on_failure=on_failure)
     (folder / "scripts" / "run.sh").mkdir(parents=True)
     result = project.fire(way)
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
@@ -263,7 +275,7 @@ def test_row_16_a_script_that_vanishes_between_scan_and_run_is_refused(
     project: Project, way: str, on_failure: str
 ) -> None:
     project.hook("killer", 'rm -rf "$AGENT_PROJECT_DIR/.agents/hooks/victim"', priority=200)
-    project.hook("victim", DENY, timeout=MS, on_failure=on_failure)
+    project.hook("victim", DENY, timeout=LONG_MS, on_failure=on_failure)
     result = project.fire(way)
     decision = {"allow": "none", "block": "block"}[on_failure]
     assert result.runs == [("killer", "ok", 0, "none"), ("victim", "refused", None, decision)]
@@ -277,28 +289,31 @@ def test_row_16_a_script_that_vanishes_between_scan_and_run_is_refused(
 def test_row_17_a_hook_killed_by_a_signal_has_failed_and_names_it(
     project: Project, way: str, name: str, number: int
 ) -> None:
-    project.hook("dies", f"echo dying >&2; kill -{name} $$", timeout=MS)
+    project.hook("dies", f"echo dying >&2; kill -{name} $$", timeout=LONG_MS)
     result = project.fire(way)
     assert (result.runs, result.why) == (
         [("dies", "failed", -number, "none")],
         [f"killed by signal {number}: dying"],
     )
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)
 
 
 # --- 18 to 22: signals between hook, engine and host
 
+# Waits until the engine has started the process that ends the hook if the engine is killed.
+WATCHED = "until pgrep -P $PPID -f 'read -r [_]' >/dev/null; do sleep 0.02; done\n"
+
 
 def test_row_18_a_hook_that_kills_its_group_kills_only_itself(project: Project, way: str) -> None:
-    project.hook("suicide", "kill -9 0", timeout=MS)
+    project.hook("suicide", "kill -9 0", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("suicide", "failed", -9, "none")]
-    assert_clean(project, result, T)
+    assert_clean(project, result, LONG)
 
 
 def test_row_19_a_hook_that_kills_its_engine_gets_no_consent_and_does_not_survive(project: Project) -> None:
     """Only a sandbox can keep a process of the same user from signalling; what holds without one is this."""
-    project.hook("parricide", "sleep 0.5; kill -9 $PPID; sleep 60", timeout=5000)
+    project.hook("parricide", f"{WATCHED}kill -9 $PPID; sleep 60", timeout=LONG_MS)
     ended = project.plain()
     assert (ended.code, ended.stdout) == (-signal.SIGKILL, b"")
     assert project.gone() == []
@@ -312,7 +327,7 @@ def test_row_19_a_confined_hook_cannot_kill_its_engine(project: Project, way: st
     if not CONFINED[level].is_available or landlock.find_version() < landlock.SCOPES_SINCE:
         pytest.skip(f"signals cannot be kept in here: {CONFINED[level].detail}")
     script = "kill -9 $PPID 2>/dev/null\nkill -9 $(ps -o pgid= $PPID) 2>/dev/null\necho no >&2; exit 2"
-    project.hook("parricide", script, user=True, timeout=5000, sandbox=level)
+    project.hook("parricide", script, user=True, timeout=LONG_MS, sandbox=level)
     assert_block(project, project.fire(way))
 
 
@@ -337,7 +352,7 @@ def terminal(argv: list[str], env: dict[str, str], data: bytes) -> Iterator[tupl
             os.waitpid(pid, 0)
 
 
-def read_terminal(master: int, seconds: float = 10.0) -> str:
+def read_terminal(master: int, seconds: float = 60.0) -> str:
     """Read what is written to a terminal until its last user is gone."""
     found, end = b"", time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and select.select([master], [], [], left)[0]:
@@ -348,7 +363,7 @@ def read_terminal(master: int, seconds: float = 10.0) -> str:
     return found.decode()
 
 
-def end_of(pid: int, seconds: float = 10.0) -> int | None:
+def end_of(pid: int, seconds: float = 60.0) -> int | None:
     """Give the exit code of a child, None if it does not end."""
     ended: list[int] = []
 
@@ -363,7 +378,7 @@ def end_of(pid: int, seconds: float = 10.0) -> int | None:
 
 def test_row_20_a_hook_has_no_terminal_to_read_from(project: Project) -> None:
     script = "if (: </dev/tty) 2>/dev/null; then echo '\"terminal\"'; else echo no terminal >&2; exit 2; fi"
-    project.hook("asks", script, timeout=MS)
+    project.hook("asks", script, timeout=LONG_MS)
     with terminal(project.argv("--json"), project.env, project.line()) as (pid, master):
         verdict = json.loads(read_terminal(master))
         assert end_of(pid) == 0
@@ -402,50 +417,50 @@ STARTED = ': > "$SCRATCH/started"\n'
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_row_21_ending_the_engine_ends_its_hook(project: Project, number: signal.Signals) -> None:
-    project.hook("slow", f"{STARTED}setsid sleep 61 &\nsleep 60; true", timeout=20_000)
+    project.hook("slow", f"{STARTED}setsid sleep 61 &\nsleep 60; true", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.send_signal(number)
-        assert process.wait(10) == 128 + number
+        assert process.wait(LONG) == 128 + number
         assert project.survivors() == []
 
 
 @pytest.mark.usefixtures("ignored_sigint")
 def test_row_21_an_ignored_interrupt_stays_ignored_and_the_engine_can_be_ended(project: Project) -> None:
-    project.hook("slow", f"{STARTED}sleep 60; true", timeout=20_000)
+    project.hook("slow", f"{STARTED}sleep 60; true", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.3)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 128 + signal.SIGTERM
+        assert process.wait(LONG) == 128 + signal.SIGTERM
         assert project.survivors() == []
 
 
 def test_row_21_ending_the_engine_twice_ends_its_hook_too(project: Project) -> None:
-    project.hook("slow", f"trap '' TERM\n{STARTED}while :; do sleep 1; done", timeout=20_000)
+    project.hook("slow", f"trap '' TERM\n{STARTED}while :; do sleep 1; done", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.002)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 128 + signal.SIGTERM
+        assert process.wait(LONG) == 128 + signal.SIGTERM
         assert project.survivors() == []
 
 
 def test_row_21_ending_the_engine_at_any_moment_leaves_no_hook(project: Project) -> None:
     """A signal that comes while the hook is being started must not lose it."""
-    project.hook("slow", "sleep 60; true", timeout=20_000)
+    project.hook("slow", "sleep 60; true", timeout=LONG_MS)
     project.by_command({"event_type": "pre-session"})
     left = []
     for step in range(24):
         with running(project) as process:
             assert wait_until(lambda p=process: _signals_caught(p.pid))
             time.sleep(step * 0.0005)
-            assert wait_until(lambda p=process: _asked_to_end(p), 20)
+            assert wait_until(lambda p=process: _asked_to_end(p))
             assert process.returncode == 128 + signal.SIGTERM
-        left += project.gone(0.5)
+        left += project.gone()
     assert left == []
 
 
@@ -465,16 +480,16 @@ def _signals_caught(pid: int) -> bool:
 
 
 def test_row_21_killing_the_engine_ends_the_group_of_its_hook(project: Project) -> None:
-    project.hook("slow", f"sleep 0.4\n{STARTED}sleep 60; true", timeout=20_000)
+    project.hook("slow", f"{WATCHED}{STARTED}sleep 60; true", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.kill()
-        process.wait(10)
+        process.wait(LONG)
         assert project.gone() == []
 
 
 def test_row_21_killing_a_host_ends_the_group_of_its_hook(project: Project) -> None:
-    project.hook("slow", f"sleep 0.4\n{STARTED}sleep 60; true", timeout=20_000)
+    project.hook("slow", f"{WATCHED}{STARTED}sleep 60; true", timeout=LONG_MS)
     argv, env = project.probe_command("load().dispatch(EVENT)")
     with subprocess.Popen(argv, env=env, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -482,13 +497,13 @@ def test_row_21_killing_a_host_ends_the_group_of_its_hook(project: Project) -> N
         process.stdin.close()
         assert has_started(project)
         process.kill()
-        process.wait(10)
+        process.wait(LONG)
         assert project.gone() == []
 
 
 @pytest.mark.usefixtures("default_sigint")
 def test_row_22_ctrl_c_at_the_terminal_ends_the_hook(project: Project) -> None:
-    project.hook("slow", f"trap '' INT\n{STARTED}sleep 60; true", timeout=20_000)
+    project.hook("slow", f"trap '' INT\n{STARTED}sleep 60; true", timeout=LONG_MS)
     with terminal(project.argv(), project.env, project.line()) as (pid, master):
         assert has_started(project)
         os.write(master, b"\x03")
@@ -497,7 +512,7 @@ def test_row_22_ctrl_c_at_the_terminal_ends_the_hook(project: Project) -> None:
 
 
 def test_row_22_a_keyboard_interrupt_in_a_host_ends_the_hook_and_is_passed_on(project: Project) -> None:
-    project.hook("slow", "sleep 60; true", timeout=20_000)
+    project.hook("slow", "sleep 60; true", timeout=LONG_MS)
     code = """
 import signal
 fds, engine = descriptors(), load()
@@ -548,12 +563,12 @@ report({{"told": told, "children": children(), "fds": [fds, descriptors()]}})
 
 
 def test_row_24_async_hooks_of_a_long_lived_host_leave_no_zombies(project: Project) -> None:
-    project.hook("later", "echo done", background=True, timeout=5000)
+    project.hook("later", "echo done", background=True, timeout=LONG_MS)
     code = """
 engine, event = load(), EVENT
 fds = descriptors()
 started = sum(len(engine.dispatch(event).background) for _ in range(100))
-left = engine.drain(30)
+left = engine.drain(50)
 report({"started": started, "left": left, "children": children(), "fds": [fds, descriptors()]})
 """
     found = project.probe(code)
@@ -564,7 +579,7 @@ report({"started": started, "left": left, "children": children(), "fds": [fds, d
 
 
 def test_row_24_async_hooks_of_one_shot_runs_leave_no_process(project: Project) -> None:
-    project.hook("later", "echo done", background=True, timeout=5000)
+    project.hook("later", "echo done", background=True, timeout=LONG_MS)
     assert [ended.code for ended in (project.plain() for _ in range(5))] == [0] * 5
     assert wait_until(lambda: project.log.exists() and project.log.read_text().count("  stdout: done\n") == 5)
     assert project.gone() == []
@@ -581,7 +596,7 @@ def test_row_25_the_pipes_of_the_caller_end_while_an_async_hook_still_runs(proje
     project.hook("later", f'{STARTED}while [ ! -e "$SCRATCH/end" ]; do sleep 0.02; done; echo ended', background=True)
     with running(project) as process:
         assert read_to_end(process) == (b"", b"")
-        assert process.wait(10) == 0
+        assert process.wait(LONG) == 0
     assert has_started(project)
     assert project.survivors() != []
     (project.scratch / "end").touch()
@@ -602,7 +617,7 @@ def test_row_25_the_timeout_of_an_async_hook_holds_after_the_engine_has_ended(pr
 
 
 def test_row_25_an_async_hook_outlives_the_death_of_its_caller(project: Project) -> None:
-    project.hook("later", "sleep 0.2; echo ended", background=True, timeout=5000)
+    project.hook("later", "sleep 0.2; echo ended", background=True, timeout=LONG_MS)
     project.hook("slow", "sleep 0.1")
     with running(project) as process:
         read_to_end(process)
@@ -625,19 +640,19 @@ ONLY_THE_FIRST_THREE = "0:file 1:pipe 2:pipe"
 
 
 def test_row_26_what_a_host_left_open_does_not_reach_a_hook(project: Project) -> None:
-    project.hook("lists", LIST_FDS, entry="run.py", timeout=5000)
+    project.hook("lists", LIST_FDS, entry="run.py", timeout=LONG_MS)
     host = "pipe = os.pipe()\nfor end in pipe: os.set_inheritable(end, True)"
     assert project.in_process(host=host).reasons == [ONLY_THE_FIRST_THREE]
 
 
 def test_row_26_nor_when_the_hook_runs_in_another_folder(project: Project) -> None:
-    project.hook("lists", LIST_FDS, entry="run.py", timeout=5000)
+    project.hook("lists", LIST_FDS, entry="run.py", timeout=LONG_MS)
     host = "pipe = os.pipe()\nfor end in pipe: os.set_inheritable(end, True)"
     assert project.in_process({"work_dir": str(project.scratch)}, host=host).reasons == [ONLY_THE_FIRST_THREE]
 
 
 def test_row_26_what_the_caller_left_open_does_not_reach_a_hook(project: Project) -> None:
-    project.hook("lists", LIST_FDS, entry="run.py", timeout=5000)
+    project.hook("lists", LIST_FDS, entry="run.py", timeout=LONG_MS)
     with open(os.devnull) as left_open:
         ended = project.command(None, pass_fds=(left_open.fileno(),))
     assert (ended.code, ended.stderr.decode().strip()) == (2, ONLY_THE_FIRST_THREE)
@@ -657,7 +672,7 @@ def test_row_27_no_code_runs_between_fork_and_exec() -> None:
 
 
 def test_row_28_an_event_of_any_size_arrives_whole_and_only_on_stdin(project: Project, way: str) -> None:
-    project.hook("weighs", "printf '%s %s' $(wc -c) $(env | wc -c) >&2; exit 2", timeout=5000)
+    project.hook("weighs", "printf '%s %s' $(wc -c) $(env | wc -c) >&2; exit 2", timeout=LONG_MS)
     large = {"tool_input": {"command": "x" * 2_000_000}, "session_id": "s" * 500_000, "timestamp": "now"}
     [told] = project.fire(way, large).reasons
     event, environment = map(int, told.split())
@@ -678,26 +693,26 @@ STRANGE = {
 
 @pytest.mark.parametrize("event", STRANGE.values(), ids=STRANGE)
 def test_row_29_strange_characters_in_an_event_do_not_disarm_a_guard(project: Project, way: str, event: dict) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=MS)
+    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.fire(way, event))
 
 
 @pytest.mark.parametrize("odd", ["{root}\0", "{root}\ud800", "\0", "relative"])
 def test_row_29_nor_do_strange_characters_in_the_work_dir(project: Project, way: str, odd: str) -> None:
     project.hook("first", "", priority=200)
-    project.hook("guard", "echo no >&2; exit 2", timeout=MS)
+    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     result = project.fire(way, {"work_dir": odd.format(root=project.root)})
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[1] for run in result.runs] == ["ok", "ok"]
 
 
 def test_row_29_a_session_is_named_to_hooks_without_what_no_environment_takes(project: Project, way: str) -> None:
-    project.hook("says", 'printf %s "$AGENT_SESSION_ID" >&2; exit 2', timeout=MS)
+    project.hook("says", 'printf %s "$AGENT_SESSION_ID" >&2; exit 2', timeout=LONG_MS)
     assert project.fire(way, {"session_id": "a\0b"}).reasons == ["ab"]
 
 
 def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_said(project: Project, way: str) -> None:
-    project.hook("says", "pwd -P >&2; exit 2", timeout=MS)
+    project.hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
     gone = str(project.root / "gone")
     result = project.fire(way, {"work_dir": gone})
     assert result.reasons == [os.path.realpath(project.root)]
@@ -707,21 +722,21 @@ def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_said(proj
 def test_row_30_a_work_dir_that_cannot_be_entered_is_replaced_too(project: Project, way: str) -> None:
     if os.getuid() == 0:
         pytest.skip("root can enter every folder")
-    project.hook("says", "pwd -P >&2; exit 2", timeout=MS)
+    project.hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
     closed = project.root / "closed"
     closed.mkdir(mode=0)
     assert project.fire(way, {"work_dir": str(closed)}).reasons == [os.path.realpath(project.root)]
 
 
 def test_row_30_a_host_whose_own_folder_is_gone_still_runs_hooks(project: Project) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=MS)
+    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     host = "os.makedirs('away'); os.chdir('away'); os.rmdir('../away')"
     assert_block(project, project.in_process(host=host))
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
 def test_row_31_out_of_descriptors_is_a_failure_that_says_so(project: Project, on_failure: str) -> None:
-    project.hook("guard", "exit 2", timeout=MS, on_failure=on_failure)
+    project.hook("guard", "exit 2", timeout=LONG_MS, on_failure=on_failure)
     code = """
 import resource
 engine = load()
@@ -781,26 +796,26 @@ HOSTS = {
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 def test_row_32_a_block_reaches_a_host(project: Project, host: str) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=MS)
+    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.in_process(host=host))
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 def test_row_32_a_timeout_holds_in_a_host(project: Project, host: str) -> None:
-    project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=MS)
+    project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=SHORT_MS)
     assert_timeout(project, project.in_process(host=host))
 
 
 def test_row_32_a_block_reaches_a_caller_that_ignores_the_ends_of_children(project: Project) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=MS)
+    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     code = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     argv = [sys.executable, "-c", code, *project.argv()]
-    ended = subprocess.run(argv, env=project.env, input=project.line(), capture_output=True, timeout=20)
+    ended = subprocess.run(argv, env=project.env, input=project.line(), capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (2, b"no\n")
 
 
 def test_row_33_a_clock_that_jumps_moves_no_deadline(project: Project) -> None:
-    project.hook("slow", "sleep 60", timeout=MS)
+    project.hook("slow", "sleep 60", timeout=SHORT_MS)
     host = "import itertools; jumps = itertools.cycle([0.0, 4e9]); time.time = lambda: next(jumps)"
     assert_timeout(project, project.in_process(host=host))
 
@@ -822,7 +837,7 @@ sys.exit(ended.returncode)
 def test_row_34_a_hook_that_starts_the_engine_again_is_stopped_at_a_depth(
     project: Project, on_failure: str, code: int
 ) -> None:
-    project.hook("again", AGAIN, entry="run.py", timeout=20_000, on_failure=on_failure)
+    project.hook("again", AGAIN, entry="run.py", timeout=LONG_MS, on_failure=on_failure)
     ended = project.plain()
     assert (project.scratch / "depths").read_text().split() == ["1", "2", "3"]
     assert (ended.code, b"nested 3 deep" in ended.stderr) == (code, on_failure == "block")
@@ -834,11 +849,17 @@ def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(pro
     again = (
         'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --trust-all --project "$AGENT_PROJECT_DIR"; fi\n'
     )
-    project.hook("slow", again + f'[ "$BOATHOOK_DEPTH" = 1 ] || {{ {STARTED}{inner}\n}}', timeout=1500)
-    result = project.fire(way)
-    assert (project.scratch / "started").exists()
-    assert [run[1] for run in result.runs] == ["timeout"]
-    assert_clean(project, result, 1.5)
+    script = again + f'[ "$BOATHOOK_DEPTH" = 1 ] || {{ {STARTED}{inner}\n}}'
+    # A busy machine needs longer to start an engine.
+    for attempt, seconds in enumerate((1.5, 5.0, LONG)):
+        folder = project.hook("slow", script, timeout=int(seconds * 1000))
+        result = project.fire(way)
+        assert [run[1] for run in result.runs] == ["timeout"]
+        assert_clean(project, result, seconds)
+        if (project.scratch / "started").exists():
+            return
+        folder.rename(project.scratch / str(attempt))
+    pytest.fail("the inner engine did not start its hook")
 
 
 def test_the_search_for_survivors_finds_one(project: Project) -> None:
@@ -849,5 +870,5 @@ def test_the_search_for_survivors_finds_one(project: Project) -> None:
 
 
 def test_a_script_in_python_is_a_hook_like_any_other(project: Project, way: str) -> None:
-    project.hook("py", python("import sys; sys.stderr.write('no'); sys.exit(2)"), entry="run.py", timeout=5000)
+    project.hook("py", python("import sys; sys.stderr.write('no'); sys.exit(2)"), entry="run.py", timeout=LONG_MS)
     assert_block(project, project.fire(way))

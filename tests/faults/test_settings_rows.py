@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import WAYS, Ended, Project, Result, assert_clean, python
+from harness import WAYS, Ended, Project, Result, assert_clean
 
 T = 0.5
 LONG = 20
@@ -528,7 +528,7 @@ def test_a_shell_that_is_not_here_is_told(project: Settled, way: str) -> None:
 
 def test_a_background_command_keeps_its_timeout_and_leaves_nothing(project: Settled, way: str) -> None:
     project.settings(command("setsid sleep 60 & sleep 61", **{"async": True}), command("true", timeout=LONG))
-    code = "engine = load(); engine.dispatch(EVENT); report({'left': engine.drain(20)})"
+    code = "engine = load(); engine.dispatch(EVENT); report({'left': engine.drain(60)})"
     if way == WAYS[0]:
         assert project.probe(code) == {"left": 0}
     else:
@@ -751,11 +751,10 @@ report({"told": told, "ends": ends, "fds": [fds, descriptors()]})
 
 def test_a_stage_does_not_survive_an_engine_that_is_killed(project: Settled) -> None:
     """By one of its own hooks; what the others had started goes with it."""
-    kill = python("import os, time; time.sleep(0.3); os.kill(os.getppid(), 9); time.sleep(60)")
-    script = project.root / "kill.py"
-    script.write_text(kill)
-    script.chmod(0o755)
-    project.settings(command("exec ./kill.py", timeout=LONG), command("sleep 60; true", timeout=LONG))
+    watched = "until [ $(pgrep -c -P $PPID -f 'read -r [_]') = 2 ]; do sleep 0.02; done"
+    project.settings(
+        command(f"{watched}; kill -9 $PPID; sleep 60", timeout=LONG), command("sleep 60; true", timeout=LONG)
+    )
     ended = project.plain()
     assert (ended.code, ended.stdout) == (-9, b"")
     assert project.gone() == []

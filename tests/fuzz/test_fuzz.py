@@ -24,6 +24,7 @@ NAMES = [target.name for target in TARGETS]
 EXAMPLES = max(settings().max_examples * 3 // 5, 1)
 MOST_CPU = 10.0  # seconds for one input: a guard, not a measure
 CURVED = 9.0  # times that four times the size may cost: linear is 4, quadratic 16
+ATTEMPTS = 5
 CHEAP = 0.3  # of the allowance; below it a growth says nothing
 
 
@@ -157,10 +158,8 @@ def is_late(target: Target, family: Family) -> str:
 
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
 def test_no_input_of_64_kib_takes_more_than_its_share_and_the_time_grows_with_the_size(target: Target) -> None:
-    late = [family for family in target.families if is_late(target, family)]
-    assert not [
-        told for family in late if (told := is_late(target, family))
-    ]  # one that was late by chance is not again
+    # One that is late by chance, on a busy machine, is not late every time.
+    assert not [family.name for family in target.families if all(is_late(target, family) for _ in range(ATTEMPTS))]
 
 
 def test_a_family_has_the_size_that_was_asked_for() -> None:

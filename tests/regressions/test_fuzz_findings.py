@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.growth import grows_in_proportion
 
 from boathook.core.hook import ARMED, ERROR, INVALID, Command
 from boathook.core.matcher import MAX_PATTERN_WEIGHT, compile_pattern, compute_weight
@@ -36,22 +36,6 @@ from boathook.sources.source import HOOK_MD_SOURCE
 from boathook.system.locations import find_project
 
 ENTRY = {"type": "command", "command": "x"}
-TIMES = 8  # the larger input
-CURVED = TIMES * 3  # linear is 8, quadratic 64
-
-
-def growth(what: Callable[[int], object], size: int) -> float:
-    """Say how many times as much processor time a larger input takes, the least of some runs of each."""
-
-    def least(count: int) -> float:
-        found = []
-        for _ in range(3):
-            start = time.process_time()
-            what(count)
-            found.append(time.process_time() - start)
-        return min(found)
-
-    return least(size * TIMES) / max(least(size), 1e-4)
 
 
 # hooks.toml
@@ -105,7 +89,7 @@ def test_a_file_of_variables_takes_time_by_its_length(unit):
     def read(count):
         return read_exports("".join(unit.replace("{n}", str(n)) for n in range(count)) + "(", {"HOME": "/"})
 
-    assert growth(read, 1000) < CURVED
+    assert grows_in_proportion(read, 1000)
 
 
 # Manifests
@@ -121,7 +105,7 @@ def test_a_frontmatter_that_needs_much_forgiving_takes_time_by_its_length(unit):
         with suppress(Unreadable):
             read_frontmatter(f"---\n{unit * count}\n---\n")
 
-    assert growth(read, 1000) < CURVED
+    assert grows_in_proportion(read, 1000)
 
 
 def test_a_star_before_a_comment_is_still_forgiven():
@@ -242,7 +226,7 @@ def test_thousands_of_plugins_are_not_all_looked_for(tmp_path):
 @pytest.mark.parametrize("unit", ["! ", "env ", "-a ", "A=1 ", "'\n", "a\n", "$(boathook ", "eval boathook "])
 @pytest.mark.parametrize("head", ["boathook ; env ", "boathook '"])
 def test_commands_are_searched_in_a_time_by_their_length(head, unit):
-    assert growth(lambda count: text_calls_us(head + unit * count), 500) < CURVED
+    assert grows_in_proportion(lambda count: text_calls_us(head + unit * count), 500)
 
 
 @pytest.mark.parametrize(
@@ -274,9 +258,9 @@ def test_an_open_quote_goes_to_the_end(text):
 
 
 def test_lines_are_checked_in_a_time_by_their_length():
-    assert growth(lambda count: line_means_to_block_with_1('"' + '\\"' * count), 1000) < CURVED
-    assert growth(lambda count: means_to_block_with_1("exit 1\n" * count), 1000) < CURVED
-    assert growth(lambda count: first_pipeline("a " * count, {}), 2000) < CURVED
+    assert grows_in_proportion(lambda count: line_means_to_block_with_1('"' + '\\"' * count), 1000)
+    assert grows_in_proportion(lambda count: means_to_block_with_1("exit 1\n" * count), 1000)
+    assert grows_in_proportion(lambda count: first_pipeline("a " * count, {}), 2000)
 
 
 # Places

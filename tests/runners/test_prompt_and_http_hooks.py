@@ -32,7 +32,7 @@ NO_MODEL = (
     'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
     "or 'model' in the hook"
 )
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 # servers

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.growth import costs_at_most
 
 from boathook.sources.hook_md.frontmatter import (
     DEPTH_LIMIT,
@@ -229,19 +228,10 @@ def test_a_frontmatter_that_mending_does_not_help_keeps_its_first_fault():
     )
 
 
-def effort(text: str) -> float:
-    def once() -> float:
-        started = time.perf_counter()
-        fault_of(text)
-        return time.perf_counter() - started
-
-    return min(once() for _ in range(2))
-
-
 @pytest.mark.parametrize("lead", ["a:", "", "a: x"])
 def test_mending_takes_no_longer_for_white_space_than_for_words(lead):
     blank, words = (f"---\n{lead}{fill * 30_000}\nb: [\n---\n" for fill in (" ", "x"))
-    assert effort(blank) < 20 * effort(words)
+    assert costs_at_most(20, lambda: fault_of(blank), lambda: fault_of(words))
 
 
 yamlish = st.text(alphabet="abc:-#*&!|>'\"\\[]{},? \t\n\r%@`~0\ufeff\x85\u2028\x07", max_size=60)

@@ -20,7 +20,7 @@ from stack.making import BEFORE, CALL, noting, stacked
 
 SOON = 0.02
 LATER = 0.25  # time enough to go on, even on a busy machine
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Broken(Exception):
@@ -264,8 +264,6 @@ def test_a_hook_that_runs_out_of_time_by_itself_is_not_too_slow(way):
 
 @pytest.mark.parametrize("colour", ["sync", "async"])
 def test_the_time_of_the_operation_is_not_that_of_the_middleware(way, colour):
-    waited = threading.Event()
-
     def around(context, go_on):
         return go_on(context)
 
@@ -273,11 +271,17 @@ def test_the_time_of_the_operation_is_not_that_of_the_middleware(way, colour):
         return await go_on(context)
 
     def operation(call):
-        waited.wait(0.8)  # nobody sets it: this takes longer than the middleware may
+        # Nobody sets it: this takes longer than the middleware may.
+        threading.Event().wait(timeout * 1.5)
         return "done"
 
-    stack = stacked(around if colour == "sync" else aaround, on="pre-tool-call", timeout=0.5)
-    assert way.run_tool(stack, CALL, operation) == "done"
+    # On a busy machine the middleware itself may take longer than the least of them.
+    for timeout in (0.1, 1.0, PATIENCE):
+        stack = stacked(around if colour == "sync" else aaround, on="pre-tool-call", timeout=timeout)
+        with suppress(HookTimeout):
+            assert way.run_tool(stack, CALL, operation) == "done"
+            return
+    pytest.fail("the operation counted as the middleware")
 
 
 def test_a_sync_hook_that_was_given_up_cannot_start_the_operation_any_more(way, gate):

@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -305,12 +304,9 @@ def test_a_record_that_is_too_long_is_told_and_never_torn(tmp_path):
 def test_a_lock_that_nobody_gives_back_sends_the_record_aside(tmp_path):
     filled(tmp_path, 1)
     with module.WriterLock(str(tmp_path / LOCK_NAME), 1.0):
-        began = time.monotonic()
         told = at_noon(tmp_path, lock_seconds=0.1).append(a_record(1))
-        took = time.monotonic() - began
     why = f"another process has held {LOCK_NAME} for more than 0.1 s"
     assert told == f"{tmp_path}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
-    assert took < 5
     assert at_noon(tmp_path).append(a_record(2)) == ""
     assert [(record["n"], "spilled" in record) for record in LedgerReader(str(tmp_path)).read()] == [
         (0, False),
