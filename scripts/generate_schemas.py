@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from boathook.cli.output_schemas import OUTPUT_SCHEMAS
 from boathook.core.event import SPELLINGS
 from boathook.sources import fields
 from boathook.sources.fields import Field
@@ -86,9 +88,14 @@ def _build_hooks_toml() -> Schema:
     return {"title": "hooks.toml", **build_object((fields.HOOKS_TABLE,), TOML_TYPES)}
 
 
+def _build_output(command: str) -> Schema:
+    return {"title": f"boathook {command} --json", **OUTPUT_SCHEMAS[command]}
+
+
 SCHEMAS: dict[str, Callable[[], Schema]] = {
     "hook-md.json": _build_hook_md,
     "hooks-toml.json": _build_hooks_toml,
+    **{f"output-{name.replace(' ', '-')}.json": partial(_build_output, name) for name in OUTPUT_SCHEMAS},
 }
 
 

@@ -201,8 +201,8 @@ def run(
             done = subprocess.CompletedProcess(argv, code, *((_text(out), _text(err)) if text else (out, err)))
             if check:
                 done.check_returncode()
-            return done
-    return subprocess.run(
+            return _validate(done)
+    done = subprocess.run(
         argv,
         input=input,
         text=text,
@@ -213,6 +213,16 @@ def run(
         check=check,
         start_new_session=start_new_session,
     )
+    return _validate(done)
+
+
+def _validate(done: subprocess.CompletedProcess[Any]) -> subprocess.CompletedProcess[Any]:
+    """Validate what a command printed with --json; the import is here because the warm process runs this file, too."""
+    if done.args[1:3] == ["-m", "boathook"]:
+        from tests.output_validation import validate_output
+
+        validate_output(done.args[3:], done.stdout)
+    return done
 
 
 def _text(data: bytes) -> str:

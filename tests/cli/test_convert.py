@@ -114,8 +114,8 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(place: Place) ->
             }
         ],
         "notes": [TWICE],
-        "files": [str(folder / "HOOK.md"), str(folder / "scripts/run.sh")],
-        "aside": [],
+        "files": [{"path": f"{folder}/{name}", "content": None} for name in ("HOOK.md", "scripts/run.sh")],
+        "backed_up": [],
         "backup": None,
     }
     assert (folder / "HOOK.md").read_bytes() == (
@@ -601,16 +601,18 @@ def test_a_dry_run_prints_everything_and_writes_nothing(place: Place) -> None:
     code, report = place.to_hooks("--dry-run", "--move")
     assert (code, place.tree()) == (1, before)
     folder = place.hooks("project") / "a"
-    assert list(report["files"]) == [str(folder / "HOOK.md"), str(folder / "scripts/run.sh"), str(path)]
-    assert json.loads(report["files"][str(path)]) == {
-        "hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "ok?"}]}]}
-    }
+    files = {file["path"]: file["content"] for file in report["files"]}
+    assert list(files) == [str(folder / "HOOK.md"), str(folder / "scripts/run.sh"), str(path)]
+    assert json.loads(files[str(path)]) == {"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "ok?"}]}]}}
     printed = place.run("convert", "settings-to-hookmd", "--dry-run").stdout.splitlines()
     assert f"would write {folder}/scripts/run.sh:" in printed
     assert "    a.sh" in printed
     assert printed[-2:] == ["1 converted, 1 left (nothing was written)", TWICE]
     back = place.to_settings("--dry-run", "--move")[1]
-    assert (back["aside"], list(back["files"])) == ([str(place.hooks("project") / "guard/HOOK.md")], [str(path)])
+    assert (back["backed_up"], [file["path"] for file in back["files"]]) == (
+        [str(place.hooks("project") / "guard/HOOK.md")],
+        [str(path)],
+    )
     assert place.tree() == before
 
 
@@ -618,7 +620,7 @@ def test_a_real_run_written_with_dry_run_first_gives_just_those_files(place: Pla
     place.entries(command("a.sh"), command("b.sh"), matcher="Bash")
     planned = place.to_hooks("--dry-run", "--move")[1]["files"]
     written = place.to_hooks("--move")[1]["files"]
-    assert {path: Path(path).read_text() for path in written} == planned
+    assert [{"path": file["path"], "content": Path(file["path"]).read_text()} for file in written] == planned
 
 
 def test_a_person_is_told_in_words(place: Place) -> None:
@@ -775,8 +777,8 @@ def test_a_hook_of_the_claude_dialect_becomes_an_entry(place: Place) -> None:
             }
         ],
         "notes": [TWICE],
-        "files": [str(path)],
-        "aside": [],
+        "files": [{"path": str(path), "content": None}],
+        "backed_up": [],
         "backup": None,
     }
     assert path.read_text() == (
@@ -818,7 +820,7 @@ def test_a_move_puts_the_manifest_aside_and_leaves_the_script_where_it_is(place:
     (folder / "HOOK.md.bak-1").write_text("older")
     text = (folder / "HOOK.md").read_text()
     code, report = place.to_settings("--move")
-    assert (code, report["aside"], report["notes"]) == (0, [str(folder / "HOOK.md")], [])
+    assert (code, report["backed_up"], report["notes"]) == (0, [str(folder / "HOOK.md")], [])
     assert (folder / "HOOK.md.bak-2").read_text() == text
     assert sorted(path.name for path in folder.iterdir()) == ["HOOK.md.bak-1", "HOOK.md.bak-2", "scripts"]
     (name,) = place.states()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.making import EVERYWHERE, book_of, everything, file_of, install, place_of, state
+from tests.output_validation import validate_output
 from tests.trust.making import command
 
 from boathook.core.hook import USER
@@ -39,6 +40,7 @@ def run(world, monkeypatch, capsysbinary):
         except SystemExit as end:
             code = int(end.code or 0)
         out, err = capsysbinary.readouterr()
+        validate_output(arguments, out)
         return code, out.decode(), err.decode()
 
     return call
@@ -203,7 +205,7 @@ def test_status_tells_all_hosts_and_fails_if_one_is_not_well(world, run):
     found = json.loads(out)
     assert (code, found["ok"], [host["host"] for host in found["hosts"]]) == (0, True, USERS)
     first = found["hosts"][0]
-    assert (first["settings"], first["standings"]) == (
+    assert (first["settings"], first["statuses"]) == (
         "by the host itself",
         [
             {"host": "claude", "scope": "user", "state": "installed", "path": str(file_of(world, "claude")), "why": []},

@@ -130,10 +130,10 @@ def convert_hooks(
     files = files_of(plan, ends)
     source, target = (ends.settings, ends.hooks) if direction == TO_HOOKS else (ends.hooks, ends.settings)
     if as_json:
-        shown: Any = {path: data.decode() for path, data in files.items()} if dry_run else list(files)
+        shown = [{"path": path, "content": data.decode() if dry_run else None} for path, data in files.items()]
         about = {"direction": direction, "from": source, "to": target, "dry_run": dry_run, "move": move}
         rows = [{name: row.__dict__[name] for name in Row.FIELDS} for row in plan.rows]
-        done = {"files": shown, "aside": plan.aside, "backup": backup or None}
+        done = {"files": shown, "backed_up": plan.aside, "backup": backup or None}
         print_json({**about, "hooks": rows, "notes": plan.notes, **done})
     else:
         _print(plan, source, files if dry_run else None, backup)

@@ -337,7 +337,7 @@ def _is_well(found: list[HostStatus]) -> bool:
 def _host_json(setup: Setup, found: list[HostStatus]) -> dict[str, Any]:
     rows = {one.scope: one.to_json() for one in found if one.host == setup.name}
     road = {"settings": setup.settings_runner, "evidence": setup.evidence}
-    return {"host": setup.name, "program": find_program(setup) or None, **road, "standings": list(rows.values())}
+    return {"host": setup.name, "program": find_program(setup) or None, **road, "statuses": list(rows.values())}
 
 
 def _print_status(found: list[HostStatus], notes: list[str]) -> None:

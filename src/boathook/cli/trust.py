@@ -82,6 +82,8 @@ def trust_hooks(
       boathook trust no-force-push --yes
       boathook trust --list
     """
+    if as_json and not listed:
+        raise click.UsageError("--json needs --list")
     if listed:
         return list_trust(project, state, as_json=as_json)
     if names and everything:

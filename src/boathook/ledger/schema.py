@@ -37,7 +37,7 @@ _CHANGED: LedgerRecord = {
     "context?": _COUNT,
 }
 _ABOUT: LedgerRecord = {"host": _TEXT, "session": _TEXT, "project": _TEXT, "event": _TEXT}
-_SCHEMAS: dict[str, LedgerRecord] = {
+RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     DISPATCH_TYPE: {
         **_ABOUT,
         "tool": _TEXT,
@@ -67,7 +67,7 @@ _SCHEMAS: dict[str, LedgerRecord] = {
 }
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {
-    f"{key.rstrip('?')}?": schema for fields in _SCHEMAS.values() for key, schema in fields.items()
+    f"{key.rstrip('?')}?": schema for fields in RECORD_SCHEMAS.values() for key, schema in fields.items()
 }
 
 
@@ -79,7 +79,7 @@ def check_record(value: Any) -> LedgerRecord:
     """Return a record with all fields of its type; RecordError if it is not one."""
     if not isinstance(value, dict) or any(not isinstance(value.get(key), str) for key in ("id", "time", "type")):
         raise RecordError("not a record")
-    return _check_object(value, {**_OPTIONAL_FIELDS, **_SCHEMAS.get(value["type"], {})})
+    return _check_object(value, {**_OPTIONAL_FIELDS, **RECORD_SCHEMAS.get(value["type"], {})})
 
 
 def _check_value(value: Any, schema: Any) -> Any:

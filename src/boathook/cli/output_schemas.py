@@ -1,0 +1,416 @@
+"""The JSON Schema of every `--json` output, by the words of its command.
+
+No command imports this module. `make docs` writes the schemas to docs/reference/schemas, and the tests validate every
+output. A program should ignore fields that it does not know: they can be added without a new version.
+"""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Any
+
+from boathook.cli.show import OUTPUT_VERSION
+from boathook.core.hook import ERROR, HANDLERS, SANDBOX_LEVELS, SCOPES, WARNING
+from boathook.core.outcome import Decision
+from boathook.core.verdict import OK, STATUS_WORDS
+from boathook.hosts.host import CAPABILITIES
+from boathook.ledger.schema import RECORD_SCHEMAS
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_INTEGER: Schema = {"type": "integer"}
+_INTEGER_OR_NULL: Schema = {"type": ["integer", "null"]}
+_NUMBER: Schema = {"type": "number"}
+_NUMBER_OR_NULL: Schema = {"type": ["number", "null"]}
+_FLAG: Schema = {"type": "boolean"}
+_ANYTHING: Schema = {}
+_VERSION: dict[str, Schema] = {"version": {"const": OUTPUT_VERSION}}
+_JSON_TYPES = {str: "string", int: "integer", float: "number", NoneType: "null"}
+
+
+def _make_object(properties: dict[str, Schema]) -> Schema:
+    """Return the schema of an object; a key that ends with ? is optional."""
+    required = [key for key in properties if not key.endswith("?")]
+    plain = {key.removesuffix("?"): schema for key, schema in properties.items()}
+    return {"type": "object", "properties": plain, "required": required}
+
+
+def _make_list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _make_map(values: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": values}
+
+
+def _make_choice(*words: str) -> Schema:
+    return {"enum": [*words]}
+
+
+def _make_output(about: str, properties: dict[str, Schema]) -> Schema:
+    return {"description": about, **_make_object({**_VERSION, **properties})}
+
+
+def _make_variants(properties: dict[str, Schema], variants: dict[str, Schema]) -> Schema:
+    """Return the schema of an object that has further fields by its `type`."""
+    rules = [{"if": {"properties": {"type": {"const": name}}}, "then": schema} for name, schema in variants.items()]
+    return {**_make_object(properties), "allOf": rules}
+
+
+def _convert_shape(shape: Any) -> Schema:
+    """Return the schema of a shape that the reader of the ledger checks."""
+    if isinstance(shape, dict):
+        return _make_object({key: _convert_shape(inner) for key, inner in shape.items()}) if shape else _make_map({})
+    if isinstance(shape, list):
+        return _make_list(_convert_shape(shape[0]))
+    names = [_JSON_TYPES[kind] for kind in shape[1:] if kind is not object]
+    return {"type": names[0] if len(names) == 1 else names} if names else _ANYTHING
+
+
+_TEXTS = _make_list(_TEXT)
+_DECISION = _make_choice(*Decision.NAMES)
+_STATUS = _make_choice(OK, *STATUS_WORDS)
+_SCOPE = _make_choice(*SCOPES)
+_STATE = _make_choice("armed", "invalid", "shadowed", "disabled", "no-entry-point", "untrusted", "modified", "denied")
+_MODE = _make_choice("sync", "async")
+_DIAGNOSTIC = _make_object(
+    {
+        "path": _TEXT,
+        "line": _INTEGER_OR_NULL,
+        "key": _TEXT,
+        "level": _make_choice(ERROR, WARNING),
+        "message": _TEXT,
+        "fix": _TEXT,
+    }
+)
+_RUN_FIELDS = {
+    "hook": _TEXT,
+    "scope": _SCOPE,
+    "status": _STATUS,
+    "exit_code": _INTEGER_OR_NULL,
+    "duration_ms": _NUMBER,
+    "decision": _DECISION,
+    "reason": _TEXT_OR_NULL,
+    "look": _INTEGER,
+    "notes": _TEXTS,
+}
+_VERDICT = {
+    "event": _TEXT,
+    "decision": _DECISION,
+    "reasons": _TEXTS,
+    "modified_input": _ANYTHING,
+    "modified_output": _ANYTHING,
+    "additional_context": _TEXTS,
+    "system_message": _TEXTS,
+    "feedback": _TEXT_OR_NULL,
+    "runs": _make_list(_make_object(_RUN_FIELDS)),
+    "background": _make_list(_make_object({"hook": _TEXT, "pid": _INTEGER_OR_NULL})),
+    "skipped": _make_list(_make_object({"hook": _TEXT, "why": _TEXT})),
+    "id": _TEXT_OR_NULL,
+}
+_HANDLER = _make_object(
+    {
+        "kind": _make_choice(*HANDLERS),
+        "folder?": _TEXT,
+        "text?": _TEXT,
+        "words?": _TEXTS,
+        "shell?": _TEXT,
+        "root?": _TEXT,
+        "model?": _TEXT,
+        "url?": _TEXT,
+        "headers?": _TEXTS,
+        "allowed?": _TEXTS,
+    }
+)
+_HOOK = _make_object(
+    {
+        "name": _TEXT,
+        "description": _TEXT,
+        "scope": _SCOPE,
+        "event": _TEXT_OR_NULL,
+        "trigger": _TEXT,
+        "priority": _INTEGER,
+        "mode": _MODE,
+        "timeout_ms": _INTEGER,
+        "on_failure": _make_choice("allow", "block"),
+        "protected": _FLAG,
+        "sandbox": _make_choice(*SANDBOX_LEVELS),
+        "network": _FLAG,
+        "state": _STATE,
+        "why": _TEXT,
+        "path": _TEXT,
+        "matcher": {"type": ["object", "null"], "additionalProperties": _TEXT_OR_NULL},
+        "source": _TEXT,
+        "place": _TEXT,
+        "dialect": _TEXT,
+        "handler": _HANDLER,
+        "metadata": _ANYTHING,
+        "diagnostics": _make_list(_DIAGNOSTIC),
+    }
+)
+_EXPLANATION = _make_object(
+    {
+        "hook": _TEXT,
+        "scope": _SCOPE,
+        "state": _STATE,
+        "mode": _MODE,
+        "priority": _INTEGER,
+        "would_run": {"type": ["boolean", "null"]},
+        "why": _TEXT,
+        "matcher": _TEXT,
+        "entry": _TEXT_OR_NULL,
+        "path": _TEXT,
+        "place": _TEXT,
+    }
+)
+_FINDING = _make_object(
+    {
+        "level": _make_choice("ok", "note", WARNING, ERROR),
+        "subject": _TEXT,
+        "text": _TEXT,
+        "fix": _TEXT,
+    }
+)
+_HOOK_HEALTH = _make_object(
+    {
+        "hook": _TEXT,
+        "scope": _SCOPE,
+        "source": _TEXT,
+        "event": _TEXT_OR_NULL,
+        "state": _STATE,
+        "result": _make_choice("works", "fails", "not run"),
+        "ms": _NUMBER_OR_NULL,
+        "findings": _make_list(_FINDING),
+    }
+)
+_HOST = _make_object(
+    {
+        "name": _TEXT,
+        "title": _TEXT,
+        "evidence": _TEXT,
+        "version": _TEXT_OR_NULL,
+        "events": _make_list(
+            _make_object(
+                {
+                    "name": _TEXT,
+                    "event": _TEXT,
+                    "can": {**_make_map(_make_map(_ANYTHING)), "propertyNames": _make_choice(*CAPABILITIES)},
+                    "documented": _make_list(_make_choice(*CAPABILITIES)),
+                }
+            )
+        ),
+        "elsewhere": _TEXTS,
+        "tools": _make_map(_make_object({"tool": _TEXT, "keys": _make_map(_TEXT)})),
+    }
+)
+_HOST_STATUS = _make_object(
+    {
+        "host": _TEXT,
+        "program": _TEXT_OR_NULL,
+        "settings": _TEXT,
+        "evidence": _TEXT,
+        "statuses": _make_list(
+            _make_object(
+                {
+                    "host": _TEXT,
+                    "scope": _SCOPE,
+                    "state": _make_choice("installed", "not installed", "altered", "stale", "shadowed"),
+                    "path": _TEXT,
+                    "why": _TEXTS,
+                }
+            )
+        ),
+    }
+)
+_FILE_CHANGE = _make_object({"path": _TEXT, "action": _make_choice("created", "changed", "removed", "unchanged")})
+_INSTALLATION = {
+    "command": _make_choice("install", "uninstall"),
+    "host": _TEXT,
+    "scope": _SCOPE,
+    "project": _TEXT_OR_NULL,
+    "changed": _FLAG,
+    "files": _make_list(_FILE_CHANGE),
+}
+_CONVERSION = _make_object(
+    {
+        "name": _TEXT,
+        "place": _TEXT,
+        "event": _TEXT,
+        "status": _make_choice("converted", "left"),
+        "to": _TEXT,
+        "reason": _TEXT,
+        "notes": _TEXTS,
+    }
+)
+_TRUST = _make_object(
+    {
+        "name": _TEXT,
+        "state": {"enum": [*_STATE["enum"], "trusted", "gone"]},
+        "project": _TEXT,
+        "identity": _TEXT,
+        "digest": _TEXT_OR_NULL,
+        "override": _FLAG,
+        "when": _TEXT_OR_NULL,
+    }
+)
+_HOOK_STATS = _make_object(
+    {
+        "hook": _TEXT,
+        **dict.fromkeys(("runs", "blocks", "failures", "timeouts"), _INTEGER),
+        **dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), _NUMBER),
+    }
+)
+_DIFFERENCE = _make_object(
+    {
+        "id": _TEXT,
+        "time": _TEXT,
+        "event": _TEXT,
+        "tool": _TEXT_OR_NULL,
+        "input": _ANYTHING,
+        "was": _DECISION,
+        "now": _TEXT,
+        "reasons": _TEXTS,
+        "hooks": _TEXTS,
+    }
+)
+_EVENT = _make_object({"name": _TEXT, "spellings": _TEXTS, "fields": _TEXTS, "block": _TEXT, "extension": _FLAG})
+# A record that was written outside the chain has no seq, prev and hash.
+_RECORD = _make_variants(
+    {
+        "id": _TEXT,
+        "time": _TEXT,
+        "type": _TEXT,
+        "seq?": _INTEGER,
+        "prev?": _TEXT,
+        "hash?": _TEXT,
+        "spilled?": _FLAG,
+        "cut?": _FLAG,
+    },
+    {name: _convert_shape(shape) for name, shape in RECORD_SCHEMAS.items()},
+)
+_VERSIONED_RECORD = {
+    **_RECORD,
+    "properties": {**_VERSION, **_RECORD["properties"]},
+    "required": [*_VERSION, *_RECORD["required"]],
+}
+_TOOL_CALL = {"tool": _TEXT, "id": _TEXT, "input": _ANYTHING}
+_AGENT_LINES = {
+    "session": {"session_id": _TEXT, "model": _TEXT, "work_dir": _TEXT, "hooks": _INTEGER},
+    "turn": {"prompt": _TEXT},
+    "event": {"event": _TEXT, "agent": _TEXT, "tool?": _TEXT},
+    "reply": {"agent": _TEXT, "text": _TEXT, "calls": _make_list(_make_object(_TOOL_CALL))},
+    "hook": {
+        "event": _TEXT,
+        "agent": _TEXT,
+        "tool": _TEXT,
+        "id": _TEXT_OR_NULL,
+        "counts": _FLAG,
+        "background": _FLAG,
+        **{key if key in ("hook", "decision", "reason") else f"{key}?": schema for key, schema in _RUN_FIELDS.items()},
+        "modified_input?": _ANYTHING,
+        "modified_output?": _ANYTHING,
+        "additional_context?": _TEXTS,
+    },
+    "ask": {"agent": _TEXT, "tool": _TEXT, "id": _TEXT, "reason": _TEXT, "allowed": _FLAG, "by": _TEXT},
+    "tool": {
+        "agent": _TEXT,
+        **_TOOL_CALL,
+        "output": _TEXT,
+        "ran": _FLAG,
+        "is_error": _FLAG,
+        "duration_ms?": _NUMBER_OR_NULL,
+    },
+    "step": {
+        "agent": _TEXT,
+        "index": _INTEGER,
+        "text": _TEXT,
+        "results": _make_list(_make_object({"id": _TEXT, "text": _TEXT, "is_error": _FLAG})),
+    },
+    "outcome": {"event": _TEXT, "decision": _DECISION, "reason": _TEXT_OR_NULL},
+    "message": {"text": _TEXT},
+    "result": {
+        "status": _TEXT,
+        "reason": _TEXT,
+        "text": _TEXT,
+        "steps": _INTEGER,
+        "seconds": _NUMBER,
+        "decisions": _INTEGER,
+    },
+    "error": {"message": _TEXT},
+}
+
+OUTPUT_SCHEMAS: dict[str, Schema] = {
+    "run": _make_output("The verdict of one event.", _VERDICT),
+    "list": _make_output("All hooks, in running order.", {"hooks": _make_list(_HOOK)}),
+    "check": _make_output(
+        "What is wrong with hooks; `ok` is false if the exit code is 1.",
+        {"ok": _FLAG, "diagnostics": _make_list(_DIAGNOSTIC)},
+    ),
+    "explain": _make_output(
+        "The hooks of an event, in running order; `would_run` is null if that depends on a value that was not passed.",
+        {"event": _TEXT, "hooks": _make_list(_EXPLANATION)},
+    ),
+    "doctor": _make_output(
+        "Whether everything works; `ok` is false if any finding is an error.",
+        {"ok": _FLAG, "setup": _make_list(_FINDING), "hooks": _make_list(_HOOK_HEALTH)},
+    ),
+    "install": _make_output(
+        "What was changed for an agent, what is left to do, and per hook what the agent cannot do.",
+        {**_INSTALLATION, "todo": _TEXTS, "misfits": _make_map(_TEXTS)},
+    ),
+    "uninstall": _make_output("What was changed for an agent.", _INSTALLATION),
+    "status": _make_output(
+        "Which agents call boathook; `ok` is false if any installation does not work.",
+        {"ok": _FLAG, "hosts": _make_list(_HOST_STATUS), "notes": _TEXTS},
+    ),
+    "hosts": _make_output("The agents, and what hooks can do in each.", {"hosts": _make_list(_HOST)}),
+    "events": _make_output("The events.", {"events": _make_list(_EVENT)}),
+    "convert": _make_output(
+        "What was converted; `files` have a content in a dry run only, `backed_up` are manifests that were renamed.",
+        {
+            "direction": _TEXT,
+            "from": _TEXT,
+            "to": _TEXT,
+            "dry_run": _FLAG,
+            "move": _FLAG,
+            "hooks": _make_list(_CONVERSION),
+            "notes": _TEXTS,
+            "files": _make_list(_make_object({"path": _TEXT, "content": _TEXT_OR_NULL})),
+            "backed_up": _TEXTS,
+            "backup": _TEXT_OR_NULL,
+        },
+    ),
+    "agent": {
+        "description": "What an agent does, one object per line.",
+        **_make_variants(
+            {**_VERSION, "type": _make_choice(*_AGENT_LINES)},
+            {name: _make_object(fields) for name, fields in _AGENT_LINES.items()},
+        ),
+    },
+    "trust": _make_output("Trust decisions (with --list).", {"hooks": _make_list(_TRUST)}),
+    "log": {"description": "Records of the ledger, one object per line.", **_VERSIONED_RECORD},
+    "why": _make_output(
+        "One record of the ledger, and the ends of its async hooks.", {"record": _RECORD, "ends": _make_list(_RECORD)}
+    ),
+    "stats": _make_output("Counts and times of every hook.", {"hooks": _make_list(_HOOK_STATS)}),
+    "replay": _make_output(
+        "What the hooks of today would decide about recorded events.",
+        {
+            **dict.fromkeys(("events", "replayed", "partial", "redacted", "failed", "would_block"), _INTEGER),
+            "decisions": _make_map(_INTEGER),
+            "differences": _make_list(_DIFFERENCE),
+        },
+    ),
+    "ledger verify": _make_output(
+        "Whether the ledger is complete and unchanged.",
+        {
+            "ok": _FLAG,
+            **dict.fromkeys(("segments", "records", "first", "last", "spilled", "pruned"), _INTEGER),
+            "hash": _TEXT,
+            "torn": _TEXTS,
+            "findings": _make_list(_make_object({"place": _TEXT, "kind": _TEXT, "message": _TEXT})),
+        },
+    ),
+}

@@ -1,0 +1,107 @@
+"""Every `--json` output has a schema with a version, and is as its schema says."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+from tests.forked import run
+from tests.output_validation import LINES, make_validator, validate_output
+
+from boathook.cli.commands import cli
+from boathook.cli.output_schemas import OUTPUT_SCHEMAS
+
+EVENT = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "rm"}}
+CALL = json.dumps(EVENT)
+# What comes before --json in a command line whose output is not empty.
+ARGUMENTS = {
+    "run": "run",
+    "list": "list --trust-all",
+    "check": "check",
+    "explain": "explain pre-tool-call --tool Shell",
+    "doctor": "doctor",
+    "install": "install codex --dry-run",
+    "uninstall": "uninstall codex --dry-run",
+    "status": "status",
+    "hosts": "hosts",
+    "events": "events",
+    "convert": "convert settings-to-hookmd --dry-run",
+    "agent": "agent hello --script moves.json --yes",
+    "trust": "trust --list",
+    "log": "log",
+    "why": "why {id}",
+    "stats": "stats",
+    "replay": "replay --unconfined",
+    "ledger verify": "ledger verify",
+}
+
+
+def list_commands(group, prefix=()):
+    """Return all commands that have an option --json, each as its words."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from list_commands(command, (*prefix, name))
+        elif any("--json" in option.opts for option in command.params):
+            yield " ".join((*prefix, name))
+
+
+def test_every_output_has_a_schema_and_every_schema_an_output():
+    assert sorted(list_commands(cli)) == sorted(OUTPUT_SCHEMAS) == sorted(ARGUMENTS)
+
+
+@pytest.mark.parametrize("command", OUTPUT_SCHEMAS)
+def test_a_schema_is_a_schema_and_wants_a_version(command):
+    schema = OUTPUT_SCHEMAS[command]
+    Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["version"] == {"const": 1}
+    assert "version" in schema["required"]
+
+
+@pytest.fixture
+def used(world):
+    """A world with hooks of every form and level, one of them broken, and some records."""
+    world.hook("guard", script="echo no >&2; exit 2", fields={"matcher": "{tool: Shell, pattern: rm}"})
+    world.hook("later", fields={"async": "true"})
+    world.hook("theirs", scope="project")
+    world.hook("broken", text="---\nname: broken\n---\n")
+    entries = [
+        {"type": "command", "command": "true"},
+        {"type": "prompt", "prompt": "fine?"},
+        {"type": "http", "url": "x"},
+    ]
+    world.settings("project", {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": entries}]}})
+    world.toml("user", '[hooks]\nrecord = "whole"\n')
+    (world.project / "moves.json").write_text(
+        json.dumps([{"calls": [{"name": "Shell", "args": {"command": "rm"}}]}, "Done."])
+    )
+    assert boathook(world, "run").returncode == 2
+    return world
+
+
+def boathook(world, *words):
+    return run(
+        [sys.executable, "-m", "boathook", *words], input=CALL, text=True, env=world.environment, cwd=world.project
+    )
+
+
+@pytest.mark.parametrize("command", OUTPUT_SCHEMAS)
+def test_an_output_is_as_its_schema_says(used, command):
+    record = json.loads(boathook(used, "log", "--json").stdout.splitlines()[0])
+    words = ARGUMENTS[command].format(id=record["id"]).split()
+    done = boathook(used, *words, "--json")
+    assert done.stdout, done.stderr
+    outputs = [json.loads(text) for text in (done.stdout.splitlines() if command in LINES else [done.stdout])]
+    for output in outputs:
+        make_validator(command).validate(output)
+        with pytest.raises(ValidationError):
+            make_validator(command).validate({**output, "unknown": 1})
+        with pytest.raises(ValidationError):
+            make_validator(command).validate({**output, "version": 2})
+
+
+def test_an_output_without_a_schema_fails():
+    with pytest.raises(AssertionError, match="no schema for: boathook new --json"):
+        validate_output(["new", "--json"], "{}")
