@@ -344,41 +344,45 @@ def matrix() -> str:
     return matrix_page(json.loads((ROOT / "e2e/results.json").read_text(encoding="utf-8")))
 
 
-# Hooks in process
+# In-process hooks
 
 COMMON = {
     "kind": ("the kind of the event; `event` is its name", "`event_type`"),
     "session_id": ("the session, if there is one", "`session_id`"),
-    "work_dir": ("where the agent works", "`work_dir`"),
-    "state": ("the agent's own; of the agent in this package an `AgentState`", "–"),
-    "metadata": ("what hooks left for later ones: `with_metadata`, `get`", "–"),
-    "additional_context": ("what the model is to know: `add_context`", "–"),
-    "messages": ("what the person is to know: `add_message`", "–"),
+    "work_dir": ("the folder in which the agent works", "`work_dir`"),
+    "state": ("the agent's own state; the agent of this package has an `AgentState`", "–"),
+    "metadata": ("values for later hooks: `with_metadata`, `get`", "–"),
+    "additional_context": ("context for the model: `add_context`", "–"),
+    "messages": ("messages for the person: `add_message`", "–"),
     "extra": ("fields beyond those of the kind", "each by its name"),
 }
 LOOPS = (
     ("session", "pre-session", "a session begins"),
-    ("session", "post-session", "a session ends, whatever ended it"),
-    ("turn", "pre-agent-turn", "a prompt came"),
-    ("turn", "pre-context-compact", "before a step, if the conversation is beyond its budget; or at `Session.compact`"),
-    ("turn", "post-context-compact", "it was made shorter"),
-    ("turn", "pre-agent-turn-stop", "the model called no tool, a person refused one, or there were enough steps"),
-    ("turn", "post-agent-turn-stop", "the agent stops and nobody refused it"),
-    ("turn", "post-agent-turn", "a turn ended that was neither refused nor failed"),
+    ("session", "post-session", "a session ends, in any way"),
+    ("turn", "pre-agent-turn", "a turn begins with a prompt"),
+    ("turn", "pre-context-compact", "before a step, if the conversation exceeds its budget; or at `Session.compact`"),
+    ("turn", "post-context-compact", "the conversation was compacted"),
+    (
+        "turn",
+        "pre-agent-turn-stop",
+        "the model called no tool, the person refused a call, or the limit of steps was reached",
+    ),
+    ("turn", "post-agent-turn-stop", "the agent stops, and no hook refused it"),
+    ("turn", "post-agent-turn", "a turn ended that was not refused and did not fail"),
     ("turn", "turn-failure", "an error ended the turn"),
-    ("step", "pre-step", "the model is about to be asked"),
-    ("step", "post-step", "its answer is there, and the results of the tools it called"),
+    ("step", "pre-step", "before a request to the model"),
+    ("step", "post-step", "after the answer of the model and the results of the tools it called"),
     ("tool", "pre-tool-call", "a tool is about to be called"),
-    ("tool", "permission-request", "a person is about to be asked: the tool asks first, or a hook said `ask`"),
-    ("tool", "notification", "now the person is asked; or at `Session.notify`"),
-    ("tool", "post-tool-call", "the tool gave a result"),
-    ("tool", "post-tool-call-failure", "it raised"),
-    ("tool", "pre-subagent", "the tool `Subagent` begins steps of its own"),
+    ("tool", "permission-request", "before the person is asked: the tool needs permission, or a hook answered `ask`"),
+    ("tool", "notification", "the person is asked now; or at `Session.notify`"),
+    ("tool", "post-tool-call", "the tool returned a result"),
+    ("tool", "post-tool-call-failure", "the tool raised an error"),
+    ("tool", "pre-subagent", "the tool `Subagent` starts a subagent"),
     ("tool", "post-subagent", "the subagent wants to stop"),
 )
 ON_FAILURE = {
-    "raise": "the error leaves `process`, the guarded tool or the turn; the default of hooks in process",
-    "allow": "as if the hook had no opinion; a warning in the log `boathook` and a message for the person",
+    "raise": "`process`, the guarded tool or the turn raises the error; the default of in-process hooks",
+    "allow": "as if the hook had no opinion; with a warning in the log `boathook` and a message for the person",
     "block": "a block whose reason names the hook and the error",
 }
 OUTCOMES = {
@@ -388,26 +392,26 @@ OUTCOMES = {
     "ask": " Has an effect at `pre-tool-call`.",
 }
 IN_PROCESS = f"""\
-# Hooks in process
+# In-process hooks
 
 {MADE.strip()}
 
-`Hooks` collects hooks, `Stack` is what they come to, contexts are what they see, an `Outcome` is what they say.
-How to write one: [write a Python hook](../how-to/write-a-python-hook.md).
+`Hooks` collects hooks into a `Stack`. A hook receives a context and returns an `Outcome`. How to write one:
+[write a Python hook](../how-to/write-a-python-hook.md).
 
 ## Decorators
 
 Each is a method of `Hooks`, used bare or with `match`, `priority` (0), `timeout` (seconds), `on_failure`, and for
 `before_stop` also `max_rounds` (3). `hooks.on(name)` takes any [spelling](events.md) of an event; `hooks.add(name, hook)`
-does the same without decorating.
+does the same without a decorator.
 
 | decorator | event | context | may be changed | a block means | a stop |
 |---|---|---|---|---|---|
 %(decorators)s
 
-Metadata, context for the model and messages for the person may be added at every event. What a block and a stop mean
-here is what the agent of this package does. For a guarded function and `Stack.run_tool` a block is the exception
-`Blocked` (after the call, with its `result`) and a stop is `Stopped`; `Stack.process` gives the outcome, and you decide.
+A hook may add metadata, context for the model and messages for the person at every event. The last two columns are what
+the agent of this package does. A guarded function and `Stack.run_tool` raise `Blocked` for a block (after the call, with
+its `result`) and `Stopped` for a stop; `Stack.process` returns the outcome, and you decide.
 
 ## Outcomes
 
@@ -421,14 +425,15 @@ here is what the agent of this package does. For a guarded function and `Stack.r
 
 ## Contexts
 
-Frozen: a change is a new context. `replace` takes what the event allows, and raises `HookError` for anything else.
+Contexts are immutable: a change makes a new one. `replace` changes the fields that the event allows, and raises
+`HookError` for all others.
 
 %(contexts)s
 
 ## Matchers
 
-`match=` takes a text (as `tool_name` does, at events with a tool), any callable of the context (as `where` does), or one of
-these. Matchers are joined with `&` and `|`, and turned round with `~`.
+`match=` takes a text (like `tool_name`, at events with a tool), a callable that takes the context (like `where`), or a
+matcher. Combine matchers with `&` and `|`, and negate one with `~`.
 
 | matcher | |
 |---|---|
@@ -440,7 +445,7 @@ these. Matchers are joined with `&` and `|`, and turned round with `~`.
 |---|---|
 %(failures)s
 
-A hook that is too slow raises `HookTimeout`, for which the same holds.
+A hook that exceeds its timeout raises `HookTimeout`, which is handled in the same way.
 
 ## Errors
 
@@ -450,14 +455,14 @@ A hook that is too slow raises `HookTimeout`, for which the same holds.
 
 ## The agent's events, loop by loop
 
-The agent that `AgentBuilder` builds is three loops, one in the other: a session of turns, a turn of steps, a step of one
-question to the model and the tools it calls, at the same time if there are several.
+The agent that `AgentBuilder` builds has three nested loops: a session of turns, a turn of steps, and a step of one request
+to the model and the tools it calls. Several tools run at the same time.
 
 | loop | event | when |
 |---|---|---|
 %(loops)s
 
-A session in which they all happen: a tool that asks first, one that fails, a subagent, a stop that is refused once, a
+A session with all events: a tool that needs permission, one that fails, a subagent, a stop that is refused once, a
 compaction, and a turn that fails.
 
 ```text
@@ -467,7 +472,7 @@ compaction, and a turn that fails.
 
 
 def in_process() -> str:
-    """Give the reference of hooks in process."""
+    """Return the reference of in-process hooks."""
     parts = {
         "decorators": _decorator_rows(),
         "outcomes": (f"| {_call(Outcome, name)} | {_about(Outcome, name)}{note} |" for name, note in OUTCOMES.items()),
@@ -497,22 +502,22 @@ def _decorator_rows() -> Iterator[str]:
 
 
 def _reading_rows() -> Iterator[str]:
-    yield f"| `decision` | {' < '.join(word.upper() for word in Decision.NAMES)}; the heaviest of a chain wins |"
-    yield "| `context` | the context to go on with; None if hooks left it as it was |"
+    yield f"| `decision` | {' < '.join(word.upper() for word in Decision.NAMES)}; the highest of a chain wins |"
+    yield "| `context` | the context to go on with; None if hooks did not change it |"
     for name in ("reason", "reasons", "is_blocked", "is_stopped", "halts"):
         yield f"| `{name}` | {_about(Outcome, name)} |"
 
 
 def _contexts() -> Iterator[str]:
     common = {field.name: COMMON[field.name] for field in dataclasses.fields(Context)}
-    yield from ("### Context", "", _line(Context), "", "| field | | in hooks of files |", "|---|---|---|")
+    yield from ("### Context", "", _line(Context), "", "| field | | in file hooks |", "|---|---|---|")
     yield from (f"| `{name}` | {about} | {theirs} |" for name, (about, theirs) in common.items())
     yield from _methods(Context, {"apply_verdict"})
     for made in dict.fromkeys(CONTEXT_CLASSES.values()):
         kinds = ", ".join(f"`{name}`" for name, one in CONTEXT_CLASSES.items() if one is made)
         theirs = dict(made.EVENT_FIELDS)
         yield from ("", f"### {made.__name__}", "", f"{_line(made)} At {kinds}.", "")
-        yield from ("| field | type | in hooks of files |", "|---|---|---|")
+        yield from ("| field | type | in file hooks |", "|---|---|---|")
         for field in dataclasses.fields(made):
             if field.name not in common:
                 kind = str(field.type).replace("|", "\\|")
@@ -531,7 +536,7 @@ def _methods(
             and not name.startswith("_")
             and name not in left_out
         ):
-            told = f" In hooks of files: `{theirs[name]}`." if name in theirs else ""
+            told = f" In file hooks: `{theirs[name]}`." if name in theirs else ""
             yield f"| {_call(made, name)} | {_about(made, name)}{told} |"
 
 

@@ -27,7 +27,7 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
     signature = inspect.signature(tool)
     tool_name = name or getattr(tool, "__name__", type(tool).__name__)
 
-    def operation(call: ToolCall) -> Any:
+    def call_tool(call: ToolCall) -> Any:
         bound = unbind_arguments(signature, call.args)
         return tool(*bound.args, **bound.kwargs)
 
@@ -35,7 +35,7 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
 
         @functools.wraps(tool)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await hooks.stack.arun_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), operation)
+            return await hooks.stack.arun_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), call_tool)
 
         return call_async
     if inspect.isasyncgenfunction(tool):
@@ -43,7 +43,7 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
         @functools.wraps(tool)
         async def stream_async(*args: Any, **kwargs: Any) -> Any:
             stream = await hooks.stack.arun_tool(
-                ToolCall(tool_name, bind_arguments(signature, args, kwargs)), operation
+                ToolCall(tool_name, bind_arguments(signature, args, kwargs)), call_tool
             )
             async with aclosing(stream):
                 async for part in stream:
@@ -56,7 +56,7 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
         stack = hooks.stack
         if stack.is_idle:
             return tool(*args, **kwargs)
-        return stack.run_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), operation)
+        return stack.run_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), call_tool)
 
     return call_sync
 
