@@ -21,7 +21,7 @@ from boathook.install.command_line import (
     parse_command,
 )
 from boathook.install.probe import find_probe_command
-from boathook.sources.own_commands import named
+from boathook.sources.own_commands import find_own_path
 
 CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -66,7 +66,7 @@ def test_what_is_installed_is_ours_and_no_stranger(world, host):
 
 def test_the_path_that_a_line_names_us_by_is_found():
     lines = (CALL, "sh -c 'exec /v/bin/boathook run'", '"/a b/bin/boathook" run', "boathook run", "echo /boathook-x")
-    assert [named(text) for text in lines] == [
+    assert [find_own_path(text) for text in lines] == [
         *("/x/boathook/entry/hook_entry.py", "/v/bin/boathook", "/a b/bin/boathook", "", ""),
     ]
 

@@ -16,13 +16,13 @@ from tests.growth import grows_in_proportion
 
 from boathook.core.hook import ARMED, ERROR, INVALID, Command
 from boathook.core.matcher import MAX_PATTERN_WEIGHT, compile_pattern, compute_weight
-from boathook.core.shell_exports import ROOM, read_exports
+from boathook.core.shell_exports import MAX_EXPANDED_CHARS, read_exports
 from boathook.errors import ConfigError
 from boathook.sources.fields import MAX_DIAGNOSTICS
 from boathook.sources.hook_md.frontmatter import Unreadable, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import DOTS_LIMIT, read_config
-from boathook.sources.own_commands import calls_us, text_calls_us
+from boathook.sources.own_commands import calls_boathook, text_calls_boathook
 from boathook.sources.settings_json.settings import (
     MOST_HOOKS,
     MOST_OF_GROUP,
@@ -31,7 +31,7 @@ from boathook.sources.settings_json.settings import (
     load_settings,
     read_settings,
 )
-from boathook.sources.shell_scripts import first_pipeline, line_means_to_block_with_1, means_to_block_with_1
+from boathook.sources.shell_scripts import find_blocking_exit_1, has_blocking_exit_1, read_first_pipeline
 from boathook.sources.source import HOOK_MD_SOURCE
 from boathook.system.locations import find_project
 
@@ -75,7 +75,7 @@ def test_no_more_problems_of_a_file_are_told_than_anybody_reads(tmp_path):
 @pytest.mark.parametrize("line", ["A=$A$A\n", 'A="$A$A"\n', "A=${A}${A}\n"])
 def test_a_variable_that_is_doubled_again_and_again_stays_within_its_room(line):
     found, odd = read_exports("A=x\n" + line * 200 + "B=1\n", {})
-    assert len(found["A"]) <= ROOM
+    assert len(found["A"]) <= MAX_EXPANDED_CHARS
     assert found["B"] == "1"
     assert odd  # and that is said
 
@@ -226,7 +226,7 @@ def test_thousands_of_plugins_are_not_all_looked_for(tmp_path):
 @pytest.mark.parametrize("unit", ["! ", "env ", "-a ", "A=1 ", "'\n", "a\n", "$(boathook ", "eval boathook "])
 @pytest.mark.parametrize("head", ["boathook ; env ", "boathook '"])
 def test_commands_are_searched_in_a_time_by_their_length(head, unit):
-    assert grows_in_proportion(lambda count: text_calls_us(head + unit * count), 500)
+    assert grows_in_proportion(lambda count: text_calls_boathook(head + unit * count), 500)
 
 
 @pytest.mark.parametrize(
@@ -243,24 +243,24 @@ def test_commands_are_searched_in_a_time_by_their_length(head, unit):
     ],
 )
 def test_a_call_of_ours_is_still_found(text):
-    assert text_calls_us(text)
+    assert text_calls_boathook(text)
 
 
 def test_words_in_quotes_are_no_calls_of_ours():
-    assert not text_calls_us("echo 'boathook run'")
-    assert not text_calls_us('echo "boathook run" \\; boathook')
-    assert not calls_us(Command("echo boathook run"))
+    assert not text_calls_boathook("echo 'boathook run'")
+    assert not text_calls_boathook('echo "boathook run" \\; boathook')
+    assert not calls_boathook(Command("echo boathook run"))
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 40_000, "'" * 40_001, '"\\' * 30_000])
 def test_an_open_quote_goes_to_the_end(text):
-    assert line_means_to_block_with_1(text) is False
+    assert has_blocking_exit_1(text) is False
 
 
 def test_lines_are_checked_in_a_time_by_their_length():
-    assert grows_in_proportion(lambda count: line_means_to_block_with_1('"' + '\\"' * count), 1000)
-    assert grows_in_proportion(lambda count: means_to_block_with_1("exit 1\n" * count), 1000)
-    assert grows_in_proportion(lambda count: first_pipeline("a " * count, {}), 2000)
+    assert grows_in_proportion(lambda count: has_blocking_exit_1('"' + '\\"' * count), 1000)
+    assert grows_in_proportion(lambda count: find_blocking_exit_1("exit 1\n" * count), 1000)
+    assert grows_in_proportion(lambda count: read_first_pipeline("a " * count, {}), 2000)
 
 
 # Places

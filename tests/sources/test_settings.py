@@ -31,7 +31,7 @@ from boathook.dialects.dialect import find_dialect
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.loader import load_hooks
-from boathook.sources.own_commands import calls_us, text_calls_us
+from boathook.sources.own_commands import calls_boathook, text_calls_boathook
 from boathook.sources.settings_json.settings import File, load_settings, read_settings, speaking
 from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
@@ -939,7 +939,7 @@ WINDOWS = {
 
 @pytest.mark.parametrize(("handler", "found"), WINDOWS.items(), ids=lambda value: getattr(value, "text", None))
 def test_a_call_of_us_is_known_by_paths_of_windows_too(handler, found):
-    assert calls_us(handler) is found
+    assert calls_boathook(handler) is found
 
 
 pieces = st.sampled_from(
@@ -949,8 +949,8 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30))
 def test_no_text_makes_looking_for_a_call_of_us_fail(text):
-    assert isinstance(text_calls_us(text), bool)
-    assert text_calls_us(f"{text.replace(chr(39), '').replace(chr(34), '')}\n\nboathook run") or "\\" in text
+    assert isinstance(text_calls_boathook(text), bool)
+    assert text_calls_boathook(f"{text.replace(chr(39), '').replace(chr(34), '')}\n\nboathook run") or "\\" in text
 
 
 def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):

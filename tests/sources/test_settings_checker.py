@@ -15,7 +15,7 @@ from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.settings_json.settings import read_settings
 from boathook.sources.settings_json.settings_checker import VALUES, check_asking, check_entry
-from boathook.sources.shell_scripts import Word, first_pipeline
+from boathook.sources.shell_scripts import read_first_pipeline
 
 PLACE = "hooks.PreToolUse[0].hooks[0]"
 EXIT_1 = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
@@ -690,7 +690,7 @@ def test_a_project_is_checked_with_its_settings(here):
 
 
 def read(text: str) -> list[list[tuple[str, str | None]]]:
-    found = first_pipeline(text, {"A": "/a b", "HOME": "/home/me"})
+    found = read_first_pipeline(text, {"A": "/a b", "HOME": "/home/me"})
     return [[(word.raw, word.value) for word in words] for words in found]
 
 
@@ -746,9 +746,9 @@ def test_the_first_commands_of_a_line_are_read(text):
 
 
 def test_a_word_knows_the_variable_it_begins_with_outside_of_quotes():
-    (words,) = first_pipeline('$A/x "$A"/x x$A ${A} $B', {"A": "/a"})
-    assert [word.first for word in words] == ["A", "", "", "A", "B"]
-    assert words[0] == Word("$A/x", "/a/x", "A")
+    (words,) = read_first_pipeline('$A/x "$A"/x x$A ${A} $B', {"A": "/a"})
+    assert [word.leading_variable for word in words] == ["A", "", "", "A", "B"]
+    assert (words[0].raw, words[0].value, words[0].start) == ("$A/x", "/a/x", 0)
 
 
 pieces = st.sampled_from(
@@ -758,7 +758,7 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30))
 def test_no_line_makes_checking_fail_and_words_stand_in_it(world, text):
-    for words in first_pipeline(text, {"A": "/a"}):
+    for words in read_first_pipeline(text, {"A": "/a"}):
         assert all(word.raw in text for word in words)
     hook = the_hook(world, "x").replace(place="here")
     found = check_entry(hook.replace(handler=hook.handler.replace(text=text)))
@@ -771,5 +771,5 @@ plain = st.text("abcXYZ019_./-", min_size=1, max_size=8).filter(lambda word: not
 @given(st.lists(plain, min_size=1, max_size=4))
 def test_plain_words_are_read_however_they_are_quoted(words):
     for form in ("{}", "'{}'", '"{}"'):
-        (found,) = first_pipeline(" ".join(map(form.format, words)), {})
+        (found,) = read_first_pipeline(" ".join(map(form.format, words)), {})
         assert [word.value for word in found] == words

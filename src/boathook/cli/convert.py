@@ -37,7 +37,7 @@ from boathook.sources.conversion import (
 )
 from boathook.sources.hook_md.folder import MANIFESTS, read_hook
 from boathook.sources.hooks_toml import read_config
-from boathook.sources.own_commands import calls_us
+from boathook.sources.own_commands import calls_boathook
 from boathook.sources.settings_json.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.files import FileError, read_regular, read_text
@@ -202,7 +202,7 @@ def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> ConversionPlan:
 def _calls_us(catalog: Catalog) -> bool:
     """Whether Claude Code calls this engine, so that HOOK.md hooks run there too."""
     commands = (hook.handler for hook in catalog.hooks if isinstance(hook.handler, Command))
-    return any(map(calls_us, commands))
+    return any(map(calls_boathook, commands))
 
 
 class _Making:

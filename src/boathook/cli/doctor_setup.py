@@ -24,7 +24,7 @@ from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import Ledger, make_record_id
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.sources.own_commands import calls_us, named
+from boathook.sources.own_commands import calls_boathook, find_own_path
 from boathook.system.programs import which
 from boathook.trust.store import Trust
 
@@ -62,7 +62,7 @@ def examine_setup(catalog: Catalog, trust: Trust, state: str) -> list[HealthFind
 
 def list_own_calls(catalog: Catalog) -> list[Hook]:
     """Return the settings.json entries that call boathook; they are how a host reaches hooks, and not hooks."""
-    return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_us(hook.handler)]
+    return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_boathook(hook.handler)]
 
 
 def _examine_sandboxes() -> list[HealthFinding]:
@@ -113,7 +113,7 @@ def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> lis
 def _find_target(hook: Hook) -> str:
     """Return the path of the boathook that an entry calls."""
     line = hook.handler.line if isinstance(hook.handler, Command) else ""
-    return named(line) or which("boathook") or ""
+    return find_own_path(line) or which("boathook") or ""
 
 
 def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:

@@ -8,11 +8,12 @@ import re
 import shlex
 import sys
 
+from boathook.core.shell import get_assigned_name
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setup import BY_BOTH, BY_HOST, Setup
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.sources.own_commands import ASSIGNMENT, DOOR, PYTHON, named, text_calls_us
+from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, text_calls_boathook
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
@@ -89,7 +90,7 @@ def _parse_command(text: str) -> InstalledCommand | None:
         return None
     at = next((index for index, word in enumerate(words) if index and not _PYTHON_FLAG.fullmatch(word)), 0)
     rest = words[at + 1 :]
-    if not at or not _is_python(words[0]) or not DOOR.fullmatch(words[at]) or len(rest) % 2:
+    if not at or not _is_python(words[0]) or not HOOK_ENTRY_PATH.fullmatch(words[at]) or len(rest) % 2:
         return None
     options = dict(zip(rest[::2], rest[1::2], strict=True))
     if not all(name.startswith("--") for name in options):
@@ -98,8 +99,8 @@ def _parse_command(text: str) -> InstalledCommand | None:
 
 
 def _is_python(program: str) -> bool:
-    is_known = program == sys.executable or bool(PYTHON.fullmatch(os.path.basename(program)))
-    return is_known and not ASSIGNMENT.match(program)
+    is_known = program == sys.executable or bool(PYTHON_PROGRAM.fullmatch(os.path.basename(program)))
+    return is_known and not get_assigned_name(program)
 
 
 def is_installed_command(text: object, host: str) -> bool:
@@ -112,4 +113,4 @@ def is_unmanaged_command(text: str, host: str) -> bool:
     """Whether a command calls boathook but was not installed for a host, or does more than an installed one."""
     if is_installed_command(text, host):
         return False
-    return text_calls_us(text) or (" --host " in text and bool(DOOR.search(named(text))))
+    return text_calls_boathook(text) or (" --host " in text and bool(HOOK_ENTRY_PATH.search(find_own_path(text))))

@@ -13,7 +13,7 @@ from boathook.sources.hook_md.folder import MANIFESTS, manifest_of, read_hook, s
 from boathook.sources.hooks_toml import read_config
 from boathook.sources.settings_json.settings import LOCAL, File, read_settings
 from boathook.sources.settings_json.settings_checker import check_asking, check_entry
-from boathook.sources.shell_scripts import SCRIPT_LIMIT, means_to_block_with_1
+from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1
 from boathook.system.files import FileError, read_regular
 from boathook.system.programs import choose_command, find_entry, find_interpreter_error, first_bytes
 
@@ -127,7 +127,7 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         fix = "convert the file to LF line ends" if "Windows" in wrong else "name an interpreter that is here"
         found.append(Diagnostic(path, 1, "", ERROR, f"scripts/{name} cannot be started: {wrong}", fix))
     try:
-        data = read_regular(path, SCRIPT_LIMIT)
+        data = read_regular(path, MAX_SCRIPT_BYTES)
     except FileError as error:
         warn(None, f"scripts/{name} {error}", "")
         return found
@@ -135,7 +135,7 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         warn(data[: data.index(b"\r\n")].count(b"\n") + 1, f"scripts/{name} has Windows line ends", "convert it to LF")
     if not hook.background and hook.on_failure != "block" and b"\0" not in data[:1024]:
         text = data.decode("utf-8", "replace")
-        line = means_to_block_with_1(text)
+        line = find_blocking_exit_1(text)
         if line is not None:
             warn(line, "exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
     return found

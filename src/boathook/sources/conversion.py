@@ -17,7 +17,7 @@ from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 from boathook.sources.fields import TIMEOUT
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.own_commands import text_calls_us
+from boathook.sources.own_commands import text_calls_boathook
 from boathook.sources.settings_json.settings import DIALECT, SCRIPT
 
 CD = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
@@ -272,7 +272,7 @@ def _native_words(row: ClaudeEvent, text: str) -> list[str]:
     words += [f"decision: {word}" for word in DECIDED.findall(text) if decisions]
     if re.search(r"\bdecision\b", DECISION.sub("", text)):
         words.append("decision")  # however it is put together
-    return words + (["boathook run"] if text_calls_us(text) else [])
+    return words + (["boathook run"] if text_calls_boathook(text) else [])
 
 
 def names_for(tool: Pattern) -> str:

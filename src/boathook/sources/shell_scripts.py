@@ -1,4 +1,4 @@
-"""Scripts and shell lines, read as far as a checker needs; whatever is not plainly understood is left alone."""
+"""What a shell line runs, and whether a script means to block with exit 1; anything that is not plain is left alone."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ import re
 from collections.abc import Mapping
 from itertools import islice
 
+from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
 from boathook.core.value import Value
 from boathook.system.files import FileError, read_regular
 
-SCRIPT_LIMIT = 1 << 20
-FAILS_WITH_1 = re.compile(r"(?m)^(?:[^#'\"\n]*[;&|{(\s])?(?:exit 1\b|(?:sys\.|process\.|os\._)?exit\(1\))")
-SAYS_WHY = re.compile(r">&2|stderr|console\.error")
-BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\"block\"|'block'|return 2\b")
-TROUBLE = re.compile(
-    r"\b(?:except|catch|rescue|which|[Uu]sage)\b|\bcommand -v\b"
-)  # an exit 1 that is an honest failure
-QUOTED = re.compile(r"'[^']*(?:'|\Z)|\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)", re.DOTALL)  # an open quote goes to the end
-MOST_EXITS = 100
-LONGEST_LINE = 8192  # characters of a line that is taken apart
+MAX_SCRIPT_BYTES = 1 << 20
+_MAX_LINE_CHARS = 8192
+_MAX_EXITS = 100
+_EXIT_1 = re.compile(r"(?m)^(?:[^#'\"\n]*[;&|{(\s])?(?:exit 1\b|(?:sys\.|process\.|os\._)?exit\(1\))")
+_WRITES_REASON = re.compile(r">&2|stderr|console\.error")
+_BLOCKS = re.compile(r"\bexit 2\b|\bexit\(2\)|process\.exit\(2\)|\bexit \$|deny|\"block\"|'block'|return 2\b")
+# Near these words an exit 1 is an honest failure.
+_REPORTS_FAILURE = re.compile(r"\b(?:except|catch|rescue|which|[Uu]sage)\b|\bcommand -v\b")
+# An open quote goes to the end.
+_QUOTED = re.compile(r"'[^']*(?:'|\Z)|\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)", re.DOTALL)
 
-NAME = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
-REDIRECT = re.compile(r"&?>>?[&|]?|<[&>]?")
-BLANK, ENDS, GLOBS = " \t", "\n;|&()<>", "*?[]{}"
-SEPARATORS = "\n;|&()"
-KEYWORDS = ("if", "then", "else", "elif", "while", "until", "do", "{", "!", "time")
-
-OF_THE_SHELL = frozenset(
+SHELL_BUILTINS = frozenset(
     (
         *("if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do"),
         *("done", "in", "function", "{", "}", "!", "[", "[[", "]]", ":", ".", "alias", "bg", "bind"),
@@ -38,263 +33,127 @@ OF_THE_SHELL = frozenset(
         *("umask", "unalias", "unset", "wait"),
     )
 )
-BEFORE_A_COMMAND = ("exec", "command", "nohup", "time", "env")
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
-DURATION = re.compile(r"\d+[smhd]?")
-SHELLS = re.compile(r"ba?sh|dash|zsh|ksh")
-READERS = (
+_COMMAND_PREFIXES = ("exec", "command", "nohup", "time", "env")
+_DURATION = re.compile(r"\d+[smhd]?")
+# Programs that read a script, and their options that take no value.
+_INTERPRETERS = (
     (re.compile(r"(?:python|pypy)[\d.]*"), re.compile(r"-[BEIOPSbqsu]+")),
-    (SHELLS, re.compile(r"-[efluvx]+")),
+    (re.compile("|".join(SHELL_NAMES)), re.compile(r"-[efluvx]+")),
     (re.compile(r"node|bun|tsx|ts-node|ruby|perl|php|lua[\d.]*"), None),
-)  # programs that read a script, and their flags that take no value
-UV_FLAGS = ("--script", "-s", "--quiet", "-q", "--no-project", "--isolated", "--frozen", "--locked")
-SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua)")
+)
+_UV_OPTIONS_WITHOUT_VALUE = ("--script", "-s", "--quiet", "-q", "--no-project", "--isolated", "--frozen", "--locked")
+_SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua)")
 
 
-def script_text(path: str) -> str:
-    """Return the text of a script; nothing if it is none or cannot be read."""
+def read_script(path: str) -> str:
+    """Return the text of a script, "" if the file is not a script or cannot be read."""
     try:
-        data = read_regular(path, SCRIPT_LIMIT)
+        data = read_regular(path, MAX_SCRIPT_BYTES)
     except FileError:
         return ""
     return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
 
 
-def means_to_block_with_1(text: str) -> int | None:
-    """Return the line of an `exit 1` that gives a reason first, in a script that never blocks the right way."""
-    if BLOCKS.search(text):
+def find_blocking_exit_1(text: str) -> int | None:
+    """Return the line of an `exit 1` that follows a reason, in a script that never blocks in the right way."""
+    if _BLOCKS.search(text):
         return None
     lines = text.splitlines()
-    for found in islice(FAILS_WITH_1.finditer(text), MOST_EXITS):
-        at = text.count("\n", 0, found.end())
-        before = "\n".join(lines[max(at - 3, 0) : at + 1])
-        if SAYS_WHY.search(before) and not TROUBLE.search(before):
-            return at + 1
+    for match in islice(_EXIT_1.finditer(text), _MAX_EXITS):
+        index = text.count("\n", 0, match.end())
+        lines_before = "\n".join(lines[max(index - 3, 0) : index + 1])
+        if _WRITES_REASON.search(lines_before) and not _REPORTS_FAILURE.search(lines_before):
+            return index + 1
     return None
 
 
-def line_means_to_block_with_1(text: str) -> bool:
-    """Report the same of a line for the shell, where words in quotes are told apart from commands."""
-    plain = text.replace('\\"', '"')
-    return not BLOCKS.search(plain) and means_to_block_with_1(QUOTED.sub("_", text)) is not None
+def has_blocking_exit_1(line: str) -> bool:
+    """Whether a line for the shell has such an `exit 1`; what is in quotes is not a command."""
+    without_escapes = line.replace('\\"', '"')
+    return not _BLOCKS.search(without_escapes) and find_blocking_exit_1(_QUOTED.sub("_", line)) is not None
 
 
-class Word(Value):
-    """A word of a shell line: as written, and what it comes to (None if that is not known before it runs).
-
-    `first` is the variable it begins with outside of quotes, if any: there its value is split at spaces. `at` is its place.
-    """
-
-    raw: str
-    value: str | None
-    first: str = ""
-    at: int = 0
-
-
-class _Unclear(Exception):
-    """The rest of the line is beyond this reader."""
-
-
-def first_pipeline(text: str, known: Mapping[str, str]) -> list[list[Word]]:
-    """Return the words of the commands that a line runs first, joined by `|`, up to what is beyond this reader.
-
-    `known` are values of variables. A list of words may end early; the words it has are right.
-    """
-    return _Line(text, known).commands()
-
-
-def all_commands(text: str, known: Mapping[str, str]) -> tuple[list[list[Word]], str]:
-    """Return the words of every command of a line, one after the other, and the rest of it that is beyond this reader."""
-    line, found = _Line(text, known, whole=True), []
-    while line.at < len(text):
-        before = line.at
-        found += line.commands()
-        if line.unclear:
+def read_first_pipeline(text: str, variables: Mapping[str, str]) -> list[list[ShellWord]]:
+    """Return the words of the commands that a line runs first, joined by `|`, up to what only a shell can know."""
+    reader = _make_reader(text, variables)
+    commands: list[list[ShellWord]] = []
+    while (command := reader.read_command()) is not None:
+        # Before a bracket is a subshell, a function or an array, not a command.
+        if command.operator not in ("(", ")"):
+            commands.append(command.words)
+        is_last = command.operator not in ("|", "|&") and (command.words or command.operator != "\n")
+        if is_last or not command.is_clear:
             break
-        ended = text[line.at : line.at + 1] in tuple(SEPARATORS)
-        line.at += 1 if ended or line.at == before else 0
-    return [rest for words in found if (rest := _behind_keywords(words))], text[line.at :] if line.unclear else ""
+    return [words for words in commands if words]
 
 
-def _behind_keywords(words: list[Word]) -> list[Word]:
-    at = 0
-    while at < len(words) and words[at].raw in KEYWORDS:
-        at += 1
-    return words[at:]
+def read_plain_commands(text: str, variables: Mapping[str, str]) -> tuple[list[list[ShellWord]], str]:
+    """Return the words of every command of a line, and the rest of the line that only a shell can know."""
+    reader = _make_reader(text, variables)
+    commands: list[list[ShellWord]] = []
+    unclear = ""
+    while not unclear and (command := reader.read_command()) is not None:
+        if words := _remove_keywords(command):
+            commands.append(words)
+        if not command.is_clear:
+            unclear = text[reader.position :]
+    return commands, unclear
 
 
-class _Line:
-    """A shell line on its way: where it is read."""
-
-    def __init__(self, text: str, known: Mapping[str, str], *, whole: bool = False) -> None:
-        self.text, self.known, self.at, self.whole = text, known, 0, whole
-        self.unclear = False
-
-    def commands(self) -> list[list[Word]]:
-        found: list[list[Word]] = [[]]
-        try:
-            while self._more(found):
-                pass
-        except _Unclear:
-            self.unclear = True
-        return [words for words in found if words]
-
-    def _more(self, found: list[list[Word]]) -> bool:
-        """Read one thing of the line; say whether more of the pipeline may follow."""
-        if self.at > LONGEST_LINE:
-            raise _Unclear
-        char, two = self._char(), self.text[self.at : self.at + 2]
-        if char in BLANK and char:
-            self.at += 1
-        elif two == "\\\n":
-            self.at += 2
-        elif char == "#":
-            self.at = (self.text + "\n").find("\n", self.at)
-        elif char == "\n" and not found[-1]:
-            self.at += 1
-        elif char == "|" and two != "||":
-            self.at += 2 if two == "|&" else 1
-            found.append([])
-        elif char in ("<", ">") or two == "&>":
-            self._redirect()
-        elif char in ("(", ")") and not self.whole:
-            found.pop()  # a subshell, a function or an array: what stands before it is no command
-            return False
-        elif char in ENDS:  # the end of the text as well
-            return False
-        else:
-            word = self._word()
-            if not (word.raw.isdigit() and self._char() in ("<", ">")):  # else it names what is redirected
-                found[-1].append(word)
-        return True
-
-    def _char(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def _redirect(self) -> None:
-        found = REDIRECT.match(self.text, self.at)
-        if found is None or self.text.startswith(("<<", "<(", ">("), self.at):
-            raise _Unclear
-        self.at = found.end()
-        while self._char() and self._char() in BLANK:
-            self.at += 1
-        self._word()
-
-    def _word(self) -> Word:
-        start, first = self.at, ""
-        parts: list[str | None] = []
-        while (char := self._char()) and char not in BLANK + ENDS:
-            if char == "$" and not parts:
-                first = self._name()
-            parts.append(self._part(char, at_start=not parts))
-        if start == self.at:
-            raise _Unclear
-        return Word(self.text[start : self.at], _joined(parts), first, start)
-
-    def _part(self, char: str, *, at_start: bool) -> str | None:
-        """Read a piece of a word; return what it comes to."""
-        if char == "'":
-            return self._until_quote()
-        if char == '"':
-            return self._double()
-        if char == "$":
-            return self._variable()
-        if char == "`":
-            raise _Unclear
-        self.at += 1
-        if char == "\\":
-            self.at += 1
-            return self.text[self.at - 1 : self.at].replace("\n", "")
-        if char == "~" and at_start:
-            return self.known.get("HOME") if self._char() in ("", "/", *BLANK, *ENDS) else None
-        return None if char in GLOBS else char
-
-    def _until_quote(self) -> str:
-        end = self.text.find("'", self.at + 1)
-        if end < 0:
-            raise _Unclear
-        inner, self.at = self.text[self.at + 1 : end], end + 1
-        return inner
-
-    def _double(self) -> str | None:
-        self.at += 1
-        parts: list[str | None] = []
-        while (char := self._char()) != '"':
-            if char in ("", "`"):
-                raise _Unclear
-            if char == "$":
-                parts.append(self._variable())
-                continue
-            escaped = char == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n")
-            self.at += 2 if escaped else 1
-            parts.append(self.text[self.at - 1].replace("\n", "") if escaped else char)
-        self.at += 1
-        return _joined(parts)
-
-    def _name(self) -> str:
-        found = NAME.match(self.text, self.at)
-        return (found.group(1) or found.group(2)) if found else ""
-
-    def _variable(self) -> str | None:
-        found = NAME.match(self.text, self.at)
-        if found:
-            self.at = found.end()
-            return self.known.get(found.group(1) or found.group(2))
-        after = self.text[self.at + 1 : self.at + 2]
-        if after in ("(", "{", "'", '"'):
-            raise _Unclear
-        special = after.isdigit() or after in tuple("@*#?$!-")
-        self.at += 2 if special else 1
-        return None if special else "$"
+def _make_reader(text: str, variables: Mapping[str, str]) -> ShellReader:
+    return ShellReader(text, variables.get, strict=True, max_chars=_MAX_LINE_CHARS)
 
 
-def _joined(parts: list[str | None]) -> str | None:
-    return None if None in parts else "".join(part for part in parts if part is not None)
+def _remove_keywords(command: ShellCommand) -> list[ShellWord]:
+    count = 0
+    while count < len(command.words) and command.words[count].raw in SHELL_KEYWORDS:
+        count += 1
+    return command.words[count:]
 
 
-class Named(Value):
-    """A file that a command runs: the word that names it, and the program that reads it (nothing if it is run itself)."""
+class RunFile(Value):
+    """A file that a command runs: the word that names it, and the program that reads it ("" if it is run itself)."""
 
-    word: Word
-    by: str = ""
+    word: ShellWord
+    interpreter: str = ""
 
 
-def without_prefix(words: list[Word]) -> list[Word]:
-    """Leave out what may stand before a command; nothing is left if that is not understood or changes the PATH."""
-    while words and (count := _prefix(words)):
+def remove_prefix(words: list[ShellWord]) -> list[ShellWord]:
+    """Remove what may be before a command; return [] if that is not understood or changes the PATH."""
+    while words and (count := _count_prefix(words)):
         words = words[count:]
     return words
 
 
-def _prefix(words: list[Word]) -> int:
+def _count_prefix(words: list[ShellWord]) -> int:
     first, second = words[0].raw, words[1].raw if len(words) > 1 else ""
-    if assigned := ASSIGNMENT.match(first):
-        return len(words) if assigned.group(1) == "PATH" else 1
-    if first in BEFORE_A_COMMAND:
+    if name := get_assigned_name(first):
+        return len(words) if name == "PATH" else 1
+    if first in _COMMAND_PREFIXES:
         return len(words) if second.startswith("-") else 1
-    return 2 if first == "timeout" and DURATION.fullmatch(second) else 0
+    return 2 if first == "timeout" and _DURATION.fullmatch(second) else 0
 
 
-def files_in(words: list[Word]) -> list[Named]:
-    """Return the program of a command if it is named by its path, and the script that it is to read."""
+def find_run_files(words: list[ShellWord]) -> list[RunFile]:
+    """Return the program of a command if it is named by a path, and the script that the program reads."""
     program = words[0]
-    found = [Named(program)] if "/" in (program.value or "") else []
+    files = [RunFile(program)] if "/" in (program.value or "") else []
     name = (program.value or program.raw).rpartition("/")[2]
-    script = _script_for(name, words[1:])
-    return [*found, Named(script, name)] if script else found
+    script = _find_script(name, words[1:])
+    return [*files, RunFile(script, name)] if script else files
 
 
-def _script_for(name: str, words: list[Word]) -> Word | None:
-    if name == "uv" and words and words[0].raw == "run":
-        rest = [word for word in words[1:] if word.raw not in UV_FLAGS]
-        return rest[0] if rest and (rest[0].value or "").endswith(".py") else None
-    for names, flags in READERS:
-        if names.fullmatch(name):
-            while words and flags and flags.fullmatch(words[0].raw):
+def _find_script(program: str, words: list[ShellWord]) -> ShellWord | None:
+    if program == "uv" and words and words[0].raw == "run":
+        words = [word for word in words[1:] if word.raw not in _UV_OPTIONS_WITHOUT_VALUE]
+        return words[0] if words and (words[0].value or "").endswith(".py") else None
+    for names, options in _INTERPRETERS:
+        if names.fullmatch(program):
+            while words and options and options.fullmatch(words[0].raw):
                 words = words[1:]
-            return words[0] if words and _is_file(words[0].value or "") else None
+            return words[0] if words and _is_script_path(words[0].value or "") else None
     return None
 
 
-def _is_file(text: str) -> bool:
-    return not text.startswith("-") and ("/" in text or SCRIPT_NAME.fullmatch(text) is not None)
+def _is_script_path(text: str) -> bool:
+    return not text.startswith("-") and ("/" in text or _SCRIPT_NAME.fullmatch(text) is not None)

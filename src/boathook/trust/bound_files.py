@@ -11,8 +11,9 @@ import shlex
 from collections.abc import Iterator
 
 from boathook.core.hook import Command, Hook
+from boathook.core.shell import ShellWord
 from boathook.core.value import Value
-from boathook.sources.shell_scripts import Word, all_commands, files_in, without_prefix
+from boathook.sources.shell_scripts import find_run_files, read_plain_commands, remove_prefix
 from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
 
 FEW_FILES, FEW_BYTES = 64, 1 << 20
@@ -46,14 +47,14 @@ def bind(hook: Hook, project: str) -> Binding:
     tops = tuple(os.path.realpath(top).rstrip("/") + "/" for top in (project, handler.root) if top)
     known = {"CLAUDE_PROJECT_DIR": project, "CLAUDE_PLUGIN_ROOT": handler.root, "HOME": os.environ.get("HOME", "")}
     commands, unclear = (
-        ([_words(handler, known)], "") if handler.words is not None else all_commands(handler.text, known)
+        ([_words(handler, known)], "") if handler.words is not None else read_plain_commands(handler.text, known)
     )
     files: list[Bound] = []
     absent: list[str] = []
     for base, word in _run_by(commands, project):
         path = _real_within(base, word.value or "", tops)
         if path and os.path.isfile(path):
-            files.append(Bound(path, word.at, word.raw))
+            files.append(Bound(path, word.start, word.raw))
         elif path and not os.path.lexists(path):
             absent.append(path)
     named = {_real_within(project, word.value, tops) for words in commands for word in words if word.value}
@@ -71,29 +72,33 @@ def _real_within(base: str, name: str, tops: tuple[str, ...]) -> str:
     return path if path.startswith(tops) else ""
 
 
-def _words(handler: Command, known: dict[str, str]) -> list[Word]:
+def _words(handler: Command, known: dict[str, str]) -> list[ShellWord]:
     """Read a program with its arguments; the place of a word is its number."""
     words = []
     for at, raw in enumerate((handler.text, *(handler.words or ()))):
         value = raw
         for name, text in known.items():
             value = value.replace(f"${{{name}}}", text)
-        words.append(Word(raw, value, at=at))
+        words.append(ShellWord(raw, value, at))
     return words
 
 
-def _run_by(commands: list[list[Word]], project: str) -> Iterator[tuple[str, Word]]:
+def _run_by(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str, ShellWord]]:
     """Return the words that name what is run, and where each is looked for; after a `cd` that is there, or nowhere."""
     base: str | None = project
     for command in commands:
-        words = without_prefix(command)
+        words = remove_prefix(command)
         if not words:
             continue
         if words[0].raw in ("cd", "pushd", "popd"):
             target = words[1].value if len(words) > 1 else None
             base = os.path.join(base, target) if base and target and target != "-" else None
             continue
-        run = [words[1]] if words[0].raw in (".", "source") and len(words) > 1 else [n.word for n in files_in(words)]
+        run = (
+            [words[1]]
+            if words[0].raw in (".", "source") and len(words) > 1
+            else [n.word for n in find_run_files(words)]
+        )
         for word in run:
             if word.value and (base is not None or word.value.startswith("/")):
                 yield base or "/", word

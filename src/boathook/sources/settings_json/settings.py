@@ -43,7 +43,7 @@ from boathook.errors import ConfigError
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources.hook_md.folder import leaves_project
-from boathook.sources.own_commands import NAME, calls_us, does_nothing_else
+from boathook.sources.own_commands import PROGRAM_NAME, calls_boathook, only_calls_boathook
 from boathook.sources.settings_json.rules import LONGEST, Rule, read_rule
 from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
 
@@ -223,10 +223,10 @@ class Reading:
         self.weight -= weight + PATTERN_WEIGHT
         return self.weight >= 0
 
-    def calls_us(self, command: Command) -> bool:
+    def calls_boathook(self, command: Command) -> bool:
         """Whether a command calls us, as far as the file is not beyond measure; one that does all the same is refused then."""
-        self.searched -= len(command.line) if NAME in command.line else 0
-        return self.searched >= 0 and calls_us(command)
+        self.searched -= len(command.line) if PROGRAM_NAME in command.line else 0
+        return self.searched >= 0 and calls_boathook(command)
 
     def say(self, level: str, key: str, message: str, fix: str = "") -> None:
         """Note something about the file."""
@@ -389,8 +389,8 @@ class Entry:
             source=reading.source,
             place=self.place,
         )
-        if isinstance(handler, Command) and reading.calls_us(handler):
-            hook = hook.replace(state=DISABLED, why=IS_OURS if does_nothing_else(handler) else CALLS_US)
+        if isinstance(handler, Command) and reading.calls_boathook(handler):
+            hook = hook.replace(state=DISABLED, why=IS_OURS if only_calls_boathook(handler) else CALLS_US)
         elif never:
             hook = hook.replace(state=DISABLED, why=never)
         return hook.replace(problems=tuple(self.problems))

@@ -14,19 +14,18 @@ from importlib.util import find_spec
 
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.matcher import TOOL_NAME, Pattern
+from boathook.core.shell import SHELL_NAMES, ShellWord
 from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.sources.shell_scripts import (
-    OF_THE_SHELL,
-    SHELLS,
-    Named,
-    Word,
-    files_in,
-    first_pipeline,
-    line_means_to_block_with_1,
-    means_to_block_with_1,
-    script_text,
-    without_prefix,
+    SHELL_BUILTINS,
+    RunFile,
+    find_blocking_exit_1,
+    find_run_files,
+    has_blocking_exit_1,
+    read_first_pipeline,
+    read_script,
+    remove_prefix,
 )
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
@@ -129,31 +128,34 @@ class _Checking:
     def found(self) -> list[Diagnostic]:
         """Look at everything."""
         commands = self._commands()
-        if self.splits and any(word.first == PROJECT_DIR for words in commands for word in _split(words)):
+        if self.splits and any(word.leading_variable == PROJECT_DIR for words in commands for word in _split(words)):
             told = (
                 f"${PROJECT_DIR} stands outside of quotes, and the project's path has a space in it: the command fails"
             )
             self._say(ERROR, told, f'"${PROJECT_DIR}"/…')
-        for at, words in enumerate(map(without_prefix, commands)):
-            if words and words[0].raw not in OF_THE_SHELL:
+        for at, words in enumerate(map(remove_prefix, commands)):
+            if words and words[0].raw not in SHELL_BUILTINS:
                 if at == 0:
                     self._check_program(words[0].raw)
-                for named in files_in(words):
+                for named in find_run_files(words):
                     self._check_file(named)
-        if self._may_block() and self.command.words is None and line_means_to_block_with_1(self.command.text):
+        if self._may_block() and self.command.words is None and has_blocking_exit_1(self.command.text):
             self._say(WARNING, *EXIT_1)
         return self.problems
 
-    def _commands(self) -> list[list[Word]]:
+    def _commands(self) -> list[list[ShellWord]]:
         if self.command.words is None:
-            return first_pipeline(self.command.text, {**self.known, "HOME": os.path.expanduser("~")})
-        return [[Word(text, self._filled(text)) for text in (self.command.text, *self.command.words)]]
+            return read_first_pipeline(self.command.text, {**self.known, "HOME": os.path.expanduser("~")})
+        return [[self._make_word(raw) for raw in (self.command.text, *self.command.words)]]
 
-    def _filled(self, text: str) -> str | None:
-        """Return a word that no shell reads, the folders filled in."""
+    def _make_word(self, raw: str) -> ShellWord:
+        """Return a word that no shell reads, with the folders filled in."""
+        text = raw
         for name, value in self.known.items():
             text = text.replace(f"${{{name}}}", value)
-        return None if "${" in text else text
+        word = ShellWord(raw, text)
+        word.is_known = "${" not in text
+        return word
 
     def _say(self, level: str, message: str, fix: str) -> None:
         self.problems.append(Diagnostic(self.hook.path, None, self.hook.place, level, message, fix))
@@ -175,9 +177,9 @@ class _Checking:
         if OF_ONE_SYSTEM.get(name, sys.platform) == sys.platform:
             self._say(WARNING, f"'{name}' is not on the PATH", "install it, or write where it is")
 
-    def _check_file(self, named: Named) -> None:
+    def _check_file(self, named: RunFile) -> None:
         path = named.word.value
-        if path is None or (self.splits and named.word.first == PROJECT_DIR):
+        if path is None or (self.splits and named.word.leading_variable == PROJECT_DIR):
             return
         if not path.startswith("/"):
             if not PLAIN_PATH.fullmatch(path):
@@ -194,26 +196,28 @@ class _Checking:
         folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
         self._say(WARNING, told, f"{folder}/{path.removeprefix('./')}")
 
-    def _check_start(self, path: str, named: Named) -> None:
+    def _check_start(self, path: str, named: RunFile) -> None:
         """Remark on a file that cannot be started; silent about what cannot be looked at."""
         mode = _mode_of(path)
         if mode is None or stat.S_ISDIR(mode) or self._is_safe_without():
             return
         if mode == 0:
             self._say(ERROR, f"{path} does not exist: the hook fails at every event", "make it, or mend the path")
-        elif not named.by and not os.access(path, os.X_OK):
+        elif not named.interpreter and not os.access(path, os.X_OK):
             self._say(ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
-        elif not named.by and (wrong := find_interpreter_error(first_bytes(path))):
+        elif not named.interpreter and (wrong := find_interpreter_error(first_bytes(path))):
             fix = "convert the file to LF line ends" if "Windows" in wrong else "name an interpreter that is here"
             self._say(ERROR, f"{path} cannot be started: {wrong}", fix)
 
-    def _check_text(self, path: str, named: Named) -> None:
-        text = script_text(path) if path and not OF_OTHERS.search(path) else ""
-        by_shell = SHELLS.fullmatch(named.by) if named.by else SHELL_SCRIPT.fullmatch(path)
+    def _check_text(self, path: str, named: RunFile) -> None:
+        text = read_script(path) if path and not OF_OTHERS.search(path) else ""
+        by_shell = named.interpreter in SHELL_NAMES if named.interpreter else SHELL_SCRIPT.fullmatch(path)
         line = text.partition("\r\n")[0].count("\n") + 1
-        if by_shell and "\r\n" in text and (line > 1 or named.by or not text.startswith("#!")):  # else it was said
+        if (
+            by_shell and "\r\n" in text and (line > 1 or named.interpreter or not text.startswith("#!"))
+        ):  # else it was said
             self.problems.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
-        at = means_to_block_with_1(text) if self._may_block() else None
+        at = find_blocking_exit_1(text) if self._may_block() else None
         if at is not None:
             self.problems.append(Diagnostic(path, at, "", WARNING, *EXIT_1))
 
@@ -227,7 +231,7 @@ def _project_of(hook: Hook) -> str:
     return os.path.dirname(folder)
 
 
-def _split(words: list[Word]) -> list[Word]:
+def _split(words: list[ShellWord]) -> list[ShellWord]:
     """Return the words that go wrong if they fall apart."""
     return [] if words[0].raw in ("echo", "printf", "[[") else words
 
