@@ -2,8 +2,8 @@
 
 `read` may raise what `allowed` names, which is documented; `use` is what the engine does with what was read, and may raise
 nothing. `passes` is how often one input is read, so that its cost can be told for one. `allowance` is above 1 where nobody waits
-in an agent: the checker looks at the files that commands name. `limit` is what the reader takes at most: beyond it there is nothing
-to measure.
+in an agent: the checker looks at the files that commands name, and of commands only the first 8 KiB are searched for calls of
+boathook. `limit` is what the reader takes at most: beyond it there is nothing to measure.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from boathook.core.event import KINDS, PRE_TOOL, Event
 from boathook.core.hook import PROJECT, SETTINGS, USER, Command, Hook, Prompt, Script, hook_to_data
 from boathook.core.json_text import dump_line
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
+from boathook.core.shell import ShellCommand, ShellReader
 from boathook.core.verdict import Call, Exit, Skip, Started, Verdict
 from boathook.dialects import claude, native
 from boathook.dialects.dialect import Dialect, find_dialect
@@ -36,7 +37,8 @@ from boathook.process.sessions import Sessions
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.hooks_toml import SIZE_LIMIT, disable, read_config, refusals, settings_of, tune
-from boathook.sources.settings_json.settings import load_settings, read_settings, speaks
+from boathook.sources.own_commands import text_calls_boathook
+from boathook.sources.settings_json.settings import COMMAND_BUDGET, load_settings, read_settings, speaks
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
 
@@ -162,6 +164,15 @@ def _tune(configs: Any) -> None:
 def _exports(data: bytes) -> dict[bytes, bytes]:
     path = written(data, "sessions/s.env")
     return Sessions(os.path.dirname(path)).load_variables("s")
+
+
+def _shell(data: bytes) -> tuple[list[ShellCommand], str]:
+    text = data.decode("utf-8", "replace")
+    return ShellReader(text).read_all(), text
+
+
+def _search(found: tuple[list[ShellCommand], str]) -> None:
+    text_calls_boathook(f"boathook\n{found[1]}")
 
 
 # What hooks answer
@@ -356,6 +367,7 @@ TARGETS: tuple[Target, ...] = (
     Target("plugins", _plugins, _tell_all, "plugins"),
     Target("config", _config, _tune, "config", passes=2, limit=SIZE_LIMIT),
     Target("exports", _exports, len, "exports"),
+    Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * COMMAND_BUDGET),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
     Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),
     Target("judgement", _judgement, _write, "claude-answer"),

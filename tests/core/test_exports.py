@@ -28,6 +28,10 @@ READ = {
     "an earlier one": ("A=1\nB=$A$A", {"A": "1", "B": "11"}),
     "a dollar alone": ('A="$ 5"', {"A": "$ 5"}),
     "an escaped space": ("A=a\\ b", {"A": "a b"}),
+    "a dollar before a quote": ('A="5$"', {"A": "5$"}),
+    "the home folder": ("A=~/bin:~ B=a~", {"A": "/home/me/bin:/home/me", "B": "a~"}),
+    "no files": ("A=*.py B={a,b}", {"A": "*.py", "B": "{a,b}"}),
+    "a continued line": ("A=a\\\nb", {"A": "ab"}),
     "a comment": ("A=1 # B=2\n# C=3", {"A": "1"}),
     "nothing": ("\n ; \n", {}),
 }
@@ -46,6 +50,10 @@ ODD = {
     "a pipe": "A=1 | cat",
     "a redirection": "A=1 > file",
     "an expansion with a default": "A=${B:-x}",
+    "an argument": "A=$1",
+    "a closed bracket": "A=1)",
+    "a here-document": "A=1 <<E",
+    "an addition": "A+=x",
     "an open quote": "A='x",
     "an open double quote": 'A="x',
     "no name": "=x",
@@ -60,21 +68,34 @@ def test_what_needs_a_shell_is_named_and_its_neighbours_are_read(text):
     assert read_exports(f"X=1\n{text}\nY=2\n", AROUND) == ({"X": "1", "Y": "2"}, (text,))
 
 
-words = st.lists(
-    st.sampled_from(["a", "é", " ", "$HOME", "${SPACE}", "'q $HOME'", '"d $SPACE"', "\\\\", '"\\""', "=", "-"]),
+values = st.lists(
+    st.sampled_from(
+        [
+            *"aé=-:*#/",
+            "~/",
+            "$HOME",
+            "${SPACE}",
+            "$V0",
+            "'q $HOME'",
+            '"d $SPACE"',
+            '"\\""',
+            '"$"',
+            *("\\\\", "/\\\na", "\\ ", "\\$"),
+        ]
+    ),
     max_size=6,
-)
+).map("".join)
+forms = st.sampled_from(["export V{}={}\n", "V{}={}; ", "declare -x V{}={}\n", "typeset -x V{}={} # comment\n"])
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["A", "B"]), words), max_size=4))
+@settings(max_examples=30)
+@given(st.lists(st.tuples(forms, values), min_size=1, max_size=20))
 def test_a_shell_sets_the_same(assignments):
-    text = "".join(f"export {name}={''.join(parts)}\n" for name, parts in assignments)
-    found, odd = read_exports(text, AROUND)
-    if odd:
-        return
-    script = f'{text}\nprintf \'%s\\0%s\' "$A" "$B"'
-    done = subprocess.run(["bash", "--posix", "-c", script], env=AROUND, capture_output=True, timeout=20)
-    if done.stderr:  # such as a name that is none
-        return
-    assert done.stdout.decode().split("\0") == [found.get("A", ""), found.get("B", "")]
+    text = "".join(form.format(index, value) for index, (form, value) in enumerate(assignments))
+    found, ignored = read_exports(text, AROUND)
+    assert ignored == ()
+    names = [f"V{index}" for index in range(len(assignments))]
+    quoted = " ".join(f'"${name}"' for name in names)
+    script = f"{text}\nprintf '%s\\0' {quoted}"
+    done = subprocess.run(["bash", "-c", script], env=AROUND, capture_output=True, timeout=20, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == [found[name] for name in names]

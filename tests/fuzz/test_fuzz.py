@@ -88,7 +88,7 @@ def lines(kind: str) -> st.SearchStrategy[bytes]:
 
 
 def inputs(kind: str) -> st.SearchStrategy[bytes]:
-    structured = lines(kind) if kind in ("manifest", "config", "exports") else documents(kind)
+    structured = lines(kind) if kind in ("manifest", "config", "exports", "shell") else documents(kind)
     return mutations(kind) | structured | sentences(kind) | st.binary(max_size=200)
 
 
@@ -122,6 +122,7 @@ def test_the_targets_are_reached_and_not_turned_away_at_their_door() -> None:
     assert "no-such-program" in str(read["settings-check"](hooks)[0])
     assert read["config"](b"[hooks]\nmax_stop_blocks = 7\n")[0].settings == {"max_stop_blocks": 7}
     assert read["exports"](b"export A=1\n") == {b"A": b"1"}
+    assert [word.text for word in read["shell"](b"a 'b c'")[0][0].words] == ["a", "b c"]
     assert {verdict.decision.word for verdict in read["native-answer"](b'{"decision": "deny"}')} >= {"block", "none"}
     assert {verdict.decision.word for verdict in read["claude-answer"](b'{"continue": false}')} >= {"stop"}
     assert read["judgement"](b'{"ok": false, "reason": "no"}')[0].reasons == ("no",)

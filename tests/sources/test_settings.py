@@ -866,6 +866,16 @@ OURS = [
     "# don't ask\nboathook run",
     "echo it's\nboathook run",
     "echo it's; boathook run",
+    "boathook run\r\n",
+    "uvx boathook[http] run",
+    "$'boathook' run",
+    '"$(brew --prefix)/bin/boathook" run',
+    "sh <<E\nboathook run\nE",
+    "cat <<E\nx\nE\nboathook run",
+    "echo $((1<<2))\nboathook run\n2",
+    "diff <(boathook run) x",
+    'echo "${A:-$(boathook run)}"',
+    "A+=b boathook run",
 ]
 NOT_OURS = [
     "boathook check",
@@ -901,6 +911,11 @@ NOT_OURS = [
     "python -c 'import x' -m boathook run",
     "python",
     "echo it's; grep boathook run",
+    "npm test # first; boathook run",
+    "cat <<E\nboathook run\nE",
+    "cat <<'E'\n$(boathook run)\nE",
+    "diff <(cat x) boathook run",
+    "npm test |> boathook run",
 ]
 
 

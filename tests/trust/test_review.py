@@ -278,6 +278,18 @@ def test_a_copy_that_was_touched_does_not_run(world):
     assert verdict(world, "by the door")["decision"] == "block"
 
 
+@pytest.mark.parametrize("shell", ["sh", "bash", "sh -e", "exec sh"])
+def test_the_script_of_a_shell_is_bound(world, shell):
+    guard = world.project / "tools" / "guard.sh"
+    guard.parent.mkdir()
+    guard.write_text("exit 2\n")
+    world.settings("project", settings(f"{shell} tools/guard.sh"))
+    trust(world)
+    assert verdict(world)["decision"] == "block"
+    guard.write_text("exit 0\n")
+    assert len(verdict(world)["skipped"]) == 1
+
+
 def test_a_script_where_tools_leave_things_is_bound_too(world):
     hooks = world.project / ".claude" / "hooks"
     (hooks / "__pycache__").mkdir(parents=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SHELL_NAMES = ("sh", "bash", "dash", "zsh", "ksh")
 SHELL_KEYWORDS = ("if", "then", "else", "elif", "while", "until", "do", "{", "!", "time")
-MAX_NESTING = 16
+MAX_NESTING = 8
 
 _BLANKS = (" ", "\t")
 _FILLERS = ("", " ", "\t", "\n", "#", "\\")
@@ -126,11 +126,11 @@ class ShellReader:
         self._finds_heredocs = True
 
     def read_all(self) -> list[ShellCommand]:
-        """Return every command of the text, including those in substitutions."""
+        """Return every command of the text, and then those in substitutions."""
         commands = []
         while (command := self.read_command()) is not None:
             commands.append(command)
-        return [*commands, *self.nested]
+        return [command for command in (*commands, *self.nested) if command.words or command.redirections]
 
     def read_command(self) -> ShellCommand | None:
         """Return the next command, without words if there is only an operator; None at the end of the text."""
@@ -223,7 +223,9 @@ class ShellReader:
 
     def _read_redirection(self, command: ShellCommand) -> bool:
         text, start = self.text, self.position
-        operator = next((each for each in _REDIRECTIONS if text.startswith(each, start)), "")
+        operator = next(
+            (text[start:end] for end in (start + 3, start + 2, start + 1) if text[start:end] in _REDIRECTIONS), ""
+        )
         if not operator:
             return False
         if operator.startswith("<<"):
@@ -353,11 +355,13 @@ class ShellReader:
     def _read_tilde(self, start: int, word_start: int) -> str:
         after = self.text[start + 1 : start + 2]
         value_start = self._find_value(word_start)
-        is_prefix = start in (word_start, value_start) or (value_start and self.text[start - 1] == ":")
+        # After a continued line this may be a prefix or not.
+        is_prefix = start in (word_start, value_start) or (value_start and self.text[start - 1] in ":\n")
         if not is_prefix:
             return "~"
         home = self._look_up("HOME")
-        if home and (after in _WORD_OR_TEXT_ENDS or after == "/" or (after == ":" and value_start)):
+        is_whole = after in _WORD_OR_TEXT_ENDS or after == "/" or (after == ":" and value_start)
+        if home and is_whole and (start == word_start or self.text[start - 1] != "\n"):
             return home
         self._is_known = False
         return "~"
@@ -393,7 +397,8 @@ class ShellReader:
         if name:
             self.position = end
             value = self._look_up(name)
-            if value is not None:
+            # In a continued line the name goes on.
+            if value is not None and not text.startswith("\\\n", end):
                 return value
             self._is_known = False
             return text[start:end]
@@ -462,21 +467,16 @@ class ShellReader:
         start = self.position
         self._note_arithmetic(start + 1)
         self.position += 1
+        brackets = cases = 0
         if self._depth < MAX_NESTING:
             self.position += 1
-            self._depth += 1
-            self._read_until_closed(start)
-            self._depth -= 1
-        self._is_known = False
-        return self.text[start : self.position]
-
-    def _read_until_closed(self, start: int) -> None:
-        brackets, cases = 1, 0
+            brackets = 1
+        self._depth += 1
         while brackets:
             command = self.read_command()
             if command is None:
                 self._note_open(start)
-                return
+                break
             self.nested.append(command)
             first = command.words[0].raw if command.words else ""
             cases += (first == "case") - (first == "esac")
@@ -485,6 +485,9 @@ class ShellReader:
                 brackets -= 1
             elif command.operator == "(":
                 brackets += 1
+        self._depth -= 1
+        self._is_known = False
+        return self.text[start : self.position]
 
     def _read_backticks(self) -> str:
         self._stop_if_strict()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 
-from boathook.core.shell_exports import read_exports
 from boathook.system.files import FileError, read_text, write_private
 
 MAX_EXPORTS_BYTES = 64 * 1024
@@ -43,6 +42,8 @@ class Sessions:
             text = read_text(path, MAX_EXPORTS_BYTES)
         except FileError:
             return {}
+        from boathook.core.shell_exports import read_exports
+
         environment = {_decode(key): _decode(value) for key, value in os.environb.items()}
         exports, _ = read_exports(text, environment)
         variables = {name: value for name, value in exports.items() if not name.startswith("BOATHOOK_")}

@@ -84,12 +84,13 @@ def _read_commands(text: str) -> Iterator[ShellCommand]:
 
 
 def _command_calls_boathook(command: ShellCommand, depth: int) -> bool:
-    words = _unwrap([word.text for word in command.words])
-    if words and _get_base_name(words[0]) in SHELL_NAMES:
-        scripts = [redirection.body for redirection in command.redirections]
-        if any(text_calls_boathook(script, depth + 1) for script in scripts):
-            return True
-    return _words_call_boathook(words, depth)
+    words = [word.text for word in command.words]
+    if any(PROGRAM_NAME in word for word in words) and _words_call_boathook(words, depth):
+        return True
+    scripts = [redirection.body for redirection in command.redirections if PROGRAM_NAME in redirection.body]
+    program = _unwrap(words)[:1] if scripts else []
+    is_shell = bool(program) and _get_base_name(program[0]) in SHELL_NAMES
+    return is_shell and any(text_calls_boathook(script, depth + 1) for script in scripts)
 
 
 def _words_call_boathook(words: list[str], depth: int) -> bool:
