@@ -110,7 +110,7 @@ class ShellReader:
         max_chars: int = 1 << 62,
     ) -> None:
         self.text = text
-        self.position = 0
+        self.position: int = 0
         self.nested: list[ShellCommand] = []
         self.open_at: int | None = None
         self._look_up = look_up
@@ -127,7 +127,7 @@ class ShellReader:
 
     def read_all(self) -> list[ShellCommand]:
         """Return every command of the text, and then those in substitutions."""
-        commands = []
+        commands: list[ShellCommand] = []
         while (command := self.read_command()) is not None:
             commands.append(command)
         return [command for command in (*commands, *self.nested) if command.words or command.redirections]
