@@ -79,7 +79,7 @@ def test_no_host_is_made_to_call_twice_in_a_project(world, run):
     run("install", "codex")
     before = everything(world)
     code, _, err = run("install", "codex", "--project", str(world.project))
-    assert (code, "codex is installed for all your projects, this one included: nothing was written" in err) == (
+    assert (code, "codex is installed for all your projects, this one included. Nothing was written" in err) == (
         1,
         True,
     )
@@ -87,7 +87,7 @@ def test_no_host_is_made_to_call_twice_in_a_project(world, run):
     run("uninstall", "codex")
     assert run("install", "codex", "--project", str(world.project))[0] == 0
     code, _, err = run("install", "codex")
-    assert (code, f"First: boathook uninstall codex --project {world.project}" in err) == (1, True)
+    assert (code, f"First run: boathook uninstall codex --project {world.project}" in err) == (1, True)
 
 
 def test_status_says_how_to_mend_what_a_person_can(world, run):
@@ -95,14 +95,14 @@ def test_status_says_how_to_mend_what_a_person_can(world, run):
     path = file_of(world, "claude")
     path.write_text(path.read_text().replace('"hooks"', '"disableAllHooks": true, "hooks"', 1))
     out = run("status")[1]
-    assert "mend: what claude says against it, above, is yours to change" in out
-    assert "mend: boathook install claude" not in out
+    assert "fix: change the settings of claude that are named above" in out
+    assert "fix: boathook install claude" not in out
 
 
 def test_what_was_taken_out_by_hand_is_forgotten(world, run):
     run("install", "claude")
     file_of(world, "claude").unlink()
-    assert run("uninstall", "claude")[1] == "what was installed in claude is not there any more: forgotten\n"
+    assert run("uninstall", "claude")[1] == "The entries in claude were removed before: boathook forgets them.\n"
     assert (run("status")[0], book_of(world).read()) == (0, [])
 
 
@@ -119,7 +119,7 @@ def test_folders_that_a_projects_variables_lead_to_are_not_written_down(world, r
     (world.project / ".git").mkdir()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(world.project / "config"))
     code, _, err = run("install", "claude")
-    assert (code, f"{world.project}/config/agents lies in a project" in err) == (1, True)
+    assert (code, f"{world.project}/config/agents is inside a project" in err) == (1, True)
     assert not file_of(world, "claude").exists()
 
 
@@ -161,7 +161,7 @@ WRONG = {
     "both scopes": (("install", "claude", "--user", "--project"), "--user and --project exclude each other"),
     "no project hooks": (("install", "kimi-cli", "--project"), "run `boathook install kimi-cli --user`"),
     "no such folder": (("install", "claude", "--project", "/no/such"), "/no/such is not a folder"),
-    "a folder without a project": (("install", "codex", "--trust-folder"), "say --project, too"),
+    "a folder without a project": (("install", "codex", "--trust-folder"), "--trust-folder needs --project"),
     "trust that cannot be written": (("install", "cursor", "--project", "--trust-folder"), "trust the folder there"),
     "the home folder": (("install", "claude", "--project", "HOME"), "the project is your home folder"),
 }
@@ -193,7 +193,7 @@ def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(world, run):
     assert (code, everything(world)) == (1, before)
     assert "in codex, asker: " in out
     assert "plain" not in out
-    assert "Nothing was written: 1 of your hooks cannot do all they want in codex (--strict)" in err
+    assert "Nothing was written: codex lacks features for 1 hook, and you asked for --strict." in err
     assert run("install", "codex")[0] == 0
     assert run("install", "claude", "--strict")[0] == 0
 
@@ -221,7 +221,7 @@ def test_status_tells_all_hosts_and_fails_if_one_is_not_well(world, run):
     file_of(world, "claude").write_text("{}")
     code, out, _ = run("status")
     assert (code, "claude (user): what was installed is not there any more\n" in out) == (1, True)
-    assert "mend: boathook install claude\n" in out
+    assert "fix: boathook install claude\n" in out
 
 
 def test_at_a_terminal_it_is_asked(world):

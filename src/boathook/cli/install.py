@@ -1,4 +1,4 @@
-"""`boathook install`, `uninstall` and `status`: host agents are told to call this engine, in their own configuration."""
+"""`boathook install`, `uninstall` and `status`: make agents call boathook, through their own configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import click
 
 from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
-from boathook.cli.show import print_json, print_table, say
-from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, USER
-from boathook.core.hook import SHADOWED as REPLACED
+from boathook.cli.show import format_count, print_json, print_table, say
+from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
+from boathook.hosts.capabilities import misfits
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import BY_HOST, Setup, list_setups, load_setup
 from boathook.install.apply import adopt_installation, apply_plan, forget_installation
@@ -39,11 +39,13 @@ from boathook.install.status import (
 from boathook.sources import source
 from boathook.system.locations import read_environment, resolve_locations
 
-STYLES = {INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
-FEW = 3
-LEFT_OUT = (DENIED, DISABLED, INVALID, REPLACED)
-DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
-PASSING = ("/archive-v0/", "/uv/cache/", "/.cache/uv/", "/tmp/")  # noqa: S108
+_STATUS_STYLES = {INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_MAX_SHOWN_FILES = 3
+# Hooks in these states never run, so it does not matter what an agent lacks for them.
+_INACTIVE_STATES = (DENIED, DISABLED, INVALID, SHADOWED)
+_TEMPORARY_FOLDERS = ("/archive-v0/", "/uv/cache/", "/.cache/uv/", "/tmp/")  # noqa: S108
+_COLUMNS = ("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE")
 
 
 @click.command("install")
@@ -83,37 +85,37 @@ def install_host(
       boathook install codex --project
       boathook install gemini --dry-run
     """
-    in_project = _is_for_project(project, user=user)
-    setup, book = load_setup(host), InstallRegistry(resolve_state(state))
+    is_project = _is_for_project(project, user=user)
+    setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
     if trust_folder:
-        _require_folder_trust(setup, in_project=in_project)
-    place = _place(host, project or None, book, in_project=in_project, trusting=trust_folder)
-    _refuse_strays(place, by_variable=state is None)
-    _refuse_second_road(setup, place, book)
-    plan = plan_install(setup, place, book)
-    misfits = misfits_in(setup, project or None, state)
-    refused = strict and bool(misfits)
+        _require_folder_trust(setup, is_project=is_project)
+    target = _resolve_target(host, project or None, registry, is_project=is_project, trust_folder=trust_folder)
+    _refuse_untrusted_folders(target, is_state_given=state is not None)
+    _refuse_second_scope(setup, target, registry)
+    plan = plan_install(setup, target, registry)
+    lacking = _list_lacking_features(setup, project or None, state)
     if not as_json:
-        _show(plan)
-        _show_misfits(setup, misfits)
-    if refused:
-        say(f"Nothing was written: {len(misfits)} of your hooks cannot do all they want in {host} (--strict)", err=True)
-    done = not refused and not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=True)
+        _print_diff(plan)
+        _print_lacking_features(setup, lacking)
+    is_refused = strict and bool(lacking)
+    if is_refused:
+        hooks = format_count(len(lacking), "hook")
+        say(f"Nothing was written: {host} lacks features for {hooks}, and you asked for --strict.", err=True)
+    is_done = not is_refused and not dry_run and _confirm(plan, yes=yes) and _apply(plan, registry, is_install=True)
     if plan.is_empty and not dry_run:
-        adopt_installation(plan, book)
+        adopt_installation(plan, registry)
     if as_json:
-        print_json({**_json(plan, "install", done=done), "todo": still_to_do(plan), "misfits": misfits})
-    elif done or plan.is_empty:
-        _told(plan, "installed", f"{host} is installed already: nothing to do")
-        _show_todo(still_to_do(plan))
-    return int(not (done or dry_run or plan.is_empty) or refused)
+        print_json({**_plan_to_json(plan, "install", is_done=is_done), "todo": _list_steps(plan), "misfits": lacking})
+    elif is_done or plan.is_empty:
+        _print_installed(plan)
+    return int(is_refused or not (is_done or dry_run or plan.is_empty))
 
 
-def _require_folder_trust(setup: Setup, *, in_project: bool) -> None:
-    if not in_project:
-        raise ConfigError("--trust-folder is about the folder of a project: say --project, too")
+def _require_folder_trust(setup: Setup, *, is_project: bool) -> None:
+    if not is_project:
+        raise ConfigError("--trust-folder needs --project, because it is about the folder of a project")
     if setup.folder_trust is None:
-        raise ConfigError(f"where {setup.name} keeps which folders it trusts is not known here: trust the folder there")
+        raise ConfigError(f"boathook does not know how {setup.name} stores trusted folders: trust the folder there")
 
 
 def _is_for_project(project: str | None, *, user: bool) -> bool:
@@ -134,20 +136,22 @@ def uninstall_host(
 
     Only what `install` added is removed.
     """
-    in_project = _is_for_project(project, user=user)
-    setup, book = load_setup(host), InstallRegistry(resolve_state(state))
-    plan = plan_removal(setup, _place(host, project or None, book, in_project=in_project), book)
+    is_project = _is_for_project(project, user=user)
+    setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
+    plan = plan_removal(setup, _resolve_target(host, project or None, registry, is_project=is_project), registry)
     if not as_json:
-        _show(plan)
-    done = not dry_run and _go_on(plan, yes=yes) and _apply(plan, book, installed=False)
-    gone = plan.is_empty and not dry_run and forget_installation(plan, book)
+        _print_diff(plan)
+    is_done = not dry_run and _confirm(plan, yes=yes) and _apply(plan, registry, is_install=False)
+    was_removed_before = plan.is_empty and not dry_run and forget_installation(plan, registry)
     if as_json:
-        print_json(_json(plan, "uninstall", done=done))
-    elif gone:
-        say(f"what was installed in {host} is not there any more: forgotten")
-    elif done or plan.is_empty:
-        _told(plan, "uninstalled", f"{host} is not installed: nothing to do")
-    return int(not (done or dry_run or plan.is_empty))
+        print_json(_plan_to_json(plan, "uninstall", is_done=is_done))
+    elif was_removed_before:
+        say(f"The entries in {host} were removed before: boathook forgets them.")
+    elif is_done:
+        say(f"{host} is uninstalled: {_describe_files(plan)}", "green")
+    elif plan.is_empty:
+        say(f"{host} is not installed: nothing to do")
+    return int(not (is_done or dry_run or plan.is_empty))
 
 
 @click.command("status")
@@ -168,195 +172,197 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     \b
     Exit codes: 0 every installation works, 1 some do not.
     """
-    book = InstallRegistry(resolve_state(state))
-    found = list_statuses(resolve_install_target(USER, project, book.state), book)
-    notes = find_double_readers(found)
+    registry = InstallRegistry(resolve_state(state))
+    statuses = list_statuses(resolve_install_target(USER, project, registry.state), registry)
+    notes = find_double_readers(statuses)
+    is_healthy = all(status.state in HEALTHY_STATUSES for status in statuses)
     if as_json:
-        hosts = [_host_json(setup, found) for setup in list_setups()]
-        print_json({"ok": _is_well(found), "hosts": hosts, "notes": notes})
+        hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
+        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes})
     else:
-        _print_status(found, notes)
-    return int(not _is_well(found))
+        _print_statuses(statuses, notes)
+    return int(not is_healthy)
 
 
-def misfits_in(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
-    """Report for each hook that would run what it cannot do in a host."""
-    from boathook.hosts.capabilities import misfits
-
+def _list_lacking_features(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
+    """Return for each hook that would run what it needs and the agent lacks."""
     catalog = load_catalog(project, state=state, without=("settings",) if setup.settings_runner == BY_HOST else ())
     host = load_host(setup.name)
-    found = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in LEFT_OUT}
-    return {name: texts for name, texts in found.items() if texts}
+    texts = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in _INACTIVE_STATES}
+    return {name: lines for name, lines in texts.items() if lines}
 
 
-def still_to_do(plan: InstallPlan) -> list[str]:
-    """Return what the person has to do before hooks fire, and what they should know."""
-    setup, place = plan.setup, plan.target
-    found = list(setup.user_steps)
-    if place.scope == PROJECT:
-        found += [*setup.project_steps, *_about_trust(plan), *_about_git(plan)]
-    found += [f"turn hooks on: {why}" for why in find_off_switches(setup, place)]
-    found += [f"take out what calls boathook a second time: {text}" for text in find_unmanaged_commands(setup, place)]
+def _list_steps(plan: InstallPlan) -> list[str]:
+    """Return what you still have to do before hooks run, each a phrase after "now"."""
+    setup, target = plan.setup, plan.target
+    steps = list(setup.user_steps)
+    if target.scope == PROJECT:
+        steps += [*setup.project_steps, *_list_trust_steps(plan), *_list_git_steps(plan)]
+    steps += [f"turn hooks on: {why}" for why in find_off_switches(setup, target)]
+    steps += [f"remove the other entry that calls boathook: {text}" for text in find_unmanaged_commands(setup, target)]
     title = load_host(setup.name).title
     if find_program(setup):
-        found.append(f"start {title} again, if it is open")
+        steps.append(f"restart {title} if it is running")
     else:
-        found.append(f"install {title}: there is no `{setup.programs[0]}` on your PATH")
-    if any(part in sys.executable for part in PASSING):
-        found.append(f"install boathook for good: {sys.executable} may be cleared away, and then no hook runs")
-    return found
+        steps.append(f"install {title}: `{setup.programs[0]}` is not on your PATH")
+    if any(folder in sys.executable for folder in _TEMPORARY_FOLDERS):
+        steps.append(
+            f"install boathook permanently: {sys.executable} is in a temporary folder; without it no hook runs"
+        )
+    return steps
 
 
-def _about_trust(plan: InstallPlan) -> list[str]:
-    """Return that the host has to trust the folder: that is for the person to decide, for it is about more than our entries."""
+def _list_trust_steps(plan: InstallPlan) -> list[str]:
+    """Return that the agent has to trust the folder. You decide that, because it covers more than our entries."""
     if make_folder_trust_file(plan.setup, plan.target) is None or plan.target.trust_folder:
         return []
     trust = plan.setup.folder_trust
     if trust is not None and trust.needed and not find_distrust(plan.setup, plan.target):
         return []
     title = load_host(plan.setup.name).title
-    by_flag = f"boathook install {plan.setup.name} --project --trust-folder"
-    return [f"trust the folder in {title}, or its hooks are skipped there: when it asks, or with `{by_flag}`"]
+    command = f"boathook install {plan.setup.name} --project --trust-folder"
+    return [f"trust the folder in {title} when it asks, or with `{command}`; until then it skips the hooks"]
 
 
-def _about_git(plan: InstallPlan) -> list[str]:
+def _list_git_steps(plan: InstallPlan) -> list[str]:
     top = plan.target.project
     files = [os.path.relpath(change.path, top) for change in plan.changes if change.path.startswith(f"{top}/")]
-    if plan.setup.name == "claude" or not files or not os.path.exists(f"{top}/.git"):
+    # By convention such a file is not committed.
+    shared = [file for file in files if ".local." not in os.path.basename(file)]
+    if not shared or not os.path.exists(f"{top}/.git"):
         return []
-    where = files[0] if len(files) == 1 else os.path.dirname(files[0])
-    return [f"keep {where} out of version control: it holds paths of this machine (.git/info/exclude is a place)"]
+    path = shared[0] if len(shared) == 1 else os.path.dirname(shared[0])
+    return [f"keep {path} out of version control, for example with .git/info/exclude: it has paths of this machine"]
 
 
-def _place(
-    host: str, project: str | None, book: InstallRegistry, *, in_project: bool, trusting: bool = False
+def _resolve_target(
+    host: str, project: str | None, registry: InstallRegistry, *, is_project: bool, trust_folder: bool = False
 ) -> InstallTarget:
-    place = resolve_install_target(PROJECT if in_project else USER, project, book.state, trust_folder=trusting)
-    if in_project and not os.path.isdir(place.project) and book.find(host, PROJECT, place.project) is None:
-        raise ConfigError(f"{place.project} is not a folder")
-    if in_project and place.project == os.path.realpath(place.variables["HOME"]):
-        raise ConfigError("the project is your home folder: say --user, or name a folder with --project DIR")
-    return place
+    target = resolve_install_target(PROJECT if is_project else USER, project, registry.state, trust_folder=trust_folder)
+    if is_project and not os.path.isdir(target.project) and registry.find(host, PROJECT, target.project) is None:
+        raise ConfigError(f"{target.project} is not a folder")
+    if is_project and target.project == os.path.realpath(target.variables["HOME"]):
+        raise ConfigError("the project is your home folder: use --user, or pass a folder with --project DIR")
+    return target
 
 
-def _refuse_second_road(setup: Setup, place: InstallTarget, book: InstallRegistry) -> None:
-    """Refuse to install for a project and for all of them: the host would call twice, and hooks would run twice."""
-    others = [one for one in book.read() if one.host == setup.name and one.scope != place.scope]
-    if others and place.scope == PROJECT:
-        raise ConfigError(f"{setup.name} is installed for all your projects, this one included: nothing was written")
+def _refuse_second_scope(setup: Setup, target: InstallTarget, registry: InstallRegistry) -> None:
+    """Refuse to install both for a project and for all projects, because hooks would run twice."""
+    others = [one for one in registry.read() if one.host == setup.name and one.scope != target.scope]
+    if others and target.scope == PROJECT:
+        raise ConfigError(f"{setup.name} is installed for all your projects, this one included. Nothing was written")
     if others:
-        first = others[0].project
-        told = f"{setup.name} is installed for the project {first}; there hooks would run twice"
-        raise ConfigError(f"{told}. First: boathook uninstall {setup.name} --project {shlex.quote(first)}")
+        project = others[0].project
+        error = f"{setup.name} is installed for the project {project}, where hooks would run twice"
+        raise ConfigError(f"{error}. First run: boathook uninstall {setup.name} --project {shlex.quote(project)}")
 
 
-def _refuse_strays(place: InstallTarget, *, by_variable: bool) -> None:
-    """Refuse to write down folders for good that variables lead into a project: whoever wrote its `.env` could own them."""
-    given = {} if by_variable else {"state": place.folders.state}
-    locations = resolve_locations(source.SOURCES, place.project, read_environment(), given=given)
+def _refuse_untrusted_folders(target: InstallTarget, *, is_state_given: bool) -> None:
+    """Refuse to write paths into the agent's configuration that a project's `.env` may have chosen."""
+    given = {"state": target.folders.state} if is_state_given else {}
+    locations = resolve_locations(source.SOURCES, target.project, read_environment(), given=given)
     untrusted = [path for path in locations.untrusted if path != locations.cache]
     if untrusted:
         raise ConfigError(
-            f"{untrusted[0]} lies in a project: a variable of this shell (XDG_*, CLAUDE_*, HOME) leads there"
+            f"{untrusted[0]} is inside a project: check the environment variables (HOME, XDG_* and others) that lead there"
         )
 
 
-def _apply(plan: InstallPlan, book: InstallRegistry, *, installed: bool) -> bool:
-    apply_plan(plan, book, is_install=installed)
+def _apply(plan: InstallPlan, registry: InstallRegistry, *, is_install: bool) -> bool:
+    apply_plan(plan, registry, is_install=is_install)
     return True
 
 
-def _go_on(plan: InstallPlan, *, yes: bool) -> bool:
-    """Ask, if there is somebody to ask and something to ask about."""
+def _confirm(plan: InstallPlan, *, yes: bool) -> bool:
+    """Ask whether to write, if there are changes and a person to ask."""
     if plan.is_empty:
         return False
     return yes or not sys.stdin.isatty() or click.confirm("Write this?", default=True, err=True)
 
 
-# What is shown
-
-
-def _show(plan: InstallPlan) -> None:
+def _print_diff(plan: InstallPlan) -> None:
     for change in plan.changes:
         if change.has_effect:
-            for line in _diff(change):
-                say(line, DIFF_STYLES.get(line[:1], ""))
+            for line in _make_diff(change):
+                say(line, _DIFF_STYLES.get(line[:1], ""))
 
 
-def _diff(change: FileChange) -> list[str]:
-    def lines(data: bytes | None) -> list[str]:
-        return (data or b"").decode("utf-8", "backslashreplace").splitlines()
-
-    name = change.path
-    old, new = (name if data is not None else os.devnull for data in (change.now, change.after))
-    return list(difflib.unified_diff(lines(change.now), lines(change.after), old, new, lineterm=""))
+def _make_diff(change: FileChange) -> list[str]:
+    now, after = ((data or b"").decode("utf-8", "backslashreplace") for data in (change.now, change.after))
+    old_name, new_name = (change.path if data is not None else os.devnull for data in (change.now, change.after))
+    return list(difflib.unified_diff(now.splitlines(), after.splitlines(), old_name, new_name, lineterm=""))
 
 
-def _show_misfits(setup: Setup, misfits: dict[str, list[str]]) -> None:
-    for name, texts in misfits.items():
+def _print_lacking_features(setup: Setup, lacking: dict[str, list[str]]) -> None:
+    for name, texts in lacking.items():
         for text in texts:
             say(f"in {setup.name}, {name}: {text}", "yellow")
 
 
-def _told(plan: InstallPlan, word: str, otherwise: str) -> None:
+def _print_installed(plan: InstallPlan) -> None:
+    name = plan.setup.name
     if plan.is_empty:
-        say(otherwise)
-        return
-    files = [change.path for change in plan.changes if change.has_effect]
-    shown = ", ".join(files) if len(files) <= FEW else f"{len(files)} files in {os.path.commonpath(files)}"
-    say(f"{plan.setup.name} is {word}: {shown}", "green")
-    if any(change.file.format == TRUST_TABLES and change.has_effect for change in plan.changes) and word == "installed":
-        say("Codex was told that these very entries are trusted")
-    if plan.target.trust_folder and word == "installed":
-        say(f"{plan.setup.name} was told that {plan.target.project} is trusted, with all that lies there")
+        say(f"{name} is installed already: nothing to do")
+    else:
+        say(f"{name} is installed: {_describe_files(plan)}", "green")
+        if any(change.file.format == TRUST_TABLES and change.has_effect for change in plan.changes):
+            say(f"{load_host(name).title} now trusts exactly these entries")
+        if plan.target.trust_folder:
+            say(f"{name} now trusts {plan.target.project}, with everything in it")
+    for step in _list_steps(plan):
+        say(f"now {step}", "yellow")
 
 
-def _show_todo(todo: list[str]) -> None:
-    for text in todo:
-        say(f"now {text}", "yellow")
+def _describe_files(plan: InstallPlan) -> str:
+    paths = [change.path for change in plan.changes if change.has_effect]
+    is_short = len(paths) <= _MAX_SHOWN_FILES
+    return ", ".join(paths) if is_short else f"{len(paths)} files in {os.path.commonpath(paths)}"
 
 
-def _json(plan: InstallPlan, command: str, *, done: bool) -> dict[str, Any]:
-    actions = {(True, False): "created", (False, True): "removed", (False, False): "changed", (True, True): "unchanged"}
-    files = [
-        {
-            "path": change.path,
-            "action": actions[change.now is None, change.after is None] if change.has_effect else "unchanged",
-        }
-        for change in plan.changes
-    ]
+def _plan_to_json(plan: InstallPlan, command: str, *, is_done: bool) -> dict[str, Any]:
     host, scope, project = plan.key
-    about = {"command": command, "host": host, "scope": scope, "project": project or None}
-    return {**about, "changed": done, "files": files}
+    return {
+        "command": command,
+        "host": host,
+        "scope": scope,
+        "project": project or None,
+        "changed": is_done,
+        "files": [{"path": change.path, "action": _name_action(change)} for change in plan.changes],
+    }
 
 
-def _is_well(found: list[HostStatus]) -> bool:
-    return all(one.state in HEALTHY_STATUSES for one in found)
+def _name_action(change: FileChange) -> str:
+    if not change.has_effect:
+        return "unchanged"
+    return "created" if change.now is None else "removed" if change.after is None else "changed"
 
 
-def _host_json(setup: Setup, found: list[HostStatus]) -> dict[str, Any]:
-    rows = {one.scope: one.to_json() for one in found if one.host == setup.name}
-    road = {"settings": setup.settings_runner, "evidence": setup.evidence}
-    return {"host": setup.name, "program": find_program(setup) or None, **road, "statuses": list(rows.values())}
+def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
+    return {
+        "host": setup.name,
+        "program": find_program(setup) or None,
+        "settings": setup.settings_runner,
+        "evidence": setup.evidence,
+        "statuses": [status.to_json() for status in statuses if status.host == setup.name],
+    }
 
 
-def _print_status(found: list[HostStatus], notes: list[str]) -> None:
-    rows, styles = [], []
-    for setup in list_setups():
-        for one in (one for one in found if one.host == setup.name):
-            if one.scope == PROJECT and one.state == ABSENT_STATUS:
-                continue
-            program = os.path.basename(find_program(setup)) or "not on PATH"
-            rows.append((one.host, one.scope, one.state, program, setup.settings_runner, one.path))
-            styles.append(STYLES.get(one.state, "bold yellow"))
-    print_table(("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE"), rows, styles)
-    for one in found:
-        for why in one.why:
-            say(f"{one.host} ({one.scope}): {why}", "yellow")
+def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
+    setups = {setup.name: setup for setup in list_setups()}
+    shown = [status for status in statuses if status.scope != PROJECT or status.state != ABSENT_STATUS]
+    rows = []
+    for status in shown:
+        setup = setups[status.host]
+        program = os.path.basename(find_program(setup)) or "not on PATH"
+        rows.append((status.host, status.scope, status.state, program, setup.settings_runner, status.path))
+    print_table(_COLUMNS, rows, [_STATUS_STYLES.get(status.state, "bold yellow") for status in shown])
+    for status in statuses:
+        for why in status.why:
+            say(f"{status.host} ({status.scope}): {why}", "yellow")
     for note in notes:
         say(f"note: {note}", "dim")
-    for one in found:
-        if one.state not in (*HEALTHY_STATUSES, SHADOWED_STATUS):
-            say(f"mend: boathook install {one.host}{' --project' * (one.scope == PROJECT)}", "dim")
-        elif one.state == SHADOWED_STATUS:
-            say(f"mend: what {one.host} says against it, above, is yours to change", "dim")
+    for status in statuses:
+        if status.state == SHADOWED_STATUS:
+            say(f"fix: change the settings of {status.host} that are named above", "dim")
+        elif status.state not in HEALTHY_STATUSES:
+            say(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")
