@@ -26,6 +26,9 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -q -n auto
 
+explore: $(READY) ## the properties of the tests with random examples for SECONDS (60); SEED= for one round again
+	$(BIN)/python scripts/explore.py --seconds $(or $(SECONDS),60) $(addprefix --seed ,$(SEED))
+
 check: $(READY) ## lint, types, layers, generated docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -68,4 +71,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check conformance bench soak killtest fuzz e2e e2e-all docs format clean
+.PHONY: help demo test explore check conformance bench soak killtest fuzz e2e e2e-all docs format clean

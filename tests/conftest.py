@@ -17,9 +17,13 @@ from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import Locations, SourceFolders
 
 SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
-settings.register_profile("default", deadline=None, max_examples=100, suppress_health_check=SLOW_IS_FINE)
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
-settings.load_profile("default")
+# `make test` draws the same examples every time; `make explore` and `make fuzz` draw them at random.
+settings.register_profile(
+    "same", deadline=None, max_examples=100, derandomize=True, database=None, suppress_health_check=SLOW_IS_FINE
+)
+settings.register_profile("explore", settings.get_profile("same"), derandomize=False, print_blob=True)
+settings.register_profile("thorough", settings.get_profile("explore"), max_examples=3000)
+settings.load_profile("same")
 
 OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_", "PYTHON")
 TRUSTING = ("run", "list", "explain", "agent")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -16,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Project
+from harness import Project, wait_until
 
 from boathook.ledger.reader import LedgerReader, LedgerReport, verify_chain
 from boathook.ledger.writer import LOCK_NAME, SPILL_NAME, Ledger, list_segments
 
 WRITER = """
-import os, resource, signal, sys
+import os, resource, signal, sys, time
 from boathook.ledger.writer import Ledger
 folder, name, count, size, limit = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 if limit:
@@ -31,6 +30,8 @@ ledger = Ledger(folder, segment_limit=int(sys.argv[6]), lock_seconds=30.0)
 number = 0
 while number < count or not count:
     number += 1
+    while number == count and not os.path.exists(os.environ.get("GATE", "/")):
+        time.sleep(0.01)
     record = {"v": 1, "id": f"{name}-{number}", "time": "2027-01-15T00:00:00.000Z", "type": "dispatch", "x": "x" * size}
     told = ledger.append(record)
     os.write(1, (f"! {told}\\n" if told else f"{name}-{number}\\n").encode())
@@ -45,12 +46,23 @@ os.read(0, 1)
 
 
 def writer(
-    folder: Path, name: str, out: Path, *, count: int = 0, size: int = 600, limit: int = 0, segment: int = 16 << 20
+    folder: Path,
+    name: str,
+    out: Path,
+    *,
+    count: int = 0,
+    size: int = 600,
+    limit: int = 0,
+    segment: int = 16 << 20,
+    gate: Path = Path("/"),
 ) -> subprocess.Popen[bytes]:
-    """Start a process that appends records and acknowledges each with a line; without a count it never ends."""
+    """Start a process that appends records and acknowledges each with a line; without a count it never ends.
+
+    The last of its records waits for the gate.
+    """
     argv = [sys.executable, "-c", WRITER, str(folder), name, str(count), str(size), str(limit), str(segment)]
     with out.open("ab") as file:
-        return subprocess.Popen(argv, stdout=file)
+        return subprocess.Popen(argv, stdout=file, env={**os.environ, "GATE": str(gate)})
 
 
 def acknowledged(*outs: Path) -> tuple[set[str], list[str]]:
@@ -94,7 +106,7 @@ def test_row_78_what_was_acknowledged_survives_kill_9(tmp_path):
     folder, outs = tmp_path / "ledger", [tmp_path / f"out{at}" for at in range(24)]
     for start in range(0, 24, 6):
         writers = [writer(folder, f"w{start + at}", outs[start + at], segment=200_000) for at in range(6)]
-        time.sleep(0.5 + random.random() / 4)
+        assert wait_until(lambda outs=outs[start : start + 6]: all(out.stat().st_size > 200 for out in outs))
         for one in writers:
             one.kill()
             one.wait()
@@ -212,7 +224,8 @@ def test_row_83_no_secret_reaches_the_disk(project: Project, way: str):
 def damaged(folder: Path, damage: str) -> LedgerReport:
     """Do something to a ledger while writers write; give what verify says of it afterwards."""
     outs = [folder.parent / f"out{at}" for at in range(4)]
-    writers = [writer(folder, f"w{at}", out, count=150, segment=30_000) for at, out in enumerate(outs)]
+    gate = folder.parent / "gate"
+    writers = [writer(folder, f"w{at}", out, count=150, segment=30_000, gate=gate) for at, out in enumerate(outs)]
     while not folder.is_dir() or len(list_segments(str(folder))) < 4:
         time.sleep(0.005)
     names = list_segments(str(folder))
@@ -227,6 +240,8 @@ def damaged(folder: Path, damage: str) -> LedgerReport:
         path.rename(folder.parent / "aside")
     else:
         path.unlink()
+    # So that something is written after the damage, however slow we were.
+    gate.touch()
     assert [one.wait(60) for one in writers] == [0] * 4
     said, troubles = acknowledged(*outs)
     assert (len(said), troubles) == (600, [])

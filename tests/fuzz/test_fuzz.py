@@ -99,6 +99,7 @@ def test_no_seed_and_no_known_fault_raises_anything(target: Target) -> None:
             target.run(data)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
 def test_no_bytes_raise_anything_but_what_is_documented(target: Target) -> None:
     @given(inputs(target.kind))
