@@ -1,4 +1,4 @@
-"""What nobody should get away with: every marked line must be an error in mypy and in pyright, and no other."""
+"""Mistakes that type checkers must find: every marked line is an error in mypy and in pyright, and no other line is."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def awaits_nothing(context: ToolContext, next: Callable[[ToolContext], Out
 def awaits_something(context: ToolContext, next: Callable[[ToolContext], Awaitable[Outcome]]) -> None: ...
 
 
-# Wrong fields
+# Wrong options
 
 hooks.before_tool(prioritty=5)  # error
 hooks.before_tool(priority="high")  # error

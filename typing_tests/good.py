@@ -1,4 +1,4 @@
-"""What people write: all of it must type-check, in mypy and in pyright."""
+"""Code that users write: all of it must type-check, in mypy and in pyright."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ C = TypeVar("C", bound=Context)
 hooks = Hooks(on_failure="allow")
 
 
-# Plain hooks, with every answer there is
+# Plain hooks with every kind of answer
 
 
 @hooks.before_tool
@@ -137,7 +137,7 @@ limit = hooks.before_tool(Limit(3))
 hooks.session_start(priority=5)(limit)
 
 
-# What was decorated is what it was
+# Decorators keep the type of a hook
 
 assert_type(blocking(context=ToolContext.before("bash", {})), Outcome)
 assert_type(changing(ToolContext.before("bash", {})), ToolContext)
@@ -207,7 +207,7 @@ async def ask_later(context: ToolContext, reason: str) -> bool:
     return reason == ""
 
 
-# Contexts stay what they are
+# Methods of a context return its own class
 
 assert_type(ToolContext.before("bash", {}).replace(args={}), ToolContext)
 assert_type(ToolContext.before("bash", {}).after("done").add_context("x").with_metadata("k", 1), ToolContext)
@@ -216,7 +216,7 @@ assert_type(ExecutionContext.on_start("hello").replace(prompt="bye"), ExecutionC
 assert_type(StepContext.before(1).replace(state=None), StepContext)
 
 
-# Guards keep the signature of what they guard
+# Guards keep the signature of a function
 
 
 @hooks.guard

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, HookError, Stopped
+from boathook.inprocess.chain import set_context
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.layers import LOGGER
 
@@ -64,7 +65,7 @@ async def run_tool(
 
     async def process_after(after: ToolContext) -> Outcome:
         outcome = await driver.process(stack, after)
-        return outcome if outcome.context is not None else outcome.replace(context=after)
+        return outcome if outcome.context is not None else set_context(outcome, after)
 
     return await driver.process(stack, context, call_tool)
 

@@ -14,7 +14,7 @@ from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import HookError
 from boathook.inprocess.chain import ChainRun, drop_same_context, read_terminal_answer
 from boathook.inprocess.contexts import Context, ToolContext
-from boathook.inprocess.drivers import ASYNC, SYNC, run_sync
+from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
 from boathook.inprocess.file_hooks import BackgroundHooks, FileHooks, find_background_hooks, make_file_steps
 from boathook.inprocess.layers import Layer, make_layer, resolve_max_rounds
 from boathook.inprocess.matching import MatchLike, make_hook_match
@@ -63,8 +63,9 @@ class Stack:
         self.engine = engine
         self.ask = ask
         self._chains: dict[str, Chain] = {}
-        # The chains that do not depend on the tool, for a fast path without another call.
-        self._fixed_chains: dict[str, Chain] = {}
+        # `sync_hooks` and `hooks` of the chains that do not depend on the tool, so that the fast path costs one lookup.
+        self._sync_hooks: dict[str, tuple[Any, ...]] = {}
+        self._hooks: dict[str, tuple[tuple[Any, bool], ...]] = {}
         chains = [self._find_kind_chain(kind) for kind in _TOOL_KINDS]
         self.is_idle = not any(chain.steps or chain.background for chain in chains)
 
@@ -118,28 +119,30 @@ class Stack:
 
         Its `context` is the one that hooks and terminal changed, or None if they changed nothing.
         """
-        chain = self._fixed_chains.get(context.kind.name) or self._find_chain(context)
-        hooks = chain.sync_hooks
+        hooks = self._sync_hooks.get(context.kind.name)
         if hooks is None:
-            return run_sync(ChainRun(self, chain, terminal, SYNC).start(context))
+            hooks = self._find_chain(context).sync_hooks
+        if hooks is None:
+            return run_sync(self._make_run(context, terminal, SYNC).start(context))
         for hook in hooks:
             answer = hook(context)
             if answer is not None and answer is not NOTHING:
-                run = ChainRun(self, chain, terminal, SYNC)
+                run = self._make_run(context, terminal, SYNC)
                 return run_sync(run.resume(answer, context, _find_next(hooks, hook)))
         return NOTHING if terminal is None else drop_same_context(read_terminal_answer(terminal(context)), context)
 
     async def aprocess(self, context: Context, terminal: ChainTerminal | None = None) -> Outcome:
         """Do the same in an event loop; hooks and terminal may be async or not."""
-        chain = self._fixed_chains.get(context.kind.name) or self._find_chain(context)
-        hooks = chain.hooks
+        hooks = self._hooks.get(context.kind.name)
         if hooks is None:
-            return await ChainRun(self, chain, terminal, ASYNC).start(context)
+            hooks = self._find_chain(context).hooks
+        if hooks is None:
+            return await self._make_run(context, terminal, ASYNC).start(context)
         for hook, is_async in hooks:
             answer = await hook(context) if is_async else hook(context)
             if answer is not None and answer is not NOTHING:
                 at = _find_next([other for other, _ in hooks], hook)
-                return await ChainRun(self, chain, terminal, ASYNC).resume(answer, context, at)
+                return await self._make_run(context, terminal, ASYNC).resume(answer, context, at)
         if terminal is None:
             return NOTHING
         return drop_same_context(read_terminal_answer(await ASYNC.resolve(terminal(context))), context)
@@ -169,6 +172,9 @@ class Stack:
         steps = tuple(step for step in self._find_kind_chain(context.kind).steps if isinstance(step, FileHooks))
         return await ChainRun(self, Chain(steps), None, ASYNC).run(context)
 
+    def _make_run(self, context: Context, terminal: ChainTerminal | None, driver: Driver) -> ChainRun:
+        return ChainRun(self, self._find_chain(context), terminal, driver)
+
     def _find_chain(self, context: Context) -> Chain:
         """Return the chain of an event and its tool."""
         chain = self._find_kind_chain(context.kind)
@@ -195,8 +201,10 @@ class Stack:
                 background = find_background_hooks(self.engine, kind)
             by_tool = any(layer.match is not None for layer in layers)
             chain = self._chains[kind.name] = Chain(tuple(steps), background, by_tool=by_tool)
-            if not by_tool:
-                self._fixed_chains[kind.name] = chain
+            if chain.hooks is not None:
+                self._hooks[kind.name] = chain.hooks
+            if chain.sync_hooks is not None:
+                self._sync_hooks[kind.name] = chain.sync_hooks
         return chain
 
 
