@@ -153,7 +153,8 @@ def resolve_start(project: Path | None) -> str:
 
 
 def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
-    return JobContext(catalog.project, catalog.claude_project, catalog.settings.model, home)
+    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in source.SOURCES])
+    return JobContext(projects, catalog.settings.model, home)
 
 
 def one_shot(
@@ -250,7 +251,7 @@ def _engine(
 
 
 def _around(catalog: Catalog, host: str) -> dict[str, str]:
-    return {"host": host, "project": catalog.project or catalog.claude_project}
+    return {"host": host, "project": catalog.project}
 
 
 def _record(
@@ -292,7 +293,7 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
     from boathook.process.background import BackgroundPool
 
     may_write = scratch if writable else ""
-    around = JobContext(scratch, scratch, catalog.settings.model, scratch, may_write)
+    around = JobContext((("", "", scratch),), catalog.settings.model, scratch, may_write)
     hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
     engine = _engine(
         catalog,

@@ -1,29 +1,29 @@
-"""All hooks that concern a project, from every form and level, as one catalogue."""
+"""Load the hooks of all sources, apply trust and hooks.toml to them, and put them into one catalogue."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Protocol
 
 from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
-from boathook.core.hook import ERROR, HOOK_MD, INVALID, PROJECT, SETTINGS, USER, WARNING, Diagnostic, Hook
+from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.hook_md.folder import Level, arm, scan
-from boathook.sources.hooks_toml import SAID, Config, capped, disable, read_config, refusals, settings_of, tune
-from boathook.sources.settings_json.settings import load_settings, speaking
+from boathook.sources.hooks_toml import Config, capped, disable, read_config, refusals, settings_of, tune
+from boathook.sources.source import find_source
+from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
 from boathook.trust.judge import Book, Judge, Judged
 
-UNTRUSTED_FOLDER = (
-    "your own hooks are not looked for here: the folder lies within the repository, "
-    "so what is in it may be the project's (mend HOME, XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR)"
+UNTRUSTED_FOLDER = "Ignoring your hooks in this folder because it is inside a project, so they may be the project's"
+UNTRUSTED_FOLDER_FIX = (
+    "check HOME and the variable that names this folder, such as XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR"
 )
 
 
 class Trust(Book, Protocol):
-    """The book of trust, which may itself not be believed."""
+    """The trust store, which may itself not be believed."""
 
     path: str
     problem: str
@@ -32,7 +32,7 @@ class Trust(Book, Protocol):
 class Loaded(Value):
     """A catalogue with the paths whose change makes it stale; one that is not `lasting` is stale at once.
 
-    `judged` are the project's hooks as they lie there, which may not be what the catalogue runs.
+    `judged` are the hooks of projects as they are there, which may not be what the catalogue runs.
     """
 
     catalog: Catalog
@@ -44,101 +44,135 @@ class Loaded(Value):
 def load_hooks(locations: Locations, trust: Trust | None = None) -> Loaded:
     """Load the hooks of the user and of the projects of all sources.
 
-    `trust` is the store of what people trusted; without it every hook of a project may run.
+    `trust` is the trust store; without it every hook of a project may run.
     """
-    problems: list[Diagnostic] = [
-        Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER)
-        for path in locations.untrusted
-        if path not in (locations.state, locations.cache)
-    ]
-    hook_md, settings_json = locations.find(HOOK_MD), locations.find(SETTINGS)
-    project, claude = hook_md.project, settings_json.user
-    user_root, project_root = f"{hook_md.user}/hooks", f"{project}/.agents/hooks" if project else ""
-    if project_root and os.path.exists(user_root) and os.path.exists(project_root):
-        project_root = "" if os.path.samefile(user_root, project_root) else project_root
-    user = scan(user_root, USER, hook_md.user) if hook_md.user else Level(USER)
-    local = scan(project_root, PROJECT, project) if project_root else Level(PROJECT)
-    user_config = read_config(f"{locations.config}/hooks.toml", USER) if locations.config else Config("", USER)
-    local_config = _beside(project if project_root else "")
-    settings = settings_of(user_config)
-    judge = Judge(trust, settings, claude) if trust is not None else None
-    if judge is not None:
-        local = local.replace(hooks=tuple(judge.folder(read, project, local_config) for read in local.hooks))
-    hooks, seen = arm(user, local, user_config, local_config)
-    claude_project, looked_at = speaking(settings_json.project, settings_json.find_project)
-    found = load_settings(claude, claude_project)
-    own_config = local_config if claude_project == project else _beside(claude_project)
-    entries = found.hooks
-    if judge is not None:
-        entries = tuple(judge.entry(hook, claude_project, own_config, found.hooks) for hook in entries)
-    hooks += tuple(_tuned(hook, own_config, user_config) for hook in entries)
-    locals_ = [local_config] if own_config is local_config else [local_config, own_config]
-    problems += [*user.problems, *local.problems, *found.problems, *user_config.problems]
-    problems += [problem for config in locals_ for problem in config.problems]
-    problems += dict.fromkeys(told for config in locals_ for told in refusals(hooks, config, user_config))
-    ordered = tuple(sorted((_last(hook, settings, asked=judge is not None) for hook in hooks), key=_order))
-    problems += _check_trust(trust, judge, {hook_md: project, settings_json: claude_project})
-    catalog = Catalog(ordered, settings, tuple(problems), project, claude_project)
-    configs = [config.path for config in (user_config, *locals_) if config.path]
-    copies = [f"{hook.approval.copy}/" for hook in hooks if hook.approval and hook.approval.roots]
-    trusted = [] if trust is None or judge is None else [trust.path, *copies, *judge.watch]
-    watch = (*user.watch, *local.watch, *configs, *seen, *found.watch, *looked_at, *trusted)
-    return Loaded(catalog, watch, judge.lasting, tuple(judge.judged)) if judge else Loaded(catalog, watch)
+    loading = _Loading(locations, trust)
+    for folders in locations.sources:
+        loading.add_source(folders)
+    return loading.finish()
 
 
-def _beside(project: str) -> Config:
-    """Read the hooks.toml of a project."""
+class _Loading:
+    """The catalogue while it is made, source by source."""
+
+    def __init__(self, locations: Locations, trust: Trust | None) -> None:
+        self.locations = locations
+        self.trust = trust
+        self.user_config = _read_user_config(locations.config)
+        self.settings = settings_of(self.user_config)
+        self.judge = Judge(trust, self.settings) if trust is not None else None
+        self.hooks: list[Hook] = []
+        self.diagnostics = _report_untrusted(locations)
+        self.watch: list[str] = []
+        self.projects: dict[SourceFolders, str] = {}
+        self.project_configs: dict[str, Config] = {}
+
+    def add_source(self, folders: SourceFolders) -> None:
+        """Read the hooks of a source; the project's are judged here, so that no reader can forget it."""
+        read = find_source(folders.name).read_hooks(folders)
+        if read.project not in self.project_configs:
+            self.project_configs[read.project] = _read_project_config(read.project)
+        config = self.project_configs[read.project]
+        read_hooks = read.hooks
+        if self.judge is not None:
+            read_hooks = self.judge.judge_hooks(read_hooks, read.project, config, folders.user)
+        hooks = tuple(_tune(read_hook, config, self.user_config) for read_hook in read_hooks)
+        if read.settle is not None:
+            hooks, watch = read.settle(hooks, self.settings)
+            self.watch += watch
+        self.hooks += hooks
+        self.diagnostics += read.diagnostics
+        self.watch += read.watch
+        self.projects[folders] = read.project or folders.project
+
+    def finish(self) -> Loaded:
+        """Return everything that was loaded."""
+        settings, judge, trust = self.settings, self.judge, self.trust
+        configs = list(self.project_configs.values()) or [_read_project_config("")]
+        hooks = tuple(self.hooks)
+        self.diagnostics += [found for config in (self.user_config, *configs) for found in config.problems]
+        self.diagnostics += dict.fromkeys(found for one in configs for found in refusals(hooks, one, self.user_config))
+        self.diagnostics += _check_trust(trust, judge, self.projects)
+        ordered = sorted((_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks), key=_get_order)
+        projects = tuple((folders.name, project) for folders, project in self.projects.items())
+        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects)
+        self.watch += [config.path for config in (self.user_config, *configs) if config.path]
+        if trust is None or judge is None:
+            return Loaded(catalog, tuple(self.watch))
+        copies = [f"{hook.approval.copy}/" for hook in hooks if hook.approval and hook.approval.roots]
+        return Loaded(catalog, (*self.watch, trust.path, *copies, *judge.watch), judge.lasting, tuple(judge.judged))
+
+
+def _read_user_config(folder: str) -> Config:
+    return read_config(f"{folder}/hooks.toml", USER) if folder else Config("", USER)
+
+
+def _read_project_config(project: str) -> Config:
     return read_config(f"{project}/.agents/hooks.toml", PROJECT) if project else Config("", PROJECT)
 
 
-def _tuned(hook: Hook, project: Config, user: Config) -> Hook:
-    """Apply what a hooks.toml says of a hook of settings.json by name; defaults are for HOOK.md, where other units hold."""
-    priority = hook.priority
-    return disable(tune(hook, SAID, project, user).replace(priority=priority), project, user)
+def _report_untrusted(locations: Locations) -> list[Diagnostic]:
+    """Return an error for each folder of hooks that is not read; the trust store reports its own."""
+    return [
+        Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX)
+        for path in locations.untrusted
+        if path not in (locations.state, locations.cache)
+    ]
+
+
+def _tune(read_hook: ReadHook, project: Config, user: Config) -> Hook:
+    """Apply what hooks.toml says about a hook; hooks that run together have no priority of their own."""
+    hook, written = read_hook
+    tuned = tune(hook, written, project, user)
+    if hook.together:
+        tuned = tuned.replace(priority=hook.priority)
+    return disable(tuned, project, user)
 
 
 def _check_trust(trust: Trust | None, judge: Judge | None, projects: dict[SourceFolders, str]) -> list[Diagnostic]:
     """Report an error of the trust store, and trusted hooks that are not used or are gone."""
     errors = [Diagnostic(trust.path, None, "", ERROR, trust.problem)] if trust is not None and trust.problem else []
-    hidden = [found for folders, project in projects.items() for found in _hidden(trust, project, folders.find_project)]
-    return [*_gone(judge, *projects.values()), *hidden, *errors]
+    hidden = [found for folders, project in projects.items() for found in _find_hidden(trust, project, folders)]
+    return [*_find_gone(judge, projects.values()), *hidden, *errors]
 
 
-def _hidden(trust: Trust | None, project: str, find: Callable[[str], str]) -> list[Diagnostic]:
-    """Name a project further up whose trusted hooks do not count because of a nearer one that nobody trusted anything of."""
-    if trust is None or not project or _is_trusted(trust, project):
+def _find_hidden(trust: Trust | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
+    """Report a project further up whose trusted hooks do not run because of a nearer one of which nothing is trusted."""
+    if trust is None or not project or _has_trusted(trust, project):
         return []
-    above = find(os.path.dirname(project)) if project != "/" else ""
-    if not above or not _is_trusted(trust, above):
+    above = folders.find_project(os.path.dirname(project)) if project != "/" else ""
+    if not above or not _has_trusted(trust, above):
         return []
-    told = f"the trusted hooks of {above} do not run here, for this project is nearer, and nothing of it is trusted"
-    return [Diagnostic(project, None, "", ERROR, told, "boathook trust, or remove its hooks folder or settings")]
+    message = (
+        f"the trusted hooks of {above} do not run here, because this project is nearer and nothing of it is trusted"
+    )
+    return [Diagnostic(project, None, "", ERROR, message, "boathook trust, or remove its hooks folder or settings")]
 
 
-def _is_trusted(trust: Trust, project: str) -> bool:
+def _has_trusted(trust: Trust, project: str) -> bool:
     return any(record.word == TRUST for record in trust.of_project(os.path.realpath(project)))
 
 
-def _gone(judge: Judge | None, *projects: str) -> list[Diagnostic]:
-    """Name trusted hooks that are not there any more."""
-    found = {} if judge is None else {record.identity: record for top in projects for record in judge.gone(top)}
-    told = "the hook '{}' was trusted, and is gone"
-    fix = "boathook untrust {}"
-    return [
-        Diagnostic(
-            f"{r.project}/{r.identity.partition(':')[0]}", None, "", WARNING, told.format(r.name), fix.format(r.name)
-        )
-        for r in found.values()
-    ]
+def _find_gone(judge: Judge | None, projects: Iterable[str]) -> list[Diagnostic]:
+    """Report trusted hooks that do not exist any more."""
+    if judge is None:
+        return []
+    gone = {record.identity: record for project in projects for record in judge.gone(project)}
+    diagnostics = []
+    for record in gone.values():
+        path = f"{record.project}/{record.identity.partition(':')[0]}"
+        message = f"the hook '{record.name}' was trusted and is gone"
+        diagnostics.append(Diagnostic(path, None, "", WARNING, message, f"boathook untrust {record.name}"))
+    return diagnostics
 
 
-def _last(hook: Hook, settings: Settings, *, asked: bool) -> Hook:
-    """Keep a hook within what the user allows; what files say of failures gives no say to one that nobody trusted."""
-    unread = asked and hook.state == INVALID and hook.scope != USER
-    if hook.state in UNTRUSTED_STATES or unread:
+def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
+    """Keep a hook within what the user allows; for a hook that is not trusted no file decides what its failure means."""
+    is_unread = is_judged and hook.state == INVALID and hook.scope != USER
+    if hook.state in UNTRUSTED_STATES or is_unread:
         hook = mark_untrusted(hook, hook.state, hook.why, settings.untrusted)
     return capped(hook, settings)
 
 
-def _order(hook: Hook) -> tuple[object, ...]:
+def _get_order(hook: Hook) -> tuple[object, ...]:
     return hook.order

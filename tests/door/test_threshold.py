@@ -53,7 +53,7 @@ def here(new_world):
 
 def keep_as(world, catalog: Catalog, trust: str | None = None) -> Catalog:
     """Keep a catalogue as that of the world's project; with nothing to watch it is fresh at once."""
-    catalog = catalog.replace(project=str(world.project))
+    catalog = catalog.replace(projects=(("HOOK.md", str(world.project)), ("settings.json", "")))
     locations = world.locations(claude=str(world.claude), trust_all=trust == "")
     locations.state = trust or locations.state
     assert write_compiled(catalog, (), locations, time.time())

@@ -608,7 +608,7 @@ def test_the_command_names_everything_absolutely(world):
 
 
 def test_paths_with_spaces_and_quotes_are_quoted(world):
-    odd = place_of(world).folders.replace(config="/a b/it's")
+    odd = {**place_of(world).folders, "config": "/a b/it's"}
     text = lines.make_command_line(load_setup("gemini"), "BeforeTool", odd)
     assert "--config '/a b/it'\"'\"'s'" in text
     assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")

@@ -12,14 +12,13 @@ from tests.hosts.test_jsonedit import VALUES
 
 from boathook.hosts.setup import GROUPS, load_setup
 from boathook.install import json_edit as jsonedit
-from boathook.install.command_line import UserFolders
 from boathook.install.formats import FORMATS, HostFile
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import EditError, JsonEditor, parse_nodes
 
 GUARD = {"hooks": [{"type": "command", "command": "my-own-guard"}]}
 SETUP = load_setup("gemini")
-FOLDERS = UserFolders("/c/agents", "/c/claude", "/c/state")
+FOLDERS = {"config": "/c/agents", "claude": "/c/claude", "state": "/c/state"}
 PART = HostFile("f", GROUPS, SETUP, {event: make_entry(SETUP, event, FOLDERS) for event in SETUP.events})
 GAPS = st.sampled_from(
     [

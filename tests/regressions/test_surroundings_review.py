@@ -239,7 +239,7 @@ def test_an_engine_within_a_hook_knows_how_deep_it_is(world, level):
         pytest.skip("no such sandbox here")
     folder = world.hook("guard", script=NESTED)
     environ = {**world.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
-    around = JobContext(str(world.project))
+    around = JobContext((("HOOK.md", "native", str(world.project)),))
     event = Event.of("pre-tool-call", session_id="s", work_dir=str(world.project), timestamp="t")
     hooks = HookRunner(ProcessRunner(), around, environ={k.encode(): v.encode() for k, v in environ.items()})
     [end] = hooks.run((Call(a_hook(sandbox=level).replace(handler=Script(str(folder))), event),))

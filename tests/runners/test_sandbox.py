@@ -78,7 +78,7 @@ def run(world):
 
 def runner(world, environ: dict[str, str] | None = None) -> HookRunner:
     env = {**world.environment, **(environ or {})}
-    around = JobContext(str(world.project))
+    around = JobContext((("HOOK.md", "native", str(world.project)),))
     sessions = Sessions(str(world.state / "sessions"))
     bytewise = {name.encode(): value.encode() for name, value in env.items()}
     return HookRunner(ProcessRunner(), around, sessions, bytewise)
@@ -248,7 +248,7 @@ def test_a_restricted_hook_reads_and_runs_everything(run, tmp_path):
 
 @needs_restricted
 def test_a_project_that_holds_the_home_folder_opens_nothing(world):
-    around = JobContext(str(world.root))
+    around = JobContext((("HOOK.md", "native", str(world.root)),))
     call = a_call(world, f"touch {world.home}/x 2>/dev/null || echo no", sandbox="restricted")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
     assert (end.code, end.stdout, list(world.home.iterdir())) == (0, b"no\n", [])
@@ -418,7 +418,7 @@ def test_no_place_that_is_or_holds_a_hidden_one_is_shown(world, monkeypatch, pla
 
 @needs_isolated
 def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(world):
-    around = JobContext(str(world.project), scratch=str(world.project))
+    around = JobContext((("HOOK.md", "native", str(world.project)),), scratch=str(world.project))
     call = a_call(world, f"touch made; touch {world.root}/made 2>/dev/null || echo no", sandbox="isolated")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
     assert (end.stdout, [path.name for path in world.project.iterdir()]) == (b"", ["made"])

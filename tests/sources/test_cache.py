@@ -294,7 +294,7 @@ def keep(catalog: Catalog, locations: Locations) -> bool:
 
 
 def keep_nothing(cache: str, project: str = "/p") -> bool:
-    return keep(Catalog(project=project), locations_of(cache, project))
+    return keep(Catalog(projects=(("HOOK.md", project),)), locations_of(cache, project))
 
 
 def test_a_disk_that_does_not_take_it_is_no_reason_to_fail(tmp_path):
@@ -370,7 +370,7 @@ def test_a_catalogue_is_only_for_the_trust_that_it_was_made_with(tmp_path, trust
     trusts = ["", "/s", "/t"]
     paths = [path_of(str(tmp_path), "/p", one) for one in trusts]
     assert len(set(paths)) == 3
-    keep(Catalog(project="/p"), locations_of(str(tmp_path), "/p", trust))
+    keep(Catalog(projects=(("HOOK.md", "/p"),)), locations_of(str(tmp_path), "/p", trust))
     made = paths[trusts.index(trust)]
     assert [path for path in paths if os.path.exists(path)] == [made]
     for path in paths:  # not even if it lay in another's place
@@ -524,7 +524,7 @@ def rows(tmp_path):
     """Give what the door is told about every kind of event by a catalogue of some hooks."""
 
     def _rows(*hooks, **settings):
-        catalog = Catalog(hooks, Settings(**settings), project="/p")
+        catalog = Catalog(hooks, Settings(**settings), projects=(("HOOK.md", "/p"),))
         keep(catalog, locations_of(str(tmp_path)))
         found = compiled.load_compiled(locations_of(str(tmp_path)))
         return {kind.name: found.section(f"rows {kind.name}") for kind in KINDS}

@@ -1184,7 +1184,7 @@ def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(world, text,
     assert speaking(str(package), above) == (str(world.project), looked_at)
     found = loaded(world, package / "src")
     assert [(hook.path, hook.handler.text, hook.state) for hook in found.catalog.hooks] == [(str(path), "guard", ARMED)]
-    assert found.catalog.claude_project == str(world.project)
+    assert found.catalog.find_project("settings.json") == str(world.project)
     assert set(looked_at) <= set(found.watch)
 
 
@@ -1196,7 +1196,7 @@ def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that
     seen = [f"{package}/.claude/{one}" for one in ("settings.json", "settings.local.json")]
     assert speaking(str(package), above) == (str(package), seen)
     found = loaded(world, package)
-    assert (found.catalog.hooks, found.catalog.claude_project) == ((), str(package))
+    assert (found.catalog.hooks, found.catalog.find_project("settings.json")) == ((), str(package))
 
 
 def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(world):

@@ -58,7 +58,7 @@ class Compiled:
             tuple([hook_from_data(data, kinds, find_dialect) for data in self.section(f"hooks {kind.name}")]),
             Settings(*self.head["settings"]),
             tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
-            *self.head["projects"],
+            self.head["projects"],
         )
 
 

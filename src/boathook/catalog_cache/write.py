@@ -39,7 +39,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
     head: dict[str, Any] = {"key": locations.key, "watch": stamps, "spellings": spellings}
     head["gram"] = GRAM
-    head["projects"] = (catalog.project, catalog.claude_project)
+    head["projects"] = catalog.projects
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)
     sections: dict[str, Any] = {}

@@ -46,6 +46,7 @@ from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import Engine
 from boathook.ledger.reader import LedgerReader
+from boathook.sources import source
 from boathook.sources.samples import sample_event, tools_for
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_snapshot
@@ -119,7 +120,7 @@ def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHeal
     """Examine every hook, and run the armed ones in a scratch project."""
     scratch = tempfile.mkdtemp(prefix="boathook-doctor-")
     try:
-        _copy_settings_folder(catalog, scratch)
+        _copy_source_folders(catalog, scratch)
         with probe(catalog, scratch) as engine:
             own_calls = list_own_calls(catalog)
             hooks = [hook for hook in catalog.hooks if hook not in own_calls]
@@ -128,19 +129,24 @@ def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHeal
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _copy_settings_folder(catalog: Catalog, scratch: str) -> None:
-    """Copy the files that settings.json hooks may name relative to their project."""
+def _copy_source_folders(catalog: Catalog, scratch: str) -> None:
+    """Copy the files that hooks may name relative to their project, such as those in .claude."""
+    for one in source.SOURCES:
+        if project := catalog.find_project(one.name):
+            _copy_folder(project + one.project_folder, scratch + one.project_folder)
+
+
+def _copy_folder(folder: str, copy: str) -> None:
     try:
-        snapshot = read_snapshot(f"{catalog.claude_project}/.claude") if catalog.claude_project else None
+        snapshot = read_snapshot(folder)
     except SnapshotError:
         return
-    if snapshot is not None:
-        write_snapshot(snapshot, f"{scratch}/.claude")
-        for item in snapshot.parts:
-            if item.kind == FILE:
-                os.chmod(f"{scratch}/.claude/{item.path}", 0o700 if item.mode & 0o111 else 0o600)
-        for folder, _, _ in os.walk(f"{scratch}/.claude"):
-            os.chmod(folder, 0o700)
+    write_snapshot(snapshot, copy)
+    for item in snapshot.parts:
+        if item.kind == FILE:
+            os.chmod(f"{copy}/{item.path}", 0o700 if item.mode & 0o111 else 0o600)
+    for path, _, _ in os.walk(copy):
+        os.chmod(path, 0o700)
 
 
 def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | None) -> HookHealth:

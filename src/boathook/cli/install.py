@@ -259,7 +259,7 @@ def _refuse_second_scope(setup: Setup, target: InstallTarget, registry: InstallR
 
 def _refuse_untrusted_folders(target: InstallTarget, *, is_state_given: bool) -> None:
     """Refuse to write paths into the agent's configuration that a project's `.env` may have chosen."""
-    given = {"state": target.folders.state} if is_state_given else {}
+    given = {"state": target.folders["state"]} if is_state_given else {}
     locations = resolve_locations(source.SOURCES, target.project, read_environment(), given=given)
     untrusted = [path for path in locations.untrusted if path != locations.cache]
     if untrusted:

@@ -197,7 +197,7 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None,
     loaded, book = load_with_trust(locate(project, state=state))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or say --all")
-    projects = {os.path.realpath(path) for path in (loaded.catalog.project, loaded.catalog.claude_project) if path}
+    projects = {os.path.realpath(path) for _, path in loaded.catalog.projects if path}
     here = [record for record in book.records if record.project in projects]
     chosen = here if everything else [r for r in here if r.name in names or r.identity in names]
     unknown = set(names) - {r.name for r in chosen} - {r.identity for r in chosen}
@@ -236,7 +236,7 @@ def _rows(loaded: Loaded, book: Trust) -> list[dict[str, Any]]:
         key = (os.path.realpath(judged.project), identity_of(one.hook, judged.project))
         seen.add(key)
         rows.append(_row(*key, one.hook.name, one.shown_state, one.record))
-    projects = {os.path.realpath(path) for path in (loaded.catalog.project, loaded.catalog.claude_project) if path}
+    projects = {os.path.realpath(path) for _, path in loaded.catalog.projects if path}
     for record in book.records:
         if (record.project, record.identity) not in seen:
             there = "denied" if record.word == DENY else "trusted"
@@ -295,7 +295,7 @@ def _is_denied(one: Candidate) -> bool:
 
 def _say_nothing_left(candidates: list[Candidate], loaded: Loaded) -> None:
     if not candidates:
-        where = loaded.catalog.project or loaded.catalog.claude_project or "this folder"
+        where = loaded.catalog.project or "this folder"
         say(f"There are no hooks of a project in {where}. Your own hooks need no trust.")
         return
     trusted = sum(one.state == ARMED for one in candidates)

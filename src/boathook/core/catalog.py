@@ -61,13 +61,21 @@ class Plan(Value):
 
 
 class Catalog(Value):
-    """Immutable: hooks in the order of running, the settings, and what is wrong in files that are no hooks."""
+    """Immutable: hooks in the order of running, the settings, diagnostics about other files, and each source's project."""
 
     hooks: tuple[Hook, ...] = ()
     settings: Settings = Settings()
     diagnostics: tuple[Diagnostic, ...] = ()
-    project: str = ""
-    claude_project: str = ""
+    projects: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def project(self) -> str:
+        """The project of the first source that has one, or ""."""
+        return next((project for _, project in self.projects if project), "")
+
+    def find_project(self, source: str) -> str:
+        """Return the project of a source by its name, or ""."""
+        return dict(self.projects).get(source, "")
 
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event; those that run together form one stage, each handler once."""

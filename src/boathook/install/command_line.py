@@ -14,20 +14,12 @@ from boathook.errors import ConfigError
 from boathook.hosts.setup import BY_BOTH, BY_HOST, Setup
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, text_calls_boathook
-from boathook.sources.source import SETTINGS_JSON_SOURCE
-from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
+from boathook.sources.source import list_user_folders
+from boathook.system.locations import STATE_FOLDER, read_environment, resolve_folder
 
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
 # flags of Python, none that makes it run something else
 _PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
-
-
-class UserFolders(Value):
-    """The user's folders as an installed command names them, so that no variable of a host can move them."""
-
-    config: str
-    claude: str
-    state: str
 
 
 class InstalledCommand(Value):
@@ -39,18 +31,19 @@ class InstalledCommand(Value):
     event: str
 
 
-def resolve_user_folders(state: str) -> UserFolders:
-    """Return the user's folders as they are now."""
+def resolve_user_folders(state: str) -> dict[str, str]:
+    """Return the user's folders as they are now, by option; a command names them so that no variable of a host moves them."""
     env = read_environment()
-    return UserFolders(resolve_folder(CONFIG_FOLDER, env), resolve_folder(SETTINGS_JSON_SOURCE.user_folder, env), state)
+    given = {STATE_FOLDER.option: state}
+    return {folder.option: resolve_folder(folder, env, given) for folder in list_user_folders()}
 
 
-def make_command(setup: Setup, event: str, folders: UserFolders) -> list[str]:
+def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:
     """Return the program and its arguments for an event."""
     excluded = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings_runner)
     words = [
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
-        *("--config", folders.config, "--claude", folders.claude, "--state", folders.state),
+        *[word for option, path in folders.items() for word in (f"--{option}", path)],
         *(["--without", excluded] if excluded else []),
     ]
     try:
@@ -62,7 +55,7 @@ def make_command(setup: Setup, event: str, folders: UserFolders) -> list[str]:
     return words
 
 
-def make_command_line(setup: Setup, event: str, folders: UserFolders) -> str:
+def make_command_line(setup: Setup, event: str, folders: dict[str, str]) -> str:
     """Return the command for an event as a shell reads it."""
     guard = f'[ -n "${setup.unless_variable}" ] || ' if setup.unless_variable else ""
     return guard + shlex.join(make_command(setup, event, folders))

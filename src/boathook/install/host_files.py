@@ -12,7 +12,7 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setup import FILES, PLUGIN, TABLES, Setup
 from boathook.install.codex import make_trust_file
-from boathook.install.command_line import UserFolders, make_command, make_command_line, resolve_user_folders
+from boathook.install.command_line import make_command, make_command_line, resolve_user_folders
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
 from boathook.system.locations import account_home, current_dir, read_environment
 
@@ -28,7 +28,7 @@ class InstallTarget(Value):
     scope: str
     project: str
     variables: Mapping[str, str]
-    folders: UserFolders
+    folders: dict[str, str]
     trust_folder: bool = False
 
 
@@ -88,7 +88,7 @@ def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | No
     return HostFile(path, JSON_VALUES, setup, {name: trust.value})
 
 
-def make_entry(setup: Setup, event: str, folders: UserFolders) -> dict[str, Any]:
+def make_entry(setup: Setup, event: str, folders: dict[str, str]) -> dict[str, Any]:
     """Return the entry of one event."""
     command = {
         setup.command_key: make_command_line(setup, event, folders),

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Call, Exit
     from boathook.process.sessions import Sessions
 
-CLAUDE = "claude"
 DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
 ENV_FILE_VARIABLE = b"CLAUDE_ENV_FILE"
 MAX_NESTED_HOOKS = 3
@@ -46,25 +45,33 @@ _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
 class JobContext(Value):
-    """What jobs are made with: the project (of each form), and the model to ask.
+    """What jobs are made with: the project of each source, with the source's name and dialect, and the model to ask.
 
     `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level.
     """
 
-    project: str = ""
-    claude_project: str = ""
+    projects: tuple[tuple[str, str, str], ...] = ()
     model: str = ""
     host_project: str = ""
     scratch: str = ""
 
+    @property
+    def project(self) -> str:
+        """The project of the first source that has one, or ""."""
+        return next((project for _, _, project in self.projects if project), "")
+
     def choose_project(self, hook: Hook, event: Event) -> str:
-        """Return the project that a hook gets: first that of its own form or dialect."""
-        own = self.claude_project if hook.dialect.name == CLAUDE else ""
-        return own or self.project or self.host_project or event.work_dir
+        """Return the project that a hook gets: that of its source, else of one with its dialect, else of the first source."""
+        dialect = hook.dialect.name
+        same_dialect = [(source, project) for source, spoken, project in self.projects if spoken == dialect]
+        own = [project for source, project in same_dialect if source == hook.source]
+        first = [project for _, _, project in self.projects[:1]]
+        candidates = (*own, *[project for _, project in same_dialect], *first, self.host_project)
+        return next(filter(None, candidates), event.work_dir)
 
     def list_projects(self, event: Event) -> tuple[str, ...]:
         """Return every folder that may be a project, or may be inside one."""
-        return self.project, self.claude_project, self.host_project, event.work_dir
+        return (*[project for _, _, project in self.projects], self.host_project, event.work_dir)
 
 
 class HookRunner:

@@ -7,36 +7,73 @@ from __future__ import annotations
 
 from boathook.system.locations import CONFIG_FOLDER, STATE_FOLDER, UserFolder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boathook.sources.source_hooks import SourceHooks
+    from boathook.system.locations import SourceFolders
+
 
 class Source:
     """One form of hooks.
 
-    `without` is what `run --without` calls it. `markers` are the files, below a project's folder, that make it a project of
-    this source.
+    `name` is the `source` of its hooks; `without` is what `run --without` calls it. `markers` are the files, below the folder of
+    a project, that make it a project of this source. `reader` names the function that reads the hooks as `module:function`. The
+    hooks of a source that speak its `dialect` get its project.
     """
 
-    __slots__ = ("markers", "name", "user_folder", "without")
+    __slots__ = ("dialect", "markers", "name", "reader", "user_folder", "without")
 
-    def __init__(self, name: str, without: str, user_folder: UserFolder, markers: tuple[str, ...]) -> None:
+    def __init__(
+        self, name: str, *, without: str, user_folder: UserFolder, markers: tuple[str, ...], reader: str, dialect: str
+    ) -> None:
         self.name = name
         self.without = without
         self.user_folder = user_folder
         self.markers = markers
+        self.reader = reader
+        self.dialect = dialect
+
+    @property
+    def project_folder(self) -> str:
+        """The folder of a project that has its files of this source, such as /.claude."""
+        return self.markers[0].rpartition("/")[0]
+
+    def read_hooks(self, folders: SourceFolders) -> SourceHooks:
+        """Read the hooks of the user and of the project."""
+        module, _, function = self.reader.partition(":")
+        read: Callable[[SourceFolders], SourceHooks] = getattr(__import__(module, fromlist=[function]), function)
+        return read(folders)
 
 
-HOOK_MD_SOURCE = Source("HOOK.md", "hook-md", CONFIG_FOLDER, ("/.agents/hooks",))
+HOOK_MD_SOURCE = Source(
+    "HOOK.md",
+    without="hook-md",
+    user_folder=CONFIG_FOLDER,
+    markers=("/.agents/hooks",),
+    reader="boathook.sources.hook_md.folder:read_hook_folders",
+    dialect="native",
+)
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",
-    "settings",
-    UserFolder(
+    without="settings",
+    user_folder=UserFolder(
         "claude",
         b"CLAUDE_CONFIG_DIR",
         ".claude",
         help="Your folder with settings.json, ignoring environment variables.",
     ),
-    ("/.claude/settings.json", "/.claude/settings.local.json"),
+    markers=("/.claude/settings.json", "/.claude/settings.local.json"),
+    reader="boathook.sources.settings_json.settings:read_settings_files",
+    dialect="claude",
 )
 SOURCES = (HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE)
+
+
+def find_source(name: str) -> Source:
+    """Return the source of this name."""
+    return next(source for source in SOURCES if source.name == name)
 
 
 def list_user_folders() -> tuple[UserFolder, ...]:

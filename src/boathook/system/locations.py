@@ -178,29 +178,29 @@ def resolve_locations(
     leave out, with `project-` before the name only their projects.
     """
     given = {option: path for option, path in given.items() if path} if given else {}
+    sources = [source for source in sources if source.without not in without]
     used = {folder: resolve_folder(folder, env, given) for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER)}
-    located = []
     for source in sources:
-        if source.without in without:
-            continue
-        user = used[source.user_folder] = resolve_folder(source.user_folder, env, given)
-        own_folders = (user, _default_path(source.user_folder, env))
+        used[source.user_folder] = resolve_folder(source.user_folder, env, given)
+
+    def locate(source: LocatedSource, untrusted: tuple[str, ...]) -> SourceFolders:
+        user = used[source.user_folder]
+        own_folders = tuple([path for path in (user, _default_path(source.user_folder, env)) if path not in untrusted])
         has_projects = f"project-{source.without}" not in without
         project = find_project(start, source.markers, own_folders) if has_projects else ""
-        located.append((source, user, project, own_folders))
+        return SourceFolders(source.name, "" if user in untrusted else user, project, source.markers, own_folders)
+
+    located = [locate(source, ()) for source in sources]
     doubtful = [(folder, path) for folder, path in used.items() if folder.option not in given]
-    untrusted = _find_untrusted(start, doubtful, [project for _, _, project, _ in located], env)
+    untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], env)
+    if untrusted:
+        located = [locate(source, untrusted) for source in sources]
     return Locations(
         start=start,
         config="" if used[CONFIG_FOLDER] in untrusted else used[CONFIG_FOLDER],
         state=used[STATE_FOLDER],
         cache=used[CACHE_FOLDER],
-        sources=tuple(
-            [
-                SourceFolders(source.name, "" if user in untrusted else user, project, source.markers, own_folders)
-                for source, user, project, own_folders in located
-            ]
-        ),
+        sources=tuple(located),
         untrusted=untrusted,
         trust_all=trust_all,
     )

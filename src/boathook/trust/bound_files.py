@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from boathook.core.hook import Command, Hook
 from boathook.core.shell import ShellWord
 from boathook.core.value import Value
+from boathook.sources import source
 from boathook.sources.shell_scripts import find_run_files, read_plain_commands, remove_prefix
 from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
 
@@ -107,10 +108,11 @@ def _run_by(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str
 def roots_of(files: tuple[Bound, ...], project: str) -> tuple[str, ...]:
     """Return what is to be hashed and copied for some files: each with its folder, so that its helpers come along.
 
-    A folder that is the project itself, the one of all settings, or large, is left; then it is the file alone.
+    A folder that is the project itself, that of a source such as .claude, or large, is left; then it is the file alone.
     """
     real = os.path.realpath(project)
-    chosen = dict.fromkeys(_with_helpers(file.path, (real, f"{real}/.claude")) for file in files)
+    never = (real, *[real + one.project_folder for one in source.SOURCES])
+    chosen = dict.fromkeys(_with_helpers(file.path, never) for file in files)
     return tuple(root for root in chosen if not any(_holds(other, root) for other in chosen))
 
 

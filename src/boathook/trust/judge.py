@@ -96,14 +96,26 @@ class Judged(Value):
 class Judge:
     """Says which hooks of a project may run."""
 
-    def __init__(self, book: Book, settings: Settings, claude: str = "") -> None:
-        """Take what people said, what the user wants of hooks that nobody trusted, and the folder of the user's settings."""
+    def __init__(self, book: Book, settings: Settings) -> None:
+        """Take what people said, and what the user wants of hooks that nobody trusted."""
         self._book = book
         self._settings = settings
-        self._claude = claude
         self.watch: list[str] = []  # what may make a changed hook the trusted one again
         self.lasting = True
         self.judged: list[Judged] = []
+
+    def judge_hooks(self, reads: tuple[Read, ...], project: str, config: Config, user_folder: str) -> tuple[Read, ...]:
+        """Judge the hooks of a source: those of the user, from `user_folder`, need no trust."""
+        hooks = tuple(hook for hook, _ in reads)
+        judged = []
+        for hook, written in reads:
+            if hook.scope not in OF_PROJECT:
+                judged.append((hook, written))
+            elif isinstance(hook.handler, Script):
+                judged.append(self.folder((hook, written), project, config))
+            else:
+                judged.append((self.entry(hook, project, config, hooks, user_folder), written))
+        return tuple(judged)
 
     def folder(self, read: Read, project: str, config: Config) -> Read:
         """Judge the hook of a HOOK.md folder."""
@@ -138,11 +150,11 @@ class Judge:
         self.judged.append(Judged(hook, project, config, found))
         return self._doubt(old[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.why}"), old[1]
 
-    def entry(self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...]) -> Hook:
-        """Judge a hook of settings.json; `others` are all of them."""
-        if hook.scope not in OF_PROJECT or hook.state not in (ARMED, DISABLED):
+    def entry(self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...], user_folder: str) -> Hook:
+        """Judge an entry of a file; `others` are all entries of its source."""
+        if hook.state not in (ARMED, DISABLED):
             return hook
-        if hook.state == DISABLED and not self._is_bereft(hook, project):
+        if hook.state == DISABLED and not self._is_bereft(hook, project, user_folder):
             return hook
         found = self._find(hook, project, config)
         if found is None and (old := self._another(hook, project, others)):
@@ -204,9 +216,9 @@ class Judge:
         again, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
         return (again, written) if again.state == ARMED else None
 
-    def _is_bereft(self, hook: Hook, project: str) -> bool:
+    def _is_bereft(self, hook: Hook, project: str, user_folder: str) -> bool:
         """Whether somebody other than the user has disabled an entry of which something was said."""
-        by_user = hook.why.startswith(f"disabled by {self._claude}/")
+        by_user = bool(user_folder) and hook.why.startswith(f"disabled by {user_folder}/")
         return not by_user and self._book.find(_real(project), identity_of(hook, project)) is not None
 
     def _another(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.catalog import mark_untrusted
+from boathook.core.catalog import Settings, mark_untrusted
 from boathook.core.hook import (
     ARMED,
     ERROR,
@@ -13,6 +13,7 @@ from boathook.core.hook import (
     PROJECT,
     SHADOWED,
     UNTRUSTED,
+    USER,
     WARNING,
     Diagnostic,
     Hook,
@@ -21,7 +22,7 @@ from boathook.core.hook import (
 from boathook.core.value import Value
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.hooks_toml import Config, disable, settings_of, tune
+from boathook.sources.source_hooks import SourceHooks
 from boathook.system.files import (
     MANIFEST_LIMIT,
     FileError,
@@ -30,6 +31,7 @@ from boathook.system.files import (
     find_foreign_owner,
     read_text,
 )
+from boathook.system.locations import SourceFolders
 from boathook.system.programs import CANDIDATES, find_entry
 
 MANIFESTS = ("HOOK.md", "hook.md")
@@ -149,16 +151,29 @@ def _unreadable(path: str, folder: str, scope: str, why: str) -> Hook:
     )
 
 
-def arm(user: Level, local: Level, user_config: Config, local_config: Config) -> tuple[tuple[Hook, ...], list[str]]:
-    """Apply configs, look for entry points, and settle equal names; return the hooks and what else to watch."""
+def read_hook_folders(folders: SourceFolders) -> SourceHooks:
+    """Read the hooks of the user and of a project; a project whose folder of hooks is the user's has none of its own."""
+    user_root, project_root = f"{folders.user}/hooks", f"{folders.project}/.agents/hooks"
+    user = scan(user_root, USER, folders.user) if folders.user else Level(USER)
+    project = "" if folders.user and _is_same(user_root, project_root) else folders.project
+    local = scan(project_root, PROJECT, project) if project else Level(PROJECT)
+    diagnostics, watch = (*user.problems, *local.problems), (*user.watch, *local.watch)
+    return SourceHooks((*user.hooks, *local.hooks), diagnostics, watch, project, _settle_hooks)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
+def _settle_hooks(hooks: tuple[Hook, ...], settings: Settings) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """Look for entry points and settle equal names; return the hooks and what else to watch."""
     seen: list[str] = []
-    levels = []
-    for level in (user, local):
-        hooks = [tune(hook, written, local_config, user_config) for hook, written in level.hooks]
-        levels.append(_first_of_each([_entry(disable(h, local_config, user_config), seen) for h in hooks], seen))
-    users, projects = levels
-    _settle(users, projects, seen, settings_of(user_config).untrusted)
-    return tuple(users + projects), seen
+    users, projects = (
+        _first_of_each([_entry(hook, seen) for hook in hooks if (hook.scope == USER) is is_user], seen)
+        for is_user in (True, False)
+    )
+    _settle(users, projects, seen, settings.untrusted)
+    return tuple(users + projects), tuple(seen)
 
 
 def _entry(hook: Hook, seen: list[str]) -> Hook:

@@ -43,9 +43,12 @@ from boathook.errors import ConfigError
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources.hook_md.folder import leaves_project
+from boathook.sources.hooks_toml import SAID
 from boathook.sources.own_commands import PROGRAM_NAME, calls_boathook, only_calls_boathook
 from boathook.sources.settings_json.rules import LONGEST, Rule, read_rule
+from boathook.sources.source_hooks import SourceHooks
 from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
+from boathook.system.locations import SourceFolders
 
 LOCAL = "local"
 DIALECT = find_dialect("claude")
@@ -93,6 +96,14 @@ class File(Value):
     problems: tuple[Diagnostic, ...] = ()
     disables: bool = False
     plugins: tuple[tuple[str, bool], ...] = ()
+
+
+def read_settings_files(folders: SourceFolders) -> SourceHooks:
+    """Read the hooks of the user's settings and of the nearest project whose settings say anything about hooks."""
+    project, searched = speaking(folders.project, folders.find_project)
+    found = load_settings(folders.user, project)
+    hooks = tuple((hook, SAID) for hook in found.hooks)
+    return SourceHooks(hooks, found.problems, (*found.watch, *searched), project)
 
 
 def load_settings(claude: str, project: str) -> Found:

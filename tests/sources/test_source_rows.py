@@ -1,0 +1,208 @@
+"""A source is a row: with one reader and one row, its hooks are loaded, cached, trusted, listed and left out like all others."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import boathook
+from boathook.assembly import load_catalog, locate
+from boathook.catalog_cache.format import load_compiled
+from boathook.catalog_cache.write import write_compiled
+from boathook.cli.commands import cli
+from boathook.core.event import find_kind
+from boathook.core.hook import ARMED, MODIFIED, PROJECT, UNTRUSTED, USER, Command, Hook
+from boathook.core.matcher import Matcher, compile_pattern
+from boathook.dialects.dialect import find_dialect
+from boathook.entry.fast_path import _nothing_to_do
+from boathook.entry.options import UsageError, list_flags, parse_options
+from boathook.install.command_line import make_command_line, resolve_user_folders
+from boathook.hosts.setup import load_setup
+from boathook.loader import load_hooks
+from boathook.sources import source
+from boathook.sources.hooks_toml import SAID
+from boathook.sources.source import Source
+from boathook.sources.source_hooks import SourceHooks
+from boathook.system.locations import SourceFolders, UserFolder
+
+# The toy: toy.json holds {"NAME": {"on": EVENT, "tool": REGEX, "run": COMMAND}}
+
+
+def read_toy(folders: SourceFolders) -> SourceHooks:
+    paths = {USER: f"{folders.user}/toy.json", PROJECT: f"{folders.project}/.toy/toy.json"}
+    used = {scope: path for scope, path in paths.items() if (folders.user if scope == USER else folders.project)}
+    hooks = [hook for scope, path in used.items() if Path(path).exists() for hook in read_file(path, scope)]
+    return SourceHooks(tuple((hook, SAID) for hook in hooks), (), tuple(used.values()), folders.project)
+
+
+def read_file(path: str, scope: str) -> list[Hook]:
+    rows = json.loads(Path(path).read_text())
+    return [
+        Hook(
+            name,
+            find_kind(row["on"]),
+            row["on"],
+            scope,
+            Command(row["run"]),
+            path,
+            find_dialect("native"),
+            matcher=Matcher(compile_pattern(row["tool"])),
+            source=TOY.name,
+        )
+        for name, row in rows.items()
+    ]
+
+
+TOY = Source(
+    "toy.json",
+    without="toy",
+    user_folder=UserFolder("toy", b"TOY_HOME", ".toy"),
+    markers=("/.toy/toy.json",),
+    reader=f"{__name__}:read_toy",
+    dialect="native",
+)
+CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}}
+GUARD = {"on": "pre-tool-call", "tool": "Shell", "run": "echo no >&2; exit 2"}
+
+
+@pytest.fixture
+def toys(world, monkeypatch):
+    """A world in which the toy is a source; gives a function that writes toy.json of the user or the project."""
+    monkeypatch.setattr(source, "SOURCES", (*source.SOURCES, TOY))
+
+    def write(scope: str, **hooks: dict[str, str]) -> Path:
+        path = (world.home if scope == USER else world.project) / ".toy" / "toy.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(hooks))
+        return path
+
+    return write
+
+
+def states(**options) -> dict[str, str]:
+    return {hook.name: hook.state for hook in load_catalog(**options).hooks}
+
+
+def run(*args: str) -> str:
+    done = CliRunner().invoke(cli, args, standalone_mode=False)
+    assert done.exception is None
+    return done.stdout
+
+
+def test_its_hooks_are_loaded_beside_those_of_other_sources(world, toys):
+    toys(USER, mine=GUARD)
+    toys(PROJECT, theirs=GUARD)
+    world.hook("guard")
+    catalog = load_catalog(trust_all=True)
+    assert {(hook.name, hook.source, hook.scope) for hook in catalog.hooks} == {
+        ("mine", "toy.json", USER),
+        ("theirs", "toy.json", PROJECT),
+        ("guard", "HOOK.md", USER),
+    }
+    assert catalog.projects == (("HOOK.md", ""), ("settings.json", ""), ("toy.json", str(world.project)))
+    assert catalog.project == str(world.project)
+
+
+def test_its_hooks_run_in_their_project(world, toys):
+    toys(PROJECT, theirs={**GUARD, "run": 'echo "$AGENT_PROJECT_DIR" >&2; exit 2'})
+    (world.project / "src").mkdir()
+    with boathook.load(world.project / "src", trust_all=True) as engine:
+        verdict = engine.dispatch({**CALL, "work_dir": str(world.project / "src")})
+    assert (verdict.decision.word, verdict.reasons) == ("block", (str(world.project),))
+
+
+def test_its_folders_are_found_by_option_variable_and_default(world, toys, monkeypatch):
+    toys(USER, mine=GUARD)
+    (world.root / "toy.json").write_text(json.dumps({"other": GUARD}))
+    assert states() == {"mine": ARMED}
+    assert states(toy=world.root) == {"other": ARMED}
+    monkeypatch.setenv("TOY_HOME", str(world.root))
+    assert states() == {"other": ARMED}
+    with pytest.raises(TypeError, match="unknown folder 'toys'"):
+        locate(toys=world.root)
+
+
+def test_a_variable_that_leads_into_the_project_is_not_believed(world, toys, monkeypatch):
+    toys(PROJECT, theirs=GUARD)
+    monkeypatch.setenv("TOY_HOME", str(world.project / ".toy"))
+    catalog = load_catalog()
+    assert [(hook.scope, hook.state) for hook in catalog.hooks] == [(PROJECT, UNTRUSTED)]
+    assert [found.path for found in catalog.diagnostics] == [f"{world.project}/.toy"]
+
+
+def test_its_project_hooks_need_trust_and_lose_it_when_they_change(toys):
+    path = toys(PROJECT, theirs=GUARD)
+    assert states() == {"theirs": UNTRUSTED}
+    run("trust", "theirs", "--yes")
+    assert states() == {"theirs": ARMED}
+    path.write_text(json.dumps({"theirs": {**GUARD, "run": "exit 0"}}))
+    assert states() == {"theirs": MODIFIED}
+    path.write_text("{}")
+    assert [found.message for found in load_catalog().diagnostics] == ["the hook 'theirs' was trusted and is gone"]
+
+
+def test_its_hooks_are_listed(toys):
+    toys(USER, mine=GUARD)
+    assert "mine" in run("list")
+    (row,) = json.loads(run("list", "--json"))["hooks"]
+    assert (row["name"], row["source"], row["handler"]) == (
+        "mine",
+        "toy.json",
+        {"kind": "command", "text": GUARD["run"]},
+    )
+
+
+def test_it_can_be_left_out(toys):
+    toys(USER, mine=GUARD)
+    toys(PROJECT, theirs=GUARD)
+    without = {name: set(states(without=(name,))) for name in ("toy", "project-toy", "settings")}
+    assert without == {"toy": set(), "project-toy": {"mine"}, "settings": {"mine", "theirs"}}
+    assert parse_options(["--without", "toy"]).without == ("toy",)
+    assert parse_options(["--toy", "/t"]).folders == {"toy": "/t"}
+    assert "--toy" in [flag.name for flag in list_flags()]
+
+
+def test_without_the_row_its_flags_are_unknown():
+    for args in (["--without", "toy"], ["--toy", "/t"]):
+        with pytest.raises(UsageError):
+            parse_options(args)
+
+
+def test_the_fast_path_knows_its_hooks(world, toys):
+    path = toys(PROJECT, theirs=GUARD)
+    data = {tool: json.dumps({**CALL, "tool_name": tool}).encode() for tool in ("Shell", "Read")}
+    keep(world)
+    assert [_nothing_to_do(parse_options(["--trust-all"]), data[tool]) for tool in data] == [False, True]
+    assert _nothing_to_do(parse_options(["--trust-all", "--without", "toy"]), data["Read"]) is False
+    path.write_text("{}")
+    assert load_compiled(locate(trust_all=True)) is None
+    assert _nothing_to_do(parse_options(["--trust-all"]), data["Read"]) is False
+
+
+def keep(world) -> None:
+    """Keep the catalogue as a later start would, that finds files which nobody has touched for a while."""
+    locations = locate(trust_all=True)
+    loaded = load_hooks(locations)
+    assert write_compiled(loaded.catalog, (), locations, time.time())
+    # with the files to watch, as they are now
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("boathook.catalog_cache.write.RACY_SECONDS", -60.0)
+        assert write_compiled(loaded.catalog, loaded.watch, locations, time.time())
+
+
+def test_the_fast_path_and_the_engine_agree_on_its_catalogue(world, toys):
+    toys(USER, mine=GUARD)
+    keep(world)
+    kind = find_kind("pre-tool-call")
+    compiled = load_compiled(locate(trust_all=True))
+    assert compiled is not None
+    assert compiled.restore(kind) == load_catalog(trust_all=True)
+
+
+def test_an_installed_command_names_its_folder(world, toys):
+    line = make_command_line(load_setup("codex"), "PreToolUse", resolve_user_folders(str(world.state)))
+    assert f"--claude {world.claude} --toy {world.home}/.toy --state {world.state}" in line
