@@ -16,7 +16,7 @@ from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
 from boathook.trust.judge import Book, Judge, Judged
 
-UNTRUSTED_FOLDER = "Ignoring your hooks in this folder because it is inside a project, so they may be the project's"
+UNTRUSTED_FOLDER = "your hooks in this folder do not run because it is inside a project, so they may be the project's"
 UNTRUSTED_FOLDER_FIX = (
     "check HOME and the variable that names this folder, such as XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR"
 )

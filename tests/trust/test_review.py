@@ -89,7 +89,7 @@ def test_no_folder_of_a_project_is_the_user_s_wherever_the_event_comes_from(worl
         world, "run", *host, stdin=json.dumps(event) if host else _event(start), XDG_CONFIG_HOME=str(place), **env
     )
     assert not (world.root / "pwned").exists()
-    assert "your own hooks are not looked for here" in done.stderr
+    assert "your hooks in this folder do not run" in done.stderr
 
 
 def test_a_forged_book_above_a_submodule_is_not_believed(world):
