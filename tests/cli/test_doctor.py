@@ -205,7 +205,7 @@ def test_a_trusted_hook_that_is_gone_is_told(world):
     trust(world)
     os.rename(folder, world.root / "away")
     _, found = _examine(world)
-    told = ("warning", str(folder), "the hook 'guard' was trusted, and is gone")
+    told = ("warning", str(folder), "the hook 'guard' was trusted and is gone")
     assert told in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
 
 
