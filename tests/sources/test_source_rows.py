@@ -20,8 +20,8 @@ from boathook.core.matcher import Matcher, compile_pattern
 from boathook.dialects.dialect import find_dialect
 from boathook.entry.fast_path import _nothing_to_do
 from boathook.entry.options import UsageError, list_flags, parse_options
-from boathook.install.command_line import make_command_line, resolve_user_folders
 from boathook.hosts.setup import load_setup
+from boathook.install.command_line import make_command_line, resolve_user_folders
 from boathook.loader import load_hooks
 from boathook.sources import source
 from boathook.sources.hooks_toml import SAID
