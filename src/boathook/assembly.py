@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
     from boathook.system.locations import Locations
-    from boathook.trust.store import Trust
+    from boathook.trust.store import TrustStore
 
     Path = str | os.PathLike[str]
 
@@ -122,7 +122,7 @@ def locate(
     )
 
 
-def load_with_trust(locations: Locations) -> tuple[Loaded, Trust]:
+def load_with_trust(locations: Locations) -> tuple[Loaded, TrustStore]:
     """Load the hooks of some locations, with everything that is known of them, and the trust store."""
     from boathook.loader import load_hooks
 
@@ -130,11 +130,11 @@ def load_with_trust(locations: Locations) -> tuple[Loaded, Trust]:
     return load_hooks(locations, None if locations.trust_all else trust), trust
 
 
-def open_trust(locations: Locations) -> Trust:
+def open_trust(locations: Locations) -> TrustStore:
     """Open the trust store; one in an untrusted folder is empty and says why."""
-    from boathook.trust.store import Trust
+    from boathook.trust.store import TrustStore
 
-    return Trust(locations.state, believed=locations.state not in locations.untrusted)
+    return TrustStore(locations.state, is_folder_trusted=locations.state not in locations.untrusted)
 
 
 def resolve_state(state: Path | None) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.hook import Hook
     from boathook.process.cancel import CallRunner
-    from boathook.trust.verify import Vetted
+    from boathook.trust.verify import VerifiedCatalog
 
     class BackgroundRunner(Protocol):
         """Runs calls that nobody waits for."""
@@ -90,7 +90,7 @@ class Engine:
         """Run an event through its hooks and give the verdict. Never raises for what a hook does."""
         began = time.perf_counter()
         ready = self._ready(event)
-        catalog = self._vetted()
+        catalog = self._verify_catalog()
         flow = dispatch(ready, catalog.plan, self._policy, catalog.skips)
         try:
             calls = next(flow)
@@ -104,7 +104,7 @@ class Engine:
         """Run an event through its hooks without holding up the event loop; cancelling it ends the hooks."""
         began = time.perf_counter()
         ready = self._ready(event)
-        catalog = self._vetted()
+        catalog = self._verify_catalog()
         flow = dispatch(ready, catalog.plan, self._policy, catalog.skips)
         try:
             calls = next(flow)
@@ -118,13 +118,13 @@ class Engine:
 
         return await asyncio.to_thread(self._finish, verdict, background, began)  # a record may have to reach the disk
 
-    def _vetted(self) -> Catalog | Vetted:
+    def _verify_catalog(self) -> Catalog | VerifiedCatalog:
         """Return the catalogue for one dispatch: hooks that were trusted are looked at again when they are needed."""
         if not self._sealed:
             return self.catalog
-        from boathook.trust.verify import Vetted
+        from boathook.trust.verify import VerifiedCatalog
 
-        return Vetted(self.catalog)
+        return VerifiedCatalog(self.catalog)
 
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         """Return an engine for some of the hooks, with the same parts; `diagnostics` if it is to tell what files are broken."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Protocol
 
 from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
@@ -14,7 +13,8 @@ from boathook.sources.hooks_toml import Config, capped, disable, read_config, re
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
-from boathook.trust.judge import Book, Judge, Judged
+from boathook.trust.judge import ProjectHook, TrustJudge
+from boathook.trust.store import TrustStore
 
 UNTRUSTED_FOLDER = "your hooks in this folder do not run because it is inside a project, so they may be the project's"
 UNTRUSTED_FOLDER_FIX = (
@@ -22,26 +22,19 @@ UNTRUSTED_FOLDER_FIX = (
 )
 
 
-class Trust(Book, Protocol):
-    """The trust store, which may itself not be believed."""
-
-    path: str
-    problem: str
-
-
 class Loaded(Value):
     """A catalogue with the paths whose change makes it stale; one that is not `lasting` is stale at once.
 
-    `judged` are the hooks of projects as they are there, which may not be what the catalogue runs.
+    `project_hooks` are the hooks of projects as they are there, which may not be what the catalogue runs.
     """
 
     catalog: Catalog
     watch: tuple[str, ...]
     lasting: bool = True
-    judged: tuple[Judged, ...] = ()
+    project_hooks: tuple[ProjectHook, ...] = ()
 
 
-def load_hooks(locations: Locations, trust: Trust | None = None) -> Loaded:
+def load_hooks(locations: Locations, trust: TrustStore | None = None) -> Loaded:
     """Load the hooks of the user and of the projects of all sources.
 
     `trust` is the trust store; without it every hook of a project may run.
@@ -55,12 +48,12 @@ def load_hooks(locations: Locations, trust: Trust | None = None) -> Loaded:
 class _Loading:
     """The catalogue while it is made, source by source."""
 
-    def __init__(self, locations: Locations, trust: Trust | None) -> None:
+    def __init__(self, locations: Locations, trust: TrustStore | None) -> None:
         self.locations = locations
         self.trust = trust
         self.user_config = _read_user_config(locations.config)
         self.settings = settings_of(self.user_config)
-        self.judge = Judge(trust, self.settings) if trust is not None else None
+        self.judge = TrustJudge(trust, self.settings) if trust is not None else None
         self.hooks: list[Hook] = []
         self.diagnostics = _report_untrusted(locations)
         self.watch: list[str] = []
@@ -99,8 +92,13 @@ class _Loading:
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None:
             return Loaded(catalog, tuple(self.watch))
-        copies = [f"{hook.approval.copy}/" for hook in hooks if hook.approval and hook.approval.roots]
-        return Loaded(catalog, (*self.watch, trust.path, *copies, *judge.watch), judge.lasting, tuple(judge.judged))
+        copies = [f"{hook.approval.copy_folder}/" for hook in hooks if hook.approval and hook.approval.roots]
+        return Loaded(
+            catalog,
+            (*self.watch, trust.path, *copies, *judge.watched_paths),
+            judge.is_lasting,
+            tuple(judge.project_hooks),
+        )
 
 
 def _read_user_config(folder: str) -> Config:
@@ -129,14 +127,16 @@ def _tune(read_hook: ReadHook, project: Config, user: Config) -> Hook:
     return disable(tuned, project, user)
 
 
-def _check_trust(trust: Trust | None, judge: Judge | None, projects: dict[SourceFolders, str]) -> list[Diagnostic]:
+def _check_trust(
+    trust: TrustStore | None, judge: TrustJudge | None, projects: dict[SourceFolders, str]
+) -> list[Diagnostic]:
     """Report an error of the trust store, and trusted hooks that are not used or are gone."""
-    errors = [Diagnostic(trust.path, None, "", ERROR, trust.problem)] if trust is not None and trust.problem else []
+    errors = [Diagnostic(trust.path, None, "", ERROR, trust.error)] if trust is not None and trust.error else []
     hidden = [found for folders, project in projects.items() for found in _find_hidden(trust, project, folders)]
     return [*_find_gone(judge, projects.values()), *hidden, *errors]
 
 
-def _find_hidden(trust: Trust | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
+def _find_hidden(trust: TrustStore | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
     """Report a project further up whose trusted hooks do not run because of a nearer one of which nothing is trusted."""
     if trust is None or not project or _has_trusted(trust, project):
         return []
@@ -149,15 +149,15 @@ def _find_hidden(trust: Trust | None, project: str, folders: SourceFolders) -> l
     return [Diagnostic(project, None, "", ERROR, message, "boathook trust, or remove its hooks folder or settings")]
 
 
-def _has_trusted(trust: Trust, project: str) -> bool:
-    return any(record.word == TRUST for record in trust.of_project(os.path.realpath(project)))
+def _has_trusted(trust: TrustStore, project: str) -> bool:
+    return any(record.decision == TRUST for record in trust.find_project_records(os.path.realpath(project)))
 
 
-def _find_gone(judge: Judge | None, projects: Iterable[str]) -> list[Diagnostic]:
+def _find_gone(judge: TrustJudge | None, projects: Iterable[str]) -> list[Diagnostic]:
     """Report trusted hooks that do not exist any more."""
     if judge is None:
         return []
-    gone = {record.identity: record for project in projects for record in judge.gone(project)}
+    gone = {record.identity: record for project in projects for record in judge.find_missing(project)}
     diagnostics = []
     for record in gone.values():
         path = f"{record.project}/{record.identity.partition(':')[0]}"

@@ -120,7 +120,7 @@ def test_without_a_word_about_trust_the_hooks_of_a_project_are_listed_as_untrust
 def test_list_does_not_send_those_who_only_have_to_trust_to_the_checker(project: Project) -> None:
     project.hook("guard", GUARD)
     printed = project.run("list", trust_all=False).stdout.splitlines()
-    assert printed[2:] == ["  guard  untrusted: it is not trusted yet (review it: boathook trust guard)"]
+    assert printed[2:] == ["  guard  untrusted: it is not trusted yet. Review it with: boathook trust guard"]
     project.hook("broken", "---\nname: [\n---\n")
     assert project.run("list", trust_all=False).stdout.splitlines()[-1] == "  See how to fix this: boathook check"
 
@@ -266,7 +266,7 @@ def test_explain_says_of_an_untrusted_hook_that_it_is(project: Project) -> None:
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--json", trust_all=False)
     assert [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)["hooks"]] == [
         ("mine", True, "matches tool Shell"),
-        ("guard", False, "untrusted: it is not trusted yet (review it: boathook trust guard)"),
+        ("guard", False, "untrusted: it is not trusted yet. Review it with: boathook trust guard"),
     ]
 
 
@@ -310,7 +310,7 @@ def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: Project) -> None
     skipped = project.run("run", "PreToolUse", stdin=event, trust_all=False)
     told = "hooks of this project did not run: fresh (untrusted). Review them: boathook trust"
     assert (skipped.returncode, json.loads(skipped.stdout)) == (0, {"system_message": told})
-    why = "it is not trusted yet (review it: boathook trust fresh)"
+    why = "it is not trusted yet. Review it with: boathook trust fresh"
     assert skipped.stderr == f"boathook: hook 'fresh' did not run: {why}\n"
     trust = next(line for line in made.stdout.splitlines() if line.startswith("  trust"))
     assert trust == "  trust  boathook trust fresh"

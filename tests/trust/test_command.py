@@ -171,7 +171,7 @@ def test_without_a_name_nothing_is_meant(world, name):
     assert "--all" in done.stderr
 
 
-def test_a_book_that_cannot_be_written_is_told(world):
+def test_a_trust_store_that_cannot_be_written_is_reported(world):
     world.hook("guard", scope="project", script="exit 0")
     (world.state).parent.mkdir(parents=True)
     world.state.write_text("a file")

@@ -92,7 +92,7 @@ def test_no_folder_of_a_project_is_the_user_s_wherever_the_event_comes_from(worl
     assert "your hooks in this folder do not run" in done.stderr
 
 
-def test_a_forged_book_above_a_submodule_is_not_believed(world):
+def test_a_forged_trust_store_above_a_submodule_is_not_believed(world):
     start, _ = _submodule(world)
     world.hook("guard", scope="project", script=f"touch {world.root}/pwned")
     forged = world.project / "st" / "boathook"

@@ -68,19 +68,19 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_digest_changes_with(folder, change):
-    before = read_snapshot(str(folder)).digest()
+    before = read_snapshot(str(folder)).compute_digest()
     CHANGES[change](folder)
-    assert read_snapshot(str(folder)).digest() != before
+    assert read_snapshot(str(folder)).compute_digest() != before
 
 
 def test_the_digest_does_not_change_with_time_or_what_tools_leave(folder):
-    before = read_snapshot(str(folder)).digest()
+    before = read_snapshot(str(folder)).compute_digest()
     os.utime(folder / "HOOK.md", (1, 1))
     (folder / "scripts" / "__pycache__").mkdir()
     (folder / "scripts" / "__pycache__" / "x.pyc").write_bytes(b"evil")
     (folder / ".DS_Store").write_bytes(b"x")
-    assert read_snapshot(str(folder)).digest() == before
-    assert not [part for part in read_snapshot(str(folder)).parts if "__pycache__" in part.path]
+    assert read_snapshot(str(folder)).compute_digest() == before
+    assert not [part for part in read_snapshot(str(folder)).items if "__pycache__" in part.path]
 
 
 def _fifo(folder):
@@ -113,13 +113,13 @@ def _through(folder):
 def _many(folder):
     for at in range(trees.MAX_SNAPSHOT_FILES):
         (folder / f"{at}").touch()
-    return f"{folder} holds more than 512 files and folders"
+    return f"{folder} has more than 512 files and folders"
 
 
 def _large(folder):
     (folder / "large").write_bytes(b"")
     os.truncate(folder / "large", trees.MAX_SNAPSHOT_BYTES + 1)
-    return f"{folder} holds more than 8 MiB"
+    return f"{folder} has more than 8 MiB"
 
 
 def _deep(folder):
@@ -127,7 +127,7 @@ def _deep(folder):
     for _ in range(trees.MAX_SNAPSHOT_DEPTH + 1):
         at = at / "d"
     at.mkdir(parents=True)
-    return f"{at} lies more than 16 folders deep"
+    return f"{at} is more than 16 folders deep"
 
 
 @pytest.mark.parametrize("make", [_fifo, _socket, _out, _absolute, _through, _many, _large, _deep])
@@ -168,4 +168,4 @@ TREES = st.lists(PARTS, max_size=4)
 
 @given(TREES, TREES)
 def test_two_trees_have_one_digest_only_if_they_are_the_same(one, other):
-    assert (Snapshot(tuple(one)).digest() == Snapshot(tuple(other)).digest()) == (one == other)
+    assert (Snapshot(tuple(one)).compute_digest() == Snapshot(tuple(other)).compute_digest()) == (one == other)

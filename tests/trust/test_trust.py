@@ -21,7 +21,7 @@ def test_an_untrusted_hook_is_skipped_and_told_in_every_place(world, way):
     found = verdict(world, way)
     assert found["decision"] == "none"
     assert found["runs"] == []
-    assert found["skipped"] == [{"hook": "guard", "why": "it is not trusted yet (review it: boathook trust guard)"}]
+    assert found["skipped"] == [{"hook": "guard", "why": "it is not trusted yet. Review it with: boathook trust guard"}]
     assert found["system_message"] == [
         "hooks of this project did not run: guard (untrusted). Review them: boathook trust"
     ]
@@ -147,7 +147,7 @@ def test_the_user_can_have_tool_calls_blocked_instead(world, way):
     world.toml("user", '[hooks]\nuntrusted = "block"\n')
     found = verdict(world, way)
     assert found["decision"] == "block"
-    assert found["reasons"] == ["hook 'guard' was refused: it is not trusted yet (review it: boathook trust guard)"]
+    assert found["reasons"] == ["hook 'guard' was refused: it is not trusted yet. Review it with: boathook trust guard"]
     after = verdict(world, way, {**CALL, "event_type": "post-tool-call", "tool_output": "x"})
     assert (after["decision"], skipped(after)) == ("none", ["after"])
 
@@ -228,7 +228,7 @@ def test_no_variable_trusts_anything(world, way):
     assert ran(verdict(world, way, CALL, "--trust-all")) == [("guard", "ok", "block")]
 
 
-def _book(world):
+def _store(world):
     return world.state / "trust.json"
 
 
@@ -236,28 +236,28 @@ BROKEN = {
     "not JSON": "{",
     "another format": '{"format": 99, "records": []}',
     "a list": "[]",
-    "a record without fields": '{"format": 1, "records": [{}]}',
+    "a record without fields": '{"format": 2, "records": [{}]}',
     "deep": "[" * 100_000,
 }
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
-def test_a_damaged_book_trusts_nothing_and_is_told(world, text):
+def test_a_damaged_trust_store_trusts_nothing_and_is_reported(world, text):
     world.hook("guard", scope="project", script=BLOCKS)
     trust(world)
-    _book(world).write_text(text)
+    _store(world).write_text(text)
     found = verdict(world)
     assert ran(found) == []
-    assert any("no hook of a project runs until it is mended or removed" in skip["why"] for skip in found["skipped"])
+    assert any("No hook of a project runs until you fix or remove it" in skip["why"] for skip in found["skipped"])
     assert command(world, "trust", "--yes").returncode == 1
-    assert _book(world).read_text() == text
+    assert _store(world).read_text() == text
 
 
-def test_a_book_that_others_could_have_written_trusts_nothing(world):
+def test_a_trust_store_that_others_could_have_written_trusts_nothing(world):
     world.hook("guard", scope="project", script=BLOCKS)
     trust(world)
-    assert _book(world).stat().st_mode & 0o777 == 0o600
-    _book(world).chmod(0o666)
+    assert _store(world).stat().st_mode & 0o777 == 0o600
+    _store(world).chmod(0o666)
     found = verdict(world)
     assert ran(found) == []
     assert any("can be written by others" in skip["why"] for skip in found["skipped"])
@@ -338,8 +338,8 @@ def _repository(world):
 
 @pytest.mark.parametrize("way", ["by command", "by the door"])
 @pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
-def test_a_book_within_the_repository_is_not_believed(world, way, variable):
-    """Some hosts load the project's .env: a repository could bring its own book of trust."""
+def test_a_trust_store_within_the_repository_is_not_believed(world, way, variable):
+    """Some hosts load the project's .env: a repository could bring its own trust store."""
     top = _repository(world)
     world.hook("guard", scope="project", script=f"touch {world.root}/ran")
     inside = top / "sub"
@@ -371,7 +371,7 @@ def test_a_book_within_the_repository_is_not_believed(world, way, variable):
     )
     found = json.loads(done.stdout)
     assert ran(found) == []
-    assert any("lies within the repository" in skip["why"] for skip in found["skipped"])
+    assert any("is inside the repository" in skip["why"] for skip in found["skipped"])
     assert not (world.root / "ran").exists()
 
 
@@ -546,7 +546,7 @@ def test_a_trusted_hook_that_is_gone_is_named_by_list(world):
     assert "the hook 'guard' was trusted and is gone (boathook untrust guard)" in command(world, "list").stderr
 
 
-def test_a_book_within_a_project_without_a_repository_is_not_believed(world):
+def test_a_trust_store_within_a_project_without_a_repository_is_not_believed(world):
     world.hook("guard", scope="project", script=f"touch {world.root}/ran")
     inside = world.project / "sub"
     assert command(world, "trust", "--yes", "--state", str(inside / "boathook")).returncode == 0

@@ -142,7 +142,7 @@ def _copy_folder(folder: str, copy: str) -> None:
     except SnapshotError:
         return
     write_snapshot(snapshot, copy)
-    for item in snapshot.parts:
+    for item in snapshot.items:
         if item.kind == FILE:
             os.chmod(f"{copy}/{item.path}", 0o700 if item.mode & 0o111 else 0o600)
     for path, _, _ in os.walk(copy):

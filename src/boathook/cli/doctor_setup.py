@@ -26,7 +26,7 @@ from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import calls_boathook, find_own_path
 from boathook.system.programs import which
-from boathook.trust.store import Trust
+from boathook.trust.store import TrustStore
 
 GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
@@ -47,7 +47,7 @@ class HealthFinding(Value):
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
-def examine_setup(catalog: Catalog, trust: Trust, state: str) -> list[HealthFinding]:
+def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[HealthFinding]:
     """Examine everything but the hooks themselves."""
     installed = _examine_installations(catalog, state)
     return [
@@ -81,9 +81,9 @@ def _examine_ledger(state: str) -> HealthFinding:
     return HealthFinding(GOOD, "ledger", f"can be written, in {state}")
 
 
-def _examine_trust(trust: Trust) -> HealthFinding:
-    if trust.problem:
-        return HealthFinding(ERROR, "trust", trust.problem)
+def _examine_trust(trust: TrustStore) -> HealthFinding:
+    if trust.error:
+        return HealthFinding(ERROR, "trust", trust.error)
     return HealthFinding(GOOD, "trust", "the trust store can be read")
 
 

@@ -21,10 +21,10 @@ from boathook.core.value import Value
 from boathook.errors import TrustError
 from boathook.loader import Loaded
 from boathook.system.programs import find_entry
-from boathook.trust.bound_files import Binding
-from boathook.trust.judge import Judged, Proposal, identity_of, propose
+from boathook.trust.bound_files import BoundFiles
+from boathook.trust.judge import HookContent, ProjectHook, get_identity, read_hook_content
 from boathook.trust.snapshot import FILE, LINK, SnapshotError, SnapshotItem, read_snapshot
-from boathook.trust.store import Trust
+from boathook.trust.store import TrustStore
 
 FIRST_LINES = 20
 DIFF_LINES = 60
@@ -38,7 +38,7 @@ class Candidate(Value):
     hook: Hook
     state: str
     record: TrustRecord | None
-    proposal: Proposal | None
+    content: HookContent | None
     error: str = ""
     replaces: bool = False
 
@@ -92,7 +92,7 @@ def trust_hooks(
 
 
 def _trust(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
-    loaded, book = load_with_trust(locate(project, state=state))
+    loaded, store = load_with_trust(locate(project, state=state))
     candidates = _candidates(loaded)
     chosen = _chosen(candidates, names)
     if not names:
@@ -103,18 +103,18 @@ def _trust(names: tuple[str, ...], project: str | None, state: str | None, *, ye
     can_ask = sys.stdin.isatty()
     if not yes and not can_ask:
         for one in chosen:
-            _show(one, book)
+            _show(one, store)
         say(
             "Nothing was trusted: there is nobody to ask here. Add --yes if you have read the above.",
             "yellow",
             err=True,
         )
         return 1
-    left = [one for one in chosen if not _settle(one, book, yes=yes, override=override)]
+    left = [one for one in chosen if not _settle(one, store, yes=yes, override=override)]
     return int(bool(left))
 
 
-def _settle(one: Candidate, book: Trust, *, yes: bool, override: bool) -> bool:
+def _settle(one: Candidate, store: TrustStore, *, yes: bool, override: bool) -> bool:
     """Show a hook and take the answer; say whether it is trusted now."""
     name = one.hook.name
     if one.state == ARMED:
@@ -123,8 +123,8 @@ def _settle(one: Candidate, book: Trust, *, yes: bool, override: bool) -> bool:
     if _is_denied(one):
         say(f"{name}: you denied it; 'boathook untrust {name}' takes that back", "yellow", err=True)
         return False
-    _show(one, book)
-    if one.proposal is None:
+    _show(one, store)
+    if one.content is None:
         say(f"  {name} cannot be trusted: {one.error}", "bold red", err=True)
         return False
     if one.replaces and yes and not override:
@@ -133,30 +133,30 @@ def _settle(one: Candidate, book: Trust, *, yes: bool, override: bool) -> bool:
     question = f"Trust {name}, and let it replace your own hook?" if one.replaces else f"Trust {name}?"
     if not yes and not click.confirm(question, default=False):
         return False
-    _remember(one, one.proposal, book)
-    say(f"  {name} is trusted: exactly these bytes, for {one.proposal.project}", "green")
+    _remember(one, one.content, store)
+    say(f"  {name} is trusted: exactly these bytes, for {one.content.project}", "green")
     return True
 
 
-def _remember(one: Candidate, proposal: Proposal, book: Trust) -> None:
+def _remember(one: Candidate, content: HookContent, store: TrustStore) -> None:
     """Keep the very bytes that were shown, then the word about them."""
     try:
-        book.keep(proposal.digest, proposal.trees)
+        store.make_copy(content.digest, content.snapshots)
     except OSError as error:
-        raise TrustError(f"no private copy could be made in {book.state}: {error.strerror}") from None
+        raise TrustError(f"no private copy could be made in {store.state}: {error.strerror}") from None
     record = TrustRecord(
-        proposal.project,
-        proposal.identity,
+        content.project,
+        content.identity,
         one.hook.name,
         TRUST,
-        proposal.digest,
-        tuple(proposal.trees),
-        proposal.listing,
-        proposal.definition.decode(),
+        content.digest,
+        tuple(content.snapshots),
+        content.files,
+        content.definition.decode(),
         one.replaces,
         _now(),
     )
-    book.put(record)
+    store.save_records(record)
 
 
 _everything_option = click.option("--all", "everything", is_flag=True, help="All hooks of this project.")
@@ -172,14 +172,14 @@ def deny_hooks(names: tuple[str, ...], everything: bool, project: str | None, st
 
     This holds even if they change. `untrust` takes it back.
     """
-    loaded, book = load_with_trust(locate(project, state=state))
+    loaded, store = load_with_trust(locate(project, state=state))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or say --all")
     for one in _chosen(_candidates(loaded), names):
-        judged = next(j for j in loaded.judged if j.hook is one.hook)
-        real = os.path.realpath(judged.project)
-        record = TrustRecord(real, identity_of(one.hook, judged.project), one.hook.name, DENY, when=_now())
-        book.put(record)
+        project_hook = next(j for j in loaded.project_hooks if j.hook is one.hook)
+        real = os.path.realpath(project_hook.project)
+        record = TrustRecord(real, get_identity(one.hook, project_hook.project), one.hook.name, DENY, time=_now())
+        store.save_records(record)
         say(f"{one.hook.name} is denied: it never runs here, however it changes", "yellow")
     return 0
 
@@ -194,20 +194,20 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None,
 
     They are untrusted again. This works for hooks that no longer exist, too.
     """
-    loaded, book = load_with_trust(locate(project, state=state))
+    loaded, store = load_with_trust(locate(project, state=state))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or say --all")
     projects = {os.path.realpath(path) for _, path in loaded.catalog.projects if path}
-    here = [record for record in book.records if record.project in projects]
+    here = [record for record in store.records if record.project in projects]
     chosen = here if everything else [r for r in here if r.name in names or r.identity in names]
     unknown = set(names) - {r.name for r in chosen} - {r.identity for r in chosen}
     if unknown:
         raise TrustError(f"nothing was said of {', '.join(sorted(unknown))} here (see boathook trust --list)")
-    book.drop(*chosen)
+    store.remove_records(*chosen)
     for record in chosen:
         say(
             f"{record.name} is not trusted any more"
-            if record.word == TRUST
+            if record.decision == TRUST
             else f"{record.name} is not denied any more"
         )
     return 0
@@ -215,10 +215,10 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None,
 
 def list_trust(project: str | None, state: str | None, *, as_json: bool) -> int:
     """Print every hook of this project with what was said of it, and what was said in other projects."""
-    loaded, book = load_with_trust(locate(project, state=state))
-    if book.problem:
-        raise TrustError(book.problem)
-    rows = _rows(loaded, book)
+    loaded, store = load_with_trust(locate(project, state=state))
+    if store.error:
+        raise TrustError(store.error)
+    rows = _rows(loaded, store)
     if as_json:
         print_json({"hooks": rows})
     elif not rows:
@@ -229,24 +229,24 @@ def list_trust(project: str | None, state: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _rows(loaded: Loaded, book: Trust) -> list[dict[str, Any]]:
+def _rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
     rows, seen = [], set()
     for one in _candidates(loaded):
-        judged = next(j for j in loaded.judged if j.hook is one.hook)
-        key = (os.path.realpath(judged.project), identity_of(one.hook, judged.project))
+        project_hook = next(j for j in loaded.project_hooks if j.hook is one.hook)
+        key = (os.path.realpath(project_hook.project), get_identity(one.hook, project_hook.project))
         seen.add(key)
         rows.append(_row(*key, one.hook.name, one.shown_state, one.record))
     projects = {os.path.realpath(path) for _, path in loaded.catalog.projects if path}
-    for record in book.records:
+    for record in store.records:
         if (record.project, record.identity) not in seen:
-            there = "denied" if record.word == DENY else "trusted"
+            there = "denied" if record.decision == DENY else "trusted"
             state = "gone" if record.project in projects else there
             rows.append(_row(record.project, record.identity, record.name, state, record))
     return rows
 
 
 def _row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:
-    said = {"digest": record.digest, "override": record.override, "when": record.when} if record else {}
+    said = {"digest": record.digest, "override": record.override, "when": record.time} if record else {}
     return {
         "name": name,
         "state": state,
@@ -262,18 +262,18 @@ def _candidates(loaded: Loaded) -> list[Candidate]:
     """Return the project's hooks that could run if they were trusted."""
     states = {(h.source, h.path, h.place or h.path): (h.state, h.why) for h in loaded.catalog.hooks if h.scope != USER}
     users = {h.name for h in loaded.catalog.hooks if h.scope == USER and h.source == HOOK_MD}
-    return [_candidate(judged, states, users) for judged in loaded.judged]
+    return [_candidate(project_hook, states, users) for project_hook in loaded.project_hooks]
 
 
-def _candidate(judged: Judged, states: dict[Any, tuple[str, str]], users: set[str]) -> Candidate:
-    hook = judged.hook
+def _candidate(project_hook: ProjectHook, states: dict[Any, tuple[str, str]], users: set[str]) -> Candidate:
+    hook = project_hook.hook
     state, _ = states.get((hook.source, hook.path, hook.place or hook.path), (hook.state, ""))
     replaces = hook.source == HOOK_MD and hook.name in users
     try:
-        proposal, error = propose(hook, judged.project, judged.config), ""
+        content, error = read_hook_content(hook, project_hook.project, project_hook.config), ""
     except SnapshotError as wrong:
-        proposal, error = None, str(wrong)
-    return Candidate(hook, state, judged.record, proposal, error, replaces)
+        content, error = None, str(wrong)
+    return Candidate(hook, state, project_hook.record, content, error, replaces)
 
 
 def _chosen(candidates: list[Candidate], names: tuple[str, ...]) -> list[Candidate]:
@@ -290,7 +290,7 @@ def _chosen(candidates: list[Candidate], names: tuple[str, ...]) -> list[Candida
 
 
 def _is_denied(one: Candidate) -> bool:
-    return one.record is not None and one.record.word == DENY
+    return one.record is not None and one.record.decision == DENY
 
 
 def _say_nothing_left(candidates: list[Candidate], loaded: Loaded) -> None:
@@ -305,9 +305,9 @@ def _say_nothing_left(candidates: list[Candidate], loaded: Loaded) -> None:
 # What is shown
 
 
-def _show(one: Candidate, book: Trust) -> None:
+def _show(one: Candidate, store: TrustStore) -> None:
     """Show a hook as the bytes that would be kept say it."""
-    hook = one.proposal.hook if one.proposal is not None else one.hook
+    hook = one.content.hook if one.content is not None else one.hook
     say("")
     say(f"{_visible(one.hook.name)}  {one.shown_state}", STATE_STYLES[one.shown_state])
     say(f"  file      {_visible(hook.path)}" + (f" ({_visible(hook.place)})" if hook.place else ""))
@@ -320,8 +320,8 @@ def _show(one: Candidate, book: Trust) -> None:
     if one.replaces:
         say(f"  replaces  your own hook '{hook.name}'", "bold yellow")
     _show_handler(hook)
-    if one.proposal is not None:
-        _show_files(one, one.proposal, book)
+    if one.content is not None:
+        _show_files(one, one.content, store)
 
 
 def _show_reach(hook: Hook) -> None:
@@ -346,57 +346,57 @@ def _show_handler(hook: Hook) -> None:
             say(f"  is given  the variables {_visible(', '.join(handler.allowed))}", "yellow")
 
 
-def _show_files(one: Candidate, proposal: Proposal, book: Trust) -> None:
-    if not proposal.trees:
+def _show_files(one: Candidate, content: HookContent, store: TrustStore) -> None:
+    if not content.snapshots:
         say("  files     none of this project that could be found: only the definition above is bound", "dim")
-    for root, tree in proposal.trees.items():
+    for root, snapshot in content.snapshots.items():
         say(f"  files     {_visible(root)}")
-        for part in tree.parts:
-            if part.kind in (FILE, LINK):
-                say(f"    {_visible(part.path or os.path.basename(root))}  {_about(part)}")
-    _show_loose(proposal.binding)
-    old = book.copy(one.record.digest) if one.record is not None and one.record.digest else ""
-    if old and one.record is not None and one.record.digest != proposal.digest:
-        _show_changes(proposal, old, one.record)
+        for item in snapshot.items:
+            if item.kind in (FILE, LINK):
+                say(f"    {_visible(item.path or os.path.basename(root))}  {_about(item)}")
+    _show_loose(content.bound_files)
+    old = store.find_copy(one.record.digest) if one.record is not None and one.record.digest else ""
+    if old and one.record is not None and one.record.digest != content.digest:
+        _show_changes(content, old, one.record)
     else:
-        for path, text in _first_texts(proposal):
+        for path, text in _first_texts(content):
             _show_text(path, text)
 
 
-def _show_loose(binding: Binding) -> None:
+def _show_loose(bound_files: BoundFiles) -> None:
     """Show what a command names and a yes does not cover."""
-    for path in binding.absent:
+    for path in bound_files.missing:
         say(f"  named     {_visible(path)}, which is not there: if it comes, you are asked again", "dim")
-    for path in binding.loose:
+    for path in bound_files.unbound:
         say(
             f"  not bound {_visible(path)}: named, but not plainly run; it may change without being asked",
             "bold yellow",
         )
-    if binding.unclear:
-        say(f"  not bound what this runs could not be found out: {_visible(binding.unclear, None)}", "bold yellow")
+    if bound_files.unclear:
+        say(f"  not bound what this runs could not be found out: {_visible(bound_files.unclear, None)}", "bold yellow")
 
 
-def _about(part: SnapshotItem) -> str:
-    if part.kind == LINK:
-        return f"-> {_visible(part.data.decode('utf-8', 'backslashreplace'))}"
-    runs = ", executable" if part.mode & 0o111 else ""
-    return f"{len(part.data):,} bytes{runs}"
+def _about(item: SnapshotItem) -> str:
+    if item.kind == LINK:
+        return f"-> {_visible(item.data.decode('utf-8', 'backslashreplace'))}"
+    runs = ", executable" if item.mode & 0o111 else ""
+    return f"{len(item.data):,} bytes{runs}"
 
 
-def _first_texts(proposal: Proposal) -> list[tuple[str, str]]:
+def _first_texts(content: HookContent) -> list[tuple[str, str]]:
     """Return the files that run first, with their text."""
-    handler = proposal.hook.handler
+    handler = content.hook.handler
     if isinstance(handler, Script):
         entry = find_entry(handler.folder)
         paths = [os.path.relpath(entry, handler.folder)] if entry else []
-        tree = next(iter(proposal.trees.values()))
-        return [(p.path, _text(p)) for p in tree.parts if p.path in paths]
+        snapshot = next(iter(content.snapshots.values()))
+        return [(p.path, _text(p)) for p in snapshot.items if p.path in paths]
     found = []
-    for root, tree in proposal.trees.items():
-        for part in tree.parts:
-            path = f"{root}/{part.path}" if part.path else root
-            if any(file.path == path for file in proposal.binding.files):
-                found.append((path, _text(part)))
+    for root, snapshot in content.snapshots.items():
+        for item in snapshot.items:
+            path = f"{root}/{item.path}" if item.path else root
+            if any(file.path == path for file in content.bound_files.files):
+                found.append((path, _text(item)))
     return found
 
 
@@ -409,22 +409,22 @@ def _show_text(path: str, text: str) -> None:
         say(f"    … {len(lines) - FIRST_LINES} more lines", "dim")
 
 
-def _show_changes(proposal: Proposal, old: str, record: TrustRecord) -> None:
+def _show_changes(content: HookContent, old: str, record: TrustRecord) -> None:
     """Show what is not as it was trusted: definition, then files."""
     say("  changed since it was trusted:", "yellow")
-    if record.definition != proposal.definition.decode():
-        _show_diff("the definition", _spread(record.definition), _spread(proposal.definition.decode()))
+    if record.definition != content.definition.decode():
+        _show_diff("the definition", _spread(record.definition), _spread(content.definition.decode()))
     shown: set[str] = set()
-    for root in dict.fromkeys((*record.roots, *proposal.trees)):
+    for root in dict.fromkeys((*record.roots, *content.snapshots)):
         before = _texts_of(resolve_copy_path(old, record.roots.index(root), root)) if root in record.roots else {}
-        tree = proposal.trees.get(root)
-        after = {part.path: part for part in tree.parts} if tree else {}
+        snapshot = content.snapshots.get(root)
+        after = {item.path: item for item in snapshot.items} if snapshot else {}
         for path in sorted({*before, *after}):
             one, other = before.get(path), after.get(path)
             if _looks(one) != _looks(other):
                 shown.add(f"{root}/{path}" if path else root)
                 _show_part(path or os.path.basename(root), one, other)
-    now = dict(proposal.listing)
+    now = dict(content.files)
     for path, word in record.files:
         if now.get(path, word) != word and path not in shown:
             say(f"    mode changed: {_visible(path)}", "yellow")
@@ -436,13 +436,13 @@ def _spread(definition: str) -> str:
 
 def _texts_of(root: str) -> dict[str, SnapshotItem]:
     try:
-        return {part.path: part for part in read_snapshot(root).parts}
+        return {item.path: item for item in read_snapshot(root).items}
     except SnapshotError:
         return {}
 
 
-def _looks(part: SnapshotItem | None) -> tuple[str, bytes] | None:
-    return (part.kind, part.data) if part else None
+def _looks(item: SnapshotItem | None) -> tuple[str, bytes] | None:
+    return (item.kind, item.data) if item else None
 
 
 def _show_part(path: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
@@ -461,8 +461,8 @@ def _show_diff(name: str, old: str, new: str) -> None:
         say(f"    … {len(lines) - DIFF_LINES} more lines", "dim")
 
 
-def _text(part: SnapshotItem) -> str:
-    return "(binary)" if b"\0" in part.data else part.data.decode("utf-8", "backslashreplace")
+def _text(item: SnapshotItem) -> str:
+    return "(binary)" if b"\0" in item.data else item.data.decode("utf-8", "backslashreplace")
 
 
 def _visible(text: str, limit: int | None = WIDTH) -> str:

@@ -1,4 +1,4 @@
-"""Trust as data: what a person said about which bytes, and what that makes of a hook."""
+"""Trust as data: which bytes of a hook a person trusts or denies."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ TRUST, DENY = "trust", "deny"
 
 
 class TrustRecord(Value):
-    """What a person said about one hook of one project; `digest` is of everything that was shown.
+    """A person's decision about one hook of one project; `digest` is of everything that was shown.
 
-    `project` is a real path, `identity` names the hook in it and never by its place in a list. `roots` are the folders and
-    files that the digest covers and that are run from a private copy, as real paths; `files` says what each of them held.
+    `project` is a real path. `identity` names the hook in it, and never by its place in a list. `roots` are the real paths of the
+    folders and files that the digest covers and that run from a private copy; `files` summarizes what was in them.
     """
 
     project: str
     identity: str
     name: str
-    word: str
+    decision: str
     digest: str = ""
     roots: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     definition: str = ""
     override: bool = False
-    when: str = ""
+    time: str = ""
 
 
 class Approval(Value):
-    """What a trusted hook must still be when it runs: the digest of its definition and of the trees at its roots.
+    """What a trusted hook must still be when it runs: the digest of its definition and of what is at its roots.
 
-    `definition` are the bytes that stand in no file of the roots; `copy` is the folder of the private copy; `absent` are files
-    that its command names and that were not there.
+    `definition` is what is not in a file of the roots, `copy_folder` is where the private copy is, and `missing_files` are those
+    that its command names and that did not exist.
     """
 
     digest: str
     definition: bytes = b""
     roots: tuple[str, ...] = ()
-    copy: str = ""
+    copy_folder: str = ""
     override: bool = False
-    absent: tuple[str, ...] = ()
+    missing_files: tuple[str, ...] = ()
 
 
-def compute_digest(definition: bytes, trees: Iterable[str]) -> str:
-    """Return the digest of a hook: of its definition and of the digests of its trees."""
-    words = [tree.encode("utf-8", "surrogatepass") for tree in trees]
-    return hexdigest(b"\n".join((b"boathook hook 1", hexdigest(definition).encode(), *words)))
+def compute_hook_digest(definition: bytes, roots: Iterable[str]) -> str:
+    """Return the digest of a hook: of its definition and of the lines that describe its roots."""
+    lines = [root.encode("utf-8", "surrogatepass") for root in roots]
+    return hexdigest(b"\n".join((b"boathook hook 1", hexdigest(definition).encode(), *lines)))
 
 
-def resolve_copy_path(copy: str, at: int, root: str) -> str:
+def resolve_copy_path(copy_folder: str, index: int, root: str) -> str:
     """Return where the copy of a root is: each in a folder of its own, under its own name."""
-    return f"{copy}/{at}/{root.rpartition('/')[2]}"
+    return f"{copy_folder}/{index}/{root.rpartition('/')[2]}"

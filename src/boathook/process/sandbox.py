@@ -226,7 +226,7 @@ def _list_readable(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str
     The work dir is not one of them: an event may come from anywhere, from ~/.ssh too.
     """
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
-    copy = hook.approval.copy if hook.approval else ""
+    copy = hook.approval.copy_folder if hook.approval else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
     public_project = "" if _is_private(project) else project
     return public_project, root, copy, program, sys.prefix, sys.base_prefix, _OUR_FOLDER

@@ -1,7 +1,7 @@
-"""What a settings hook consists of: its definition, and the files it runs that lie in the project.
+"""Find the files of a project that a settings hook runs, so that trust covers them with its definition.
 
 Only files that are plainly named are found: the program of a command, or the script that an interpreter is given. What these
-call in turn, and what the shell works out, is not bound; `boathook trust` shows what is.
+call in turn, and what only a shell can know, is not bound; `boathook trust` shows what is.
 """
 
 from __future__ import annotations
@@ -17,75 +17,81 @@ from boathook.sources import source
 from boathook.sources.shell_scripts import find_run_files, read_plain_commands, remove_prefix
 from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
 
-FEW_FILES, FEW_BYTES = 64, 1 << 20
+_MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
 
 
-class Bound(Value):
-    """A file that a command runs: its real path, and where it is named (which word, or where in the line)."""
+class BoundFile(Value):
+    """A file that a command runs: its real path, and the word that names it.
 
-    path: str
-    at: int
-    raw: str
-
-
-class Binding(Value):
-    """What a command names: files that are bound, some that are not there yet, and what is left to itself.
-
-    `loose` are files of the project that it names in other ways; `unclear` is what could not be read of it.
+    `position` is the index of the word, or where it begins in the line.
     """
 
-    files: tuple[Bound, ...] = ()
-    absent: tuple[str, ...] = ()
-    loose: tuple[str, ...] = ()
+    path: str
+    position: int
+    word: str
+
+
+class BoundFiles(Value):
+    """The files that a command names.
+
+    `files` are bound, `missing` do not exist yet, `unbound` are files of the project that are named in other ways; `unclear` is the
+    part of the command that could not be read.
+    """
+
+    files: tuple[BoundFile, ...] = ()
+    missing: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
     unclear: str = ""
 
 
-def bind(hook: Hook, project: str) -> Binding:
-    """Return which files of a project, or of the plugin, a hook's command runs."""
+def find_bound_files(hook: Hook, project: str) -> BoundFiles:
+    """Return which files of a project, or of its plugin, a hook's command runs."""
     handler = hook.handler
     if not isinstance(handler, Command):
-        return Binding()
+        return BoundFiles()
     tops = tuple(os.path.realpath(top).rstrip("/") + "/" for top in (project, handler.root) if top)
-    known = {"CLAUDE_PROJECT_DIR": project, "CLAUDE_PLUGIN_ROOT": handler.root, "HOME": os.environ.get("HOME", "")}
-    commands, unclear = (
-        ([_words(handler, known)], "") if handler.words is not None else read_plain_commands(handler.text, known)
-    )
-    files: list[Bound] = []
-    absent: list[str] = []
-    for base, word in _run_by(commands, project):
-        path = _real_within(base, word.value or "", tops)
+    variables = {"CLAUDE_PROJECT_DIR": project, "CLAUDE_PLUGIN_ROOT": handler.root, "HOME": os.environ.get("HOME", "")}
+    if handler.words is None:
+        commands, unclear = read_plain_commands(handler.text, variables)
+    else:
+        commands, unclear = [_read_arguments(handler, variables)], ""
+    files: list[BoundFile] = []
+    missing: list[str] = []
+    for base, word in _find_run_words(commands, project):
+        path = _resolve_within(base, word.text, tops)
         if path and os.path.isfile(path):
-            files.append(Bound(path, word.start, word.raw))
+            files.append(BoundFile(path, word.start, word.raw))
         elif path and not os.path.lexists(path):
-            absent.append(path)
-    named = {_real_within(project, word.value, tops) for words in commands for word in words if word.value}
-    loose = sorted(path for path in named - {file.path for file in files} if path and os.path.isfile(path))
-    return Binding(tuple(files), tuple(dict.fromkeys(absent)), tuple(loose), unclear)
+            missing.append(path)
+    named = {_resolve_within(project, word.value, tops) for words in commands for word in words if word.value}
+    unbound = sorted(path for path in named - {file.path for file in files} if path and os.path.isfile(path))
+    return BoundFiles(tuple(files), tuple(dict.fromkeys(missing)), tuple(unbound), unclear)
 
 
-def _real_within(base: str, name: str, tops: tuple[str, ...]) -> str:
-    """Return the real path of a name if it lies below one of some folders, else nothing."""
+def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
+    """Return the real path of a name if it is below one of the folders `tops`, else ""."""
     try:
         path = os.path.realpath(os.path.join(base, name))
         os.fsencode(path)
-    except ValueError:  # a NUL, or a character that no file can be named with
+    except ValueError:
+        # A NUL, or a character that cannot be in the name of a file.
         return ""
     return path if path.startswith(tops) else ""
 
 
-def _words(handler: Command, known: dict[str, str]) -> list[ShellWord]:
-    """Read a program with its arguments; the place of a word is its number."""
+def _read_arguments(handler: Command, variables: dict[str, str]) -> list[ShellWord]:
+    """Return a program and its arguments as words; the start of a word is its index."""
     words = []
-    for at, raw in enumerate((handler.text, *(handler.words or ()))):
-        value = raw
-        for name, text in known.items():
-            value = value.replace(f"${{{name}}}", text)
-        words.append(ShellWord(raw, value, at))
+    for index, raw in enumerate((handler.text, *(handler.words or ()))):
+        text = raw
+        for name, value in variables.items():
+            text = text.replace(f"${{{name}}}", value)
+        words.append(ShellWord(raw, text, index))
     return words
 
 
-def _run_by(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str, ShellWord]]:
-    """Return the words that name what is run, and where each is looked for; after a `cd` that is there, or nowhere."""
+def _find_run_words(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str, ShellWord]]:
+    """Return the words that name what is run, each with the folder it is relative to; a `cd` changes that folder."""
     base: str | None = project
     for command in commands:
         words = remove_prefix(command)
@@ -95,66 +101,65 @@ def _run_by(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str
             target = words[1].value if len(words) > 1 else None
             base = os.path.join(base, target) if base and target and target != "-" else None
             continue
-        run = (
-            [words[1]]
-            if words[0].raw in (".", "source") and len(words) > 1
-            else [n.word for n in find_run_files(words)]
-        )
-        for word in run:
+        if words[0].raw in (".", "source") and len(words) > 1:
+            run_words = [words[1]]
+        else:
+            run_words = [file.word for file in find_run_files(words)]
+        for word in run_words:
             if word.value and (base is not None or word.value.startswith("/")):
                 yield base or "/", word
 
 
-def roots_of(files: tuple[Bound, ...], project: str) -> tuple[str, ...]:
-    """Return what is to be hashed and copied for some files: each with its folder, so that its helpers come along.
+def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
+    """Return what is hashed and copied for some files: the folder of each, because its helpers are there.
 
-    A folder that is the project itself, that of a source such as .claude, or large, is left; then it is the file alone.
+    It is the file alone if its folder is large, is the project itself, or is that of a source, such as .claude.
     """
     real = os.path.realpath(project)
-    never = (real, *[real + one.project_folder for one in source.SOURCES])
-    chosen = dict.fromkeys(_with_helpers(file.path, never) for file in files)
-    return tuple(root for root in chosen if not any(_holds(other, root) for other in chosen))
+    excluded = (real, *[real + each.project_folder for each in source.SOURCES])
+    roots = dict.fromkeys(_choose_root(file.path, excluded) for file in files)
+    return tuple(root for root in roots if not any(_contains(other, root) for other in roots))
 
 
-def _holds(folder: str, path: str) -> bool:
-    """Whether the tree of a folder has a path in it."""
+def _contains(folder: str, path: str) -> bool:
+    """Whether the snapshot of a folder contains a path."""
     inside = path.startswith(folder + "/")
     return inside and not set(path[len(folder) + 1 :].split("/")) & set(IGNORED_NAMES)
 
 
-def _with_helpers(path: str, never: tuple[str, ...]) -> str:
+def _choose_root(path: str, excluded: tuple[str, ...]) -> str:
     folder = os.path.dirname(path)
-    if folder in never:
+    if folder in excluded:
         return path
     try:
-        tree = read_snapshot(folder)
+        items = read_snapshot(folder).items
     except SnapshotError:
         return path
-    small = len(tree.parts) <= FEW_FILES and sum(len(part.data) for part in tree.parts) <= FEW_BYTES
-    return folder if small else path
+    is_small = len(items) <= _MAX_FOLDER_FILES and sum(len(item.data) for item in items) <= _MAX_FOLDER_BYTES
+    return folder if is_small else path
 
 
-def rebound(hook: Hook, files: tuple[Bound, ...], places: dict[str, str]) -> Hook:
-    """Return a hook that runs the private copies of its files; `places` says where the copy of each root is."""
+def replace_with_copies(hook: Hook, files: tuple[BoundFile, ...], copies: dict[str, str]) -> Hook:
+    """Return a hook that runs the private copies of its files; `copies` has the path of the copy of each root."""
     handler = hook.handler
     if not isinstance(handler, Command):
         return hook
     words, text = list(handler.words or ()), handler.text
-    for file in sorted(files, key=lambda one: -one.at):
-        copy = _copy_of(file.path, places)
+    for file in sorted(files, key=lambda each: -each.position):
+        copy = _find_copy(file.path, copies)
         if copy is None:
             continue
         if handler.words is None:
-            text = text[: file.at] + shlex.quote(copy) + text[file.at + len(file.raw) :]
-        elif file.at == 0:
+            text = text[: file.position] + shlex.quote(copy) + text[file.position + len(file.word) :]
+        elif file.position == 0:
             text = copy
         else:
-            words[file.at - 1] = copy
+            words[file.position - 1] = copy
     return hook.replace(handler=handler.replace(text=text, words=None if handler.words is None else tuple(words)))
 
 
-def _copy_of(path: str, places: dict[str, str]) -> str | None:
-    for root, copy in places.items():
-        if path == root or _holds(root, path):
+def _find_copy(path: str, copies: dict[str, str]) -> str | None:
+    for root, copy in copies.items():
+        if path == root or _contains(root, path):
             return copy + path[len(root) :]
     return None

@@ -1,16 +1,16 @@
-"""Which hooks of a project a person has trusted as they are, and what becomes of the others.
+"""Decide which hooks of a project may run: those that a person trusts, exactly as they are.
 
-A trusted hook is taken from its private copy, definition and files: what was shown is what runs. One that changed since is
-known by its old definition, so that it is missed exactly where it used to guard.
+A trusted hook is taken from its private copy, definition and files: what was reviewed is what runs. A hook that changed since then
+keeps its old matcher, so that it is missing exactly where it used to run.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Protocol
+from typing import Any
 
-from boathook.core.approval import DENY, Approval, TrustRecord, compute_digest, resolve_copy_path
+from boathook.core.approval import DENY, Approval, TrustRecord, compute_hook_digest, resolve_copy_path
 from boathook.core.catalog import Settings, mark_untrusted
 from boathook.core.hook import (
     ARMED,
@@ -32,60 +32,47 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import SAID, Config, tune
+from boathook.sources.source_hooks import ReadHook
 from boathook.system.files import FileError, read_text
-from boathook.trust.bound_files import Binding, bind, rebound, roots_of
+from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_files, replace_with_copies
 from boathook.trust.snapshot import FILE, Snapshot, SnapshotError, describe_root, read_snapshot
-from boathook.trust.verify import CHANGED
+from boathook.trust.store import TrustStore
+from boathook.trust.verify import CHANGED, describe_change
 
-Read = tuple[Hook, frozenset[str]]
-OF_PROJECT = SCOPES[1:]
-NOBODY = Config("", USER)  # what a project says is shown without what the user makes of it
-
-
-class Book(Protocol):
-    """What a person said about the hooks of all projects, and the private copies."""
-
-    def find(self, project: str, identity: str) -> TrustRecord | None:
-        """Return the record of one hook."""
-        ...
-
-    def of_project(self, project: str) -> tuple[TrustRecord, ...]:
-        """Return all records of a project."""
-        ...
-
-    def copy(self, digest: str) -> str:
-        """Return the folder of a private copy; nothing if it is not there."""
-        ...
-
-    def keep(self, digest: str, trees: dict[str, Snapshot]) -> str:
-        """Make a private copy of trees, by their roots, unless it is there; return its folder."""
-        ...
+_PROJECT_SCOPES = SCOPES[1:]
+# A reviewer sees what the project says, without what the user's hooks.toml makes of it.
+_NO_USER_CONFIG = Config("", USER)
+_NO_COPY = "its private copy could not be made in the state folder. Find the cause with: boathook doctor"
 
 
-class Proposal(Value):
-    """A hook as a person would trust it: everything that would run, read once."""
+class HookContent(Value):
+    """A hook of a project with everything that would run, read once: this is what a person reviews and trusts."""
 
     hook: Hook
     project: str
     identity: str
     definition: bytes
-    trees: dict[str, Snapshot]
-    binding: Binding = Binding()
+    snapshots: dict[str, Snapshot]
+    bound_files: BoundFiles = BoundFiles()
 
     @property
     def digest(self) -> str:
-        """Return the digest of definition and trees."""
-        return compute_digest(self.definition, (describe_root(root, tree) for root, tree in self.trees.items()))
+        """Return the digest of the definition and the snapshots."""
+        roots = (describe_root(root, snapshot) for root, snapshot in self.snapshots.items())
+        return compute_hook_digest(self.definition, roots)
 
     @property
-    def listing(self) -> tuple[tuple[str, str], ...]:
-        """Return the files with a word about each that changes with it."""
-        return tuple((f"{root}/{path}" if path else root, word) for root, tree in self.trees.items()
-                     for path, word in tree.listing().items())  # fmt: skip
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """Return the files, each with a summary that changes with it."""
+        return tuple(
+            (f"{root}/{path}" if path else root, summary)
+            for root, snapshot in self.snapshots.items()
+            for path, summary in snapshot.summarize_items().items()
+        )
 
 
-class Judged(Value):
-    """A hook of a project as it lies there, with what was said of it and the config beside it."""
+class ProjectHook(Value):
+    """A hook as it is in the project, with its trust record and the hooks.toml that applies to it."""
 
     hook: Hook
     project: str
@@ -93,225 +80,224 @@ class Judged(Value):
     record: TrustRecord | None = None
 
 
-class Judge:
-    """Says which hooks of a project may run."""
+class TrustJudge:
+    """Decides which hooks of a project may run.
 
-    def __init__(self, book: Book, settings: Settings) -> None:
-        """Take what people said, and what the user wants of hooks that nobody trusted."""
-        self._book = book
+    `watched_paths` may make a changed hook the trusted one again; without `is_lasting` the result must not be cached.
+    """
+
+    def __init__(self, store: TrustStore, settings: Settings) -> None:
+        self._store = store
         self._settings = settings
-        self.watch: list[str] = []  # what may make a changed hook the trusted one again
-        self.lasting = True
-        self.judged: list[Judged] = []
+        self.watched_paths: list[str] = []
+        self.is_lasting = True
+        self.project_hooks: list[ProjectHook] = []
 
-    def judge_hooks(self, reads: tuple[Read, ...], project: str, config: Config, user_folder: str) -> tuple[Read, ...]:
-        """Judge the hooks of a source: those of the user, from `user_folder`, need no trust."""
-        hooks = tuple(hook for hook, _ in reads)
-        judged = []
-        for hook, written in reads:
-            if hook.scope not in OF_PROJECT:
+    def judge_hooks(
+        self, read_hooks: tuple[ReadHook, ...], project: str, config: Config, user_folder: str
+    ) -> tuple[ReadHook, ...]:
+        """Return the hooks of a source as they may run; those of the user, from `user_folder`, need no trust."""
+        others = tuple(hook for hook, _ in read_hooks)
+        judged: list[ReadHook] = []
+        for hook, written in read_hooks:
+            if hook.scope not in _PROJECT_SCOPES:
                 judged.append((hook, written))
             elif isinstance(hook.handler, Script):
-                judged.append(self.folder((hook, written), project, config))
+                judged.append(self._judge_folder((hook, written), project, config))
             else:
-                judged.append((self.entry(hook, project, config, hooks, user_folder), written))
+                judged.append((self._judge_entry(hook, project, config, others, user_folder), written))
         return tuple(judged)
 
-    def folder(self, read: Read, project: str, config: Config) -> Read:
-        """Judge the hook of a HOOK.md folder."""
+    def _judge_folder(self, read: ReadHook, project: str, config: Config) -> ReadHook:
         hook, written = read
         if hook.state != ARMED:
-            return self._unreadable(read, project, config)
-        found = self._find(hook, project, config)
-        if found is None or found.word == DENY:
-            return self._unsaid(hook, found), written
-        old = self._from_copy(hook, found) or read
+            return self._judge_unreadable(read, project, config)
+        record = self._find_record(hook, project, config)
+        if record is None or record.decision == DENY:
+            return self._mark_undecided(hook, record), written
+        trusted = self._read_from_copy(hook, record) or read
         try:
-            proposal = propose(hook, project, config, found.roots)
+            content = read_hook_content(hook, project, config, record.roots)
         except SnapshotError as error:
-            return self._refuse(old[0], error), old[1]
-        if proposal.digest != found.digest:
-            return self._modified(old[0], proposal), old[1]
-        copy = self._keep(proposal)
+            return self._mark_unreadable(trusted[0], error), trusted[1]
+        if content.digest != record.digest:
+            return self._mark_modified(trusted[0], content), trusted[1]
+        copy = self._make_copy(content)
         if not copy:
-            return self._doubt(hook, UNTRUSTED, NO_COPY), written
-        hook, written = self._from_copy(hook, found) or read
-        roots = tuple(proposal.trees)
-        approval = Approval(found.digest, proposal.definition, roots, copy, found.override)
+            return self._mark(hook, UNTRUSTED, _NO_COPY), written
+        hook, written = self._read_from_copy(hook, record) or read
+        roots = tuple(content.snapshots)
+        approval = Approval(record.digest, content.definition, roots, copy, record.override)
         return hook.replace(handler=Script(resolve_copy_path(copy, 0, roots[0])), approval=approval), written
 
-    def _unreadable(self, read: Read, project: str, config: Config) -> Read:
-        """Miss a trusted hook that cannot be read any more where it used to guard; leave others to be told as what they are."""
+    def _judge_unreadable(self, read: ReadHook, project: str, config: Config) -> ReadHook:
+        """Return the trusted form of a hook whose manifest cannot be read any more, marked as modified."""
         hook, _ = read
-        found = self._book.find(_real(project), identity_of(hook, project))
-        old = self._from_copy(hook, found) if found is not None and found.word != DENY else None
-        if old is None:
+        record = self._store.find_record(_resolve(project), get_identity(hook, project))
+        trusted = self._read_from_copy(hook, record) if record is not None and record.decision != DENY else None
+        if trusted is None:
             return read
-        self.judged.append(Judged(hook, project, config, found))
-        return self._doubt(old[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.why}"), old[1]
+        self.project_hooks.append(ProjectHook(hook, project, config, record))
+        return self._mark(trusted[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.why}"), trusted[1]
 
-    def entry(self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...], user_folder: str) -> Hook:
+    def _judge_entry(
+        self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...], user_folder: str
+    ) -> Hook:
         """Judge an entry of a file; `others` are all entries of its source."""
         if hook.state not in (ARMED, DISABLED):
             return hook
-        if hook.state == DISABLED and not self._is_bereft(hook, project, user_folder):
+        if hook.state == DISABLED and not self._is_disabled_by_project(hook, project, user_folder):
             return hook
-        found = self._find(hook, project, config)
-        if found is None and (old := self._another(hook, project, others)):
-            return self._doubt(hook.replace(matcher=_old_matcher(old)), MODIFIED, changed(hook.name))
-        if found is None or found.word == DENY:
-            return self._unsaid(hook, found)
+        record = self._find_record(hook, project, config)
+        if record is None and (replaced := self._find_replaced(hook, project, others)):
+            hook = hook.replace(matcher=_get_trusted_matcher(replaced))
+            return self._mark(hook, MODIFIED, describe_change(CHANGED, hook.name))
+        if record is None or record.decision == DENY:
+            return self._mark_undecided(hook, record)
         try:
-            proposal = propose(hook, project, config, found.roots)
+            content = read_hook_content(hook, project, config, record.roots)
         except SnapshotError as error:
-            return self._refuse(hook, error)
-        if proposal.digest != found.digest:
-            return self._modified(hook, proposal)
-        copy = self._keep(proposal)
+            return self._mark_unreadable(hook, error)
+        if content.digest != record.digest:
+            return self._mark_modified(hook, content)
+        copy = self._make_copy(content)
         if not copy:
-            return self._doubt(hook, UNTRUSTED, NO_COPY)
+            return self._mark(hook, UNTRUSTED, _NO_COPY)
         if hook.state == DISABLED:
             return hook
-        places = {root: resolve_copy_path(copy, at, root) for at, root in enumerate(found.roots)}
-        absent = proposal.binding.absent
-        self.watch += absent
-        approval = Approval(found.digest, proposal.definition, found.roots, copy, found.override, absent)
-        return rebound(hook, proposal.binding.files, places).replace(approval=approval)
+        copies = {root: resolve_copy_path(copy, index, root) for index, root in enumerate(record.roots)}
+        missing = content.bound_files.missing
+        self.watched_paths += missing
+        approval = Approval(record.digest, content.definition, record.roots, copy, record.override, missing)
+        return replace_with_copies(hook, content.bound_files.files, copies).replace(approval=approval)
 
-    def _find(self, hook: Hook, project: str, config: Config) -> TrustRecord | None:
-        found = self._book.find(_real(project), identity_of(hook, project))
-        self.judged.append(Judged(hook, project, config, found))
-        return found
+    def _find_record(self, hook: Hook, project: str, config: Config) -> TrustRecord | None:
+        record = self._store.find_record(_resolve(project), get_identity(hook, project))
+        self.project_hooks.append(ProjectHook(hook, project, config, record))
+        return record
 
-    def _unsaid(self, hook: Hook, found: TrustRecord | None) -> Hook:
-        if found is not None:
-            return hook.replace(state=DENIED, why="you denied it (boathook untrust takes that back)")
-        return self._doubt(hook, UNTRUSTED, f"it is not trusted yet (review it: boathook trust {hook.name})")
+    def _mark_undecided(self, hook: Hook, record: TrustRecord | None) -> Hook:
+        if record is not None:
+            why = f"you denied it. Allow it to be reviewed with: boathook untrust {hook.name}"
+            return hook.replace(state=DENIED, why=why)
+        return self._mark(hook, UNTRUSTED, f"it is not trusted yet. Review it with: boathook trust {hook.name}")
 
-    def _doubt(self, hook: Hook, state: str, why: str) -> Hook:
+    def _mark(self, hook: Hook, state: str, why: str) -> Hook:
         return mark_untrusted(hook, state, why, self._settings.untrusted)
 
-    def _refuse(self, hook: Hook, error: SnapshotError) -> Hook:
-        self.lasting = False
-        return self._doubt(hook, MODIFIED, f"{CHANGED}, and cannot be trusted as it is: {error}")
+    def _mark_unreadable(self, hook: Hook, error: SnapshotError) -> Hook:
+        self.is_lasting = False
+        return self._mark(hook, MODIFIED, f"{CHANGED}, and cannot be trusted as it is: {error}")
 
-    def _modified(self, hook: Hook, proposal: Proposal) -> Hook:
-        self.watch += [path for path, _ in proposal.listing]
-        return self._doubt(hook, MODIFIED, changed(hook.name))
+    def _mark_modified(self, hook: Hook, content: HookContent) -> Hook:
+        self.watched_paths += [path for path, _ in content.files]
+        return self._mark(hook, MODIFIED, describe_change(CHANGED, hook.name))
 
-    def _keep(self, proposal: Proposal) -> str:
+    def _make_copy(self, content: HookContent) -> str:
         try:
-            return self._book.keep(proposal.digest, proposal.trees)
+            return self._store.make_copy(content.digest, content.snapshots)
         except OSError:
             return ""
 
-    def _from_copy(self, hook: Hook, found: TrustRecord) -> Read | None:
-        """Read the definition again, from the private copy; None if that is gone."""
-        copy = self._book.copy(found.digest)
-        folder = resolve_copy_path(copy, 0, found.roots[0]) if copy and found.roots else ""
+    def _read_from_copy(self, hook: Hook, record: TrustRecord) -> ReadHook | None:
+        """Read a hook from its private copy; None if the copy is gone."""
+        copy = self._store.find_copy(record.digest)
+        folder = resolve_copy_path(copy, 0, record.roots[0]) if copy and record.roots else ""
         try:
             text = read_text(f"{folder}/{os.path.basename(hook.path)}")
         except FileError:
             return None
-        again, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
-        return (again, written) if again.state == ARMED else None
+        trusted, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
+        return (trusted, written) if trusted.state == ARMED else None
 
-    def _is_bereft(self, hook: Hook, project: str, user_folder: str) -> bool:
-        """Whether somebody other than the user has disabled an entry of which something was said."""
+    def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
+        """Whether somebody other than the user has disabled a hook that has a record."""
         by_user = bool(user_folder) and hook.why.startswith(f"disabled by {user_folder}/")
-        return not by_user and self._book.find(_real(project), identity_of(hook, project)) is not None
+        return not by_user and self._store.find_record(_resolve(project), get_identity(hook, project)) is not None
 
-    def _another(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:
-        """Return the records of entries that were trusted, are gone, and whose place one takes: the same event, script and file."""
-        own = _without_digest(identity_of(hook, project))
-        present = {identity_of(other, project) for other in others if other.scope in OF_PROJECT}
-        records = self._book.of_project(_real(project))
-        return tuple(r for r in records if _without_digest(r.identity) == own and r.identity not in present)
+    def _find_replaced(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:
+        """Return the records of trusted hooks that a new one replaces: they are gone, and had its event, script and file."""
+        label = _remove_digest(get_identity(hook, project))
+        present = {get_identity(other, project) for other in others if other.scope in _PROJECT_SCOPES}
+        records = self._store.find_project_records(_resolve(project))
+        return tuple(
+            each for each in records if _remove_digest(each.identity) == label and each.identity not in present
+        )
 
-    def gone(self, project: str) -> tuple[TrustRecord, ...]:
-        """Return the records of a project's trusted hooks that are not there any more."""
-        seen = [j for j in self.judged if _real(j.project) == _real(project)]
-        present = {_without_digest(identity_of(one.hook, one.project)) for one in seen}
-        records = self._book.of_project(_real(project)) if project else ()
-        return tuple(r for r in records if r.word != DENY and _without_digest(r.identity) not in present)
-
-
-NO_COPY = "no private copy of it could be made in the state folder (boathook doctor says why)"
-
-
-def changed(name: str) -> str:
-    """Return that a trusted hook is not what it was."""
-    return f"{CHANGED} (see what: boathook trust {name})"
+    def find_missing(self, project: str) -> tuple[TrustRecord, ...]:
+        """Return the records of a project's trusted hooks that do not exist any more."""
+        here = [each for each in self.project_hooks if _resolve(each.project) == _resolve(project)]
+        present = {_remove_digest(get_identity(each.hook, each.project)) for each in here}
+        records = self._store.find_project_records(_resolve(project)) if project else ()
+        return tuple(
+            record for record in records if record.decision != DENY and _remove_digest(record.identity) not in present
+        )
 
 
-def _without_digest(identity: str) -> str:
-    """Return the identity of a settings hook without the letters that stand for its definition."""
+def _remove_digest(identity: str) -> str:
+    """Return the identity of a settings hook without the characters that stand for its definition."""
     return identity.rpartition("#")[0] or identity
 
 
-def _old_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
-    """Return the matcher of a hook as it was trusted, so that it is missed where it used to guard."""
+def _get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
     if len(records) != 1:
         return ALL
     try:
-        old = json.loads(records[0].definition)[0]
-        return Matcher(compile_pattern(old["tool"] or ""), compile_pattern(old["pattern"] or ""), old["subject"])
+        definition = json.loads(records[0].definition)[0]
+        tool, pattern = (compile_pattern(definition[key] or "") for key in ("tool", "pattern"))
+        return Matcher(tool, pattern, definition["subject"])
     except (ValueError, TypeError, KeyError, IndexError, ConfigError):
         return ALL
 
 
-def propose(hook: Hook, project: str, config: Config, roots: tuple[str, ...] | None = None) -> Proposal:
-    """Read everything that a hook of a project consists of; a tree fault if it must not be trusted."""
+def read_hook_content(hook: Hook, project: str, config: Config, roots: tuple[str, ...] | None = None) -> HookContent:
+    """Read everything that a hook of a project consists of; raise SnapshotError if it must not be trusted."""
     if isinstance(hook.handler, Script):
-        return _propose_folder(hook, project, config)
-    binding = bind(hook, project)
-    chosen = roots_of(binding.files, project) if roots is None else roots
-    trees = {root: read_snapshot(root) for root in chosen}
-    named = [sorted(file.path for file in binding.files), binding.absent]
-    definition = _canonical([describe(hook), *named, _tuning(hook, config)])
-    shown = tune(hook, SAID, config, NOBODY)
-    return Proposal(shown, _real(project), identity_of(hook, project), definition, trees, binding)
+        return _read_folder_content(hook, project, config)
+    bound_files = find_bound_files(hook, project)
+    if roots is None:
+        roots = choose_roots(bound_files.files, project)
+    snapshots = {root: read_snapshot(root) for root in roots}
+    paths = [sorted(file.path for file in bound_files.files), bound_files.missing]
+    definition = _to_canonical_json([_describe_hook(hook), *paths, _get_project_tuning(hook, config)])
+    shown = tune(hook, SAID, config, _NO_USER_CONFIG)
+    return HookContent(shown, _resolve(project), get_identity(hook, project), definition, snapshots, bound_files)
 
 
-def _propose_folder(hook: Hook, project: str, config: Config) -> Proposal:
-    """Read a hook's folder; what is proposed is the hook as these very bytes say it."""
+def _read_folder_content(hook: Hook, project: str, config: Config) -> HookContent:
+    """Read a hook's folder; the hook in the result is made from these very bytes."""
     folder = os.path.realpath(hook.folder)
-    _inside(folder, hook.folder, project)
-    tree = read_snapshot(folder)
+    if not folder.startswith(_resolve(project).rstrip("/") + "/"):
+        raise SnapshotError(f"{hook.folder} is a link that leaves the project")
+    snapshot = read_snapshot(folder)
     name = os.path.basename(hook.path)
-    text = next((part.data for part in tree.parts if part.path == name and part.kind == FILE), b"")
-    read, written = parse_manifest(
-        text.decode("utf-8-sig", "replace"), path=hook.path, folder=hook.folder, scope=hook.scope
-    )
-    tuning = _tuning(read, config)
-    shown = tune(read, written, config, NOBODY)
-    definition = _canonical(tuning) if tuning else b""
-    return Proposal(shown, _real(project), identity_of(hook, project), definition, {folder: tree})
+    data = next((item.data for item in snapshot.items if item.path == name and item.kind == FILE), b"")
+    text = data.decode("utf-8-sig", "replace")
+    read, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
+    tuning = _get_project_tuning(read, config)
+    shown = tune(read, written, config, _NO_USER_CONFIG)
+    definition = _to_canonical_json(tuning) if tuning else b""
+    return HookContent(shown, _resolve(project), get_identity(hook, project), definition, {folder: snapshot})
 
 
-def _inside(real: str, shown: str, project: str) -> None:
-    if not real.startswith(_real(project).rstrip("/") + "/"):
-        raise SnapshotError(f"{shown} is a link that leaves the project")
-
-
-def identity_of(hook: Hook, project: str) -> str:
-    """Return what a hook is known by in its project: its folder, or its file and name."""
+def get_identity(hook: Hook, project: str) -> str:
+    """Return what identifies a hook in its project: its folder, or its file and name."""
     if isinstance(hook.handler, Script):
         return os.path.relpath(hook.folder, project)
     return f"{os.path.relpath(hook.path, project)}:{hook.name}"
 
 
-def describe(hook: Hook) -> dict[str, Any]:
+def _describe_hook(hook: Hook) -> dict[str, Any]:
     """Return the definition of a settings hook as plain values."""
     handler = hook.handler
-    what: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(handler, Command | Prompt | Http):
-        what = {name: handler.__dict__[name] for name in handler.FIELDS}
+        fields = {name: handler.__dict__[name] for name in handler.FIELDS}
     matcher = hook.matcher
     return {
         "event": hook.trigger,
         "type": type(handler).__name__.lower(),
-        **what,
+        **fields,
         "tool": matcher.tool.source if matcher.tool else None,
         "pattern": matcher.pattern.source if matcher.pattern else None,
         "subject": matcher.subject,
@@ -321,20 +307,20 @@ def describe(hook: Hook) -> dict[str, Any]:
     }
 
 
-def _tuning(hook: Hook, config: Config) -> list[Any]:
-    """Return what the project's hooks.toml says about a hook: it could make a guard toothless, so it is trusted with it."""
+def _get_project_tuning(hook: Hook, config: Config) -> list[Any]:
+    """Return what the project's hooks.toml says about a hook; it could disarm a guard, so it is trusted with it."""
     if config.scope != PROJECT:
         return []
-    said = [config.defaults] + ([{"sandbox": config.sandbox}] if config.sandbox else [])
+    general = [config.defaults] + ([{"sandbox": config.sandbox}] if config.sandbox else [])
     own: list[Any] = [tuning for name, tuning in config.override if name == hook.name]
     if hook.name in config.disable or not config.enabled:
         own.append("disabled")
-    return [*said, own] if own or config.defaults or config.sandbox else []
+    return [*general, own] if own or config.defaults or config.sandbox else []
 
 
-def _canonical(value: Any) -> bytes:
+def _to_canonical_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=True).encode()
 
 
-def _real(project: str) -> str:
+def _resolve(project: str) -> str:
     return os.path.realpath(project)

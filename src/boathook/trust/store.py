@@ -1,6 +1,6 @@
-"""The book of trust: what a person said about the hooks of projects, and private copies of what they saw.
+"""The trust store: a person's decisions about the hooks of projects, and private copies of what they reviewed.
 
-Both lie in the user's state folder. A book that somebody else could have written, or that lies within a project, is not believed.
+Both are in the user's state folder. The store is ignored if somebody else could have written it, or if it is in a project.
 """
 
 from __future__ import annotations
@@ -17,157 +17,167 @@ from boathook.errors import TrustError
 from boathook.system.files import FileError, read_regular, write_private
 from boathook.trust.snapshot import Snapshot, is_copy_of, remove_snapshot, write_snapshot
 
-BOOK, LOCK, COPIES = "trust.json", "trust.lock", "copies"
-FORMAT = 1
-LIMIT = 16 << 20
-LOCK_SECONDS = 10.0
-DAY = 86_400.0
-FIELDS: dict[str, type | tuple[type, ...]] = {
-    "project": str, "identity": str, "name": str, "word": str, "digest": str, "roots": list, "files": list,
-    "definition": str, "override": bool, "when": str,
+_STORE_NAME, _LOCK_NAME, _COPIES_NAME = "trust.json", "trust.lock", "copies"
+_STORE_FORMAT = 2
+_MAX_STORE_BYTES = 16 << 20
+_LOCK_SECONDS = 10.0
+_DAY_SECONDS = 86_400.0
+_FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
+    "project": str, "identity": str, "name": str, "decision": str, "digest": str, "roots": list, "files": list,
+    "definition": str, "override": bool, "time": str,
 }  # fmt: skip
 
 
-class Trust:
-    """The book and the copies below a state folder; `problem` says why the book is not believed, if so."""
+class TrustStore:
+    """The records and copies in a state folder; `error` says why the records are ignored, if they are."""
 
-    def __init__(self, state: str, *, believed: bool = True) -> None:
-        """Take the state folder and read the book, if there is one and it is to be believed."""
+    def __init__(self, state: str, *, is_folder_trusted: bool = True) -> None:
         self.state = state
-        self.path = f"{state}/{BOOK}"
-        self.problem = ""
-        self._records = self._read() if believed else {}
-        if not believed:
-            self.problem = f"the state folder {state} lies within the repository, so nothing there is believed"
-
-    def find(self, project: str, identity: str) -> TrustRecord | None:
-        """Return the record of one hook."""
-        return self._records.get((project, identity))
-
-    def of_project(self, project: str) -> tuple[TrustRecord, ...]:
-        """Return all records of a project."""
-        return tuple(record for record in self._records.values() if record.project == project)
+        self.path = f"{state}/{_STORE_NAME}"
+        self.error = ""
+        self._records = self._read() if is_folder_trusted else {}
+        if not is_folder_trusted:
+            self.error = (
+                f"the trust store is ignored because the state folder {state} is inside the repository. "
+                "Check HOME and XDG_STATE_HOME"
+            )
 
     @property
     def records(self) -> tuple[TrustRecord, ...]:
         """Return all records."""
         return tuple(self._records.values())
 
-    def copy(self, digest: str) -> str:
-        """Return the folder of a private copy; nothing if it is not there."""
-        path = self._copy_path(digest)
+    def find_record(self, project: str, identity: str) -> TrustRecord | None:
+        """Return the record of a hook."""
+        return self._records.get((project, identity))
+
+    def find_project_records(self, project: str) -> tuple[TrustRecord, ...]:
+        """Return all records of a project."""
+        return tuple(record for record in self._records.values() if record.project == project)
+
+    def find_copy(self, digest: str) -> str:
+        """Return the folder of a private copy, "" if there is none."""
+        path = self._get_copy_path(digest)
         return path if os.path.isdir(path) else ""
 
-    def keep(self, digest: str, trees: dict[str, Snapshot]) -> str:
-        """Make a private copy of trees, by their roots, unless it is there; return its folder."""
-        path = self._copy_path(digest)
+    def make_copy(self, digest: str, snapshots: dict[str, Snapshot]) -> str:
+        """Make a private copy of snapshots, by their roots, unless there is one; return its folder."""
+        path = self._get_copy_path(digest)
         if os.path.isdir(path):
-            if all(
-                is_copy_of(tree, resolve_copy_path(path, at, root)) for at, (root, tree) in enumerate(trees.items())
-            ):
+            if _has_copies(path, snapshots):
                 return path
-            remove_snapshot(path)  # somebody has been at it
-        os.makedirs(f"{self.state}/{COPIES}", mode=0o700, exist_ok=True)
-        new = f"{self.state}/{COPIES}/.new-{os.getpid()}-{time.monotonic_ns()}"
+            # Somebody changed it.
+            remove_snapshot(path)
+        os.makedirs(f"{self.state}/{_COPIES_NAME}", mode=0o700, exist_ok=True)
+        new = f"{self.state}/{_COPIES_NAME}/.new-{os.getpid()}-{time.monotonic_ns()}"
         os.mkdir(new, 0o700)
         try:
-            for at, (root, tree) in enumerate(trees.items()):
-                os.mkdir(f"{new}/{at}", 0o700)
-                write_snapshot(tree, resolve_copy_path(new, at, root))
+            for index, (root, snapshot) in enumerate(snapshots.items()):
+                os.mkdir(f"{new}/{index}", 0o700)
+                write_snapshot(snapshot, resolve_copy_path(new, index, root))
             os.rename(new, path)
         except OSError:
             remove_snapshot(new)
-            if not os.path.isdir(path):  # else somebody else was quicker
+            # Another process may have made it in the meantime.
+            if not os.path.isdir(path):
                 raise
         return path
 
-    def _copy_path(self, digest: str) -> str:
-        return f"{self.state}/{COPIES}/{digest}"
+    def _get_copy_path(self, digest: str) -> str:
+        return f"{self.state}/{_COPIES_NAME}/{digest}"
 
-    def put(self, *records: TrustRecord) -> None:
-        """Write records into the book, each in the place of what was said before."""
+    def save_records(self, *records: TrustRecord) -> None:
+        """Write records; each replaces the earlier one of its hook."""
         self._change({(record.project, record.identity): record for record in records})
 
-    def drop(self, *records: TrustRecord) -> None:
-        """Take records out of the book."""
+    def remove_records(self, *records: TrustRecord) -> None:
         self._change({(record.project, record.identity): None for record in records})
 
     def _change(self, changes: dict[tuple[str, str], TrustRecord | None]) -> None:
-        """Change the records, alone, and write the book; copies that no record names go."""
+        """Change the records under a lock, write them, and remove copies that no record names."""
         try:
             os.makedirs(self.state, mode=0o700, exist_ok=True)
-            with self._alone():
+            with self._lock():
                 self._records = self._read()
-                if self.problem:
-                    raise TrustError(self.problem)
-                found = {**self._records, **changes}
-                self._records = {key: record for key, record in found.items() if record is not None}
+                if self.error:
+                    raise TrustError(self.error)
+                records = {**self._records, **changes}
+                self._records = {key: record for key, record in records.items() if record is not None}
                 rows = [_to_json(record) for record in self._records.values()]
-                text = json.dumps({"format": FORMAT, "records": rows}, indent=1, ensure_ascii=True)
+                text = json.dumps({"format": _STORE_FORMAT, "records": rows}, indent=1, ensure_ascii=True)
                 write_private(self.path, text.encode() + b"\n")
-                self._prune()
+                self._remove_unused_copies()
         except OSError as error:
-            raise TrustError(f"the book of trust {self.path} cannot be written: {error.strerror}") from None
+            message = (
+                f"cannot write the trust store {self.path}: {error.strerror}. Make its folder writable, or use --state"
+            )
+            raise TrustError(message) from None
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         import fcntl
 
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        handle = os.open(f"{self.state}/{LOCK}", flags, 0o600)
+        handle = os.open(f"{self.state}/{_LOCK_NAME}", flags, 0o600)
         try:
-            until = time.monotonic() + LOCK_SECONDS
+            until = time.monotonic() + _LOCK_SECONDS
             while True:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() > until:
-                        raise TrustError("another boathook holds the book of trust; try again") from None
+                        message = f"another boathook process has locked the trust store {self.path}. Try again"
+                        raise TrustError(message) from None
                     time.sleep(0.02)
             yield
         finally:
             os.close(handle)
 
-    def _prune(self) -> None:
+    def _remove_unused_copies(self) -> None:
         """Remove copies that no record names, unless a hook may still run from them."""
-        named = {record.digest for record in self._records.values()}
-        folder = f"{self.state}/{COPIES}"
+        used = {record.digest for record in self._records.values()}
+        folder = f"{self.state}/{_COPIES_NAME}"
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
                 path = f"{folder}/{name}"
-                if name not in named and os.lstat(path).st_mtime < time.time() - DAY:
+                if name not in used and os.lstat(path).st_mtime < time.time() - _DAY_SECONDS:
                     remove_snapshot(path)
 
     def _read(self) -> dict[tuple[str, str], TrustRecord]:
-        self.problem = ""
+        self.error = ""
         try:
             self._check_owner()
-            data = json.loads(read_regular(self.path, LIMIT))
-            return {(r.project, r.identity): r for r in map(_from_json, _rows(data))}
+            data = json.loads(read_regular(self.path, _MAX_STORE_BYTES))
+            return {(record.project, record.identity): record for record in map(_from_json, _get_rows(data))}
         except FileNotFoundError:
             return {}
         except FileError as error:
-            why = str(error)
+            reason = str(error)
         except OSError as error:
-            why = f"cannot be read: {error.strerror}"
+            reason = f"cannot be read: {error.strerror}"
         except (ValueError, TypeError, RecursionError) as error:
-            why = f"is damaged: {error}"
-        self.problem = f"the book of trust {self.path} {why}; no hook of a project runs until it is mended or removed"
+            reason = f"is damaged: {error}"
+        self.error = f"the trust store {self.path} {reason}. No hook of a project runs until you fix or remove it"
         return {}
 
     def _check_owner(self) -> None:
         for path in (self.state, self.path):
-            found = os.lstat(path)
-            if found.st_uid != os.getuid():
+            status = os.lstat(path)
+            if status.st_uid != os.getuid():
                 raise FileError("belongs to another user")
-            if found.st_mode & 0o022 and path == self.path:
+            if status.st_mode & 0o022 and path == self.path:
                 raise FileError("can be written by others")
 
 
-def _rows(data: Any) -> list[Any]:
-    if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("records"), list):
-        raise ValueError("it is not a book of this format")
+def _has_copies(folder: str, snapshots: dict[str, Snapshot]) -> bool:
+    copies = [resolve_copy_path(folder, index, root) for index, root in enumerate(snapshots)]
+    return all(map(is_copy_of, snapshots.values(), copies))
+
+
+def _get_rows(data: Any) -> list[Any]:
+    if not isinstance(data, dict) or data.get("format") != _STORE_FORMAT or not isinstance(data.get("records"), list):
+        raise ValueError("it does not have the format of a trust store")
     rows: list[Any] = data["records"]
     return rows
 
@@ -177,14 +187,15 @@ def _to_json(record: TrustRecord) -> dict[str, Any]:
 
 
 def _from_json(row: Any) -> TrustRecord:
-    if not isinstance(row, dict) or set(row) != set(FIELDS):
-        raise ValueError("a record has other fields than it should")
-    for name, kind in FIELDS.items():
-        if not isinstance(row[name], kind):
-            raise ValueError(f"'{name}' of a record is no {kind}")
-    if row["word"] not in (TRUST, DENY):
-        raise ValueError(f"a record says {row['word']!r}")
-    if row["word"] == TRUST and not (len(row["digest"]) == 64 and all(c in "0123456789abcdef" for c in row["digest"])):
+    if not isinstance(row, dict) or set(row) != set(_FIELD_TYPES):
+        raise ValueError("a record does not have the right fields")
+    for name, expected in _FIELD_TYPES.items():
+        if not isinstance(row[name], expected):
+            raise ValueError(f"'{name}' of a record has the wrong type")
+    if row["decision"] not in (TRUST, DENY):
+        raise ValueError(f"a record has the decision {row['decision']!r}")
+    digest = row["digest"]
+    if row["decision"] == TRUST and not (len(digest) == 64 and all(char in "0123456789abcdef" for char in digest)):
         raise ValueError("a record has no digest")
-    files = tuple((str(path), str(word)) for path, word in row["files"])
+    files = tuple((str(path), str(summary)) for path, summary in row["files"])
     return TrustRecord(**{**row, "roots": tuple(map(str, row["roots"])), "files": files})
