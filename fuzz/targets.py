@@ -38,7 +38,9 @@ from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.hooks_toml import SIZE_LIMIT, disable, read_config, refusals, settings_of, tune
 from boathook.sources.own_commands import text_calls_boathook
-from boathook.sources.settings_json.settings import COMMAND_BUDGET, load_settings, read_settings, speaks
+from boathook.sources.settings_json.settings import load_settings
+from boathook.sources.settings_json.settings_entry import MAX_SEARCHED_CHARS
+from boathook.sources.settings_json.settings_file import mentions_hooks, read_settings
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
 
@@ -129,7 +131,7 @@ def _tell(hook: Hook) -> None:
 
 def _settings(data: bytes) -> tuple[Hook, ...]:
     path = written(data, "claude/settings.json")
-    speaks(path)
+    mentions_hooks(path)
     return load_settings(os.path.dirname(path), "").hooks
 
 
@@ -367,7 +369,7 @@ TARGETS: tuple[Target, ...] = (
     Target("plugins", _plugins, _tell_all, "plugins"),
     Target("config", _config, _tune, "config", passes=2, limit=SIZE_LIMIT),
     Target("exports", _exports, len, "exports"),
-    Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * COMMAND_BUDGET),
+    Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * MAX_SEARCHED_CHARS),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
     Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),
     Target("judgement", _judgement, _write, "claude-answer"),

@@ -18,7 +18,7 @@ from tests.conftest import World, make_world, trusting, write_script
 from boathook.cli.convert import ConversionPlan, Ends, apply_conversion
 from boathook.core.matcher import compile_names, compile_pattern
 from boathook.sources.conversion import Folder, Unfit, free_name, names_for
-from boathook.sources.settings_json.settings import read_settings
+from boathook.sources.settings_json.settings_file import read_settings
 
 IN_ORDER = "HOOK.md hooks run one after another, and the first block ends the rest; in settings.json they run together"
 TOGETHER = "hooks of settings.json run together, and none ends the others; HOOK.md hooks run one after another"
@@ -189,14 +189,14 @@ FIELDS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
         {"timeout": 3600},
         ["timeout: 600000"],
         [
-            "'timeout' is in seconds: 3600 is more than 600; if milliseconds were meant, write 3.6 (600 is used)",
+            "'timeout' is in seconds: 3600 is more than 600, so 600 is used; if you mean milliseconds, write 3.6",
         ],
     ),
     "async": ({"async": True}, ["timeout: 60000", "async: true"], []),
     "asyncRewake": (
         {"asyncRewake": True},
         ["timeout: 60000", "async: true"],
-        ["nothing can be woken here: it runs in the background, its end is logged"],
+        ["this engine cannot wake the agent: the hook runs in the background and its result is logged"],
     ),
     "once": ({"once": True}, ["timeout: 60000"], ["'once' is not taken along: it runs at every event"]),
     "a rule that is none": (
@@ -371,7 +371,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         {"type": "command"},
         None,
-        "invalid: hooks.PreToolUse[0].hooks[0] there is no 'command'",
+        "invalid: hooks.PreToolUse[0].hooks[0]: 'command' is missing",
     ),
     "a line break in a pattern": (
         "PreToolUse",
@@ -389,7 +389,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         {"type": "agent", "prompt": "ok?"},
         None,
-        "disabled: hooks of the type 'agent' run in Claude Code alone",
+        "disabled: hooks of the type 'agent' run only in Claude Code",
     ),
     "half a character": (
         "PreToolUse",

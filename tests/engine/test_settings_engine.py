@@ -168,7 +168,7 @@ def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_said(worl
     world.settings("project", settings(PreToolUse=[f"echo x >> {world.root}/count"]))
     verdict = fire(TOOL)
     name = verdict["runs"][0]["hook"]
-    why = f"the same entry stands in {path} (hooks.PreToolUse[0].hooks[0]); it runs once"
+    why = f"the same entry is in {path} (hooks.PreToolUse[0].hooks[0]); it runs once"
     assert (len(verdict["runs"]), verdict["skipped"]) == (1, [{"hook": name, "why": why}])
     assert (world.root / "count").read_text() == "x\n"
 

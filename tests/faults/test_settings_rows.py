@@ -352,9 +352,11 @@ def test_a_register_of_plugins_that_cannot_be_read_is_told(
 def test_a_nul_in_a_command_is_an_invalid_entry_that_is_told(project: Settled, way: str, entry: dict[str, Any]) -> None:
     project.settings(entry, STAGE_NO)
     result = project.fire(way)
-    key = "args" if "args" in entry else "command"
+    message = "'args' must be a list of texts without NUL characters"
+    if "args" not in entry:
+        message = "'command' must be text that is not empty and has no NUL character, not text with a NUL character"
     assert (result.decision, result.reasons, len(result.runs)) == ("block", ["no"], 1)
-    assert list(result.skipped.values()) == [f"hooks.PreToolUse[0].hooks[0] '{key}' holds a NUL character"]
+    assert list(result.skipped.values()) == [f"hooks.PreToolUse[0].hooks[0]: {message}"]
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ from boathook.sources.hook_md.frontmatter import Unreadable, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import DOTS_LIMIT, read_config
 from boathook.sources.own_commands import calls_boathook, text_calls_boathook
-from boathook.sources.settings_json.settings import (
-    MOST_HOOKS,
-    MOST_OF_GROUP,
-    MOST_PLUGINS,
-    File,
-    load_settings,
+from boathook.sources.settings_json.plugins import MAX_PLUGINS
+from boathook.sources.settings_json.settings import load_settings
+from boathook.sources.settings_json.settings_file import (
+    MAX_GROUP_WARNINGS,
+    MAX_HOOKS_PER_FILE,
+    SettingsFile,
     read_settings,
 )
 from boathook.sources.shell_scripts import find_blocking_exit_1, has_blocking_exit_1, read_first_pipeline
@@ -119,7 +119,7 @@ def test_what_unknown_fields_might_have_meant_is_guessed_for_the_first_of_them()
         for p in problems_of("---\n" + "".join(f"priorit{n}: 1\n" for n in range(100)) + "---\n")
         if "unknown" in p.message
     ]
-    assert len(fixes) == MAX_DIAGNOSTICS - len(("name", "description", "trigger"))
+    assert len(fixes) == MAX_DIAGNOSTICS
     assert fixes[0] == "did you mean 'priority'?"
     assert fixes[-1] == ""
 
@@ -154,8 +154,8 @@ def test_every_pattern_can_be_weighed(source):
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Callable[[object], File]:
-    def reads(content: object) -> File:
+def read(tmp_path: Path) -> Callable[[object], SettingsFile]:
+    def reads(content: object) -> SettingsFile:
         path = tmp_path / "settings.json"
         path.write_text(json.dumps(content))
         os.chmod(path, 0o600)
@@ -167,16 +167,16 @@ def read(tmp_path: Path) -> Callable[[object], File]:
 def test_a_file_with_more_hooks_than_anybody_has_is_read_so_far_and_says_so(read):
     for groups in ([{"hooks": [ENTRY]}] * 2000, [{"hooks": [ENTRY] * 2000}], [5] * 2000, [{"hooks": [5] * 2000}]):
         file = read({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [ENTRY]}]}})
-        assert len(file.hooks) == MOST_HOOKS
+        assert len(file.hooks) == MAX_HOOKS_PER_FILE
         assert [p.message for p in file.problems] == [
-            f"more than {MOST_HOOKS} hooks in one file; the rest does not run"
+            f"more than {MAX_HOOKS_PER_FILE} hooks in one file; the rest does not run"
         ]
         assert file.problems[0].level == ERROR
 
 
 def test_remarks_on_a_group_do_not_grow_with_its_keys_and_its_hooks(read):
     file = read({"hooks": {"Stop": [{**{f"k{n}": 1 for n in range(500)}, "hooks": [ENTRY] * 100}]}})
-    assert {len(hook.problems) for hook in file.hooks} == {MOST_OF_GROUP}
+    assert {len(hook.problems) for hook in file.hooks} == {MAX_GROUP_WARNINGS}
 
 
 def test_of_many_unknown_events_the_first_get_a_guess(read):
@@ -216,7 +216,7 @@ def test_thousands_of_plugins_are_not_all_looked_for(tmp_path):
     (tmp_path / "settings.json").write_text(json.dumps({"enabledPlugins": {f"p{n}": True for n in range(2000)}}))
     os.chmod(tmp_path / "settings.json", 0o600)
     found = load_settings(str(tmp_path), "")
-    assert len(found.problems) == MOST_PLUGINS + 1
+    assert len(found.problems) == MAX_PLUGINS + 1
     assert "more than" in found.problems[0].message
 
 

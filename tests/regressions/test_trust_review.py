@@ -49,7 +49,7 @@ def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_told
     path = world.settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
     with boathook.load(world.project) as engine:
         told = [(d.path, d.key, d.level, d.message) for d in engine.catalog.diagnostics]
-    why = "a project cannot take away a plugin of the user's: 'guard@m' stays"
+    why = "a project cannot disable your plugins; 'guard@m' stays enabled"
     assert told == [(str(path), "enabledPlugins", WARNING, why)]
     assert verdict(world)["decision"] == "block"
 

@@ -32,22 +32,23 @@ from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.loader import load_hooks
 from boathook.sources.own_commands import calls_boathook, text_calls_boathook
-from boathook.sources.settings_json.settings import File, load_settings, read_settings, speaking
+from boathook.sources.settings_json.settings import find_settings_project, load_settings
+from boathook.sources.settings_json.settings_file import SettingsFile, read_settings
 from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
 from core.making import json_values
 
 COMMAND = {"type": "command", "command": "check"}
 NESTED = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
-TYPES = "known: command, prompt, http"
-COMMON_KEYS = "type, timeout, if, statusMessage, once"
-COMMAND_KEYS = f"known: command, args, shell, async, asyncRewake, {COMMON_KEYS}"
+TYPE = "'type' must be command, prompt or http, not {}"
+TYPES = 'for example "type": "command"'
+COMMAND_KEYS = "known: command, args, shell, async, asyncRewake, type, timeout, if, statusMessage, once"
 PLACE = "hooks.PreToolUse[0].hooks[0]"
 
 
 @pytest.fixture
 def read(tmp_path):
-    def _read(content: object, scope: str = "user") -> File:
+    def _read(content: object, scope: str = "user") -> SettingsFile:
         """Write a file of settings, anything but text and bytes as JSON, and read it; its path is shown as `file`."""
         path = tmp_path / "settings.json"
         text = content if isinstance(content, str | bytes) else json.dumps(content)
@@ -58,7 +59,7 @@ def read(tmp_path):
     return _read
 
 
-def shown(file: File) -> File:
+def shown(file: SettingsFile) -> SettingsFile:
     def placed(problem: Diagnostic) -> Diagnostic:
         return problem.replace(path="file")
 
@@ -254,7 +255,7 @@ def test_a_rule_that_the_matcher_leaves_out_never_runs_and_that_is_told(one):
     hook = one({**COMMAND, "if": "Edit(*.ts)"}, matcher="Bash|Read")
     why = (
         "'if' is about Edit and MultiEdit and Write and NotebookEdit, "
-        "which the matcher 'Bash|Read' leaves out: it never runs"
+        "which the matcher 'Bash|Read' does not match: the hook never runs"
     )
     assert (hook.state, hook.why, said(hook)) == (DISABLED, why, [(WARNING, "if", why, "")])
 
@@ -279,66 +280,54 @@ def test_a_rule_where_no_tool_is_called_is_ignored_and_told(one):
 
 # Seconds, flags, keys
 
+SECONDS = "'timeout' must be a number of seconds above 0, not {}; 60 is used"
+TOO_LONG = "'timeout' is in seconds: {} is more than 600, so 600 is used"
 REMARKS = {
     "a timeout of 0": (
         {"timeout": 0},
-        [(ERROR, "timeout", "'timeout' must be a number of seconds, not 0", "60 is used")],
+        [(ERROR, "timeout", SECONDS.format("0"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
     "a timeout below 0": (
         {"timeout": -1.5},
-        [(ERROR, "timeout", "'timeout' must be a number of seconds, not -1.5", "60 is used")],
+        [(ERROR, "timeout", SECONDS.format("-1.5"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
     "a timeout as text": (
         {"timeout": "5"},
-        [(ERROR, "timeout", "'timeout' must be a number of seconds, not '5'", "60 is used")],
+        [(ERROR, "timeout", SECONDS.format("'5'"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
     "a timeout as a flag": (
         {"timeout": True},
-        [(ERROR, "timeout", "'timeout' must be a number of seconds, not True", "60 is used")],
+        [(ERROR, "timeout", SECONDS.format("true"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
     "no timeout at all": (
         {"timeout": None},
-        [(ERROR, "timeout", "'timeout' must be a number of seconds, not None", "60 is used")],
+        [(ERROR, "timeout", SECONDS.format("null"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
     "a timeout that is no number": (
         {"timeout": float("nan")},
-        [(ERROR, "timeout", "'timeout' must be a number of seconds, not nan", "60 is used")],
+        [(ERROR, "timeout", SECONDS.format("nan"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
     "the longest timeout": ({"timeout": 600}, [], {"timeout": 600.0}),
     "the shortest timeout": ({"timeout": 0.001}, [], {"timeout": 0.001}),
     "a timeout that is too long": (
         {"timeout": 900},
-        [(WARNING, "timeout", "'timeout' is in seconds: 900 is more than 600", "600 is used")],
+        [(WARNING, "timeout", TOO_LONG.format("900"), "")],
         {"timeout": 600.0},
     ),
     "a timeout in milliseconds": (
         {"timeout": 5000},
-        [
-            (
-                WARNING,
-                "timeout",
-                "'timeout' is in seconds: 5000 is more than 600; if milliseconds were meant, write 5",
-                "600 is used",
-            )
-        ],
+        [(WARNING, "timeout", f"{TOO_LONG.format('5000')}; if you mean milliseconds, write 5", "")],
         {"timeout": 600.0},
     ),
     "a timeout beyond all numbers": (
         {"timeout": 10**400},
-        [
-            (
-                WARNING,
-                "timeout",
-                "'timeout' is in seconds: 1e+15 is more than 600; if milliseconds were meant, write 1e+12",
-                "600 is used",
-            )
-        ],
+        [(WARNING, "timeout", f"{TOO_LONG.format('1e+15')}; if you mean milliseconds, write 1e+12", "")],
         {"timeout": 600.0},
     ),
     "async": ({"async": True}, [], {"background": True}),
@@ -349,7 +338,7 @@ REMARKS = {
             (
                 WARNING,
                 "asyncRewake",
-                "nothing can be woken here: it runs in the background, its end is logged",
+                "this engine cannot wake the agent: the hook runs in the background and its result is logged",
                 "",
             )
         ],
@@ -358,15 +347,20 @@ REMARKS = {
     "async as text": (
         {"async": "yes", "asyncRewake": None},
         [
-            (ERROR, "async", "'async' must be true or false, not text", "it is ignored"),
-            (ERROR, "asyncRewake", "'asyncRewake' must be true or false, not null", "it is ignored"),
+            (ERROR, "async", "'async' must be true or false, not 'yes'; false is used", 'for example "async": false'),
+            (
+                ERROR,
+                "asyncRewake",
+                "'asyncRewake' must be true or false, not null; false is used",
+                'for example "asyncRewake": false',
+            ),
         ],
         {"background": False},
     ),
     "a message that is no text": ({"statusMessage": 5}, [], {"description": ""}),
     "a key that is not known": (
         {"tiemout": 5},
-        [(WARNING, "tiemout", "unknown key 'tiemout'", COMMAND_KEYS)],
+        [(WARNING, "tiemout", "unknown key 'tiemout'", "did you mean 'timeout'?")],
         {"timeout": 60.0},
     ),
     "a matcher in the entry": (
@@ -392,24 +386,24 @@ def test_an_entry_runs_and_a_remark_is_made_on(one, title):
 
 def test_only_commands_run_in_the_background(one):
     hook = one({"type": "http", "url": "https://x.org", "async": True})
-    known = f"known: url, headers, allowedEnvVars, {COMMON_KEYS}"
+    known = "known: url, headers, allowedEnvVars, type, timeout, if, statusMessage, once"
     assert (hook.background, said(hook)) == (False, [(WARNING, "async", "unknown key 'async'", known)])
 
 
 def test_the_model_of_a_prompt_must_be_text(one):
     hook = one({"type": "prompt", "prompt": "x", "model": 5})
-    told = [(ERROR, "model", "'model' must be text, not a number", "the configured one is asked")]
+    told = [(ERROR, "model", "'model' must be text, not 5; it is ignored", "")]
     assert (hook.handler, hook.state, said(hook)) == (Prompt("x"), ARMED, told)
 
 
 def test_a_header_that_names_what_is_not_allowed_is_told(one):
     entry = {"type": "http", "url": "https://x.org", "headers": {"A": "$B ${C} $5"}, "allowedEnvVars": ["C"]}
-    told = "the header names $B, which is not in 'allowedEnvVars': it is sent empty"
+    told = "the header uses $B, which is not in 'allowedEnvVars', so it is sent empty"
     assert said(one(entry)) == [(WARNING, "headers.A", told, '"allowedEnvVars": ["B"]')]
 
 
 def test_a_post_without_encryption_is_told_unless_it_stays_here(one):
-    told = [(WARNING, "url", "events go over the network unencrypted", "use https://")]
+    told = [(WARNING, "url", "events are sent over the network unencrypted", "use https://")]
     assert said(one({"type": "http", "url": "http://x.org"})) == told
     for host in ("localhost", "127.0.0.1", "[::1]"):
         assert said(one({"type": "http", "url": f"http://{host}:8080/a"})) == []
@@ -439,7 +433,7 @@ def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
         dialect=find_dialect("claude"),
         place=place,
         state=INVALID,
-        why=f"{place} {message}" + (f" ({fix})" if fix else ""),
+        why=f"{place}: {message}" + (f" ({fix})" if fix else ""),
         problems=(Diagnostic("file", None, place, ERROR, message, fix),),
     )
 
@@ -453,16 +447,16 @@ GROUPS = {
     "a bare hook": (
         [COMMAND],
         "hooks.Stop[0]",
-        "is a bare hook: an event holds groups, and a group holds the hooks",
+        "is a hook without a group: an event has groups, and a group has hooks",
         NESTED,
     ),
     "a bare hook without type": (
         [{"command": "x"}],
         "hooks.Stop[0]",
-        "is a bare hook: an event holds groups, and a group holds the hooks",
+        "is a hook without a group: an event has groups, and a group has hooks",
         NESTED,
     ),
-    "a group without hooks": ([{"matcher": "x"}], "hooks.Stop[0]", "there is no 'hooks' list", NESTED),
+    "a group without hooks": ([{"matcher": "x"}], "hooks.Stop[0]", "'hooks' is missing", NESTED),
     "a group with an object": ([{"hooks": COMMAND}], "hooks.Stop[0]", "'hooks' must be a list, not an object", NESTED),
     "a group with null": ([{"hooks": None}], "hooks.Stop[0]", "'hooks' must be a list, not null", NESTED),
 }
@@ -477,51 +471,45 @@ def test_a_group_of_a_wrong_shape_is_an_invalid_hook(read, title):
 
 
 URL = "'url' must begin with https:// or http:// and name a host"
+LINE = "'{}' must be text that is not empty and has no NUL character, not {}"
+OBJECT = '{"type": "command", "command": "…"}'
+SHELL = "'shell' must be bash or powershell, not {}"
+WORDS = "'args' must be a list of texts without NUL characters"
+POST = {"type": "http", "url": "https://x.org"}
 ENTRIES = {
-    "a text": ("check", "must be an object, not text", '{"type": "command", "command": "…"}'),
-    "null": (None, "must be an object, not null", '{"type": "command", "command": "…"}'),
-    "no type": ({"command": "x"}, "there is no 'type'", TYPES),
-    "a type that is null": ({"type": None, "command": "x"}, "there is no 'type'", TYPES),
-    "an unknown type": ({"type": "comand", "command": "x"}, "unknown type 'comand'", TYPES),
-    "a type that is a list": ({"type": ["command"], "command": "x"}, "'type' must be text, not a list", TYPES),
-    "a type that is an object": ({"type": {}, "command": "x"}, "'type' must be text, not an object", TYPES),
-    "no command": ({"type": "command"}, "there is no 'command'", ""),
-    "a command that is null": ({"type": "command", "command": None}, "'command' must be text, not null", ""),
-    "a command that is a list": ({"type": "command", "command": ["x"]}, "'command' must be text, not a list", ""),
-    "a command that is empty": ({"type": "command", "command": " \n"}, "'command' is empty", ""),
-    "a command with a NUL": ({"type": "command", "command": "a\0b"}, "'command' holds a NUL character", ""),
-    "arguments as text": ({**COMMAND, "args": "a b"}, "'args' must be a list of texts", ""),
-    "arguments as numbers": ({**COMMAND, "args": ["a", 1]}, "'args' must be a list of texts", ""),
-    "arguments with a NUL": ({**COMMAND, "args": ["a", "\0"]}, "'args' holds a NUL character", ""),
-    "an unknown shell": ({**COMMAND, "shell": "fish"}, "unknown shell 'fish'", "known: bash, powershell"),
-    "a shell that is no text": ({**COMMAND, "shell": []}, "unknown shell []", "known: bash, powershell"),
-    "no prompt": ({"type": "prompt"}, "there is no 'prompt'", ""),
-    "an empty prompt": ({"type": "prompt", "prompt": ""}, "'prompt' is empty", ""),
-    "no address": ({"type": "http"}, "there is no 'url'", ""),
+    "a text": ("check", "must be an object, not 'check'", OBJECT),
+    "null": (None, "must be an object, not null", OBJECT),
+    "no type": ({"command": "x"}, "'type' is missing", TYPES),
+    "a type that is null": ({"type": None, "command": "x"}, "'type' is missing", TYPES),
+    "an unknown type": ({"type": "comand", "command": "x"}, TYPE.format("'comand'"), TYPES),
+    "a type that is a list": ({"type": ["command"], "command": "x"}, TYPE.format("a list"), TYPES),
+    "a type that is an object": ({"type": {}, "command": "x"}, TYPE.format("an object"), TYPES),
+    "no command": ({"type": "command"}, "'command' is missing", ""),
+    "a command that is null": ({"type": "command", "command": None}, "'command' is missing", ""),
+    "a command that is a list": ({"type": "command", "command": ["x"]}, LINE.format("command", "a list"), ""),
+    "a command that is empty": ({"type": "command", "command": " \n"}, LINE.format("command", "empty text"), ""),
+    "a command with a NUL": (
+        {"type": "command", "command": "a\0b"},
+        LINE.format("command", "text with a NUL character"),
+        "",
+    ),
+    "arguments as text": ({**COMMAND, "args": "a b"}, f"{WORDS}, not 'a b'", ""),
+    "arguments as numbers": ({**COMMAND, "args": ["a", 1]}, WORDS, ""),
+    "arguments with a NUL": ({**COMMAND, "args": ["a", "\0"]}, WORDS, ""),
+    "an unknown shell": ({**COMMAND, "shell": "fish"}, SHELL.format("'fish'"), ""),
+    "a shell that is no text": ({**COMMAND, "shell": []}, SHELL.format("a list"), ""),
+    "no prompt": ({"type": "prompt"}, "'prompt' is missing", ""),
+    "an empty prompt": ({"type": "prompt", "prompt": ""}, "'prompt' is missing", ""),
+    "no address": ({"type": "http"}, "'url' is missing", ""),
     "an address of another kind": ({"type": "http", "url": "ftp://x.org"}, URL, ""),
     "an address without host": ({"type": "http", "url": "https:///x"}, URL, ""),
     "an address that cannot be read": ({"type": "http", "url": "https://[x"}, URL, ""),
     "a file": ({"type": "http", "url": "file:///etc/passwd"}, URL, ""),
-    "headers as a list": (
-        {"type": "http", "url": "https://x.org", "headers": []},
-        "'headers' must be an object of texts",
-        "",
-    ),
-    "headers as numbers": (
-        {"type": "http", "url": "https://x.org", "headers": {"a": 1}},
-        "'headers' must be an object of texts",
-        "",
-    ),
-    "variables as text": (
-        {"type": "http", "url": "https://x.org", "allowedEnvVars": "A"},
-        "'allowedEnvVars' must be a list of names",
-        "",
-    ),
-    "variables as numbers": (
-        {"type": "http", "url": "https://x.org", "allowedEnvVars": [1]},
-        "'allowedEnvVars' must be a list of names",
-        "",
-    ),
+    "an address that is a number": ({"type": "http", "url": 5}, f"{URL}, not 5", ""),
+    "headers as a list": ({**POST, "headers": []}, "'headers' must be an object of texts, not a list", ""),
+    "headers as numbers": ({**POST, "headers": {"a": 1}}, "'headers' must be an object of texts, not an object", ""),
+    "variables as text": ({**POST, "allowedEnvVars": "A"}, "'allowedEnvVars' must be a list of texts, not 'A'", ""),
+    "variables as numbers": ({**POST, "allowedEnvVars": [1]}, "'allowedEnvVars' must be a list of texts", ""),
 }
 
 
@@ -533,7 +521,7 @@ def test_an_entry_of_a_wrong_shape_is_an_invalid_hook(one, title):
 
 @pytest.mark.parametrize(("kind", "digest"), [("agent", "be6e25"), ("mcp_tool", "df6747")])
 def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, digest):
-    told = f"hooks of the type '{kind}' run in Claude Code alone"
+    told = f"hooks of the type '{kind}' run only in Claude Code"
     assert one({"type": kind, "prompt": "x", "tool": "y"}, matcher="Bash(", scope="local") == Hook(
         f"PreToolUse:{kind}#{digest}",
         CLAUDE_EVENTS_BY_NAME["PreToolUse"].kind,
@@ -553,7 +541,7 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
 MATCHER_FAULTS = {
     "a list": (["Bash"], "'matcher' must be text, not a list"),
     "an object": ({"tool": "Bash"}, "'matcher' must be text, not an object"),
-    "a flag": (False, "'matcher' must be text, not a flag"),
+    "a flag": (False, "'matcher' must be text, not false"),
     "lookahead": (
         "(?!Bash).*",
         "the pattern '(?!Bash).*' uses negative lookahead (?!…), which RE2 does not have (patterns run in linear time)",
@@ -574,7 +562,7 @@ def test_a_matcher_of_a_wrong_shape_makes_its_entries_invalid(read, title):
 @pytest.mark.parametrize("event", [name for name, row in CLAUDE_EVENTS_BY_NAME.items() if not row.prompts])
 def test_a_prompt_can_be_asked_at_some_events_only(one, event):
     found = one({"type": "prompt", "prompt": "x"}, event=event).replace(name="")
-    message = f"a prompt hook cannot be asked at {event}"
+    message = f"prompt hooks cannot run at {event}"
     fix = "possible at: UserPromptSubmit, PreToolUse, PermissionRequest, Stop, SubagentStop"
     assert found == broken(event, f"hooks.{event}[0].hooks[0]", message, fix)
 
@@ -599,12 +587,12 @@ def test_an_invalid_entry_has_a_name_of_its_definition_or_else_of_its_place(read
     "text", ["", " \n\t", "{}", '{"hooks": {}}', '{"hooks": null}', '{"model": "opus"}', "\ufeff{}", "\ufeff"]
 )
 def test_a_file_without_hooks_is_fine(read, text):
-    assert read(text) == File("file", "user")
+    assert read(text) == SettingsFile("file", "user")
 
 
 def test_a_missing_file_says_nothing(tmp_path):
-    assert read_settings(str(tmp_path / "gone"), "user") == File(str(tmp_path / "gone"), "user")
-    assert read_settings(str(tmp_path / "a" / "b"), "user") == File(str(tmp_path / "a" / "b"), "user")
+    assert read_settings(str(tmp_path / "gone"), "user") == SettingsFile(str(tmp_path / "gone"), "user")
+    assert read_settings(str(tmp_path / "a" / "b"), "user") == SettingsFile(str(tmp_path / "a" / "b"), "user")
 
 
 def test_a_byte_order_mark_is_forgiven(read):
@@ -638,8 +626,20 @@ FILES = {
     "a list": ("[]", None, "", "the top level is a list, not an object; no hook of this file runs", ""),
     "null": ("null", None, "", "the top level is null, not an object; no hook of this file runs", ""),
     "a text": ('"x"', None, "", "the top level is text, not an object; no hook of this file runs", ""),
-    "hooks as a list": ('{"hooks": []}', None, "hooks", "'hooks' must be an object of events, not a list", ""),
-    "hooks as a flag": ('{"hooks": false}', None, "hooks", "'hooks' must be an object of events, not a flag", ""),
+    "hooks as a list": (
+        '{"hooks": []}',
+        None,
+        "hooks",
+        "'hooks' must be an object of events, not a list; it is ignored",
+        "",
+    ),
+    "hooks as a flag": (
+        '{"hooks": false}',
+        None,
+        "hooks",
+        "'hooks' must be an object of events, not false; it is ignored",
+        "",
+    ),
     "nesting without end": (
         "[" * 100_000,
         None,
@@ -660,8 +660,8 @@ FILES = {
         '{"disableAllHooks": "yes"}',
         None,
         "disableAllHooks",
-        "must be true or false, not text",
-        "it is ignored",
+        "'disableAllHooks' must be true or false, not 'yes'; false is used",
+        'for example "disableAllHooks": false',
     ),
 }
 
@@ -669,7 +669,7 @@ FILES = {
 @pytest.mark.parametrize("title", FILES)
 def test_a_file_that_cannot_be_used_says_so(read, title):
     text, line, key, message, fix = FILES[title]
-    assert read(text) == File("file", "user", problems=(Diagnostic("file", line, key, ERROR, message, fix),))
+    assert read(text) == SettingsFile("file", "user", problems=(Diagnostic("file", line, key, ERROR, message, fix),))
 
 
 def test_a_number_beyond_limits_leaves_the_file_unread(read):
@@ -703,9 +703,9 @@ def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
 
 @pytest.mark.parametrize("event", UNMAPPED_CLAUDE_EVENTS)
 def test_an_event_that_claude_code_alone_has_is_told(read, event):
-    told = f"{event} has no counterpart in this engine: its hooks run in Claude Code alone"
+    told = f"this engine has no event like {event}: its hooks run only in Claude Code"
     problem = Diagnostic("file", None, f"hooks.{event}", WARNING, told)
-    assert read({"hooks": {event: "anything"}}) == File("file", "user", problems=(problem,))
+    assert read({"hooks": {event: "anything"}}) == SettingsFile("file", "user", problems=(problem,))
 
 
 TWICE = {
@@ -719,7 +719,7 @@ TWICE = {
 @pytest.mark.parametrize("text", TWICE)
 def test_a_key_that_stands_twice_is_told(read, text):
     level, key = TWICE[text]
-    told = f"the key '{key}' stands twice in one object; only the last counts"
+    told = f"the key '{key}' is in one object twice; only the last one counts"
     assert read(text).problems == (Diagnostic("file", None, key, level, told, "join the two"),)
 
 
@@ -1027,7 +1027,7 @@ def test_the_same_entry_in_two_files_runs_once(world):
     first = world.settings("user", a_file("same", "mine"))
     world.settings("project", a_file("same"))
     world.settings("local", a_file("other", "same"))
-    why = f"the same entry stands in {first} (hooks.Stop[0].hooks[0]); it runs once"
+    why = f"the same entry is in {first} (hooks.Stop[0].hooks[0]); it runs once"
     assert [(hook.scope, hook.handler.text, hook.state, hook.why) for hook in load(world).hooks] == [
         ("user", "same", ARMED, ""),
         ("user", "mine", ARMED, ""),
@@ -1087,7 +1087,7 @@ def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(world,
     assert [(hook.scope, (hook.state, hook.why)) for hook in load(world).hooks] == [
         (one, off if one in reached else (ARMED, "")) for one in ("user", "project", "local")
     ]
-    told = "disableAllHooks is for the hooks of the project here; the user's still run"
+    told = "disableAllHooks disables only hooks of the project here; your own hooks still run"
     assert load(world).problems == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
 
 
@@ -1181,7 +1181,7 @@ def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(world, text,
     package = a_package(world, text, name)
     looked_at = [f"{package}/.claude/settings.json", f"{package}/.claude/settings.local.json", str(path)]
     looked_at.append(f"{world.project}/.claude/settings.local.json")
-    assert speaking(str(package), above) == (str(world.project), looked_at)
+    assert find_settings_project(str(package), above) == (str(world.project), looked_at)
     found = loaded(world, package / "src")
     assert [(hook.path, hook.handler.text, hook.state) for hook in found.catalog.hooks] == [(str(path), "guard", ARMED)]
     assert found.catalog.find_project("settings.json") == str(world.project)
@@ -1194,7 +1194,7 @@ def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that
     world.settings("project", a_file("guard"))
     package = a_package(world, text, name)
     seen = [f"{package}/.claude/{one}" for one in ("settings.json", "settings.local.json")]
-    assert speaking(str(package), above) == (str(package), seen)
+    assert find_settings_project(str(package), above) == (str(package), seen)
     found = loaded(world, package)
     assert (found.catalog.hooks, found.catalog.find_project("settings.json")) == ((), str(package))
 
@@ -1204,7 +1204,7 @@ def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(world):
     package = a_package(world, "{}")
     path = package / ".claude" / "settings.json"
     path.symlink_to("gone")
-    assert speaking(str(package), above)[0] == str(package)
+    assert find_settings_project(str(package), above)[0] == str(package)
     told = "settings.json cannot be opened: No such file or directory; no hook of it runs"
     assert loaded(world, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, told),)
 
@@ -1212,8 +1212,8 @@ def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(world):
 def test_where_no_settings_say_anything_the_nearest_count(world):
     world.settings("project", {"model": "opus"})
     package = a_package(world, "{}")
-    assert speaking(str(package), above)[0] == str(package)
-    assert speaking("", above) == ("", [])
+    assert find_settings_project(str(package), above)[0] == str(package)
+    assert find_settings_project("", above) == ("", [])
 
 
 def test_the_hooks_toml_beside_the_settings_that_count_is_theirs(world):
@@ -1287,7 +1287,7 @@ def test_no_hook_runs_from_a_file_that_anybody_may_write_to(world, scope):
 def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(world, scope):
     path = world.settings(scope, a_file("x", disableAllHooks=True))
     path.parent.chmod(0o777)
-    told = "no hook of this file runs: it lies in a folder that can be written by anybody (chmod o-w)"
+    told = "no hook of this file runs: it is in a folder that can be written by anybody (chmod o-w)"
     assert (load(world).hooks, load(world).problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
@@ -1297,7 +1297,7 @@ def test_no_hook_runs_from_what_belongs_to_another_user(world, place):
     path = world.settings("project", a_file("x"))
     os.chown(path if place == "file" else path.parent, 12345, -1)
     told = "belongs to another user (uid 12345)"
-    told = told if place == "file" else f"lies in a folder that {told}"
+    told = told if place == "file" else f"is in a folder that {told}"
     problem = Diagnostic(str(path), None, "", ERROR, f"no hook of this file runs: it {told}")
     assert (load(world).hooks, load(world).problems) == ((), (problem,))
 
@@ -1368,7 +1368,7 @@ def test_a_plugin_that_is_enabled_and_not_installed_is_told(world):
 
 def test_a_file_tells_which_plugins_it_enables_and_which_not(read):
     found = read({"enabledPlugins": {"a": True, "b": False, "c": 1, "d": None}})
-    assert found == File("file", "user", plugins=(("a", True), ("b", False)))
+    assert found == SettingsFile("file", "user", plugins=(("a", True), ("b", False)))
 
 
 SAID = {
@@ -1429,7 +1429,7 @@ def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(
 def test_what_is_wrong_in_a_plugin_is_told(world):
     root = install(world, "fmt", '{"hooks": 5}')
     world.settings("user", {"enabledPlugins": {"fmt": True}})
-    told = "'hooks' must be an object of events, not a number"
+    told = "'hooks' must be an object of events, not 5; it is ignored"
     assert load(world).problems == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
 
 

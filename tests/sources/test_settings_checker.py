@@ -13,8 +13,8 @@ from boathook.core.catalog import Catalog, Settings
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.sources.checker import check_catalog, check_path
-from boathook.sources.settings_json.settings import read_settings
 from boathook.sources.settings_json.settings_checker import VALUES, check_asking, check_entry
+from boathook.sources.settings_json.settings_file import read_settings
 from boathook.sources.shell_scripts import read_first_pipeline
 
 PLACE = "hooks.PreToolUse[0].hooks[0]"
@@ -661,7 +661,7 @@ def test_where_nothing_is_missing_to_ask_nothing_is_said(here, libraries, entry,
 
 def test_a_type_that_claude_code_alone_has_is_told_and_nothing_else(here):
     hook = the_hook(here, {"type": "agent", "prompt": "x"}, matcher="bash")
-    told = "hooks of the type 'agent' run in Claude Code alone"
+    told = "hooks of the type 'agent' run only in Claude Code"
     problem = Diagnostic(hook.path, None, f"{PLACE}.type", WARNING, told)
     assert check_path(hook.path) == [problem]
     assert check_catalog(Catalog((hook,))) == [problem]
@@ -676,7 +676,7 @@ def test_a_project_is_checked_with_its_settings(here):
     )
     local = here.settings("local", {"hooks": {"Stop": [{"type": "command", "command": "x"}]}})
     told = "'bash' matches no tool that is known; this hook may never run"
-    bare = "is a bare hook: an event holds groups, and a group holds the hooks"
+    bare = "is a hook without a group: an event has groups, and a group has hooks"
     fix = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
     found = [
         Diagnostic(str(path), None, PLACE, WARNING, told, "did you mean 'Bash'?"),

@@ -38,7 +38,9 @@ from boathook.sources.conversion import (
 from boathook.sources.hook_md.folder import MANIFESTS, read_hook
 from boathook.sources.hooks_toml import read_config
 from boathook.sources.own_commands import calls_boathook
-from boathook.sources.settings_json.settings import DIALECT, LOCAL, SCRIPT, read_settings, speaking, speaks
+from boathook.sources.settings_json.settings import find_settings_project
+from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
+from boathook.sources.settings_json.settings_file import LOCAL, mentions_hooks, read_settings
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.files import FileError, read_regular, read_text
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
@@ -149,8 +151,8 @@ def ends_of(project: str | None, *, user: bool, local: bool) -> Ends:
     if user:
         return Ends(USER, "", f"{_claude_dir()}/settings.json", f"{_config_dir()}/hooks")
     ours = hook_md.project
-    theirs, seen = speaking(settings_json.project, settings_json.find_project)
-    if ours and not any(map(speaks, seen)):
+    theirs, seen = find_settings_project(settings_json.project, settings_json.find_project)
+    if ours and not any(map(mentions_hooks, seen)):
         theirs = ours  # settings that say nothing of hooks are no place of theirs
     if ours and theirs and os.path.realpath(ours) != os.path.realpath(theirs):
         raise ConfigError(

@@ -11,8 +11,8 @@ from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.folder import MANIFESTS, manifest_of, read_hook, scan
 from boathook.sources.hooks_toml import read_config
-from boathook.sources.settings_json.settings import LOCAL, File, read_settings
 from boathook.sources.settings_json.settings_checker import check_asking, check_entry
+from boathook.sources.settings_json.settings_file import LOCAL, SettingsFile, read_settings
 from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1
 from boathook.system.files import FileError, read_regular
 from boathook.system.programs import choose_command, find_entry, find_interpreter_error, first_bytes
@@ -56,7 +56,7 @@ def check_path(path: str) -> list[Diagnostic]:
     return found
 
 
-def check_settings(files: list[File]) -> list[Diagnostic]:
+def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
     """Check files of settings hooks."""
     found = [problem for file in files for problem in file.problems]
     return _sorted([*found, *(problem for file in files for hook in file.hooks for problem in check_hook(hook))])

@@ -18,7 +18,7 @@ from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 from boathook.sources.fields import TIMEOUT
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.own_commands import text_calls_boathook
-from boathook.sources.settings_json.settings import DIALECT, SCRIPT
+from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 
 CD = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
 PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")

@@ -1,4 +1,4 @@
-"""The fields that people write in HOOK.md and hooks.toml, as one table, and one checker for them.
+"""The fields that people write in HOOK.md, hooks.toml and settings.json, as one table, and one checker for them.
 
 The reference page of fields and the JSON Schemas are generated from this table.
 """
@@ -6,6 +6,7 @@ The reference page of fields and the JSON Schemas are generated from this table.
 from __future__ import annotations
 
 import os
+import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -77,6 +78,24 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
+def _is_line(value: Any, _: object = None) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+
+def split_url(value: Any) -> urllib.parse.SplitResult | None:
+    """Return the parts of an http or https address; None if it is not one."""
+    try:
+        parts = urllib.parse.urlsplit(value) if _is_line(value) else None
+    except ValueError:
+        return None
+    return parts if parts and parts.scheme in ("http", "https") and parts.hostname else None
+
+
+def _explain_url(value: Any) -> tuple[str, str]:
+    shown = "" if isinstance(value, str) else f", not {describe_value(value)}"
+    return f"'url' must begin with https:// or http:// and name a host{shown}", ""
+
+
 def _keep_names(value: Any, _: Field) -> list[str]:
     return [name for name in value if isinstance(name, str) and name] if isinstance(value, list) else []
 
@@ -104,6 +123,7 @@ def _keep_named_tables(value: Any, _: Field) -> list[dict[str, Any]]:
     return [table for table in value if _is_named_table(table)] if isinstance(value, list) else []
 
 
+ANYTHING = FieldType("anything", "anything", lambda _value, _field: True)
 TEXT = FieldType("text", "text", lambda value, _: isinstance(value, str))
 SHORT_TEXT = FieldType(
     "text",
@@ -111,6 +131,8 @@ SHORT_TEXT = FieldType(
     lambda value, field: isinstance(value, str) and len(value) <= field.high,
     lambda value, _: value if isinstance(value, str) else None,
 )
+LINE = FieldType("text", "text that is not empty and has no NUL character", _is_line)
+URL = FieldType("address", "an http or https address", lambda value, _: split_url(value) is not None)
 HOOK_NAME = FieldType(
     "name",
     f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit",
@@ -130,10 +152,27 @@ INTEGER = FieldType(
     lambda value, field: _is_number(value) and field.low <= value <= field.high,
     _clamp,
 )
+SECONDS = FieldType(
+    "seconds",
+    "a number of seconds above 0",
+    lambda value, _: isinstance(value, int | float) and not isinstance(value, bool) and value > 0,
+)
 WORD = FieldType("word", "{words}", lambda value, field: isinstance(value, str) and value in field.words)
 NAMES = FieldType(
     "list of names", "a list of names", lambda value, _: _are_texts(value) and all(name for name in value), _keep_names
 )
+TEXTS = FieldType("list of texts", "a list of texts", lambda value, _: _are_texts(value))
+ARGUMENTS = FieldType(
+    "list of texts",
+    "a list of texts without NUL characters",
+    lambda value, _: _are_texts(value) and not any("\0" in text for text in value),
+)
+TEXT_MAP = FieldType(
+    "object of texts",
+    "an object of texts",
+    lambda value, _: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
+)
+EVENT_MAP = FieldType("object of events", "an object of events", lambda value, _: isinstance(value, dict))
 MAPPING = FieldType("mapping", "a mapping", lambda value, _: isinstance(value, dict))
 TABLE = FieldType("table", "a table", lambda value, _: isinstance(value, dict))
 NAMED_TABLES = FieldType(
@@ -143,7 +182,7 @@ NAMED_TABLES = FieldType(
     _keep_named_tables,
 )
 
-LIST_TYPES = (NAMES, NAMED_TABLES)
+LIST_TYPES = (NAMES, TEXTS, ARGUMENTS, NAMED_TABLES)
 
 TIMEOUT = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
 ASYNC = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
@@ -270,6 +309,53 @@ HOOKS_TOML = (
 )
 HOOKS_TABLE = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML)
 
+SETTINGS_FILE = (
+    Field("hooks", EVENT_MAP, "the hooks, by event", nullable=True),
+    Field("disableAllHooks", FLAG, "true disables all hooks of settings.json", default=False),
+    Field("enabledPlugins", ANYTHING, "plugins whose hooks run"),
+)
+SETTINGS_MATCHER = Field("matcher", TEXT, "which tools the hooks run on", nullable=True, refused=True)
+ENTRY_TYPE = Field(
+    "type",
+    WORD,
+    "how the hook runs",
+    words=("command", "prompt", "http"),
+    example="command",
+    required=True,
+    refused=True,
+)
+MAX_SECONDS = 600
+DEFAULT_SECONDS = {"command": 60, "prompt": 30, "http": 60}
+_ENTRY_FIELDS = {
+    "command": (
+        Field("command", LINE, "a command line, or a program if there are `args`", required=True, refused=True),
+        Field("args", ARGUMENTS, "arguments; the program is started without a shell", nullable=True, refused=True),
+        Field("shell", WORD, "the shell", words=("bash", "powershell"), nullable=True, refused=True),
+        ASYNC,
+        Field("asyncRewake", FLAG, "the same as `async` here", default=False),
+    ),
+    "prompt": (
+        Field("prompt", LINE, "the question for a model", required=True, refused=True),
+        Field("model", TEXT, "the model that is asked, instead of `hooks.model`", nullable=True),
+    ),
+    "http": (
+        Field("url", URL, "where the event is sent", required=True, refused=True, explain=_explain_url),
+        Field("headers", TEXT_MAP, "headers of the request", refused=True),
+        Field("allowedEnvVars", TEXTS, "environment variables that headers may use", refused=True),
+    ),
+}
+SETTINGS_ENTRY = {
+    kind: (
+        *own,
+        ENTRY_TYPE,
+        Field("timeout", SECONDS, "the time limit in seconds", DEFAULT_SECONDS[kind], high=MAX_SECONDS),
+        Field("if", ANYTHING, "a rule such as `Bash(git *)`; the hook runs only on calls that match it", nullable=True),
+        Field("statusMessage", ANYTHING, "the description of the hook"),
+        Field("once", ANYTHING, "has no effect here"),
+    )
+    for kind, own in _ENTRY_FIELDS.items()
+}
+
 
 class FieldChecker:
     """Checks the fields of one file or one entry and collects diagnostics; `refusal` is the first that makes a hook invalid."""
@@ -281,10 +367,12 @@ class FieldChecker:
         self.refusal: Diagnostic | None = None
         self._pair = pair
         self._suggestions = 0
+        self._counts: dict[str, int] = {}
 
     def report(self, level: str, key: str, message: str, fix: str = "", line: int | None = None) -> None:
-        """Add a diagnostic; beyond `MAX_DIAGNOSTICS` nobody reads them."""
-        if len(self.diagnostics) < MAX_DIAGNOSTICS:
+        """Add a diagnostic, up to `MAX_DIAGNOSTICS` of each level."""
+        count = self._counts[level] = self._counts.get(level, 0) + 1
+        if count <= MAX_DIAGNOSTICS:
             self.diagnostics.append(Diagnostic(self.path, line or self.lines.get(key), key, level, message, fix))
 
     def refuse(self, key: str, message: str, fix: str = "", line: int | None = None) -> None:
@@ -297,9 +385,6 @@ class FieldChecker:
         """Return the values that count, by key; what is wrong is reported and left out or replaced."""
         known = {field.key: field for field in fields}
         prefix = f"{place}." if place else ""
-        for field in fields:
-            if field.required and _is_absent(field, data.get(field.key)):
-                self._report_missing(field, prefix + field.key)
         values: dict[str, Any] = {}
         for key, value in data.items():
             if key not in known:
@@ -308,6 +393,9 @@ class FieldChecker:
                 checked = self._check_value(known[key], prefix + key, value)
                 if checked is not None:
                     values[key] = checked
+        for field in fields:
+            if field.required and _is_absent(field, data.get(field.key)):
+                self._report_missing(field, prefix + field.key)
         return values
 
     def _check_value(self, field: Field, key: str, value: Any) -> Any:
@@ -365,7 +453,7 @@ def _is_absent(field: Field, value: Any) -> bool:
 def _describe_consequence(field: Field, value: Any, kept: Any) -> str:
     if field.consequence:
         return field.consequence
-    if kept is value:
+    if kept is not None and kept is value:
         return "it is used as it is"
     if isinstance(kept, list):
         return "only its valid items are used" if kept else "it is ignored"
@@ -386,6 +474,8 @@ def describe_value(value: Any) -> str:
     if isinstance(value, str):
         if not value.strip():
             return "empty text"
+        if "\0" in value:
+            return "text with a NUL character"
         is_short = len(value) <= _MAX_SHOWN_CHARS and value.isprintable()
         return f"'{value}'" if is_short else f"text of {len(value)} characters"
     return describe_json_type(value)

@@ -1,0 +1,200 @@
+"""One settings.json, or the hooks.json of a plugin: from a path to its hooks.
+
+An entry that cannot be used is one invalid hook; the rest of the file counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from itertools import islice
+from typing import Any
+
+from boathook.core.hook import ERROR, INVALID, SETTINGS, USER, WARNING, Diagnostic, Hook
+from boathook.core.json_text import describe_json_type
+from boathook.core.value import Value
+from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
+from boathook.sources.fields import JSON_PAIR, MAX_SUGGESTIONS, SETTINGS_FILE, FieldChecker, suggest
+from boathook.sources.hook_md.folder import leaves_project
+from boathook.sources.settings_json.settings_entry import FileContext, read_entry
+from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
+
+LOCAL = "local"
+SETTINGS_NAMES = ("settings.json", "settings.local.json")
+MAX_HOOKS_PER_FILE = 300
+# Each of these warnings is repeated for every entry of the group.
+MAX_GROUP_WARNINGS = 3
+_GROUP_KEYS = ("matcher", "hooks", "description")
+_GROUP_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
+
+
+class SettingsFile(Value):
+    """One file as read: its hooks, whether it disables all hooks, and which plugins it enables or disables."""
+
+    path: str
+    scope: str
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    disables: bool = False
+    plugins: tuple[tuple[str, bool], ...] = ()
+
+
+def read_settings(path: str, scope: str, top: str = "", root: str = "", source: str = SETTINGS) -> SettingsFile:
+    """Read one file of hooks. A missing file is empty; a broken one is empty and has an error.
+
+    `top` is the project that the file may not leave through a link, `root` the folder of the plugin it belongs to.
+    """
+    try:
+        if top and (outside := leaves_project(path, top)):
+            raise FileError(outside)
+        text = read_text(path)
+    except FileError as error:
+        if not may_be_there(path):
+            return SettingsFile(path, scope)
+        return _fail(path, scope, f"{os.path.basename(path)} {error}; no hook of it runs")
+    if reason := _find_unsafe_owner(path, scope):
+        return _fail(path, scope, f"no hook of this file runs: it {reason}")
+    try:
+        return _FileReader(FileContext(path, scope, source, root)).read(text)
+    except RecursionError:
+        return _fail(path, scope, "cannot be read: nested too deep; no hook of this file runs")
+
+
+def _fail(path: str, scope: str, message: str) -> SettingsFile:
+    return SettingsFile(path, scope, problems=(Diagnostic(path, None, "", ERROR, message),))
+
+
+def _find_unsafe_owner(path: str, scope: str) -> str | None:
+    find_problem = find_exposure if scope == USER else find_foreign_owner
+    if reason := find_problem(path):
+        return reason
+    reason = find_problem(os.path.dirname(path))
+    return f"is in a folder that {reason}" if reason else None
+
+
+class _FileReader:
+    def __init__(self, file: FileContext) -> None:
+        self.file = file
+        self.checker = FieldChecker(file.path, file.scope, JSON_PAIR)
+        self.hooks: list[Hook] = []
+        self.is_full = False
+        self.suggestions = 0
+
+    def read(self, text: str) -> SettingsFile:
+        data = self._parse(text)
+        known = {field.key for field in SETTINGS_FILE}
+        values = self.checker.check(SETTINGS_FILE, {key: value for key, value in data.items() if key in known})
+        for name, groups in values.get("hooks", {}).items():
+            self._read_event(name, groups)
+        enabled = values.get("enabledPlugins")
+        plugins = enabled.items() if isinstance(enabled, dict) else ()
+        return SettingsFile(
+            self.file.path,
+            self.file.scope,
+            tuple(self.hooks),
+            tuple(self.checker.diagnostics),
+            values.get("disableAllHooks", False),
+            tuple((name, is_on) for name, is_on in plugins if isinstance(is_on, bool)),
+        )
+
+    def _parse(self, text: str) -> dict[str, Any]:
+        if not text.strip():
+            return {}
+        try:
+            data = json.loads(text, object_pairs_hook=self._join_pairs)
+        except json.JSONDecodeError as error:
+            fix = "comments are not JSON" if re.search(r"(?m)^[ \t]*(?://|/\*)", text) else ""
+            message = f"not valid JSON: {error.msg} (column {error.colno}); no hook of this file runs"
+            self.checker.report(ERROR, "", message, fix, line=error.lineno)
+            return {}
+        except (RecursionError, ValueError) as error:
+            reason = "nested too deep" if isinstance(error, RecursionError) else error
+            self.checker.report(ERROR, "", f"cannot be read: {reason}; no hook of this file runs")
+            return {}
+        if not isinstance(data, dict):
+            message = f"the top level is {describe_json_type(data)}, not an object; no hook of this file runs"
+            self.checker.report(ERROR, "", message)
+            return {}
+        return data
+
+    def _join_pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        joined: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in joined:
+                loses_hooks = key in CLAUDE_EVENTS_BY_NAME or key == "hooks"
+                message = f"the key '{key}' is in one object twice; only the last one counts"
+                self.checker.report(ERROR if loses_hooks else WARNING, key, message, "join the two")
+            joined[key] = value
+        return joined
+
+    def _read_event(self, name: str, groups: Any) -> None:
+        place = f"hooks.{name}"
+        row = CLAUDE_EVENTS_BY_NAME.get(name)
+        if name in UNMAPPED_CLAUDE_EVENTS:
+            message = f"this engine has no event like {name}: its hooks run only in Claude Code"
+            self.checker.report(WARNING, place, message)
+        elif row is None:
+            self.suggestions += 1
+            fix = suggest(name, CLAUDE_EVENTS_BY_NAME) if self.suggestions <= MAX_SUGGESTIONS else ""
+            self.checker.report(ERROR, place, f"there is no event '{name}': its hooks never run", fix)
+        elif not isinstance(groups, list):
+            self._add_invalid(row, place, f"must be a list, not {describe_json_type(groups)}", f"[{_GROUP_FIX}]")
+        else:
+            for index, group in enumerate(groups):
+                if self._has_room():
+                    self._read_group(row, f"{place}[{index}]", group)
+
+    def _has_room(self) -> bool:
+        if len(self.hooks) >= MAX_HOOKS_PER_FILE and not self.is_full:
+            self.is_full = True
+            message = f"more than {MAX_HOOKS_PER_FILE} hooks in one file; the rest does not run"
+            self.checker.report(ERROR, "hooks", message)
+        return not self.is_full
+
+    def _add_invalid(self, row: ClaudeEvent, place: str, message: str, fix: str, definition: Any = None) -> None:
+        self.hooks.append(self.file.build_invalid(row, place, message, fix, definition))
+
+    def _read_group(self, row: ClaudeEvent, place: str, group: Any) -> None:
+        if not isinstance(group, dict):
+            self._add_invalid(row, place, f"must be an object, not {describe_json_type(group)}", _GROUP_FIX)
+            return
+        entries = group.get("hooks")
+        if "hooks" not in group and ("command" in group or "type" in group):
+            message = "is a hook without a group: an event has groups, and a group has hooks"
+            self._add_invalid(row, place, message, _GROUP_FIX, group)
+        elif "hooks" not in group:
+            self._add_invalid(row, place, "'hooks' is missing", _GROUP_FIX)
+        elif not isinstance(entries, list):
+            self._add_invalid(row, place, f"'hooks' must be a list, not {describe_json_type(entries)}", _GROUP_FIX)
+        else:
+            unknown = islice((key for key in group if key not in _GROUP_KEYS), MAX_GROUP_WARNINGS)
+            warnings = tuple(
+                Diagnostic(self.file.path, None, f"{place}.{key}", WARNING, f"unknown key '{key}'") for key in unknown
+            )
+            for index, entry in enumerate(entries):
+                if self._has_room():
+                    hook = read_entry(self.file, row, f"{place}.hooks[{index}]", group.get("matcher"), entry)
+                    problems = hook.problems if hook.state == INVALID else (*warnings, *hook.problems)
+                    self.hooks.append(hook.replace(problems=problems))
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two paths are one file or folder; False if that cannot be found out."""
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
+
+
+def mentions_hooks(path: str) -> bool:
+    """Whether a settings file says anything about hooks; a file that cannot be read may."""
+    try:
+        text = read_text(path)
+        data = json.loads(text) if text.strip() else {}
+    except FileError:
+        return may_be_there(path)
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(data, dict) or any(field.key in data for field in SETTINGS_FILE)
