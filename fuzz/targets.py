@@ -321,7 +321,7 @@ def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
         told: list[bytes] = []
         home = scratch().encode()
         with _patched(told, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
-            threshold._is_certain(parse_options(["--host", host]), data)
+            threshold._find_answer(parse_options(["--host", host]), data)
             code = oneshot.main(["--host", host], data)
         return code, b"".join(told)
 

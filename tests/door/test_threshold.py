@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from boathook.catalog_cache.host_section import make_host_sections
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog, Plan, Settings
 from boathook.core.event import KINDS, SPELLINGS, UNMAPPED, Event
@@ -32,9 +33,8 @@ from boathook.core.tool_names import TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects import native
 from boathook.dialects.dialect import find_dialect
-from boathook.entry.fast_path import KEYS, _nothing_to_do, _read_fast_options
+from boathook.entry.fast_path import _prove_nothing_to_do, _read_fast_options
 from boathook.entry.options import Options, parse_options
-from boathook.hosts.compact import lean
 from boathook.hosts.host import list_host_names, load_host
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
 
@@ -63,7 +63,7 @@ def keep_as(world, catalog: Catalog, trust: str | None = None) -> Catalog:
 def ask(event: dict | bytes, /, *flags: str, **wanted: str) -> bool:
     data = event if isinstance(event, bytes) else json.dumps(event, ensure_ascii=False).encode()
     named = [word for key, value in wanted.items() for word in (f"--{key}", value)]
-    return _nothing_to_do(parse_options([*named, *flags]), data)
+    return _prove_nothing_to_do(parse_options([*named, *flags]), data) is not None
 
 
 hooks = st.builds(
@@ -113,7 +113,7 @@ def test_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(he
     for event, name in asked:
         work_dir = str(event.get("work_dir", "HERE")).replace("HERE", str(here.project))
         data = json.dumps({**event, "work_dir": work_dir}, separators=(",", ":")).encode()
-        if _nothing_to_do(parse_options([] if name is None else ["--event", name]), data):
+        if _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None:
             assert engine_is_silent(catalog, data, name)
 
 
@@ -131,24 +131,13 @@ def is_silent(catalog: Catalog, event: Event) -> bool:
 
 # Hosts
 
-FAST = tuple(name for name in KEYS if name != "native")
+
+def test_what_the_fast_path_needs_of_a_host_survives_its_file():
+    sections = make_host_sections()
+    assert [*sections] == [f"host {name}" for name in ("native", *list_host_names())]
+    assert marshal.loads(marshal.dumps(sections)) == sections
 
 
-@pytest.mark.parametrize("name", FAST)
-def test_the_door_looks_where_the_table_of_a_host_says(name):
-    host = load_host(name)
-    assert KEYS[name] == (host.event_keys, host.session_keys, host.folder_keys[0])
-    assert (len(host.folder_keys), host.empty_answer) == (1, "")
-    places = [place for row in host.events for theirs, ours in row.renames for place in [theirs] if ours in TRANSLATED]
-    assert not [place for place in places if "." in place]
-
-
-@pytest.mark.parametrize("name", list_host_names())
-def test_what_the_door_is_told_of_a_host_survives_its_file(name):
-    assert marshal.loads(marshal.dumps(lean(load_host(name)))) == lean(load_host(name))
-
-
-TRANSLATED = ("tool_name", "tool_input")
 host_keys = st.sampled_from(["command", "cmd", "path", "file_path", "old_str", "notebook_path", "dir_path", "commands"])
 host_inputs = st.dictionaries(host_keys, st.sampled_from(["ls", "rm -rf /", "git push", "mkfs", ""]), max_size=3)
 
@@ -156,15 +145,22 @@ host_inputs = st.dictionaries(host_keys, st.sampled_from(["ls", "rm -rf /", "git
 @st.composite
 def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
     """Draw a host, the event that its command names, and a payload, mostly one that it could send."""
-    host = load_host(draw(st.sampled_from(FAST)))
+    host = load_host(draw(st.sampled_from(list_host_names())))
     row = draw(st.sampled_from([one for one in host.events if one.kind.has_tool] * 3 + list(host.events)))
     tool = draw(st.sampled_from([*host.tools, *TOOL_NAMES, "mcp__x__y", ""]) | json_values)
     given = draw(host_inputs | host_inputs | host_inputs.map(json.dumps) | json_values)
-    names = draw(st.sampled_from([("tool_name", "tool_input"), ("toolName", "toolArgs"), ("toolName", "toolInput")]))
+    theirs = {ours: place for place, ours in row.renames}
+    own = (theirs.get("tool_name", "tool_name"), theirs.get("tool_input", "tool_input"))
+    names = draw(st.sampled_from([("tool_name", "tool_input"), ("toolName", "toolArgs"), own, own]))
     other = draw(st.sampled_from([row.name, row.name, row.name, row.kind_name, "Stop", "unknown", 5]))
     event = {names[0]: tool, names[1]: given, host.event_keys[0]: other, "prompt": draw(st.sampled_from(["", "x"]))}
     kept = draw(st.sets(st.sampled_from(sorted(event)), min_size=2))
-    return host.name, draw(st.sampled_from([row.name] * 4 + [None])), {key: event[key] for key in kept}
+    payload: dict[str, object] = {}
+    for place in sorted(kept):
+        outer, _, inner = place.rpartition(".")
+        fields = payload.setdefault(outer, {}) if outer else payload
+        fields[inner] = event[place]
+    return host.name, draw(st.sampled_from([row.name] * 4 + [None])), payload
 
 
 @given(catalogs, st.lists(host_calls(), min_size=1, max_size=6))
@@ -177,8 +173,10 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 def test_for_a_host_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(here, catalog, asked):
     catalog = keep_as(here, catalog)
     for host, name, event in asked:
-        data = json.dumps({**event, KEYS[host][2]: str(here.project)}, separators=(",", ":")).encode()
-        if _nothing_to_do(parse_options(["--host", host, *(["--event", name] if name else [])]), data):
+        folder = {"work_dir": str(here.project)} if host == "opencode" else {"cwd": str(here.project)}
+        data = json.dumps({**event, **folder}, separators=(",", ":")).encode()
+        options = parse_options(["--host", host, *(["--event", name] if name else [])])
+        if _prove_nothing_to_do(options, data) is not None:
             assert host_is_silent(catalog, host, data, name)
 
 
@@ -207,6 +205,11 @@ def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -
         ("kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}}, True),
         ("kimi-code", "UserPromptSubmit", {"hook_event_name": "UserPromptSubmit", "prompt": [{"text": "x"}]}, True),
         ("kimi-code", "Stop", {"hook_event_name": "PreToolUse"}, False),
+        ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"commands": ["ls"]}}}, True),
+        ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"command": "rm", "args": ["-rf"]}}}, False),
+        ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"x": 1}}}, False),
+        ("cursor", "preToolUse", {"tool_name": "Shell", "tool_input": {"command": "ls"}}, True),
+        ("cursor", "preToolUse", {"tool_name": "Shell", "tool_input": {"command": "rm -rf /"}}, False),
         ("opencode", "pre-tool-call", {"event_type": "pre-tool-call", "tool_name": "bash", "tool_input": {}}, True),
     ],
 )  # fmt: skip
@@ -283,7 +286,7 @@ def test_junk_is_left_to_the_engine(here, data):
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "", "x"]))
 def test_any_bytes_are_left_to_the_engine_or_are_an_event(here, data, name):
     keep_as(here, Catalog())
-    certain = _nothing_to_do(parse_options([] if name is None else ["--event", name]), data)
+    certain = _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None
     assert not certain or isinstance(native.read_event(data, name), Event)
 
 
@@ -299,7 +302,7 @@ def test_the_argument_and_the_data_must_say_the_same(here):
     keep_as(here, GUARDS)
     assert ask(CALL, event="PreToolUse") is True
     assert ask({"tool_name": "Read"}, event="PreToolUse") is True
-    assert ask(CALL, event="pre-tool-call") is False
+    assert ask(CALL, event="pre-tool-call") is True
     assert ask(CALL, event="Stop") is False
     assert ask({}, event="") is False
 
@@ -364,7 +367,7 @@ FAST_OPTIONS = {
     ("--without", "settings", "--without", "project-hook-md"): {"without": ("settings", "project-hook-md")},
     ("--without", ""): {},
     (): {},
-    ("--host", "other"): None,
+    ("--host", "other"): {"host": "other"},
     ("--event",): None,
     ("--state",): None,
     ("--trust-all=yes",): None,

@@ -7,14 +7,14 @@ import time
 from typing import Any
 
 from boathook.catalog_cache.format import compiled_path, pack
+from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
 from boathook.core import tool_names as tools
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, is_loud, takes_part
-from boathook.core.event import KINDS, SPELLINGS, EventKind
+from boathook.core.event import KINDS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM, PrefilterWords, index_words
 from boathook.hosts import host as hosts
-from boathook.hosts.compact import lean, others
-from boathook.hosts.host import list_host_names, load_host
+from boathook.hosts.host import list_host_names
 from boathook.system.files import write_private
 from boathook.system.locations import Locations
 from boathook.system.stamps import stamp
@@ -36,8 +36,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     stamps += tuple((name, stamp(name)) for name in (tools.__file__, _HOSTS_FOLDER, *modules))
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
-    spellings = {spelling: kind.name for spelling, kind in SPELLINGS.items()}
-    head: dict[str, Any] = {"key": locations.key, "watch": stamps, "spellings": spellings}
+    head: dict[str, Any] = {"key": locations.key, "watch": stamps}
     head["gram"] = GRAM
     head["projects"] = catalog.projects
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
@@ -47,9 +46,8 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         hooks = catalog.concerned(kind)
         sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
-    for name in list_host_names():
-        sections[f"host {name}"] = lean(load_host(name))
-    sections["tools"] = others()
+    sections |= make_host_sections()
+    sections["tools"] = make_tools_section()
     try:
         write_private(path, pack(head, sections))
     except (OSError, ValueError):

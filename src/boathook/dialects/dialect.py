@@ -49,6 +49,11 @@ class Dialect:
         self._hook_side = hook_side
         return hook_side
 
+    @property
+    def project_variable(self) -> str:
+        """The variable by which a host names the project of a session, "" if it has none."""
+        return self.load_host_side().project_variable
+
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         """Read an event from a host; `name` is its name where the host passes it beside the data."""
         return self.load_host_side().read_event(data, name)

@@ -47,6 +47,7 @@ class HostDialect:
     def __init__(self, host: Host) -> None:
         """Remember the table."""
         self.host = host
+        self.project_variable = host.project_variable
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         """Read an event; one that has no counterpart here is read too, as an event nobody can hook."""
@@ -92,6 +93,8 @@ class HostDialect:
         if isinstance(stamp, str):
             del left["timestamp"]
         data = _renamed(left, row)
+        if row.tool_name:
+            data.setdefault("tool_name", _fill_places(row.tool_name, fields))
         kind = row.kind
         if row.failure_at and kind.has_tool and _failed(fields, row.failure_at):
             kind = SPELLINGS["post-tool-call-failure"]
@@ -373,6 +376,16 @@ def _at(fields: Any, place: str) -> Any:
         else:
             fields = fields.get(key) if isinstance(fields, dict) else None
     return fields
+
+
+def _fill_places(text: str, fields: dict[str, Any]) -> str:
+    """Return a text with `{place}` replaced by what is there."""
+    start, brace, rest = text.partition("{")
+    if not brace:
+        return text
+    place, _, rest = rest.partition("}")
+    value = _at(fields, place)
+    return start + (value if isinstance(value, str) else "") + _fill_places(rest, fields)
 
 
 def _item(line: str, call: str) -> dict[str, Any] | None:

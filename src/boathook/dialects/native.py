@@ -45,6 +45,7 @@ TYPES: dict[str, tuple[type, str]] = {
     "continue": (bool, "true or false"),
 }
 DECISIVE = ("decision", "continue", "modified_input", "modified_output", "additional_context", "system_message")
+project_variable = ""
 FIELD_TYPES: dict[str, tuple[type, str]] = {
     "event_type": (str, "text"),
     "timestamp": (str, "text"),

@@ -10,7 +10,7 @@ import sys
 
 from boathook.catalog_cache.format import load_compiled, may_match
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, iter_leaves, loads
-from boathook.entry.options import NATIVE_HOST, UsageError, parse_options
+from boathook.entry.options import UsageError, parse_options
 from boathook.sources import source
 from boathook.system.locations import (
     current_dir,
@@ -27,14 +27,8 @@ if TYPE_CHECKING:
 
     from boathook.entry.options import Options
 
-COUNTED = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")  # they end counts of a session
-_CLAUDE_LIKE = (("hook_event_name",), ("session_id",), "cwd")
-KEYS = {
-    NATIVE_HOST: (("event_type",), ("session_id",), "work_dir"),
-    "opencode": (("event_type",), ("session_id",), "work_dir"),
-    "copilot": (("hook_event_name", "hookName"), ("session_id", "sessionId"), "cwd"),
-    **dict.fromkeys(("claude", "codex", "gemini", "kimi-code", "kimi-cli", "qwen", "vscode"), _CLAUDE_LIKE),
-}  # where a host says event, session and folder; a host that is not here, for it says so otherwise, is the engine's
+# These end counts of a session.
+_COUNTED_KINDS = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")
 
 
 def enter(args: list[str]) -> NoReturn:
@@ -55,7 +49,8 @@ def enter(args: list[str]) -> NoReturn:
         data = _read_all() if options is not None else None
     except KeyboardInterrupt:
         system._exit(130)
-    if options is not None and data is not None and _is_certain(options, data):
+    answer = _find_answer(options, data) if options is not None and data is not None else None
+    if answer is not None and _write(answer):
         system._exit(0)
     _find_libraries()
     from boathook.entry.run_once import main
@@ -73,7 +68,7 @@ def _read_fast_options(args: list[str]) -> Options | None:
         options = parse_options(args)
     except UsageError:
         return None
-    return options if options.is_fast and options.host in KEYS else None
+    return options if options.is_fast else None
 
 
 def _read_all() -> bytes | None:
@@ -92,91 +87,153 @@ def _read_all() -> bytes | None:
     return b"".join(parts)
 
 
-def _is_certain(options: Options, data: bytes) -> bool:
-    """Whether there is nothing to do; any trouble with finding that out is the engine's to tell."""
+def _write(answer: bytes) -> bool:
+    """Write an answer of a few bytes; if that fails, nothing is written and the engine reports it."""
     try:
-        return _nothing_to_do(options, data)
+        return not answer or system.write(1, answer) == len(answer)
+    except OSError:
+        return False
+
+
+def _find_answer(options: Options, data: bytes) -> bytes | None:
+    """Return the answer that says nothing, or None if there may be something to do; the engine reports every error."""
+    try:
+        return _prove_nothing_to_do(options, data)
     except Exception:  # noqa: BLE001
-        return False
+        return None
 
 
-def _nothing_to_do(options: Options, data: bytes) -> bool:
-    """Whether it is certain that no hook has anything to do with an event."""
+def _prove_nothing_to_do(options: Options, data: bytes) -> bytes | None:
+    """Return the answer that says nothing if it is certain that no hook has anything to do with an event, else None."""
     if len(data) > MAX_TEXT_CHARS:
-        return False
+        return None
     try:
         event = loads(decode(data))
     except JsonError:
-        return False
-    host = options.host
-    event_keys, _, folder_key = KEYS[host]
-    if not _well_formed(event, host):
-        return False
-    names = [event[key] for key in event_keys if key in event]
-    names = [options.event, *names] if options.event is not None else names
+        return None
+    # A tool with several names is for the engine.
+    if not isinstance(event, dict) or "host_tool_name" in event:
+        return None
     env = read_environment()
-    start = options.project or find_host_project(host, env) or event.get(folder_key) or current_dir()
-    if not start.startswith("/") or "//" in start or "\0" in start or _is_crooked(start + "/"):
-        return False
-    if options.project is not None and not is_dir(options.project):
-        return False
-    locations = resolve_locations(
+    # Where a host names its folder is part of the catalogue, which is found by that folder: guess, and compare.
+    start = _find_start(options, event, env, _guess_rule(options.host))
+    for _ in range(2):
+        locations = _locate(options, start, env)
+        compiled = load_compiled(locations) if locations is not None else None
+        if locations is None or compiled is None:
+            return None
+        rule, events, tools = compiled.section(f"host {options.host}")
+        guessed, start = start, _find_start(options, event, env, rule)
+        if start == guessed:
+            break
+    else:
+        return None
+    call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
+    if call is None:
+        return None
+    kinds, tool_names, tool_input = call
+    if any(kind in _COUNTED_KINDS for kind in kinds) and is_dir(locations.state + "/sessions"):
+        return None
+    is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
+    return None if is_wanted else rule["answer"]
+
+
+def _guess_rule(host: str) -> dict[str, Any]:
+    return {"folder_keys": ("work_dir", "cwd"), "project_variable": f"{host.upper().replace('-', '_')}_PROJECT_DIR"}
+
+
+def _find_start(options: Options, event: dict[str, Any], env: Any, rule: dict[str, Any]) -> str:
+    """Return the folder from which projects are searched, "" if it is not a plain one."""
+    start = (
+        options.project or find_host_project(rule["project_variable"], env) or _find_value(event, rule["folder_keys"])
+    )
+    start = start or current_dir()
+    if not isinstance(start, str) or not start.startswith("/") or "//" in start or "\0" in start:
+        return ""
+    return "" if "/./" in start + "/" or "/../" in start + "/" else start
+
+
+def _locate(options: Options, start: str, env: Any) -> Any:
+    if not start or (options.project is not None and not is_dir(options.project)):
+        return None
+    return resolve_locations(
         source.SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
     )
-    found = load_compiled(locations)
-    call = _call(found, host, names, event) if found is not None and names else None
-    if found is None or call is None:
-        return False
-    kinds, tools, tool_input = call
-    if any(kind in COUNTED for kind in kinds) and is_dir(locations.state + "/sessions"):
-        return False
-    return not any(_may_be_wanted(found, kind, tools, tool_input) for kind in kinds)
 
 
-def _is_crooked(path: str) -> bool:
-    return "/./" in path or "/../" in path
+def _is_well_formed(event: dict[str, Any], rule: dict[str, Any]) -> bool:
+    """Whether nothing is unusual about an event; the engine reports what is, and finds out whether another agent calls."""
+    texts = [_find_value(event, (key,)) for key in rule["text_keys"]]
+    return (
+        all(text is None or isinstance(text, str) for text in texts)
+        and all(isinstance(event.get(key, {}), dict) for key in rule["object_keys"])
+        and not any(key in event for key in rule["foreign_keys"])
+    )
 
 
-def _call(found: Any, host: str, names: list[str], event: dict[str, Any]) -> tuple[Any, Any, Any] | None:
+def _find_call(
+    compiled: Any, options: Options, event: dict[str, Any], rule: dict[str, Any], events: Any, tools: Any
+) -> tuple[Any, Any, Any] | None:
     """Return the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
-    if host == NATIVE_HOST:
-        kinds = {found.head["spellings"].get(name) for name in names}
-        return (
-            ((kinds.pop(),), (event.get("tool_name", ""),), event.get("tool_input")) if len(set(names)) == 1 else None
-        )
-    events, tools = found.section(f"host {host}")
-    rows = {events.get(name) for name in names}
+    names = [event[key] for key in rule["event_keys"] if event.get(key) is not None]
+    rows = {events.get(name) for name in ([options.event, *names] if options.event is not None else names)}
     row = rows.pop() if len(rows) == 1 else None
     if row is None:
         return None
-    kinds, needs, name_at, input_at = row
-    name, given = (_first(event, places) for places in (name_at, input_at))
-    if needs and not event.get(needs):
+    kinds, required_key, tool_name, name_places, input_places = row
+    if required_key and not event.get(required_key):
         return None
-    if not name_at:  # no tool is called
+    # no tool is called
+    if not name_places:
         return kinds, ("",), {}
-    if not isinstance(name, str) or not (given is None or isinstance(given, dict)):
+    name, tool_input = _find_value(event, name_places) or tool_name, _find_value(event, input_places)
+    if not isinstance(name, str) or "{" in name:
         return None
-    ways, renames = tools.get(name) or found.section("tools").get(name) or ((name,), ())
-    if renames and given:
-        from boathook.hosts.tool_calls import translate_call
+    known = tools.get(name) or compiled.section("tools").get(name) if tools is not None else None
+    all_names, renames = known or ((name,), ())
+    if renames and tool_input:
+        from boathook.hosts.tool_calls import normalize_input, translate_call
 
-        _, given, _ = translate_call({name: (name, renames)}, name, given)
-    if ways[0] == "Shell" and given and not isinstance(given.get("command", ""), str):
-        return None  # a command that cannot be read is refused
-    return kinds, ways, given
+        table = {name: (name, renames)}
+        tool_input = normalize_input(table, name, tool_input)
+        if isinstance(tool_input, dict):
+            _, tool_input, _ = translate_call(table, name, tool_input)
+    if not (tool_input is None or isinstance(tool_input, dict)):
+        return None
+    # A command that cannot be read is refused.
+    if all_names[0] == "Shell" and tool_input and not _has_command(tool_input, renames):
+        return None
+    return kinds, all_names, tool_input
 
 
-def _first(event: dict[str, Any], places: tuple[str, ...]) -> Any:
-    return next((event[place] for place in places if place in event), None)
+def _has_command(tool_input: dict[str, Any], renames: Any) -> bool:
+    if "command" in tool_input:
+        return isinstance(tool_input["command"], str)
+    return not any(key == "command" for _, key in renames)
 
 
-def _may_be_wanted(found: Any, kind: str | None, tools: tuple[str, ...], tool_input: Any) -> bool:
+def _find_value(event: Any, places: tuple[str, ...]) -> Any:
+    """Return the value at the first of some places that has one; a place is a key, or keys with dots between them."""
+    for place in places:
+        if place in event:
+            return event[place]
+        value = event if "." in place else None
+        for key in place.split("."):
+            if isinstance(value, list):
+                value = value[int(key)] if key.isdigit() and int(key) < len(value) else None
+            else:
+                value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            return value
+    return None
+
+
+def _may_be_wanted(compiled: Any, kind: str | None, tools: tuple[str, ...], tool_input: Any) -> bool:
     """Whether a hook may have anything to do with a kind of event and a tool that has these names."""
-    rows = found.section(f"rows {kind}") if kind is not None else None
-    if rows is None or (kind in found.head["with_tool"] and not tools[0]):
+    rows = compiled.section(f"rows {kind}") if kind is not None else None
+    if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
         return True
-    return bool(rows) and _may_match(rows, tools, tool_input, found.head["gram"])
+    return bool(rows) and _may_match(rows, tools, tool_input, compiled.head["gram"])
 
 
 def _may_match(rows: Any, tools: tuple[str, ...], tool_input: Any, gram: int) -> bool:
@@ -184,22 +241,6 @@ def _may_match(rows: Any, tools: tuple[str, ...], tool_input: Any, gram: int) ->
     whole = dumps(tool_input)
     text = "\n".join((*iter_leaves(tool_input), whole))
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
-
-
-def _well_formed(event: Any, host: str) -> bool:
-    """Leave every event with something odd about it to the engine, which can say what."""
-    if not isinstance(event, dict) or "host_tool_name" in event:  # a tool with several names
-        return False
-    if host == "claude" and (
-        "timestamp" in event or "cursor_version" in event
-    ):  # another agent calls, see core.hosts.callers
-        return False
-    event_keys, session_keys, folder_key = KEYS[host]
-    texts = [event.get(key, "") for key in (*event_keys, *session_keys, folder_key)]
-    texts += [event.get(key, "") for key in ("timestamp", "tool_name")] if host == NATIVE_HOST else []
-    return all(isinstance(text, str) for text in texts) and (
-        host != NATIVE_HOST or isinstance(event.get("context", {}), dict)
-    )
 
 
 class _LateSite:

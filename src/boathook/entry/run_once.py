@@ -169,7 +169,7 @@ def _dispatch(event: Event, options: Options, dialect: Dialect) -> Verdict:
     if options.project is not None and not os.path.isdir(options.project):
         raise UsageError(f"--project {options.project} is not a folder")
     env = read_environment()
-    host_project = find_host_project(options.host, env)
+    host_project = find_host_project(dialect.project_variable, env)
     folder = options.project or host_project or event.work_dir.replace("\0", "")
     start = os.path.abspath(make_absolute(folder or current_dir()))
     locations = resolve_locations(

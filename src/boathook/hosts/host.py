@@ -26,7 +26,6 @@ _HELPER_MODULES = (
     "capabilities",
     "capability_table",
     "claude_events",
-    "compact",
     "detection",
     "host",
     "setup",
@@ -71,7 +70,8 @@ class HostEvent(Value):
     """One event of a host: which kind it is here, and a template for each thing that hooks can want.
 
     `other_names`: other names that payloads have for it; `renames`: their place and our field; `required_key`: a key without
-    which it is not an event; `documented`: what is known from documents only, although the host was run. `failure_at`: the place
+    which it is not an event; `tool_name`: the tool of an event that does not name it (`{place}` stands for what is there);
+    `documented`: what is known from documents only, although the host was run. `failure_at`: the place
     that says that the tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place of
     a file that says so). `is_installed`: false if it is another name of an event that is installed.
     """
@@ -88,6 +88,7 @@ class HostEvent(Value):
     output: Template = ()
     context: Template = ()
     required_key: str = ""
+    tool_name: str = ""
     failure_at: str = ""
     documented: tuple[str, ...] = ()
     is_installed: bool = True

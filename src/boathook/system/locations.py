@@ -370,18 +370,9 @@ def read_environment() -> Environment:
     return bytewise
 
 
-PROJECT_VARIABLES = {
-    "claude": b"CLAUDE_PROJECT_DIR",
-    "copilot": b"COPILOT_PROJECT_DIR",
-    "gemini": b"GEMINI_PROJECT_DIR",
-    "qwen": b"QWEN_PROJECT_DIR",
-    "cursor": b"CURSOR_PROJECT_DIR",
-}  # each host's own: several set Claude Code's, too
-
-
-def find_host_project(host: str, env: Environment) -> str:
-    """Return the folder that a host says its session belongs to: its work dir changes with every `cd`, guards must not."""
-    value = env.get(PROJECT_VARIABLES.get(host, b""), b"")
+def find_host_project(variable: str, env: Environment) -> str:
+    """Return the project of a host's session by its variable, "" if there is none: the work dir changes with every `cd`."""
+    value = env.get(variable.encode(), b"")
     found = _text(value).rstrip("/")
     return found if value.startswith(b"/") and is_dir(found) else ""
 

@@ -1,0 +1,82 @@
+"""Hosts as plain values for the compiled catalogue: the fast path reads these without importing any host."""
+
+from __future__ import annotations
+
+from boathook.core.event import SPELLINGS
+from boathook.core.tool_names import CLAUDE_TOOLS, KNOWN_TOOLS, find_canonical_name, find_claude_name
+from boathook.dialects.dialect import NATIVE, find_dialect
+from boathook.hosts.host import Host, HostEvent, list_derived_kinds, list_host_names, load_host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Where a native event has what, and which of its fields must be what; see dialects/native.py.
+_NATIVE_RULE: dict[str, Any] = {
+    "event_keys": ("event_type",),
+    "text_keys": ("event_type", "session_id", "work_dir", "timestamp", "tool_name"),
+    "object_keys": ("context",),
+    "folder_keys": ("work_dir",),
+    "foreign_keys": (),
+    "project_variable": "",
+    "answer": b"",
+}
+
+
+def make_host_sections() -> dict[str, Any]:
+    """Return a section for each host, `native` included: its rule, its events by name, and its tools by name."""
+    events = {
+        spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ())) for spelling, kind in SPELLINGS.items()
+    }
+    sections: dict[str, Any] = {f"host {NATIVE}": (_NATIVE_RULE, events, None)}
+    for name in list_host_names():
+        host = load_host(name)
+        sections[f"host {name}"] = (_make_rule(host), _list_events(host), _list_tools(host))
+    return sections
+
+
+def make_tools_section() -> dict[str, Any]:
+    """Return the names and renames of tools that a host's table does not have, under the names that they have anywhere."""
+    names = {
+        name: (find_canonical_name(name), name, find_claude_name(find_canonical_name(name), name))
+        for name in (*KNOWN_TOOLS, *CLAUDE_TOOLS)
+    }
+    return {name: (tuple(dict.fromkeys(all_names)), ()) for name, all_names in names.items()}
+
+
+def _make_rule(host: Host) -> dict[str, Any]:
+    return {
+        "event_keys": host.event_keys,
+        "text_keys": (*host.event_keys, *host.session_keys, *host.folder_keys),
+        "object_keys": (),
+        "folder_keys": host.folder_keys,
+        "foreign_keys": host.foreign_keys,
+        "project_variable": host.project_variable,
+        "answer": find_dialect(host.name).write_nothing().stdout,
+    }
+
+
+def _list_events(host: Host) -> dict[str, Any]:
+    """Return by name the kinds an event may be, a required key, the tool's name if the event has it, and where its call is."""
+    names = {*SPELLINGS, *(name for event in host.events for name in (event.name, *event.other_names))}
+    events = {name: host.find_event(name) for name in sorted(names - {*host.unmapped_events})}
+    return {name: _describe_event(host, event) for name, event in events.items() if event is not None}
+
+
+def _describe_event(host: Host, event: HostEvent) -> tuple[Any, ...]:
+    kinds = (*event.kind_names, *list_derived_kinds(host, event))
+    return (kinds, event.required_key, event.tool_name, *_find_tool_places(event.kind.has_tool, event.renames))
+
+
+def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], ...]:  # noqa: FBT001
+    """Return the places of a tool's name and of its input, the first that is there counts; none if there is no tool."""
+    if not has_tool:
+        return (), ()
+    return tuple((ours, *(theirs for theirs, name in renames if name == ours)) for ours in ("tool_name", "tool_input"))
+
+
+def _list_tools(host: Host) -> dict[str, Any]:
+    return {
+        theirs: (tuple(dict.fromkeys((ours, theirs, find_claude_name(ours, theirs)))), renames)
+        for theirs, (ours, renames) in host.tools.items()
+    }
