@@ -206,7 +206,7 @@ def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -
         ("kimi-code", "UserPromptSubmit", {"hook_event_name": "UserPromptSubmit", "prompt": [{"text": "x"}]}, True),
         ("kimi-code", "Stop", {"hook_event_name": "PreToolUse"}, False),
         ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"commands": ["ls"]}}}, True),
-        ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"command": "rm", "args": ["-rf"]}}}, False),
+        ("cline", "PreToolUse", {"tool_call": {"name": "run_commands", "input": {"command": "rm", "args": ["-rf"]}}}, False),
         ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"x": 1}}}, False),
         ("cursor", "preToolUse", {"tool_name": "Shell", "tool_input": {"command": "ls"}}, True),
         ("cursor", "preToolUse", {"tool_name": "Shell", "tool_input": {"command": "rm -rf /"}}, False),
