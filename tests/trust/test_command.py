@@ -70,7 +70,7 @@ def test_without_a_person_nothing_is_trusted(world):
     world.hook("guard", scope="project", script="exit 0")
     done = command(world, "trust", stdin="y\ny\n")
     assert done.returncode == 1
-    assert "there is nobody to ask here" in done.stderr
+    assert "there is no terminal to ask at" in done.stderr
     assert state_of(world, "guard") == "untrusted"
 
 
@@ -111,7 +111,7 @@ def test_a_settings_entry_shows_its_command_and_says_what_is_bound(world):
     world.settings("project", settings("jq -e .x >/dev/null || exit 2"))
     out = command(world, "trust").stdout
     assert "jq -e .x >/dev/null || exit 2" in out
-    assert "only the definition above is bound" in out
+    assert "your trust covers only the definition above" in out
 
 
 def test_names_that_are_not_there_are_an_error_that_helps(world):
@@ -119,12 +119,12 @@ def test_names_that_are_not_there_are_an_error_that_helps(world):
     done = command(world, "trust", "gard", "--yes")
     assert (done.returncode, done.stderr) == (
         1,
-        "boathook: this project has no hook 'gard' to be trusted (it has: guard)\n",
+        "boathook: this project has no hook 'gard' that needs trust (it has: guard)\n",
     )
     done = command(world, "untrust", "guard")
     assert (done.returncode, done.stderr) == (
         1,
-        "boathook: nothing was said of guard here (see boathook trust --list)\n",
+        "boathook: no decision about guard is stored for this project. List them: boathook trust --list\n",
     )
 
 
@@ -149,11 +149,14 @@ def test_the_list_names_every_hook_and_what_was_said(world):
 
 
 def test_nothing_to_ask_is_said(world):
-    assert "There are no hooks of a project" in command(world, "trust").stdout
+    assert "There are no project hooks" in command(world, "trust").stdout
     world.hook("guard", scope="project", script="exit 0")
     trust(world)
     done = command(world, "trust")
-    assert (done.returncode, done.stdout) == (0, "Nothing to ask: 1 of 1 hooks are trusted, the others are denied.\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Nothing to decide: 1 of 1 hooks are trusted, the others are denied.\n",
+    )
 
 
 def test_untrust_takes_all_back(world):

@@ -120,7 +120,7 @@ def test_a_file_that_comes_after_the_yes_asks_again(world):
     log.chmod(0o755)
     line = ".claude/hooks/log.sh; if test -x tools/guard.sh; then tools/guard.sh; fi"
     world.settings("project", settings(line))
-    assert f"{world.project}/tools/guard.sh, which is not there" in trust(world).stdout
+    assert f"{world.project}/tools/guard.sh does not exist; if it appears, you are asked again" in trust(world).stdout
     time.sleep(2.2)
     with boathook.load(world.project) as engine:
         assert verdict(world, "by the door")["skipped"] == []
@@ -146,7 +146,7 @@ def test_what_is_shown_is_what_would_run(world):
     world.toml("project", "[[hooks.override]]\nname = 'guard'\nasync = true\ntimeout = 7000\n")
     shown = command(world, "trust").stdout
     assert "async, at most 7 s" in shown
-    assert "is given  the variables GITHUB_TOKEN" in shown
+    assert "gets      the variables GITHUB_TOKEN" in shown
     assert "sandbox   restricted, with the network" in shown
 
 
@@ -205,8 +205,8 @@ def test_what_is_named_but_not_bound_is_said(world, case):
     guard.chmod(0o755)
     world.settings("project", settings(LOOSE[case]))
     shown = command(world, "trust").stdout
-    assert "  not bound " in shown
-    assert "guard.sh" in shown.partition("not bound ")[2]
+    assert "  uncovered " in shown
+    assert "guard.sh" in shown.partition("uncovered ")[2]
 
 
 @pytest.mark.parametrize("form", ["an empty folder", "empty settings"])

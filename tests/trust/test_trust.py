@@ -135,7 +135,7 @@ def test_a_denied_hook_never_runs_and_is_not_talked_about(world, way):
     assert state_of(world, "guard") == "denied"
     refused = command(world, "trust", "guard", "--yes")
     assert refused.returncode == 1
-    assert "you denied it; 'boathook untrust guard' takes that back" in refused.stderr
+    assert "guard is denied. To take that back: boathook untrust guard" in refused.stderr
     assert command(world, "untrust", "guard").returncode == 0
     assert state_of(world, "guard") == "untrusted"
 
@@ -170,7 +170,7 @@ def test_a_hook_that_would_replace_the_user_s_needs_to_be_trusted_for_that(world
     assert ran(verdict(world, way)) == [("guard", "ok", "block")]
     refused = command(world, "trust", "guard", "--yes")
     assert refused.returncode == 1
-    assert "would replace your own hook: add --override" in refused.stderr
+    assert "would replace your own hook. If you want that, add --override" in refused.stderr
     assert ran(verdict(world, way)) == [("guard", "ok", "block")]
     trust(world, "guard", flags=("--yes", "--override"))
     found = verdict(world, way)

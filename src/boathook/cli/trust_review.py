@@ -1,0 +1,214 @@
+"""What `boathook trust` shows before it asks: the hook, what it runs, and what changed since it was trusted."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import unicodedata
+
+from boathook.cli.list import describe_matcher
+from boathook.cli.show import STATE_STYLES, say
+from boathook.core.approval import DENY, TrustRecord, resolve_copy_path
+from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
+from boathook.core.value import Value
+from boathook.system.programs import find_entry
+from boathook.trust.bound_files import BoundFiles
+from boathook.trust.judge import HookContent
+from boathook.trust.snapshot import FILE, LINK, SnapshotError, SnapshotItem, read_snapshot
+from boathook.trust.store import TrustStore
+
+_MAX_SCRIPT_LINES = 20
+_MAX_DIFF_LINES = 60
+_MAX_LINE_CHARS = 1000
+_DECEPTIVE_CATEGORIES = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+
+
+class TrustCandidate(Value):
+    """A hook that can be trusted: its state, the decision about it, and either what would be trusted or an error."""
+
+    hook: Hook
+    state: str
+    record: TrustRecord | None
+    content: HookContent | None
+    error: str = ""
+    is_override: bool = False
+
+    @property
+    def shown_state(self) -> str:
+        """The state, in words of trust."""
+        return "trusted" if self.state == ARMED else self.state
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether a person denied it."""
+        return self.record is not None and self.record.decision == DENY
+
+
+def print_review(candidate: TrustCandidate, store: TrustStore) -> None:
+    """Print a hook as the bytes define it that would be trusted."""
+    content = candidate.content
+    hook = content.hook if content is not None else candidate.hook
+    say("")
+    say(f"{reveal(candidate.hook.name)}  {candidate.shown_state}", STATE_STYLES[candidate.shown_state])
+    say(f"  file      {reveal(hook.path)}" + (f" ({reveal(hook.place)})" if hook.place else ""))
+    if hook.description:
+        say(f"  about     {reveal(' '.join(hook.description.split()))}")
+    say(f"  runs at   {hook.trigger}, {reveal(describe_matcher(hook))}; {hook.mode}, at most {hook.timeout:g} s")
+    if hook.on_failure == "block":
+        say("  if it fails, the action is blocked")
+    _print_access(hook)
+    if candidate.is_override:
+        say(f"  replaces  your own hook '{hook.name}'", "bold yellow")
+    _print_handler(hook)
+    if content is not None:
+        _print_files(candidate, content, store)
+
+
+def _print_access(hook: Hook) -> None:
+    """Print the variables that a hook gets, and its sandbox."""
+    variables = dict.fromkeys((*hook.env, *hook.needs.env))
+    if variables:
+        say(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")
+    if hook.sandbox != BASIC or hook.network:
+        say(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
+
+
+def _print_handler(hook: Hook) -> None:
+    handler = hook.handler
+    if isinstance(handler, Command):
+        say(f"  command   {reveal(handler.line, None)}")
+    elif isinstance(handler, Prompt):
+        say(f"  asks      {reveal(handler.text, None)}")
+    elif isinstance(handler, Http):
+        headers = ", ".join(name for name, _ in handler.headers)
+        say(f"  posts to  {reveal(handler.url, None)}" + (f" with {reveal(headers)}" if headers else ""))
+        if handler.allowed:
+            say(f"  gets      the variables {reveal(', '.join(handler.allowed))}", "yellow")
+
+
+def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustStore) -> None:
+    if not content.snapshots:
+        say("  files     no file of this project was found: your trust covers only the definition above", "dim")
+    for root, snapshot in content.snapshots.items():
+        say(f"  files     {reveal(root)}")
+        for item in snapshot.items:
+            if item.kind in (FILE, LINK):
+                say(f"    {reveal(item.path or os.path.basename(root))}  {_describe_item(item)}")
+    _print_uncovered_files(content.bound_files)
+    record = candidate.record
+    old_copy = store.find_copy(record.digest) if record is not None and record.digest else ""
+    if old_copy and record is not None and record.digest != content.digest:
+        _print_changes(content, old_copy, record)
+    else:
+        for path, text in _list_entry_texts(content):
+            _print_text(path, text)
+
+
+def _print_uncovered_files(bound_files: BoundFiles) -> None:
+    """Print what a command names and your trust does not cover."""
+    for path in bound_files.missing:
+        say(f"  named     {reveal(path)} does not exist; if it appears, you are asked again", "dim")
+    for path in bound_files.unbound:
+        text = "named, but not clearly run; it can change without asking you again"
+        say(f"  uncovered {reveal(path)}: {text}", "bold yellow")
+    if bound_files.unclear:
+        say(f"  uncovered boathook cannot tell what this runs: {reveal(bound_files.unclear, None)}", "bold yellow")
+
+
+def _describe_item(item: SnapshotItem) -> str:
+    if item.kind == LINK:
+        return f"-> {reveal(item.data.decode('utf-8', 'backslashreplace'))}"
+    executable = ", executable" if item.mode & 0o111 else ""
+    return f"{len(item.data):,} bytes{executable}"
+
+
+def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
+    """Return the files that run first, with their text."""
+    handler = content.hook.handler
+    if isinstance(handler, Script):
+        entry = find_entry(handler.folder)
+        paths = [os.path.relpath(entry, handler.folder)] if entry else []
+        snapshot = next(iter(content.snapshots.values()))
+        return [(item.path, _decode_item(item)) for item in snapshot.items if item.path in paths]
+    bound = {file.path for file in content.bound_files.files}
+    items = {
+        f"{root}/{item.path}" if item.path else root: item
+        for root, snapshot in content.snapshots.items()
+        for item in snapshot.items
+    }
+    return [(path, _decode_item(item)) for path, item in items.items() if path in bound]
+
+
+def _print_text(path: str, text: str) -> None:
+    lines = text.splitlines()
+    say(f"  {reveal(path)}:")
+    for line in lines[:_MAX_SCRIPT_LINES]:
+        say(f"    | {reveal(line)}")
+    if len(lines) > _MAX_SCRIPT_LINES:
+        say(f"    … {len(lines) - _MAX_SCRIPT_LINES} more lines", "dim")
+
+
+def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> None:
+    """Print what differs from what was trusted: the definition, then files."""
+    say("  changed since it was trusted:", "yellow")
+    definition = content.definition.decode()
+    if record.definition != definition:
+        _print_text_diff("the definition", _split_fields(record.definition), _split_fields(definition))
+    printed: set[str] = set()
+    for root in dict.fromkeys((*record.roots, *content.snapshots)):
+        trusted = (
+            _read_copy(resolve_copy_path(old_copy, record.roots.index(root), root)) if root in record.roots else {}
+        )
+        snapshot = content.snapshots.get(root)
+        current = {item.path: item for item in snapshot.items} if snapshot else {}
+        for path in sorted({*trusted, *current}):
+            old, new = trusted.get(path), current.get(path)
+            if _find_content(old) != _find_content(new):
+                printed.add(f"{root}/{path}" if path else root)
+                _print_item_diff(path or os.path.basename(root), old, new)
+    now = dict(content.files)
+    for path, word in record.files:
+        if now.get(path, word) != word and path not in printed:
+            say(f"    mode changed: {reveal(path)}", "yellow")
+
+
+def _split_fields(definition: str) -> str:
+    return definition.replace(", ", ",\n")
+
+
+def _read_copy(root: str) -> dict[str, SnapshotItem]:
+    try:
+        return {item.path: item for item in read_snapshot(root).items}
+    except SnapshotError:
+        return {}
+
+
+def _find_content(item: SnapshotItem | None) -> tuple[str, bytes] | None:
+    return (item.kind, item.data) if item else None
+
+
+def _print_item_diff(path: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
+    change = "added" if old is None else "removed" if new is None else "changed"
+    say(f"    {change}: {reveal(path)}", "yellow")
+    _print_text_diff(path, _decode_item(old) if old else "", _decode_item(new) if new else "")
+
+
+def _print_text_diff(name: str, old: str, new: str) -> None:
+    lines = list(
+        difflib.unified_diff(old.splitlines(), new.splitlines(), f"{name} (trusted)", f"{name} (now)", lineterm="")
+    )
+    for line in lines[:_MAX_DIFF_LINES]:
+        say(f"    {reveal(line)}", {"+": "green", "-": "red"}.get(line[:1], ""))
+    if len(lines) > _MAX_DIFF_LINES:
+        say(f"    … {len(lines) - _MAX_DIFF_LINES} more lines", "dim")
+
+
+def _decode_item(item: SnapshotItem) -> str:
+    return "(binary)" if b"\0" in item.data else item.data.decode("utf-8", "backslashreplace")
+
+
+def reveal(text: str, limit: int | None = _MAX_LINE_CHARS) -> str:
+    """Return a text in which nothing can deceive the eye: no invisible or direction-changing characters, no endless lines."""
+    shown = "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in _DECEPTIVE_CATEGORIES else c for c in text)
+    shown = "".join(c if c == "\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
+    return shown if limit is None or len(shown) <= limit else f"{shown[:limit]}… ({len(shown):,} characters)"
