@@ -26,6 +26,9 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -q -n auto
 
+test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
+	$(BIN)/python scripts/test_as_user.py
+
 explore: $(READY) ## the properties of the tests with random examples for SECONDS (60); SEED= for one round again
 	$(BIN)/python scripts/explore.py --seconds $(or $(SECONDS),60) $(addprefix --seed ,$(SEED))
 
@@ -71,4 +74,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test explore check conformance bench soak killtest fuzz e2e e2e-all docs format clean
+.PHONY: help demo test test-as-user explore check conformance bench soak killtest fuzz e2e e2e-all docs format clean

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +27,60 @@ settings.register_profile("explore", settings.get_profile("same"), derandomize=F
 settings.register_profile("thorough", settings.get_profile("explore"), max_examples=3000)
 settings.load_profile("same")
 
+# What may be skipped in continuous integration, and why.
+SKIPS = Path(__file__).with_name("skips.toml")
+
 OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_", "PYTHON")
 TRUSTING = ("run", "list", "explain", "agent")
 FIELDS = {"description": "a test", "trigger": "pre-tool-call"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what root cannot test to `make test-as-user`."""
+    if os.geteuid() == 0:
+        left_out = [item for item in items if item.get_closest_marker("ordinary_user")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+
+
+_skipped: list[str] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what was skipped; xdist passes on the reports of its workers."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _skipped.append(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Note files that were skipped as a whole."""
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail in continuous integration if anything was skipped that is not on the list."""
+    config = session.config
+    if os.environ.get("CI") != "true" or hasattr(config, "workerinput"):
+        return
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    unlisted = find_unlisted_skips(_skipped, tomllib.loads(SKIPS.read_text(encoding="utf-8")))
+    reporter.write_line(f"\n{len(_skipped)} skipped, {len(unlisted)} of them not in {SKIPS.name}")
+    for name in unlisted:
+        reporter.write_line(f"skipped, but not in {SKIPS.name}: {name}")
+    if unlisted and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def find_unlisted_skips(skipped: Sequence[str], listed: Mapping[str, Any]) -> list[str]:
+    """Return the skipped tests that no reason of the list covers; one that a program excuses counts only without that program."""
+    allowed = {
+        name
+        for entry in listed["skips"]
+        if not ("without" in entry and shutil.which(entry["without"]))
+        for name in entry["tests"]
+    }
+    return [nodeid for nodeid in skipped if nodeid.partition("[")[0].rpartition("::")[2] not in allowed]
 
 
 @dataclass(frozen=True)

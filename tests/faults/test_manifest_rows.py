@@ -255,9 +255,8 @@ def test_row_62_loops_and_folders_do_not_end_the_scan(project: Project, way: str
     assert skipped["folder"] == "HOOK.md is not a regular file"
 
 
+@pytest.mark.ordinary_user
 def test_row_62_a_folder_that_cannot_be_read_does_not_end_the_scan(project: Project, way: str) -> None:
-    if os.getuid() == 0:
-        pytest.skip("root can read every folder")
     folder = project.hook("closed", NO)
     folder.chmod(0)
     try:

@@ -719,9 +719,8 @@ def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_said(proj
     assert result.run_notes == [f"the work dir '{gone}' does not exist; it was run in {project.root}"]
 
 
+@pytest.mark.ordinary_user
 def test_row_30_a_work_dir_that_cannot_be_entered_is_replaced_too(project: Project, way: str) -> None:
-    if os.getuid() == 0:
-        pytest.skip("root can enter every folder")
     project.hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
     closed = project.root / "closed"
     closed.mkdir(mode=0)

@@ -436,7 +436,7 @@ def test_where_a_folder_cannot_be_made_the_error_says_so(world):
         install(world, "claude")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+@pytest.mark.ordinary_user
 def test_a_read_only_folder_is_an_error_and_nothing_is_written(world):
     folder = file_of(world, "claude").parent
     folder.mkdir(parents=True)

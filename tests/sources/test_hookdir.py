@@ -186,7 +186,7 @@ def test_an_invalid_hook_does_not_disturb_its_neighbours(world):
     assert states(world) == [("user", "bad", INVALID), ("user", "good", ARMED)]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+@pytest.mark.ordinary_user
 def test_a_folder_that_may_not_be_read_is_an_invalid_hook(world):
     folder = world.hook("guard")
     folder.chmod(0)

@@ -1,0 +1,46 @@
+"""The run of the tests itself: the same examples every time, and nothing skipped that is not on a list with its reason."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from tests.conftest import SKIPS, find_unlisted_skips
+
+HERE = Path(__file__).parent
+LISTED = {
+    "skips": [
+        {"reason": "r", "without": "no-such-program", "tests": ["test_a"]},
+        {"reason": "r", "without": "sh", "tests": ["test_b"]},
+        {"reason": "r", "tests": ["test_c"]},
+    ]
+}
+
+
+def test_examples_are_the_same_in_every_run_and_have_no_deadline():
+    assert settings.get_profile("same").derandomize is True
+    assert settings.get_profile("explore").derandomize is False
+    assert [settings.get_profile(name).deadline for name in ("same", "explore", "thorough")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("skipped", "unlisted"),
+    [
+        ("tests/x.py::test_a[1::2]", False),
+        ("tests/x.py::test_b", True),
+        ("tests/x.py::test_c", False),
+        ("tests/x.py::test_d", True),
+        ("tests/x.py", True),
+    ],
+)
+def test_a_skip_needs_a_reason_that_holds_here(skipped, unlisted):
+    assert find_unlisted_skips([skipped], LISTED) == [skipped] * unlisted
+
+
+def test_every_skip_on_the_list_has_a_reason_and_is_a_test():
+    text = "".join(path.read_text() for path in HERE.rglob("test_*.py"))
+    for entry in tomllib.loads(SKIPS.read_text())["skips"]:
+        assert entry["reason"]
+        assert [name for name in entry["tests"] if f"def {name}(" not in text] == []
