@@ -60,11 +60,11 @@ for part in (
 # as the asker does it: quiet, then the libraries
 LIBRARIES_OF_ASKERS = """
 from boathook.process import remote_hooks as asker
-os.environ.update(asker.QUIET)
+os.environ.update(asker.QUIET_ENVIRONMENT)
 import asyncio, encodings.idna, boathook.entry.fast_path
 import httpx, pydantic_ai, pydantic_ai.models.openai, pydantic_ai.models.anthropic
 """
-ASK = "import sys; from boathook.process.remote_hooks import ask; sys.exit(ask())"
+ASK = "import sys; from boathook.process.remote_hooks import run_remote_hook; sys.exit(run_remote_hook())"
 
 
 class Gone(Exception):

@@ -310,7 +310,7 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
 
 def supervise() -> None:
     """Be the supervisor of async hooks."""
-    from boathook.process.supervisor import supervise as run_supervisor
+    from boathook.process.supervisor import run_supervisor
 
     run_supervisor(report_end)
 

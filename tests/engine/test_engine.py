@@ -40,7 +40,7 @@ answers = st.sampled_from(
         BLOCKS,
         Exit(1, stderr=b"oops"),
         Exit(-9),
-        Exit(error=TIMEOUT, detail="no end within 1 s"),
+        Exit(error=TIMEOUT, detail="it did not end within 1 s"),
         says(decision="allow", reason="fine"),
         says(decision="deny", reason="never"),
         says(decision="ask", system_message="look"),

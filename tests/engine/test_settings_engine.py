@@ -21,7 +21,7 @@ import boathook
 from boathook.catalog_cache import format as compiled
 from boathook.catalog_cache import write as cache
 from boathook.loader import load_hooks
-from boathook.process.runner import MOST_AT_ONCE
+from boathook.process.runner import MAX_PARALLEL_HOOKS
 
 TOOL = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
 TURN = {"event_type": "pre-agent-turn", "prompt": "hello", "session_id": "s"}
@@ -140,15 +140,15 @@ def test_more_hooks_than_may_run_at_once_all_run_and_never_more_than_that_at_onc
     (world.root / "now").mkdir()
 
     def crowd(n: int) -> str:
-        here = f"[ -e {met} ] || [ $(ls {now} | wc -l) -ge {MOST_AT_ONCE} ]"
+        here = f"[ -e {met} ] || [ $(ls {now} | wc -l) -ge {MAX_PARALLEL_HOOKS} ]"
         wait = f"i=0; until {here}; do i=$((i+1)); [ $i -lt 1500 ] || exit 3; sleep 0.02; done"
         return f"touch {now}/{n}; {wait}; ls {now} | wc -l >> {counts}; touch {met}; rm {now}/{n}"
 
-    many = 2 * MOST_AT_ONCE + 1
+    many = 2 * MAX_PARALLEL_HOOKS + 1
     world.settings("project", settings(PreToolUse=[crowd(n) for n in range(many)]))
     assert ends(fire(TOOL)) == [("ok", "none", 0)] * many
     counted = [int(line) for line in (world.root / "counts").read_text().split()]
-    assert (len(counted), max(counted)) == (many, MOST_AT_ONCE)
+    assert (len(counted), max(counted)) == (many, MAX_PARALLEL_HOOKS)
 
 
 def test_a_command_that_stands_in_several_places_runs_once(world, fire):
@@ -210,7 +210,7 @@ def test_all_that_can_go_wrong_at_once_is_told_and_the_call_may_go_on(world):
         "failed: killed by signal 9",
         "gave an unreadable answer: the answer is not valid: no JSON value at line 1 column 13",
         "gave an unreadable answer: the answer is not valid: not UTF-8 at byte 0",
-        "timed out: no end within 0.5 s",
+        "timed out: it did not end within 0.5 s",
     ]
 
 

@@ -114,11 +114,11 @@ def test_a_block_of_a_program_is_kept_with(project: Project, way: str, code: str
 # A host that does not get the processor for a moment after it started a hook.
 SLOW_TO_MARK = """
 from boathook.process import reaper
-put_on = reaper.Mark.put_on
-def put_on_late(mark, pid):
+set_limit = reaper.ProcessMark.set_limit
+def set_limit_late(mark, pid):
     time.sleep(0.05)
-    put_on(mark, pid)
-reaper.Mark.put_on = put_on_late
+    set_limit(mark, pid)
+reaper.ProcessMark.set_limit = set_limit_late
 """
 
 
@@ -129,7 +129,7 @@ def test_a_comet_that_flies_before_it_could_be_marked_leaves_no_zombie(project: 
 
 def test_an_orphan_that_was_never_marked_leaves_no_zombie(project: Project) -> None:
     project.hook("guard", f"(env -i setsid true &)\nsleep 0.05\n{NO}", timeout=LONG_MS)
-    host = "from boathook.process import reaper\nreaper.Mark.put_on = lambda *_: None"
+    host = "from boathook.process import reaper\nreaper.ProcessMark.set_limit = lambda *_: None"
     assert_block(project, project.in_process(host=host))
 
 
@@ -138,14 +138,14 @@ def test_a_child_of_the_host_that_is_started_with_a_hook_is_left_to_the_host(pro
     code = """
 import subprocess
 from boathook.process import reaper
-own, start = [], reaper.Mark.start
+own, start = [], reaper.ProcessMark.start_marked
 def start_two(mark, spawn):
     def both():
         own.append(subprocess.Popen(["sh", "-c", "exit 3"]))
         own.append(subprocess.Popen(["sleep", "60"], start_new_session=True))
         return spawn()
     return start(mark, both)
-reaper.Mark.start = start_two
+reaper.ProcessMark.start_marked = start_two
 verdict = load().dispatch(EVENT)
 alive = own[1].poll() is None
 own[1].kill()
@@ -169,12 +169,12 @@ report({"children": children()})
 
 
 def test_a_tree_without_an_end_is_looked_at_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "_children_of", lambda pid: [pid + 1])
-    assert len(list(reaper.tree(1))) == reaper.MAX_TREE_SIZE
+    monkeypatch.setattr(reaper, "_find_children", lambda pid: [pid + 1])
+    assert len(list(reaper.iter_tree(1))) == reaper.MAX_TREE_SIZE
 
 
 # On a busy machine a hook does not get the processor within the grace that it has after SIGTERM.
-LONG_GRACE = f"from boathook.process import child; child.TERM_GRACE = {LONG}"
+LONG_GRACE = f"from boathook.process import child; child._TERM_SECONDS = {LONG}"
 
 
 def test_a_block_as_the_last_word_at_the_deadline_counts(project: Project, way: str) -> None:
@@ -231,7 +231,7 @@ def knows_ends_of_reaped_processes() -> bool:
     handle = os.pidfd_open(pid)
     os.waitpid(pid, 0)
     try:
-        return child._recorded(handle) == 0
+        return child._read_recorded_exit(handle) == 0
     finally:
         os.close(handle)
 

@@ -42,7 +42,7 @@ from boathook.process.sandbox import probe_sandbox_levels
 
 DENY = """echo '{"decision": "deny", "reason": "no"}'"""
 BIG = {"tool_input": {"command": "x" * 300_000}}
-TOO_SLOW = f"no end within {SHORT:g} s"
+TOO_SLOW = f"it did not end within {SHORT:g} s"
 
 
 def assert_timeout(project: Project, result: Result, name: str = "slow") -> None:
@@ -611,7 +611,7 @@ def test_row_25_the_timeout_of_an_async_hook_holds_after_the_engine_has_ended(pr
     assert project.gone() == []
     lines = project.log.read_text().splitlines()
     assert [re.sub(r"^\d\S+ |\d+ms", "", line) for line in lines] == [
-        "[ASYNC] Completed hook 'later' for event 'pre-tool-call' in : timeout: no end within 0.3 s",
+        "[ASYNC] Completed hook 'later' for event 'pre-tool-call' in : timeout: it did not end within 0.3 s",
         "  stdout: before",
     ]
 

@@ -384,7 +384,7 @@ def test_a_command_as_long_as_the_system_takes_runs(project: Settled, way: str) 
 
 
 STARTED = 'touch "$SCRATCH/started"; '
-TOO_SLOW = f"no end within {T:g} s"
+TOO_SLOW = f"it did not end within {T:g} s"
 SLOW = {
     "sleeps": "sleep 60; true",
     "sleeps_as_its_shell": "exec sleep 60",
@@ -622,7 +622,7 @@ def test_a_server_that_does_not_come_to_an_end_is_given_up(project: Settled, way
         [("failed", 3, "none")],
     )
     [why] = [told for told in result.why if told != "no"]
-    assert "no end within" in (why or "") or "did not answer within" in (why or "")
+    assert "it did not end within" in (why or "") or "did not answer within" in (why or "")
     assert_clean(project, result, ASK_T)
 
 

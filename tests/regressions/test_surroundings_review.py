@@ -19,7 +19,7 @@ from boathook.core.hook import Script
 from boathook.core.verdict import Call
 from boathook.process.environment import remove_project_code
 from boathook.process.hook_runner import DEPTH_VARIABLE, HookRunner, JobContext, count_nested_hooks
-from boathook.process.reaper import MARK, Mark, is_above
+from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.system.programs import CODE_VARIABLES, choose_command, which
@@ -214,15 +214,15 @@ def test_a_depth_that_no_engine_has_set_refuses_nothing(world, text, run):
 
 
 def test_a_mark_is_above_what_its_process_has_started():
-    mark = Mark().text
-    code = f"import boathook.process.reaper as r; print(r.is_above({mark!r}), r.is_above(b'1-0-1-1'))"
+    mark = ProcessMark().text
+    code = f"import boathook.process.reaper as r; print(r.is_ancestor_mark({mark!r}), r.is_ancestor_mark(b'1-0-1-1'))"
     done = subprocess.run(["/bin/sh", "-c", f'{sys.executable} -c "{code}"; :'], capture_output=True, text=True)
-    assert (done.stdout, done.stderr, is_above(mark)) == ("True False\n", "", False)
+    assert (done.stdout, done.stderr, is_ancestor_mark(mark)) == ("True False\n", "", False)
 
 
 def test_without_proc_a_depth_is_believed(monkeypatch):
-    monkeypatch.setattr("boathook.process.reaper._read", lambda _: b"")
-    assert count_nested_hooks({DEPTH_VARIABLE: b"2", MARK.encode(): b"x"}) == 2
+    monkeypatch.setattr("boathook.process.reaper._read_file", lambda _: b"")
+    assert count_nested_hooks({DEPTH_VARIABLE: b"2", MARK_VARIABLE.encode(): b"x"}) == 2
 
 
 NESTED = """

@@ -24,7 +24,7 @@ from boathook.version import __version__
 
 from .scripted_model import Refusal, ScriptedModel
 
-ASK = "from boathook.process.remote_hooks import ask; sys.exit(ask())"
+ASK = "from boathook.process.remote_hooks import run_remote_hook; sys.exit(run_remote_hook())"
 CHAT, RESPONSES, CLAUDE = "openai-chat:gpt-4o", "openai:gpt-5-mini", "anthropic:claude-haiku-4-5"
 LIMIT = 1 << 20
 SECRET = "s3cr3t-of-the-header"
@@ -261,7 +261,7 @@ def test_a_certificate_of_an_authority_that_the_user_names_is_trusted(certificat
 def test_authorities_that_cannot_be_loaded_are_said(tmp_path):
     end = ask_server("https://127.0.0.1:1/", env={"SSL_CERT_FILE": str(tmp_path / "none.pem")})
     mend = "check SSL_CERT_FILE and SSL_CERT_DIR"
-    assert end == (3, "", f"the certificates to trust cannot be loaded: No such file or directory; {mend}\n")
+    assert end == (3, "", f"the trusted certificates cannot be loaded: No such file or directory; {mend}\n")
 
 
 def _say_nothing(handler):
@@ -308,7 +308,7 @@ def test_a_header_that_cannot_be_sent_is_named_and_its_value_is_not(value):
 def test_a_header_with_a_name_that_is_none_is_refused():
     with serving(Reply()) as server:
         end = ask_server(server.url, headers={"X Y:": SECRET})
-    assert end == (3, "", "the header 'X Y:' cannot be sent: that is no name of a header\n")
+    assert end == (3, "", "the header 'X Y:' cannot be sent: it is not a valid name of a header\n")
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_a_question_that_cannot_be_read_is_a_line_and_no_traceback(question, why
 
 
 def test_a_question_of_an_unknown_type_is_refused():
-    assert run(b'{"type": "mcp"}') == (3, "", "no hook of type 'mcp' can be asked; there are http and prompt\n")
+    assert run(b'{"type": "mcp"}') == (3, "", "a hook of type 'mcp' cannot be asked; the types are http and prompt\n")
 
 
 # --- models
@@ -466,7 +466,7 @@ def test_a_second_nonsense_answer_is_a_failure():
     with ScriptedModel({"ok": "maybe"}, {"reason": "none"}, {"ok": True}) as model:
         code, out, err = ask_model(CHAT, env=model.environment)
     assert (code, out, err.count("\n"), len(model.requests)) == (3, "", 1, 2)
-    assert err.startswith(f"{CHAT} gave no answer of the right shape (")
+    assert err.startswith(f"{CHAT} gave no answer of the right form (")
     assert err.endswith("); make the prompt plainer or use another model\n")
 
 

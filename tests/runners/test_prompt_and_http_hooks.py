@@ -502,7 +502,7 @@ def test_an_answer_of_another_shape_is_told_after_one_more_try(world, ask, model
         [(status, code, decision, why)] = ends(ask(TOOL))
     assert (status, code, decision, len(asked.requests)) == ("failed", 3, "none", 2)
     assert why is not None
-    assert why.startswith(f"{CHAT} gave no answer of the right shape")
+    assert why.startswith(f"{CHAT} gave no answer of the right form")
 
 
 def test_an_event_at_which_no_model_can_be_asked_makes_the_entry_invalid(world, ask, model):

@@ -578,7 +578,7 @@ def test_a_confined_hook_is_ended_at_its_timeout_and_nothing_is_left(world, temp
         verdict = boathook.load(world.project).dispatch({"event_type": "pre-tool-call", "tool_name": "x"}).to_json()
     else:
         verdict = json.loads(one_shot(world, "--json").stdout)
-    assert [(r["status"], r["reason"]) for r in verdict["runs"]] == [("timeout", "no end within 0.4 s")]
+    assert [(r["status"], r["reason"]) for r in verdict["runs"]] == [("timeout", "it did not end within 0.4 s")]
     assert processes_with(mark) == []
     assert list(temporary.iterdir()) == []
 

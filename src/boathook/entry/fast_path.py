@@ -41,9 +41,9 @@ def enter(args: list[str]) -> NoReturn:
         system._exit(0)
     if args[:1] == ["--ask"]:
         _find_libraries()
-        from boathook.process.remote_hooks import ask
+        from boathook.process.remote_hooks import run_remote_hook
 
-        system._exit(ask())
+        system._exit(run_remote_hook())
     options = _read_fast_options(args)
     try:
         data = _read_all() if options is not None else None

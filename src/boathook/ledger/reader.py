@@ -15,8 +15,8 @@ from boathook.ledger.record import PRUNED_TYPE
 from boathook.ledger.schema import LedgerRecord, check_record
 from boathook.ledger.writer import (
     HEAD_LOST_FIELD,
+    LEDGER_LOCK_SECONDS,
     LOCK_NAME,
-    LOCK_SECONDS,
     MAX_LINE_BYTES,
     NOT_A_SEGMENT,
     SPILL_NAME,
@@ -234,7 +234,7 @@ def _read_state(folder: str) -> tuple[LedgerHead | None, dict[str, int]]:
     if not os.path.lexists(path):
         return None, get_sizes()
     try:
-        with WriterLock(path, LOCK_SECONDS) as lock:
+        with WriterLock(path, LEDGER_LOCK_SECONDS) as lock:
             return read_head(lock), get_sizes()
     except OSError:
         # in this order: records are written before the head that knows of them

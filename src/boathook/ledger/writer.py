@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LOCK_NAME, SPILL_NAME = "ledger.lock", "ledger-spill.jsonl"
 MAX_LINE_BYTES = 1 << 16
-LOCK_SECONDS = 1.0
+LEDGER_LOCK_SECONDS = 1.0
 # the field of a record that was written when the head was lost
 HEAD_LOST_FIELD = b', "head_lost": true'
 _PREFIX, _SUFFIX = "ledger-", ".jsonl"
@@ -66,7 +66,7 @@ class Ledger:
         *,
         segment_limit: int = _MAX_SEGMENT_BYTES,
         total_limit: int = _MAX_TOTAL_BYTES,
-        lock_seconds: float = LOCK_SECONDS,
+        lock_seconds: float = LEDGER_LOCK_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.folder = folder
@@ -355,7 +355,7 @@ def read_head(lock: int) -> LedgerHead | None:
     return LedgerHead(words[0], int(words[1]), ChainLink(int(words[2]), words[3]))
 
 
-def peek_head(path: str, seconds: float = LOCK_SECONDS) -> LedgerHead | None:
+def peek_head(path: str, seconds: float = LEDGER_LOCK_SECONDS) -> LedgerHead | None:
     """Read the head without the lock, which another process holds; None if it cannot be read.
 
     While a thread of this process holds the lock nothing is opened: closing the file would release it.

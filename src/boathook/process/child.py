@@ -1,4 +1,4 @@
-"""One hook as a running process: its pipes, its deadline, its end.
+"""One hook as a running process: its pipes, its deadline, its exit.
 
 Standard input is a memory file, so writing it can neither block nor fail.
 """
@@ -11,7 +11,7 @@ import time
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
 from boathook.process.limits import compute_limits, set_limits, start_with_limits
-from boathook.process.reaper import MARK, Mark, is_runnable, reap_later, tree
+from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_runnable, iter_tree, reap_later
 from boathook.process.spawn import can_use_posix
 
 TYPE_CHECKING = False
@@ -23,22 +23,25 @@ if TYPE_CHECKING:
     from boathook.process.sandbox import Sandbox
     from boathook.process.spawn import Spawn
 
-STDOUT_LIMIT = 1 << 20
-STDERR_LIMIT = 1 << 16
-READ_SIZE = 1 << 16  # as much as a pipe holds
-TERM_GRACE = 0.15
-KILL_GRACE = 0.15
-LINGER = 0.2
-# Half a millisecond each. The rest is for a busy machine, where a killed process waits for the processor.
-MIN_WAITS, MAX_WAITS = 200, 2000
-WATCH_AFTER = 0.25
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
-BLOCK = 2  # the exit code that counts whatever else went wrong
-INFO_EXIT, GET_INFO = 8, 3 << 30 | 64 << 16 | 0xFF << 8 | 11  # PIDFD_INFO_EXIT, PIDFD_GET_INFO
+_MAX_STDOUT_BYTES = 1 << 20
+_MAX_STDERR_BYTES = 1 << 16
+# as much as a pipe holds
+_READ_BYTES = 1 << 16
+_TERM_SECONDS = 0.15
+_KILL_SECONDS = 0.15
+_LINGER_SECONDS = 0.2
+_WATCH_SECONDS = 0.25
+# half a millisecond each; the rest is for a busy machine, where a killed process waits for the processor
+_MIN_WAITS, _MAX_WAITS = 200, 2000
+# this exit code counts even after a timeout
+_BLOCK_CODE = 2
+# PIDFD_INFO_EXIT, PIDFD_GET_INFO
+_INFO_EXIT, _GET_INFO = 8, 3 << 30 | 64 << 16 | 0xFF << 8 | 11
 
 
 class Job(Value):
-    """One process to run: command, input, directory, environment, and for how many seconds; `cage` are its walls, if any."""
+    """One process to run: command, input, directory, environment, timeout in seconds; `sandbox` has the fields of its spec."""
 
     argv: tuple[str, ...]
     stdin: bytes
@@ -51,41 +54,30 @@ class Job(Value):
 
 
 class Child:
-    """A running hook."""
+    """A running hook; `is_exclusive` if this process is the engine's own."""
 
-    def __init__(self, spawn: Spawn, job: Job, mark: Mark, *, alone: bool = False) -> None:
-        """Start it; `alone` says that this process is the engine's own."""
+    def __init__(self, spawn: Spawn, job: Job, mark: ProcessMark, *, is_exclusive: bool = False) -> None:
         self.job = job
         self.started = time.monotonic()
         self.deadline = self.started + job.timeout
-        self.watch_at = self.started + WATCH_AFTER
-        self.timed_out = self.cancelled = self.ended = self.reaped = False
-        self.kills = 0
+        self.watch_time = self.started + _WATCH_SECONDS
+        self.is_timed_out = self.is_cancelled = self.is_ended = self.is_reaped = False
+        self.kill_count = 0
         self.watcher = 0
         self._watch_pipe = -1
-        self.overflow = False
+        self.has_overflow = False
         self.pid, self.pidfd = 0, -1
-        self.pidfd = -1
         self._limits = compute_limits(job.timeout)
         self.sandbox = _make_sandbox(job, self._limits)
         opened: list[int] = []
         try:
-            stdin = memory_file(job.stdin)
+            stdin = make_memory_file(job.stdin)
             opened.append(stdin)
             self.out, out = os.pipe()
             opened += (self.out, out)
             self.err, err = os.pipe()
             opened += (self.err, err)
-            within = self.sandbox or job
-            env = {**within.env, MARK.encode(): mark.text}
-            how = (within.argv, env, job.cwd, stdin, out, err)
-            if alone:
-                self.pid = start_with_limits(self._limits, lambda: spawn(*how))
-            else:
-                self.pid = mark.start(lambda: spawn(*how)) if can_use_posix(job.cwd) else spawn(*how)
-                mark.put_on(self.pid)
-            set_limits(self.pid, self._limits)
-            self.pidfd = _pidfd(self.pid)
+            self._start(spawn, mark, (stdin, out, err), is_exclusive=is_exclusive)
             for handle in (self.out, self.err):
                 os.set_blocking(handle, False)
                 opened.remove(handle)
@@ -98,42 +90,56 @@ class Child:
             for handle in opened:
                 os.close(handle)
         self.read: dict[int, bytearray] = {self.out: bytearray(), self.err: bytearray()}
-        self.open = {self.out, self.err}
+        self.open_pipes = {self.out, self.err}
 
-    def take(self, handle: int) -> int:
+    def _start(self, spawn: Spawn, mark: ProcessMark, streams: tuple[int, int, int], *, is_exclusive: bool) -> None:
+        command = self.sandbox or self.job
+        env = {**command.env, MARK_VARIABLE.encode(): mark.text}
+        arguments = (command.argv, env, self.job.cwd, *streams)
+        if is_exclusive:
+            self.pid = start_with_limits(self._limits, lambda: spawn(*arguments))
+        else:
+            can_mark = can_use_posix(self.job.cwd)
+            self.pid = mark.start_marked(lambda: spawn(*arguments)) if can_mark else spawn(*arguments)
+            mark.set_limit(self.pid)
+        set_limits(self.pid, self._limits)
+        self.pidfd = _open_pidfd(self.pid)
+
+    def read_pipe(self, handle: int) -> int:
         """Read what a pipe holds, keep it up to the limit; return the number of bytes: 0 at its end, -1 if there is nothing yet."""
-        kept = self.read[handle]
-        limit = STDOUT_LIMIT if handle == self.out else STDERR_LIMIT
+        buffer = self.read[handle]
+        limit = _MAX_STDOUT_BYTES if handle == self.out else _MAX_STDERR_BYTES
         try:
-            data = os.read(handle, READ_SIZE)
+            data = os.read(handle, _READ_BYTES)
         except BlockingIOError:
             return -1
-        room = limit - len(kept)
-        kept += data[:room]
-        if handle == self.out and len(data) > room:
-            self.overflow = True
+        free = limit - len(buffer)
+        buffer += data[:free]
+        if handle == self.out and len(data) > free:
+            self.has_overflow = True
         return len(data)
 
     def drain(self) -> None:
-        """Read what is left in the pipes without waiting; a pipe that never dries is left alone."""
-        for handle in tuple(self.open):
-            for _ in range(STDOUT_LIMIT // READ_SIZE + 1):
-                got = self.take(handle)
-                if got == 0:
-                    self.open.discard(handle)
-                if got <= 0:
+        """Read what is left in the pipes without waiting; a pipe that is filled without end is left alone."""
+        for handle in tuple(self.open_pipes):
+            for _ in range(_MAX_STDOUT_BYTES // _READ_BYTES + 1):
+                count = self.read_pipe(handle)
+                if count == 0:
+                    self.open_pipes.discard(handle)
+                if count <= 0:
                     break
 
-    def leave(self, now: float) -> None:
-        """Note that the leader has ended; who still holds its pipes has a moment left, unless the hook was killed."""
-        self.ended = True
-        self.deadline = now if self.kills else min(self.deadline, now + LINGER)
-        self.watch_at = float("inf")
+    def note_end(self, now: float) -> None:
+        """Note that the leader has ended; processes that still hold its pipes have a moment left, unless it was killed."""
+        self.is_ended = True
+        self.deadline = now if self.kill_count else min(self.deadline, now + _LINGER_SECONDS)
+        self.watch_time = float("inf")
 
     def kill(self, signal: int) -> None:
-        """Signal the whole group; a stopped one is woken so that it can hear it."""
-        if self.reaped:
-            return  # its number may be somebody else's by now
+        """Signal the whole group; a stopped one is woken so that it gets the signal."""
+        # its number may belong to another process by now
+        if self.is_reaped:
+            return
         try:
             os.killpg(self.pid, signal)
             if signal != SIGKILL:
@@ -142,66 +148,65 @@ class Child:
             return
 
     def escalate(self, now: float) -> bool:
-        """Go one step further against a hook past its deadline; say whether there is a next step."""
-        self.kills += 1
-        if self.kills == 1:
+        """Take the next step against a hook past its deadline; return whether there is another one."""
+        self.kill_count += 1
+        if self.kill_count == 1:
             self.kill(SIGTERM)
-            self.deadline = now + TERM_GRACE
-        elif self.kills == 2:
+            self.deadline = now + _TERM_SECONDS
+        elif self.kill_count == 2:
             self.kill(SIGKILL)
-            self.deadline = now + KILL_GRACE
-        return self.kills < 3
+            self.deadline = now + _KILL_SECONDS
+        return self.kill_count < 3
 
-    def watch(self, spawn: Spawn) -> None:
+    def start_watcher(self, spawn: Spawn) -> None:
         """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold.
 
         What the hook had started before it was limited is limited now.
         """
-        self.watch_at = float("inf")
-        for pid in tree(self.pid):
+        self.watch_time = float("inf")
+        for pid in iter_tree(self.pid):
             set_limits(pid, self._limits)
         opened: list[int] = []
         try:
             null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
             opened.append(null)
-            waiting, self._watch_pipe = os.pipe()
-            opened.append(waiting)
+            readable, self._watch_pipe = os.pipe()
+            opened.append(readable)
             command = f"read -r _; kill -9 -{self.pid}"
-            self.watcher = spawn(("/bin/sh", "-c", command), self.job.env, "/", waiting, null, null)
+            self.watcher = spawn(("/bin/sh", "-c", command), self.job.env, "/", readable, null, null)
         except (OSError, ValueError):
-            pass  # the hook's own deadline still holds
+            # the hook's own deadline still holds
+            pass
         finally:
             for handle in opened:
                 os.close(handle)
 
-    def end(self, seconds: float) -> Exit:
-        """Take the end of the leader, which has ended or is given up, and return the exit."""
-        code = _wait(self.pid, self.pidfd)
-        self.reaped = True
+    def collect_exit(self, seconds: float) -> Exit:
+        """Wait for the leader, which has ended or is given up, and return the exit."""
+        code = _wait_for_exit(self.pid, self.pidfd)
+        self.is_reaped = True
         self.drain()
-        exit_ = Exit(
+        end = Exit(
             code,
             bytes(self.read[self.out]),
             bytes(self.read[self.err]),
             seconds,
-            overflow=self.overflow,
+            overflow=self.has_overflow,
             warnings=self.job.warnings,
         )
-        if self.cancelled:
-            return exit_.replace(error=FAILED, detail="cancelled")
-        if self.timed_out and code != BLOCK:
-            return exit_.replace(error=TIMEOUT, detail=f"no end within {self.job.timeout:g} s")
+        if self.is_cancelled:
+            return end.replace(error=FAILED, detail="cancelled")
+        if self.is_timed_out and code != _BLOCK_CODE:
+            return end.replace(error=TIMEOUT, detail=f"it did not end within {self.job.timeout:g} s")
         if code is None:
-            return exit_.replace(
-                error=FAILED, detail="its exit code was lost: the host takes the ends of all processes"
-            )
-        return exit_ if self.sandbox is None else self.sandbox.explain_exit(exit_)
+            return end.replace(error=FAILED, detail="its exit code was lost: the host waits for all processes")
+        return end if self.sandbox is None else self.sandbox.explain_exit(end)
 
     def close(self) -> None:
-        """Return back what this child holds; the watcher goes first, for the end of its pipe would set it off."""
+        """Release what this child holds; the watcher goes first, because the end of its pipe would trigger it."""
         if self.watcher:
-            _kill(self.watcher)
-            _wait(self.watcher)
+            _kill_process(self.watcher)
+            _wait_for_exit(self.watcher)
             self.watcher = 0
         for handle in (self.out, self.err, self.pidfd, self._watch_pipe):
             if handle >= 0:
@@ -219,9 +224,9 @@ def _make_sandbox(job: Job, limits: ProcessLimits) -> Sandbox | None:
     return Sandbox(job, limits)
 
 
-def memory_file(data: bytes) -> int:
+def make_memory_file(data: bytes) -> int:
     """Return a readable handle on data, at its start."""
-    handle = _memory_handle()
+    handle = _open_memory_file()
     try:
         view = memoryview(data)
         while view:
@@ -233,8 +238,8 @@ def memory_file(data: bytes) -> int:
     return handle
 
 
-def _memory_handle() -> int:
-    """Return a handle on nothing that has no name; a hardened system may refuse one in memory, then it is on disk."""
+def _open_memory_file() -> int:
+    """Return a handle on an empty file without a name, in memory; on disk where a hardened system refuses that."""
     try:
         return os.memfd_create("event")
     except (AttributeError, OSError):
@@ -245,7 +250,7 @@ def _memory_handle() -> int:
         return handle
 
 
-def _pidfd(pid: int) -> int:
+def _open_pidfd(pid: int) -> int:
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -254,61 +259,62 @@ def _pidfd(pid: int) -> int:
 
 def has_ended(pid: int) -> bool:
     """Whether a child has ended, leaving it to be waited for."""
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13: the end can only be taken, so it is kept for `_wait`
-        return _take_end(pid)
+    # macOS before Python 3.13: the status can only be collected, so it is stored for `_wait_for_exit`
+    if not hasattr(os, "waitid"):
+        return _collect_status(pid)
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
 
 
-def _kill(pid: int) -> None:
+def _kill_process(pid: int) -> None:
     try:
         os.kill(pid, SIGKILL)
     except OSError:
         return
 
 
-_taken: dict[int, int] = {}
+_statuses: dict[int, int] = {}
 
 
-def _take_end(pid: int) -> bool:
+def _collect_status(pid: int) -> bool:
     try:
-        found, status = os.waitpid(pid, os.WNOHANG)
+        ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         return True
-    if found:
-        _taken[pid] = status
-    return bool(found)
+    if ended:
+        _statuses[pid] = status
+    return bool(ended)
 
 
-def _wait(pid: int, pidfd: int = -1) -> int | None:
-    """Take a child's end: its exit code, minus a signal, or None if it cannot be had or does not come."""
-    if pid in _taken:
-        return os.waitstatus_to_exitcode(_taken.pop(pid))
+def _wait_for_exit(pid: int, pidfd: int = -1) -> int | None:
+    """Return a child's exit code, minus a signal, or None if it cannot be known or does not come."""
+    if pid in _statuses:
+        return os.waitstatus_to_exitcode(_statuses.pop(pid))
     try:
-        for attempt in range(MAX_WAITS):
-            found, status = os.waitpid(pid, os.WNOHANG)
-            if found:
+        for attempt in range(_MAX_WAITS):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
                 return os.waitstatus_to_exitcode(status)
-            if attempt > MIN_WAITS and not is_runnable(pid):
+            if attempt > _MIN_WAITS and not is_runnable(pid):
                 break
             time.sleep(0.0005)
     except ChildProcessError:
-        return _recorded(pidfd)
+        return _read_recorded_exit(pidfd)
     reap_later(pid)
     return None
 
 
-def _recorded(pidfd: int) -> int | None:
-    """Return the exit code of a child that somebody else has waited for, where the kernel still knows it (Linux 6.15)."""
+def _read_recorded_exit(pidfd: int) -> int | None:
+    """Return the exit code of a child that somebody else has waited for, if the kernel still knows it (Linux 6.15)."""
     import fcntl
     import struct
 
-    known = bytearray(struct.pack("Q56x", INFO_EXIT))
+    info = bytearray(struct.pack("Q56x", _INFO_EXIT))
     try:
-        fcntl.ioctl(pidfd, GET_INFO, known)
+        fcntl.ioctl(pidfd, _GET_INFO, info)
     except (OSError, ValueError):
         return None
-    mask, status = struct.unpack("Q52xi", known)
-    return os.waitstatus_to_exitcode(status) if mask & INFO_EXIT else None
+    mask, status = struct.unpack("Q52xi", info)
+    return os.waitstatus_to_exitcode(status) if mask & _INFO_EXIT else None

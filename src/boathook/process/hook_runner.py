@@ -12,7 +12,7 @@ from boathook.core.event import PRE_SESSION
 from boathook.core.hook import ARMED, BASIC, USER, Needs, Script
 from boathook.core.value import Value
 from boathook.process.child import Job
-from boathook.process.reaper import MARK, is_above
+from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.spawn import encode_variable
 from boathook.system.files import find_exposure
@@ -260,4 +260,4 @@ def count_nested_hooks(env: Mapping[bytes, bytes]) -> int:
     """Return how deep in hooks an environment is; a number that no engine above us has set does not count."""
     value = env.get(DEPTH_VARIABLE, b"0")
     number = int(value) if value.isdigit() and len(value) < 4 else 0
-    return number if number and is_above(env.get(MARK.encode(), b"")) else 0
+    return number if number and is_ancestor_mark(env.get(MARK_VARIABLE.encode(), b"")) else 0

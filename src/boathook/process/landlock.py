@@ -105,7 +105,7 @@ def _call(name: str, *args: int | bytes | None) -> int:
     return result
 
 
-def main(args: list[str]) -> None:
+def run_confined(args: list[str]) -> None:
     """Confine this process and become another program."""
     at = args.index("--")
     options = [word for word in args[:at] if word.startswith("--")]
@@ -137,4 +137,4 @@ def _fail(code: int, message: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_confined(sys.argv[1:])

@@ -1,10 +1,10 @@
 """No process of a hook outlives it (Linux).
 
 While hooks run, this process is the reaper of its orphaned descendants: a hook's child that detaches itself, by two forks and a new
-session, becomes ours when the hook ends, so one look at our children shows whether anything is left. In a process of the engine's
-own every such child is a hook's. In a program that embeds us a child is touched only if it is in the hook's session or carries
-its mark, for it may belong to somebody else. The mark stands in the environment, which a process can throw away, and in
-a limit that all descendants inherit and that a zombie still shows. Elsewhere than on Linux only the process group is killed.
+session, becomes our child when the hook ends, so our list of children shows whether anything is left. In a process of the engine's
+own every such child belongs to a hook. In a program that embeds us a child is killed only if it is in the hook's session or carries
+its mark, because it may belong to somebody else. The mark is in the environment, which a process can delete, and in a limit that
+all descendants inherit and that a zombie still shows. On other systems only the process group is killed.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
     from typing import Any
 
-MARK = "BOATHOOK_RUN"
-SIGKILL = 9
-MOST_ABOVE = 64
+MARK_VARIABLE = "BOATHOOK_RUN"
 MAX_TREE_SIZE = 1 << 14
-STARTED = 19  # among the fields behind the name: when a process was started
-SWEEP_SECONDS = 0.1
-# On a busy machine a killed process may wait so long for the processor that it needs to end, and so may we.
-STARVED_SECONDS = 0.9
-MIN_ROUNDS = 200
-SET_SUBREAPER, GET_SUBREAPER = 36, 37
-FIRST_LIMIT = 1 << 62  # microseconds of real-time scheduling: no process will ever get there
+_SIGKILL = 9
+_MAX_ANCESTORS = 64
+# the index, among the fields after the name, of the time when a process was started
+_START_FIELD = 19
+_KILL_SECONDS = 0.1
+# on a busy machine a killed process may wait this long for the processor that it needs to end, and so may we
+_STARVED_SECONDS = 0.9
+_MIN_ROUNDS = 200
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37
+# microseconds of real-time scheduling: no process will ever reach it
+_FIRST_LIMIT = 1 << 62
+
+# one count for the whole process: two engines must not take each other's hooks for their own
+_numbers = itertools.count(1)
 
 
-_numbers = itertools.count(1)  # of the whole process: two engines must not take each other's hooks for their own
-
-
-class Mark:
-    """What the processes of some hooks are known by: a text in their environment and, where it can be set, a limit."""
+class ProcessMark:
+    """What identifies the processes of some hooks: a text in their environment and, where it can be set, a limit."""
 
     def __init__(self) -> None:
-        """Make a mark, unlike any other of this process."""
         number = next(_numbers)
-        self.text = b"%s-%d-%d" % (_self(), number, time.monotonic_ns())
+        self.text = b"%s-%d-%d" % (_identify_self(), number, time.monotonic_ns())
         self.limit = 0
         self.seen: set[int] = set()
         self.has_escaped = False
-        self._number = FIRST_LIMIT + number
+        self._number = _FIRST_LIMIT + number
 
-    def start(self, spawn: Callable[[], int]) -> int:
-        """Start a process that carries the limit from its first moment on.
+    def start_marked(self, spawn: Callable[[], int]) -> int:
+        """Start a process that has the limit from the beginning.
 
         Our own soft limit is lowered meanwhile. `spawn` must keep the interpreter's lock, so that no other thread of the host
-        starts a process that would carry it, too.
+        starts a process that would have it, too.
         """
         import resource
 
@@ -67,7 +68,7 @@ class Mark:
             finally:
                 resource.setrlimit(which, before)
 
-    def put_on(self, pid: int) -> None:
+    def set_limit(self, pid: int) -> None:
         """Set the limit of a process so that it cannot be raised, unless this process has such a limit itself."""
         import resource
 
@@ -83,19 +84,21 @@ class Mark:
         if pid in self.seen:
             return True
         if self.limit:
-            soft, hard = _limits_of(pid)
-            # The second: a zombie that was started before its parent could be marked for good.
+            soft, hard = _read_limits(pid)
+            # the second one: a zombie that was started before its parent could be marked for good
             if hard == self.limit or (soft == self.limit and _is_foreign_zombie(pid)):
                 return True
-        return MARK.encode() + b"=" + self.text in _read(f"/proc/{pid}/environ")
+        return MARK_VARIABLE.encode() + b"=" + self.text in _read_file(f"/proc/{pid}/environ")
 
-    def may_be_on(self, pid: int, *, wary: bool) -> bool:
+    def can_appear_on(self, pid: int, *, is_starting: bool) -> bool:
         """Whether a process without the mark could show it soon: it starts, or ends and was started before it could be marked."""
-        has_limit = self.limit > 0 and _limits_of(pid)[0] == self.limit
-        return (wary or has_limit) and not _read(f"/proc/{pid}/environ") and (has_limit or not _is_zombie(pid))
+        has_limit = self.limit > 0 and _read_limits(pid)[0] == self.limit
+        return (
+            (is_starting or has_limit) and not _read_file(f"/proc/{pid}/environ") and (has_limit or not _is_zombie(pid))
+        )
 
 
-def _limits_of(pid: int) -> tuple[int, int]:
+def _read_limits(pid: int) -> tuple[int, int]:
     import resource
 
     try:
@@ -103,8 +106,8 @@ def _limits_of(pid: int) -> tuple[int, int]:
     except ProcessLookupError:
         return 0, 0
     except OSError:
-        # A process of another user; its limits can be read as text, which takes twenty times as long.
-        for line in _read(f"/proc/{pid}/limits").splitlines():
+        # a process of another user; its limits can be read as text, which takes twenty times as long
+        for line in _read_file(f"/proc/{pid}/limits").splitlines():
             if line.startswith(b"Max realtime timeout"):
                 soft, hard = (int(word) if word.isdigit() else -1 for word in line.split()[3:5])
                 return soft, hard
@@ -112,33 +115,33 @@ def _limits_of(pid: int) -> tuple[int, int]:
 
 
 def _is_foreign_zombie(pid: int) -> bool:
-    """Whether a process has ended that is not of our session, as no process of a hook is."""
-    fields = _stat(pid)
+    """Whether a process is a zombie of another session than ours, as every process of a hook is."""
+    fields = _read_stat(pid)
     return fields is not None and fields[0] == b"Z" and int(fields[3]) != os.getsid(0)
 
 
-def is_above(mark: bytes) -> bool:
-    """Whether a mark is that of a process above this one, for a file of variables could hold any; believed without /proc.
+def is_ancestor_mark(mark: bytes) -> bool:
+    """Whether a mark is that of a process above this one, because a file of variables could hold any; True without /proc.
 
-    Within an isolated hook nothing outside of it is seen: there the limits of a hook tell.
+    An isolated hook does not see the processes outside: there the limits of a hook decide.
     """
-    fields = _stat(os.getpid())
+    fields = _read_stat(os.getpid())
     if fields is None:
         return True
-    for _ in range(MOST_ABOVE):
+    for _ in range(_MAX_ANCESTORS):
         above = int(fields[1])
-        fields = _stat(above)
+        fields = _read_stat(above)
         if fields is None:
             break
-        if mark.startswith(b"%d-%s-" % (above, fields[STARTED])):
+        if mark.startswith(b"%d-%s-" % (above, fields[_START_FIELD])):
             return True
     return _is_isolated()
 
 
-def _self() -> bytes:
-    """Name this process so that nobody can guess it: its number, and when it was started."""
-    fields = _stat(os.getpid())
-    return b"%d-%s" % (os.getpid(), fields[STARTED] if fields else b"0")
+def _identify_self() -> bytes:
+    """Return a name of this process that nobody can guess: its number, and when it was started."""
+    fields = _read_stat(os.getpid())
+    return b"%d-%s" % (os.getpid(), fields[_START_FIELD] if fields else b"0")
 
 
 def _is_isolated() -> bool:
@@ -146,106 +149,110 @@ def _is_isolated() -> bool:
 
     from boathook.process.limits import MAX_FILE_BYTES
 
-    return _read("/proc/1/comm") == b"bwrap\n" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= MAX_FILE_BYTES
+    return (
+        _read_file("/proc/1/comm") == b"bwrap\n" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= MAX_FILE_BYTES
+    )
 
 
 class Reaper:
-    """Finds and ends what hooks leave behind."""
+    """Finds and kills what hooks leave behind."""
 
     def __init__(self, *, exclusive: bool) -> None:
-        """Whether every unknown child of this process is a hook's; those it has now are not."""
+        # in a process of the engine's own every unknown child belongs to a hook; those it has now do not
         self._exclusive = exclusive
-        self._foreign = frozenset(_child_pids()) if exclusive else frozenset()
-        self._ready = False
+        self._foreign = frozenset(_list_children()) if exclusive else frozenset()
+        self._is_reaper = False
 
-    def enter(self, mark: Mark) -> None:
+    def enter(self, mark: ProcessMark) -> None:
         """Become the reaper of orphans, if these hooks are the first now running."""
         if _unreaped:
-            _reap_late()
+            _reap_unreaped()
         if not self._exclusive:
             _role.take(mark)
-        elif not self._ready:
-            self._ready = True
-            _be_reaper_lean()
+        elif not self._is_reaper:
+            self._is_reaper = True
+            _become_reaper()
 
-    def leave(self, mark: Mark) -> None:
-        """Give the role back after the last hooks."""
+    def leave(self, mark: ProcessMark) -> None:
+        """Stop being the reaper after the last hooks."""
         if self._exclusive:
             return
         _role.give_back(mark)
         if mark.has_escaped:
-            # What still forks is the system's from now on; what it left here is not.
-            for pid in filter(mark.is_on, _child_pids()):
+            # what still forks belongs to the system from now on; what it left here does not
+            for pid in filter(mark.is_on, _list_children()):
                 _send_kill(pid)
                 if not _reap(pid):
                     reap_later(pid)
 
-    def spread(self, mark: Mark, leaders: Container[int]) -> None:
+    def mark_descendants(self, mark: ProcessMark, leaders: Container[int]) -> None:
         """Mark what hooks had started before they were marked themselves."""
         if self._exclusive or not mark.limit:
             return
-        for child in _child_pids():
+        for child in _list_children():
             if child in leaders or mark.is_on(child):
-                for pid in tree(child):
-                    mark.put_on(pid)
+                for pid in iter_tree(child):
+                    mark.set_limit(pid)
 
-    def sweep(self, leaders: Container[int], mark: Mark, known: Container[int], *, wary: bool = False) -> None:
-        """End every process that finished hooks left, within a bounded time.
+    def kill_leftovers(
+        self, leaders: Container[int], mark: ProcessMark, known: Container[int], *, is_starting: bool = False
+    ) -> None:
+        """Kill every process that finished hooks left, within a bounded time.
 
-        Wary: a hook may just have been starting; a process that shows no environment yet is looked at again.
+        `is_starting`: a hook may just have been starting; a process that shows no environment yet is checked again.
         """
-        end = time.monotonic() + SWEEP_SECONDS
+        end = time.monotonic() + _KILL_SECONDS
         killed: set[int] = set()
         others: set[int] = set()
         for rounds in itertools.count():
-            found_more = undecided = False
-            # The newest first: a process that forks and exits, again and again, must be killed before it does so once more.
-            for pid in reversed(_child_pids()):
+            has_found_more = is_undecided = False
+            # the newest first: a process that forks and exits again and again must be killed before it does so once more
+            for pid in reversed(_list_children()):
                 if pid in known or pid in killed or pid in others:
                     continue
-                if self._is_of(pid, leaders, mark):
+                if self._is_of_hook(pid, leaders, mark):
                     self._kill(pid, mark)
                     killed.add(pid)
-                    found_more = True
-                elif mark.may_be_on(pid, wary=wary):
-                    undecided = True
-                elif not wary:
+                    has_found_more = True
+                elif mark.can_appear_on(pid, is_starting=is_starting):
+                    is_undecided = True
+                elif not is_starting:
                     others.add(pid)
             killed = {pid for pid in killed if not _reap(pid)}
-            # What dies below them becomes a child of this process; a deep tree would take many rounds.
+            # what dies below them becomes a child of this process; a deep tree would take many rounds
             for pid in killed:
                 _kill_tree(pid)
-            if not (killed or found_more or undecided):
+            if not (killed or has_found_more or is_undecided):
                 return
             late = time.monotonic() - end
             if late > 0:
-                can_succeed = rounds < MIN_ROUNDS if found_more else killed and all(map(is_runnable, killed))
-                if late > STARVED_SECONDS or not can_succeed:
+                can_succeed = rounds < _MIN_ROUNDS if has_found_more else killed and all(map(is_runnable, killed))
+                if late > _STARVED_SECONDS or not can_succeed:
                     break
-            if not found_more:
+            if not has_found_more:
                 time.sleep(0.001)
         mark.has_escaped = True
         for pid in killed:
             reap_later(pid)
 
-    def _kill(self, pid: int, mark: Mark) -> None:
+    def _kill(self, pid: int, mark: ProcessMark) -> None:
         if self._exclusive or mark.limit:
             _send_kill(pid)
         else:
-            # Nothing but the environment shows whose these are, and a zombie has none.
+            # only the environment shows whose these are, and a zombie has none
             mark.seen.update(_kill_tree(pid))
 
-    def _is_of(self, pid: int, leaders: Container[int], mark: Mark) -> bool:
+    def _is_of_hook(self, pid: int, leaders: Container[int], mark: ProcessMark) -> bool:
         if self._exclusive:
             return pid not in self._foreign
         if mark.is_on(pid):
             return True
-        fields = _stat(pid)
+        fields = _read_stat(pid)
         return fields is not None and (int(fields[2]) in leaders or int(fields[3]) in leaders)
 
 
-class _Role:
-    """What a host is while hooks run: the reaper of their orphans, and one that is told how its children end.
+class _ReaperRole:
+    """The role of a host while hooks run: it is the reaper of their orphans, and learns how its children end.
 
     It belongs to the process, however many engines and threads run hooks in it: the first takes it, the last gives it back.
     """
@@ -254,86 +261,86 @@ class _Role:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew: in a process that was forked off nobody runs hooks yet."""
+        """Start anew: a forked process runs no hooks yet."""
         self._lock = _thread.allocate_lock()
         self.spawn_lock = _thread.allocate_lock()
-        self._users: set[Mark] = set()
-        self._was_reaper = self._ignored = False
+        self._users: set[ProcessMark] = set()
+        self._was_reaper = self._ignored_children = False
 
-    def take(self, user: Mark) -> None:
+    def take(self, user: ProcessMark) -> None:
         """Take the role for one more user."""
         with self._lock:
-            before = _be_reaper(on=True)
+            before = _set_reaper(on=True)
             if not self._users:
                 self._was_reaper = before
-                self._ignored = _heed_children()
+                self._ignored_children = _stop_ignoring_children()
             self._users.add(user)
 
-    def give_back(self, user: Mark) -> None:
-        """Return the role back for one user."""
+    def give_back(self, user: ProcessMark) -> None:
+        """Give the role back for one user."""
         with self._lock:
             if user not in self._users:
                 return
             self._users.discard(user)
             if not self._users and not self._was_reaper:
-                _be_reaper(on=False)
-            if not self._users and self._ignored:
+                _set_reaper(on=False)
+            if not self._users and self._ignored_children:
                 _ignore_children()
 
 
-_role = _Role()
+_role = _ReaperRole()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_role.reset)
 
 
-def _be_reaper_lean() -> None:
-    """Ask the kernel through the bare C interface: `import ctypes` would cost half an interpreter start."""
+def _become_reaper() -> None:
+    """Become the reaper through the bare C interface: `import ctypes` would cost half an interpreter start."""
     try:
         import _ctypes
 
         prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
-        _ctypes.call_function(prctl, (SET_SUBREAPER, 1, 0, 0, 0))
+        _ctypes.call_function(prctl, (_SET_SUBREAPER, 1, 0, 0, 0))
     except Exception:  # noqa: BLE001  (no such call here: the group is killed all the same)
         return
 
 
-def _be_reaper(*, on: bool) -> bool:
-    """Take or give back the role; say whether this process had it before."""
-    libc = _libc()
+def _set_reaper(*, on: bool) -> bool:
+    """Become the reaper or stop being it; return whether this process was the reaper before."""
+    libc = _load_libc()
     if libc is None:
         return True
     prctl, before, reference = libc[:3]
-    prctl(GET_SUBREAPER, reference, 0, 0, 0)
-    prctl(SET_SUBREAPER, int(on), 0, 0, 0)
+    prctl(_GET_SUBREAPER, reference, 0, 0, 0)
+    prctl(_SET_SUBREAPER, int(on), 0, 0, 0)
     return bool(before.value)
 
 
-_found: list[Any] = []
+_libc_functions: list[Any] = []
 
 
-def _libc() -> tuple[Any, ...] | None:
-    """Return what we need of the C library, looked up once: prctl, a place for its answer (twice), signal. None: not Linux."""
-    if not _found:
+def _load_libc() -> tuple[Any, ...] | None:
+    """Return what we need of the C library, loaded once: prctl, an integer for its answer, a reference to it, signal."""
+    if not _libc_functions:
         try:
             import ctypes
 
-            libc, place = ctypes.CDLL(None), ctypes.c_int()
+            libc, answer = ctypes.CDLL(None), ctypes.c_int()
             libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-            _found.append((libc.prctl, place, ctypes.byref(place), libc.signal))
+            _libc_functions.append((libc.prctl, answer, ctypes.byref(answer), libc.signal))
         except (ImportError, OSError, AttributeError):
-            _found.append(None)
-    return _found[0]  # type: ignore[no-any-return]
+            _libc_functions.append(None)
+    return _libc_functions[0]  # type: ignore[no-any-return]
 
 
-def _heed_children() -> bool:
-    """Be told how children end, even if the host ignores that (then nobody learns a hook's exit code); say whether it does."""
+def _stop_ignoring_children() -> bool:
+    """Learn how children end, even if the host ignores it and exit codes would be lost; return whether it does."""
     import _signal  # pyright: ignore[reportMissingImports]
 
     return _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN and _set_sigchld(_signal.SIG_DFL)
 
 
 def _ignore_children() -> None:
-    """Ignore the ends of children again, unless the host has changed its mind, and let go those that ended meanwhile."""
+    """Ignore the ends of children again, unless the host has changed that, and reap those that ended meanwhile."""
     import _signal  # pyright: ignore[reportMissingImports]
 
     if _signal.getsignal(_signal.SIGCHLD) != _signal.SIG_IGN or not _set_sigchld(_signal.SIG_IGN):
@@ -349,90 +356,90 @@ def _set_sigchld(handler: int) -> bool:
     """Set what the kernel does when a child ends; unlike `signal.signal` this may be called from any thread."""
     import _signal  # pyright: ignore[reportMissingImports]
 
-    libc = _libc()
+    libc = _load_libc()
     if libc is not None:
         libc[3](int(_signal.SIGCHLD), int(handler))
     return libc is not None
 
 
-def _child_pids() -> list[int]:
+def _list_children() -> list[int]:
     """Return the children of this process, adopted ones included."""
-    return _children_of(os.getpid())
+    return _find_children(os.getpid())
 
 
-def _children_of(pid: int) -> list[int]:
-    return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
+def _find_children(pid: int) -> list[int]:
+    return [int(child) for child in _read_file(f"/proc/{pid}/task/{pid}/children").split()]
 
 
 def _kill_tree(pid: int) -> list[int]:
     """Kill a process and its descendants, parents first so that they cannot start more; return them."""
-    return [one for one in tree(pid) if _send_kill(one)]
+    return [one for one in iter_tree(pid) if _send_kill(one)]
 
 
 def _send_kill(pid: int) -> bool:
     try:
-        os.kill(pid, SIGKILL)
+        os.kill(pid, _SIGKILL)
     except OSError:
         return False
     return True
 
 
-def tree(pid: int) -> Iterator[int]:
-    """Yield a process and its descendants, looking below each before yielding it."""
+def iter_tree(pid: int) -> Iterator[int]:
+    """Yield a process and its descendants; the children of each are read before it is yielded."""
     pending = [pid]
-    # A process that forks and exits again and again is a tree without an end.
+    # a process that forks and exits again and again is a tree without an end
     for _ in range(MAX_TREE_SIZE):
         if not pending:
             return
         one = pending.pop()
-        pending += _children_of(one)
+        pending += _find_children(one)
         yield one
 
 
 def is_runnable(pid: int) -> bool:
     """Whether a process needs nothing but the processor, so that one that was killed will end."""
-    fields = _stat(pid)
+    fields = _read_stat(pid)
     return fields is None or fields[0] in b"RZX"
 
 
 def _is_zombie(pid: int) -> bool:
-    fields = _stat(pid)
+    fields = _read_stat(pid)
     return fields is None or fields[0] == b"Z"
 
 
 def _reap(pid: int) -> bool:
-    """Whether a child has ended; its end is taken."""
+    """Whether a child has ended; its exit is collected."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except OSError:
-        # Not our child any more: the host waits for all processes.
+        # not our child any more: the host waits for all processes
         return True
 
 
-# Killed processes that had not ended when time was up, with the time of their start, because numbers are used again.
+# killed processes that had not ended in time, with the time of their start, because numbers are used again
 _unreaped: dict[int, bytes] = {}
 
 
 def reap_later(pid: int) -> None:
-    """Take the end of a child when the next hooks run, so that no zombie stays."""
-    if fields := _stat(pid):
-        _unreaped[pid] = fields[STARTED]
+    """Reap a child when the next hooks run, so that no zombie stays."""
+    if fields := _read_stat(pid):
+        _unreaped[pid] = fields[_START_FIELD]
 
 
-def _reap_late() -> None:
+def _reap_unreaped() -> None:
     for pid, started in list(_unreaped.items()):
-        fields = _stat(pid)
-        if fields is None or fields[STARTED] != started or _reap(pid):
+        fields = _read_stat(pid)
+        if fields is None or fields[_START_FIELD] != started or _reap(pid):
             _unreaped.pop(pid, None)
 
 
-def _stat(pid: int) -> list[bytes] | None:
-    """Return the fields of a process behind its name: state, parent, group, session."""
-    text = _read(f"/proc/{pid}/stat")
+def _read_stat(pid: int) -> list[bytes] | None:
+    """Return the fields of a process after its name: state, parent, group, session."""
+    text = _read_file(f"/proc/{pid}/stat")
     return text.rpartition(b")")[2].split() if text else None
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

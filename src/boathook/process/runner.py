@@ -1,7 +1,7 @@
-"""Running hooks as processes. Whatever a hook does, this returns within its timeout and half a second.
+"""Run hooks as processes. Whatever a hook does, this returns within its timeout and half a second.
 
-One loop watches all hooks of a stage: their pipes, their ends (pidfd) and their deadlines. A hook ends when its leader ends; who
-still holds its pipes then has a moment to write what the leader said through it.
+One loop watches all hooks of a stage: their pipes, their ends (pidfd) and their deadlines. A hook ends when its leader ends;
+processes that still hold its pipes then have a moment to write what the leader left to them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 
 from boathook.core.verdict import FAILED, REFUSED, Exit
 from boathook.process.child import SIGKILL, Child, Job, has_ended
-from boathook.process.reaper import Mark, Reaper
+from boathook.process.reaper import ProcessMark, Reaper
 from boathook.process.spawn import spawn_shared
 from boathook.system.programs import find_interpreter_error, first_bytes
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from boathook.process.slots import Slots
     from boathook.process.spawn import Spawn
 
-MOST_AT_ONCE = 16
-QUICK_MS = 3
-SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-PASSING = (*SCARCE, errno.ETXTBSY)  # the last: somebody is writing the script
+MAX_PARALLEL_HOOKS = 16
+_QUICK_MS = 3
+_SCARCITY_ERRORS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+# the last one: somebody is writing the script
+_PASSING_ERRORS = (*_SCARCITY_ERRORS, errno.ETXTBSY)
 
 
 class ProcessRunner:
     """Runs jobs, several at once. `exclusive` is for a process that is the engine's own."""
 
     def __init__(self, spawn: Spawn = spawn_shared, *, exclusive: bool = False) -> None:
-        """Take the way to start processes."""
         self.spawn = spawn
         self.reaper = Reaper(exclusive=exclusive)
         self._exclusive = exclusive
 
     def run_all(
-        self, jobs: Sequence[Job], cancel: int | None = None, done: Callable[[int, Exit], None] | None = None
+        self, jobs: Sequence[Job], cancel: int | None = None, report: Callable[[int, Exit], None] | None = None
     ) -> list[Exit]:
-        """Run jobs together and give their ends in the same order; readable data on `cancel` ends them early.
+        """Run jobs together and return their exits in the same order; readable data on `cancel` ends them early.
 
-        `done` hears of each end when it comes.
+        `report` gets each exit when it comes.
         """
-        batch = _Batch(self, jobs, cancel, done, Mark())
-        slots = None if self._exclusive else _make_slots(min(len(jobs), MOST_AT_ONCE))
+        batch = _Batch(self, jobs, cancel, report, ProcessMark())
+        slots = None if self._exclusive else _make_slots(min(len(jobs), MAX_PARALLEL_HOOKS))
         try:
             if slots is not None and not slots.acquire(max((job.timeout for job in jobs), default=0.0), cancel):
-                return batch.ends
+                return batch.exits
             self.reaper.enter(batch.mark)
             return batch.run()
         except BaseException:
@@ -61,18 +61,18 @@ class ProcessRunner:
             if slots is not None:
                 slots.release()
 
-    def start(self, job: Job, mark: Mark) -> Child | Exit:
+    def start(self, job: Job, mark: ProcessMark) -> Child | Exit:
         """Start a job; an exit if that is impossible."""
         if job.refused:
             return Exit(error=REFUSED, detail=job.refused, warnings=job.warnings)
         for attempt in (1, 2):
             try:
-                return Child(self.spawn, job, mark, alone=self._exclusive)
+                return Child(self.spawn, job, mark, is_exclusive=self._exclusive)
             except (OSError, ValueError) as error:
-                if attempt == 1 and getattr(error, "errno", None) in PASSING:
+                if attempt == 1 and getattr(error, "errno", None) in _PASSING_ERRORS:
                     time.sleep(0.05)
                     continue
-                return Exit(error=FAILED, detail=_why_not_started(job, error), warnings=job.warnings)
+                return Exit(error=FAILED, detail=_explain_start_error(job, error), warnings=job.warnings)
         raise AssertionError
 
 
@@ -82,176 +82,180 @@ def _make_slots(hooks: int) -> Slots:
     return Slots(hooks)
 
 
-def _why_not_started(job: Job, error: OSError | ValueError) -> str:
+def _explain_start_error(job: Job, error: OSError | ValueError) -> str:
     """Return what is really wrong: the system blames the script for a missing interpreter or directory."""
     path = job.argv[0]
     number = getattr(error, "errno", None)
-    if number in SCARCE:
+    if number in _SCARCITY_ERRORS:
         return f"the system is out of resources: {os.strerror(number)}"
     if not os.path.isdir(job.cwd):
         return f"its directory {job.cwd} does not exist"
     if not os.path.exists(path):
         return f"{path} does not exist (any more)"
-    wrong = find_interpreter_error(first_bytes(path))
-    return f"{path} cannot be started: {wrong or getattr(error, 'strerror', None) or error}"
+    interpreter_error = find_interpreter_error(first_bytes(path))
+    return f"{path} cannot be started: {interpreter_error or getattr(error, 'strerror', None) or error}"
 
 
 class _Batch:
-    """The jobs of one stage on their way."""
+    """The jobs of one stage while they run."""
 
     def __init__(
         self,
         runner: ProcessRunner,
         jobs: Sequence[Job],
         cancel: int | None,
-        done: Callable[[int, Exit], None] | None,
-        mark: Mark,
+        report: Callable[[int, Exit], None] | None,
+        mark: ProcessMark,
     ) -> None:
         self.runner = runner
         self.mark = mark
-        self.done = done or (lambda *_: None)
+        self.report = report or (lambda *_: None)
         self.waiting = list(enumerate(jobs))[::-1]
-        self.ends: list[Exit] = [Exit(error=FAILED, detail="cancelled")] * len(jobs)
+        self.exits: list[Exit] = [Exit(error=FAILED, detail="cancelled")] * len(jobs)
         self.active: dict[int, Child] = {}
         self.leaders: set[int] = set()
-        self.owner: dict[int, tuple[int, Child]] = {}
+        self.owners: dict[int, tuple[int, Child]] = {}
         self.poll = select.poll()
-        self.listening = self.starting = False
+        self.is_polling = self.is_starting = False
         self.cancel = cancel
         if cancel is not None:
             self.poll.register(cancel, select.POLLIN)
 
     def run(self) -> list[Exit]:
-        self._fill()
+        self._start_waiting()
         if len(self.active) == 1:
-            self._hope()
+            self._wait_briefly()
         if self.active:
-            self.runner.reaper.spread(self.mark, self.leaders)
-        for place, child in self.active.items():
-            self._listen(place, child)
+            self.runner.reaper.mark_descendants(self.mark, self.leaders)
+        for index, child in self.active.items():
+            self._register(index, child)
         while self.active:
-            for handle, _ in self.poll.poll(self._patience()):
-                self._heard(handle)
-            self._clock()
-            self._fill()
-        return self.ends
+            for handle, _ in self.poll.poll(self._compute_wait_ms()):
+                self._handle_event(handle)
+            self._check_deadlines()
+            self._start_waiting()
+        return self.exits
 
-    def _fill(self) -> None:
-        while self.waiting and len(self.active) < MOST_AT_ONCE:
-            place, job = self.waiting.pop()
-            self.starting = True
+    def _start_waiting(self) -> None:
+        while self.waiting and len(self.active) < MAX_PARALLEL_HOOKS:
+            index, job = self.waiting.pop()
+            self.is_starting = True
             child = self.runner.start(job, self.mark)
             if isinstance(child, Exit):
-                self.ends[place] = child
-                self.done(place, child)
+                self.exits[index] = child
+                self.report(index, child)
                 continue
-            self.active[place] = child
-            self.starting = False
+            self.active[index] = child
+            self.is_starting = False
             self.leaders.add(child.pid)
-            if self.listening:
-                self._listen(place, child)
+            if self.is_polling:
+                self._register(index, child)
 
-    def _listen(self, place: int, child: Child) -> None:
-        self.listening = True
+    def _register(self, index: int, child: Child) -> None:
+        self.is_polling = True
         for handle in (child.out, child.err, child.pidfd):
             if handle >= 0:
-                self.owner[handle] = (place, child)
+                self.owners[handle] = (index, child)
                 self.poll.register(handle, select.POLLIN)
 
-    def _hope(self) -> None:
-        """Wait a moment for the end alone: most hooks are that quick, and their pipes hold all they print till then."""
-        ((place, child),) = self.active.items()
+    def _wait_briefly(self) -> None:
+        """Wait a moment for the end alone: most hooks are that quick, and their pipes hold all they print until then."""
+        ((index, child),) = self.active.items()
         if child.pidfd < 0 or self.cancel is not None:
             return
         self.poll.register(child.pidfd, select.POLLIN)
-        ended = self.poll.poll(QUICK_MS)
+        is_ended = self.poll.poll(_QUICK_MS)
         self.poll.unregister(child.pidfd)
-        if not ended:
+        if not is_ended:
             return
-        child.leave(time.monotonic())
+        child.note_end(time.monotonic())
         child.drain()
-        if not child.open:
-            self._finish(place, child)
+        if not child.open_pipes:
+            self._finish(index, child)
 
-    def _patience(self) -> float:
+    def _compute_wait_ms(self) -> float:
         """Return the milliseconds until something must be done."""
         now = time.monotonic()
-        until = min(min(child.deadline, child.watch_at) for child in self.active.values()) - now
+        seconds = min(min(child.deadline, child.watch_time) for child in self.active.values()) - now
+        # without a pidfd the end must be looked for now and then
         if any(child.pidfd < 0 for child in self.active.values()):
-            until = min(until, 0.005)  # no pidfd here: look for the end now and then
-        return max(until * 1000, 0) + 0.5
+            seconds = min(seconds, 0.005)
+        return max(seconds * 1000, 0) + 0.5
 
-    def _heard(self, handle: int) -> None:
+    def _handle_event(self, handle: int) -> None:
         if handle == self.cancel:
             self.waiting.clear()
             self.poll.unregister(handle)
             for child in self.active.values():
-                child.cancelled, child.kills = True, 1
+                child.is_cancelled, child.kill_count = True, 1
                 child.deadline = 0.0
             return
-        found = self.owner.get(handle)
-        if found is None:
+        owner = self.owners.get(handle)
+        if owner is None:
             return
-        _, child = found
+        _, child = owner
         if handle == child.pidfd:
-            self._forget(handle)
-            child.leave(time.monotonic())
-        elif not child.take(handle):
-            self._forget(handle)
-            child.open.discard(handle)
+            self._unregister(handle)
+            child.note_end(time.monotonic())
+        elif not child.read_pipe(handle):
+            self._unregister(handle)
+            child.open_pipes.discard(handle)
 
-    def _forget(self, handle: int) -> None:
-        if self.owner.pop(handle, None):
+    def _unregister(self, handle: int) -> None:
+        if self.owners.pop(handle, None):
             self.poll.unregister(handle)
 
-    def _clock(self) -> None:
+    def _check_deadlines(self) -> None:
         now = time.monotonic()
-        for place, child in list(self.active.items()):
-            if child.pidfd < 0 and not child.ended and has_ended(child.pid):
-                child.leave(now)
-            if child.ended:
-                if not child.open or now >= child.deadline:
-                    self._finish(place, child)
+        for index, child in list(self.active.items()):
+            if child.pidfd < 0 and not child.is_ended and has_ended(child.pid):
+                child.note_end(now)
+            if child.is_ended:
+                if not child.open_pipes or now >= child.deadline:
+                    self._finish(index, child)
             elif now >= child.deadline:
-                child.timed_out = True
+                child.is_timed_out = True
                 if not child.escalate(now):
-                    self._finish(place, child)
-            elif now >= child.watch_at:
-                child.watch(self.runner.spawn)
+                    self._finish(index, child)
+            elif now >= child.watch_time:
+                child.start_watcher(self.runner.spawn)
 
-    def _finish(self, place: int, child: Child) -> None:
-        """Take the end of a child and clean up after it; may be called again if it was interrupted."""
+    def _finish(self, index: int, child: Child) -> None:
+        """Collect the exit of a child and clean up after it; may be called again if it was interrupted."""
         seconds = time.monotonic() - child.started
         for handle in (child.out, child.err, child.pidfd):
-            self._forget(handle)
-        child.kill(SIGKILL)  # before the leader is waited for: until then nobody else can have its number
-        if len(self.active) == 1:  # while others run, what is left over may be theirs
-            self._sweep()
-        if not child.reaped:
-            self.ends[place] = child.end(seconds)
+            self._unregister(handle)
+        # before the leader is waited for: until then no other process can have its number
+        child.kill(SIGKILL)
+        # while others run, leftovers may be theirs
+        if len(self.active) == 1:
+            self._kill_leftovers()
+        if not child.is_reaped:
+            self.exits[index] = child.collect_exit(seconds)
         child.close()
-        del self.active[place]
-        self.done(place, self.ends[place])
+        del self.active[index]
+        self.report(index, self.exits[index])
 
-    def _sweep(self, *, wary: bool = False) -> None:
+    def _kill_leftovers(self, *, is_starting: bool = False) -> None:
         known = {pid for child in self.active.values() for pid in (child.pid, child.watcher)}
-        self.runner.reaper.sweep(self.leaders, self.mark, known, wary=wary)
+        self.runner.reaper.kill_leftovers(self.leaders, self.mark, known, is_starting=is_starting)
 
     def abandon(self) -> None:
-        """Kill what still runs after an exception, such as a person's Ctrl-C; another one waits until that is done."""
+        """Kill what still runs after an exception, such as Ctrl-C; another one waits until that is done."""
         import _signal  # pyright: ignore[reportMissingImports]
 
         before: set[int] | None = None
-        for _ in range(16):  # one that came already cannot wait
+        # an interrupt that came already cannot wait
+        for _ in range(16):
             try:
                 if before is None:
                     before = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
                 _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-                for place, child in list(self.active.items()):
-                    child.kills, child.cancelled = 3, True
-                    self._finish(place, child)
-                self._sweep(wary=self.starting)
-            except BaseException:  # noqa: BLE001, S112  (the first one is on its way to whom it concerns)
+                for index, child in list(self.active.items()):
+                    child.kill_count, child.is_cancelled = 3, True
+                    self._finish(index, child)
+                self._kill_leftovers(is_starting=self.is_starting)
+            except BaseException:  # noqa: BLE001, S112  (the first one is on its way to the caller)
                 continue
             break
         if before is not None:

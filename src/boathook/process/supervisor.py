@@ -11,7 +11,7 @@ import os
 import sys
 
 from boathook.core.verdict import Call, Exit, Skip, Started
-from boathook.process.child import Job, memory_file
+from boathook.process.child import Job, make_memory_file
 from boathook.process.runner import ProcessRunner
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ class Supervisor:
         if job.refused:
             return Skip(call.hook.name, job.refused, loud=True)
         about = {**self._about, **call.about}
-        data = memory_file(marshal.dumps((self._state, about, call.hook.trigger, _list_fields(job))))
+        data = make_memory_file(marshal.dumps((self._state, about, call.hook.trigger, _list_fields(job))))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
@@ -65,7 +65,7 @@ def _list_fields(job: Job) -> tuple[Any, ...]:
     return tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
 
 
-def supervise(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:
+def run_supervisor(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:
     """Be the supervisor: read the job from standard input, run it, report its exit."""
     data = b""
     while part := os.read(0, 1 << 20):
