@@ -36,7 +36,14 @@ from boathook.hosts.host import list_host_names, load_host
 from boathook.process.sessions import Sessions
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
-from boathook.sources.hooks_toml import SIZE_LIMIT, disable, read_config, refusals, settings_of, tune
+from boathook.sources.hooks_toml import (
+    MAX_HOOKS_TOML_BYTES,
+    build_settings,
+    check_configs,
+    disable_hook,
+    read_hooks_toml,
+    tune_hook,
+)
 from boathook.sources.own_commands import text_calls_boathook
 from boathook.sources.settings_json.settings import load_settings
 from boathook.sources.settings_json.settings_entry import MAX_SEARCHED_CHARS
@@ -152,14 +159,14 @@ def _plugins(data: bytes) -> tuple[Hook, ...]:
 
 def _config(data: bytes) -> Any:
     path = written(data, "agents/hooks.toml")
-    return read_config(path, USER), read_config(path, PROJECT)
+    return read_hooks_toml(path, USER), read_hooks_toml(path, PROJECT)
 
 
 def _tune(configs: Any) -> None:
     user, project = configs
-    settings_of(user)
-    hooks = tuple(disable(tune(hook, frozenset(), project, user), project, user) for hook in guards())
-    for problem in (*user.problems, *project.problems, *refusals(hooks, project, user)):
+    build_settings(user)
+    hooks = tuple(disable_hook(tune_hook(hook, frozenset(), project, user), project, user) for hook in guards())
+    for problem in (*user.problems, *project.problems, *check_configs(hooks, project, user)):
         dump_line([str(problem), problem.to_json()])
 
 
@@ -367,7 +374,7 @@ TARGETS: tuple[Target, ...] = (
     Target("settings", _settings, _tell_all, "settings"),
     Target("settings-check", _checked, len, "settings", allowance=4),
     Target("plugins", _plugins, _tell_all, "plugins"),
-    Target("config", _config, _tune, "config", passes=2, limit=SIZE_LIMIT),
+    Target("config", _config, _tune, "config", passes=2, limit=MAX_HOOKS_TOML_BYTES),
     Target("exports", _exports, len, "exports"),
     Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * MAX_SEARCHED_CHARS),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),

@@ -28,7 +28,7 @@ TOML_TYPES: Types = {
     fields.FLAG: lambda _: {"type": "boolean"},
     fields.INTEGER: lambda field: {"type": "integer", "minimum": field.low, "maximum": field.high},
     fields.WORD: lambda field: {"enum": [*field.words]},
-    fields.NAMES: lambda _: {"type": "array", "items": {"type": "string", "minLength": 1}},
+    fields.NAME_LIST: lambda _: {"type": "array", "items": {"type": "string", "minLength": 1}},
     fields.TABLE: lambda field: build_object(field.fields, TOML_TYPES),
     fields.NAMED_TABLES: lambda field: {"type": "array", "items": _build_named_table(field)},
 }
@@ -43,8 +43,8 @@ YAML_TYPES: Types = {
         "pattern": rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{fields.MAX_NAME_CHARS - 1}}}(?![\s\S])",
         "minimum": 0,
     },
-    fields.EVENT: lambda _: {"enum": [*SPELLINGS]},
-    fields.NAMES: lambda _: {
+    fields.EVENT_NAME: lambda _: {"enum": [*SPELLINGS]},
+    fields.NAME_LIST: lambda _: {
         "type": [*YAML_TEXT, "array"],
         "minLength": 1,
         "items": {"type": YAML_TEXT, "minLength": 1},
@@ -81,11 +81,11 @@ def _build_named_table(field: Field) -> Schema:
 
 
 def _build_hook_md() -> Schema:
-    return {"title": "Frontmatter of HOOK.md", **build_object(fields.HOOK_MD, YAML_TYPES)}
+    return {"title": "Frontmatter of HOOK.md", **build_object(fields.HOOK_MD_FIELDS, YAML_TYPES)}
 
 
 def _build_hooks_toml() -> Schema:
-    return {"title": "hooks.toml", **build_object((fields.HOOKS_TABLE,), TOML_TYPES)}
+    return {"title": "hooks.toml", **build_object((fields.HOOKS_FIELD,), TOML_TYPES)}
 
 
 def _build_output(command: str) -> Schema:

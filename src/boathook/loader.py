@@ -9,7 +9,15 @@ from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
 from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.hooks_toml import Config, capped, disable, read_config, refusals, settings_of, tune
+from boathook.sources.hooks_toml import (
+    HooksConfig,
+    build_settings,
+    cap_timeout,
+    check_configs,
+    disable_hook,
+    read_hooks_toml,
+    tune_hook,
+)
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
@@ -52,13 +60,13 @@ class _Loading:
         self.locations = locations
         self.trust = trust
         self.user_config = _read_user_config(locations.config)
-        self.settings = settings_of(self.user_config)
+        self.settings = build_settings(self.user_config)
         self.judge = TrustJudge(trust, self.settings) if trust is not None else None
         self.hooks: list[Hook] = []
         self.diagnostics = _report_untrusted(locations)
         self.watch: list[str] = []
         self.projects: dict[SourceFolders, str] = {}
-        self.project_configs: dict[str, Config] = {}
+        self.project_configs: dict[str, HooksConfig] = {}
 
     def add_source(self, folders: SourceFolders) -> None:
         """Read the hooks of a source; the project's are judged here, so that no reader can forget it."""
@@ -84,7 +92,9 @@ class _Loading:
         configs = list(self.project_configs.values()) or [_read_project_config("")]
         hooks = tuple(self.hooks)
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.problems]
-        self.diagnostics += dict.fromkeys(found for one in configs for found in refusals(hooks, one, self.user_config))
+        self.diagnostics += dict.fromkeys(
+            found for one in configs for found in check_configs(hooks, one, self.user_config)
+        )
         self.diagnostics += _check_trust(trust, judge, self.projects)
         ordered = sorted((_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks), key=_get_order)
         projects = tuple((folders.name, project) for folders, project in self.projects.items())
@@ -101,12 +111,12 @@ class _Loading:
         )
 
 
-def _read_user_config(folder: str) -> Config:
-    return read_config(f"{folder}/hooks.toml", USER) if folder else Config("", USER)
+def _read_user_config(folder: str) -> HooksConfig:
+    return read_hooks_toml(f"{folder}/hooks.toml", USER) if folder else HooksConfig("", USER)
 
 
-def _read_project_config(project: str) -> Config:
-    return read_config(f"{project}/.agents/hooks.toml", PROJECT) if project else Config("", PROJECT)
+def _read_project_config(project: str) -> HooksConfig:
+    return read_hooks_toml(f"{project}/.agents/hooks.toml", PROJECT) if project else HooksConfig("", PROJECT)
 
 
 def _report_untrusted(locations: Locations) -> list[Diagnostic]:
@@ -118,13 +128,13 @@ def _report_untrusted(locations: Locations) -> list[Diagnostic]:
     ]
 
 
-def _tune(read_hook: ReadHook, project: Config, user: Config) -> Hook:
+def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
     """Apply what hooks.toml says about a hook; hooks that run together have no priority of their own."""
     hook, written = read_hook
-    tuned = tune(hook, written, project, user)
+    tuned = tune_hook(hook, written, project, user)
     if hook.together:
         tuned = tuned.replace(priority=hook.priority)
-    return disable(tuned, project, user)
+    return disable_hook(tuned, project, user)
 
 
 def _check_trust(
@@ -171,7 +181,7 @@ def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
     is_unread = is_judged and hook.state == INVALID and hook.scope != USER
     if hook.state in UNTRUSTED_STATES or is_unread:
         hook = mark_untrusted(hook, hook.state, hook.why, settings.untrusted)
-    return capped(hook, settings)
+    return cap_timeout(hook, settings)
 
 
 def _get_order(hook: Hook) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from tests.conftest import World, make_world, trusting, write_script
 
 from boathook.cli.convert import ConversionPlan, Ends, apply_conversion
 from boathook.core.matcher import compile_names, compile_pattern
-from boathook.sources.conversion import Folder, Unfit, free_name, names_for
+from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_tool_pattern, find_free_name
 from boathook.sources.settings_json.settings_file import read_settings
 
 IN_ORDER = "HOOK.md hooks run one after another, and the first block ends the rest; in settings.json they run together"
@@ -292,7 +292,7 @@ def test_names_are_made_unique(place: Place) -> None:
     place.entries(command("a/format.sh"), command("b/format.sh"), command("c/Format.sh"))
     names = [Path(row["to"]).name for row in place.to_hooks()[1]["hooks"]]
     assert names == ["format", "format-2", "Format-3"]
-    assert free_name("x", {"x", "x-2", "x-3"}) == "x-4"
+    assert find_free_name("x", {"x", "x-2", "x-3"}) == "x-4"
 
 
 def test_a_name_of_another_level_is_not_taken_for_that_hook_would_be_replaced(place: Place) -> None:
@@ -735,7 +735,7 @@ def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pyt
     path = place.entries(command("a.sh"))
     guard = place.hook("guard", scope="project")
     ends = Ends("project", str(place.project), str(path), str(place.project / "new/hooks"))
-    plan = ConversionPlan((), (Folder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
+    plan = ConversionPlan((), (ConvertedFolder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
     before, real = place.tree(), getattr(os, step)
 
     def fail(source: str, target: str) -> None:
@@ -1061,7 +1061,7 @@ TOOLS = {
 def test_a_pattern_of_a_tool_becomes_a_matcher_that_means_the_same(source: str, matcher: str) -> None:
     pattern = compile_pattern(source)
     assert pattern is not None
-    assert names_for(pattern) == matcher
+    assert convert_tool_pattern(pattern) == matcher
     other = compile_names(matcher)
     assert other is not None
     for name in ("Bash", "Edit", "Write", "MultiEdit", "Shell", "shell", "PowerShell", "mcp__a__get", "xmcp__", ""):
@@ -1071,8 +1071,8 @@ def test_a_pattern_of_a_tool_becomes_a_matcher_that_means_the_same(source: str, 
 def test_a_pattern_that_would_match_everything_there_is_refused() -> None:
     pattern = compile_pattern(" *")
     assert pattern is not None
-    with pytest.raises(Unfit, match="means something else"):
-        names_for(pattern)
+    with pytest.raises(ConversionError, match="means something else"):
+        convert_tool_pattern(pattern)
 
 
 # There and back, and the same effect

@@ -19,9 +19,9 @@ from boathook.core.matcher import MAX_PATTERN_WEIGHT, compile_pattern, compute_w
 from boathook.core.shell_exports import MAX_EXPANDED_CHARS, read_exports
 from boathook.errors import ConfigError
 from boathook.sources.fields import MAX_DIAGNOSTICS
-from boathook.sources.hook_md.frontmatter import Unreadable, read_frontmatter
+from boathook.sources.hook_md.frontmatter import FrontmatterError, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.hooks_toml import DOTS_LIMIT, read_config
+from boathook.sources.hooks_toml import MAX_DOTS_PER_LINE, read_hooks_toml
 from boathook.sources.own_commands import calls_boathook, text_calls_boathook
 from boathook.sources.settings_json.plugins import MAX_PLUGINS
 from boathook.sources.settings_json.settings import load_settings
@@ -44,7 +44,7 @@ ENTRY = {"type": "command", "command": "x"}
 def config_of(tmp_path: Path, text: str):
     path = tmp_path / "hooks.toml"
     path.write_text(text)
-    return read_config(str(path), "user")
+    return read_hooks_toml(str(path), "user")
 
 
 def test_a_number_that_python_does_not_write_is_told_all_the_same(tmp_path):
@@ -57,9 +57,9 @@ def test_a_number_that_python_does_not_write_is_told_all_the_same(tmp_path):
 
 @pytest.mark.parametrize("end", ["\u2028", "\x85", "\u2029"])
 def test_a_line_end_that_toml_does_not_know_hides_no_dots(tmp_path, end):
-    found = config_of(tmp_path, ("a." * (DOTS_LIMIT - 2) + f'"{end}".') * 20 + "a = 1\n")
+    found = config_of(tmp_path, ("a." * (MAX_DOTS_PER_LINE - 2) + f'"{end}".') * 20 + "a = 1\n")
     assert [problem.message for problem in found.problems] == [
-        f"hooks.toml has a line with more than {DOTS_LIMIT} dots"
+        f"hooks.toml has a line with more than {MAX_DOTS_PER_LINE} dots"
     ]
 
 
@@ -102,7 +102,7 @@ def problems_of(text: str):
 @pytest.mark.parametrize("unit", ["a: *\n", "a: *#", 'a: "\\."\n', 'k: "\\d"\n'])
 def test_a_frontmatter_that_needs_much_forgiving_takes_time_by_its_length(unit):
     def read(count):
-        with suppress(Unreadable):
+        with suppress(FrontmatterError):
             read_frontmatter(f"---\n{unit * count}\n---\n")
 
     assert grows_in_proportion(read, 1000)

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, WARNING, Diagnostic
-from boathook.sources.hooks_toml import Config, disable, read_config, refusals, settings_of, tune
+from boathook.sources.hooks_toml import (
+    HooksConfig,
+    build_settings,
+    check_configs,
+    disable_hook,
+    read_hooks_toml,
+    tune_hook,
+)
 from core.making import a_hook
 
 KNOWN = (
@@ -22,15 +29,15 @@ TUNABLE = "timeout, priority, async, on_failure, sandbox"
 
 @pytest.fixture
 def read(tmp_path):
-    def _read(text: str | bytes, scope: str = "user") -> Config:
+    def _read(text: str | bytes, scope: str = "user") -> HooksConfig:
         path = tmp_path / "hooks.toml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_config(str(path), scope).replace(path="toml")
+        return read_hooks_toml(str(path), scope).replace(path="toml")
 
     return _read
 
 
-def said(config: Config) -> list[tuple[str, str, str, str]]:
+def said(config: HooksConfig) -> list[tuple[str, str, str, str]]:
     return [(p.level, p.key, p.message, p.fix) for p in config.problems]
 
 
@@ -59,7 +66,7 @@ name = "guard"
 timeout = 200
 on_failure = "allow"
 """
-    assert read(text) == Config(
+    assert read(text) == HooksConfig(
         "toml",
         "user",
         enabled=False,
@@ -71,16 +78,16 @@ on_failure = "allow"
 
 
 def test_a_file_that_is_missing_or_empty_says_nothing(read, tmp_path):
-    assert read_config(str(tmp_path / "gone.toml"), "user") == Config(str(tmp_path / "gone.toml"), "user")
+    assert read_hooks_toml(str(tmp_path / "gone.toml"), "user") == HooksConfig(str(tmp_path / "gone.toml"), "user")
     below = str(tmp_path / "hooks.toml" / "below")
-    assert read("") == Config("toml", "user")
-    assert read_config(below, "user") == Config(below, "user")
+    assert read("") == HooksConfig("toml", "user")
+    assert read_hooks_toml(below, "user") == HooksConfig(below, "user")
 
 
 def test_settings_of_the_engine_are_the_user_s(read):
-    assert settings_of(read("")) == Settings()
+    assert build_settings(read("")) == Settings()
     found = read("[hooks]\ndebug = true\nstrict_exit_codes = true\nmax_stop_blocks = 0\n")
-    assert settings_of(found) == Settings(debug=True, strict_exit_codes=True, max_stop_blocks=0)
+    assert build_settings(found) == Settings(debug=True, strict_exit_codes=True, max_stop_blocks=0)
 
 
 @pytest.mark.parametrize("line", ["debug = true", "strict_exit_codes = true", "max_stop_blocks = 100"])
@@ -271,7 +278,7 @@ BROKEN = {
 @pytest.mark.parametrize("scope", ["user", "project"])
 def test_a_file_that_cannot_be_read_is_an_error_and_counts_as_empty(read, text, start, scope):
     config = read(text, scope)
-    assert config.replace(problems=()) == Config("toml", scope)
+    assert config.replace(problems=()) == HooksConfig("toml", scope)
     assert [(p.level, p.message[: len(start)]) for p in config.problems] == [(ERROR, start)]
 
 
@@ -279,7 +286,7 @@ def test_a_fifo_or_folder_is_an_error_that_nobody_waits_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
         told = Diagnostic(str(path), None, "", ERROR, "hooks.toml is not a regular file")
-        assert read_config(str(path), "user") == Config(str(path), "user", problems=(told,))
+        assert read_hooks_toml(str(path), "user") == HooksConfig(str(path), "user", problems=(told,))
 
 
 tomlish = st.text(alphabet="hoks.=[]{}\"'\n0123456789truefalsnmd_,-: #", max_size=60)
@@ -295,22 +302,22 @@ snippets = st.lists(
 def test_any_text_is_read_as_a_config(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("toml") / "hooks.toml"
     path.write_bytes(text.encode())
-    config = read_config(str(path), "user")
+    config = read_hooks_toml(str(path), "user")
     assert (config.path, config.scope) == (str(path), "user")
 
 
 # What a config does to hooks
 
-NOBODY = Config("", "project")
+NOBODY = HooksConfig("", "project")
 MINE, THEIRS = a_hook(), a_hook(scope="project")
 
 
-def user(**fields) -> Config:
-    return Config("u.toml", "user", **fields)
+def user(**fields) -> HooksConfig:
+    return HooksConfig("u.toml", "user", **fields)
 
 
-def project(**fields) -> Config:
-    return Config("p.toml", "project", **fields)
+def project(**fields) -> HooksConfig:
+    return HooksConfig("p.toml", "project", **fields)
 
 
 ALL_FOUR = {"timeout": 500, "priority": 9, "async": True, "on_failure": "block"}
@@ -319,15 +326,17 @@ CHANGED = {"timeout": 0.5, "priority": 9, "background": True, "on_failure": "blo
 
 def test_defaults_are_for_what_a_hook_does_not_say():
     config = user(defaults=ALL_FOUR)
-    assert tune(MINE, frozenset(), NOBODY, config) == MINE.replace(**CHANGED)
-    assert tune(MINE, frozenset({"timeout", "async"}), NOBODY, config) == MINE.replace(priority=9, on_failure="block")
-    assert tune(THEIRS, frozenset(), NOBODY, config) == THEIRS.replace(**CHANGED)
+    assert tune_hook(MINE, frozenset(), NOBODY, config) == MINE.replace(**CHANGED)
+    assert tune_hook(MINE, frozenset({"timeout", "async"}), NOBODY, config) == MINE.replace(
+        priority=9, on_failure="block"
+    )
+    assert tune_hook(THEIRS, frozenset(), NOBODY, config) == THEIRS.replace(**CHANGED)
 
 
 def test_defaults_of_a_project_are_for_its_own_hooks_and_go_before_the_user_s():
     config = project(defaults={"timeout": 200, "priority": 1})
-    assert tune(MINE, frozenset(), config, user()) == MINE
-    assert tune(THEIRS, frozenset(), config, user(defaults=ALL_FOUR)) == THEIRS.replace(
+    assert tune_hook(MINE, frozenset(), config, user()) == MINE
+    assert tune_hook(THEIRS, frozenset(), config, user(defaults=ALL_FOUR)) == THEIRS.replace(
         **{**CHANGED, "timeout": 0.2, "priority": 1}
     )
 
@@ -335,31 +344,33 @@ def test_defaults_of_a_project_are_for_its_own_hooks_and_go_before_the_user_s():
 def test_defaults_of_a_project_cannot_turn_the_user_s_block_into_allow():
     config = project(defaults={"on_failure": "allow"})
     blocking = user(defaults={"on_failure": "block"})
-    assert tune(THEIRS, frozenset(), config, blocking) == THEIRS.replace(on_failure="block")
-    assert tune(THEIRS, frozenset(), config, user()) == THEIRS
-    assert [d.message for d in refusals((THEIRS,), config, blocking)] == [
+    assert tune_hook(THEIRS, frozenset(), config, blocking) == THEIRS.replace(on_failure="block")
+    assert tune_hook(THEIRS, frozenset(), config, user()) == THEIRS
+    assert [d.message for d in check_configs((THEIRS,), config, blocking)] == [
         "a project cannot turn the user's on_failure = block into allow"
     ]
 
 
 def test_overrides_of_the_user_are_for_any_hook_and_have_the_last_word():
     config = user(override=(("guard", ALL_FOUR), ("other", {"priority": 1})))
-    assert tune(MINE, frozenset({"timeout", "priority"}), NOBODY, config) == MINE.replace(**CHANGED)
-    assert tune(THEIRS, frozenset(), project(override=(("guard", {"timeout": 900}),)), config) == THEIRS.replace(
+    assert tune_hook(MINE, frozenset({"timeout", "priority"}), NOBODY, config) == MINE.replace(**CHANGED)
+    assert tune_hook(THEIRS, frozenset(), project(override=(("guard", {"timeout": 900}),)), config) == THEIRS.replace(
         **CHANGED
     )
 
 
 def test_overrides_of_a_project_are_for_its_own_hooks():
     config = project(override=(("guard", ALL_FOUR),))
-    assert tune(THEIRS, frozenset(), config, user()) == THEIRS.replace(**CHANGED)
+    assert tune_hook(THEIRS, frozenset(), config, user()) == THEIRS.replace(**CHANGED)
 
 
 def test_overrides_of_a_project_can_only_make_a_user_s_hook_block_on_failure():
-    assert tune(MINE, frozenset(), project(override=(("guard", ALL_FOUR),)), user()) == MINE.replace(on_failure="block")
+    assert tune_hook(MINE, frozenset(), project(override=(("guard", ALL_FOUR),)), user()) == MINE.replace(
+        on_failure="block"
+    )
     strict = MINE.replace(on_failure="block")
     loosening = project(override=(("guard", {"on_failure": "allow", "async": True}),))
-    assert tune(strict, frozenset({"on_failure"}), loosening, user()) == strict
+    assert tune_hook(strict, frozenset({"on_failure"}), loosening, user()) == strict
 
 
 tunings = st.dictionaries(st.sampled_from(["timeout", "priority", "async", "on_failure"]), st.none(), max_size=4).map(
@@ -373,43 +384,45 @@ def test_whatever_a_project_says_a_user_s_hook_is_at_most_tightened(defaults, ov
         defaults=defaults, override=(("guard", override),), enabled=enabled, disable=("guard",) if named else ()
     )
     hook = MINE.replace(on_failure=on_failure)
-    tuned = disable(tune(hook, frozenset(), config, user()), config, user())
+    tuned = disable_hook(tune_hook(hook, frozenset(), config, user()), config, user())
     assert tuned in (hook, hook.replace(on_failure="block"))
 
 
 def test_the_user_disables_any_hook():
     config = user(disable=("guard",))
     for hook in (MINE, THEIRS):
-        assert disable(hook, NOBODY, config) == hook.replace(state=DISABLED, why="disabled by u.toml")
-    assert disable(a_hook("other"), NOBODY, config) == a_hook("other")
+        assert disable_hook(hook, NOBODY, config) == hook.replace(state=DISABLED, why="disabled by u.toml")
+    assert disable_hook(a_hook("other"), NOBODY, config) == a_hook("other")
 
 
 def test_a_project_disables_its_own_hooks_only():
     config = project(disable=("guard",))
-    assert disable(MINE, config, user()) == MINE
-    assert disable(THEIRS, config, user()) == THEIRS.replace(state=DISABLED, why="disabled by p.toml")
+    assert disable_hook(MINE, config, user()) == MINE
+    assert disable_hook(THEIRS, config, user()) == THEIRS.replace(state=DISABLED, why="disabled by p.toml")
 
 
 def test_enabled_false_disables_all_hooks_or_those_of_the_project():
     off = "(enabled = false)"
-    assert disable(MINE, NOBODY, user(enabled=False)) == MINE.replace(state=DISABLED, why=f"disabled by u.toml {off}")
-    assert disable(THEIRS, NOBODY, user(enabled=False)).why == f"disabled by u.toml {off}"
-    assert disable(MINE, project(enabled=False), user()) == MINE
-    assert disable(THEIRS, project(enabled=False), user()).why == f"disabled by p.toml {off}"
+    assert disable_hook(MINE, NOBODY, user(enabled=False)) == MINE.replace(
+        state=DISABLED, why=f"disabled by u.toml {off}"
+    )
+    assert disable_hook(THEIRS, NOBODY, user(enabled=False)).why == f"disabled by u.toml {off}"
+    assert disable_hook(MINE, project(enabled=False), user()) == MINE
+    assert disable_hook(THEIRS, project(enabled=False), user()).why == f"disabled by p.toml {off}"
 
 
 def test_a_protected_hook_is_not_disabled_by_name_but_with_all_the_others():
     hook = MINE.replace(protected=True)
     named = user(disable=("guard",))
-    assert disable(hook, NOBODY, named) == hook
-    assert disable(hook, NOBODY, named.replace(enabled=False)).state == DISABLED
-    assert [(d.path, d.level, d.message) for d in refusals((hook,), NOBODY, named)] == [
+    assert disable_hook(hook, NOBODY, named) == hook
+    assert disable_hook(hook, NOBODY, named.replace(enabled=False)).state == DISABLED
+    assert [(d.path, d.level, d.message) for d in check_configs((hook,), NOBODY, named)] == [
         ("u.toml", WARNING, "'guard' is protected; remove that first to disable it")
     ]
 
 
-def told(hooks, config: Config, other: Config | None = None) -> list[str]:
-    return [d.message for d in refusals(hooks, config, other or user())]
+def told(hooks, config: HooksConfig, other: HooksConfig | None = None) -> list[str]:
+    return [d.message for d in check_configs(hooks, config, other or user())]
 
 
 def test_what_a_project_may_not_have_is_told():

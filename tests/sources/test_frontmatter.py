@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from tests.growth import costs_at_most
 
 from boathook.sources.hook_md.frontmatter import (
-    DEPTH_LIMIT,
-    FRONTMATTER_LIMIT,
-    NODE_LIMIT,
+    MAX_FRONTMATTER_BYTES,
+    MAX_YAML_DEPTH,
+    MAX_YAML_NODES,
     Frontmatter,
+    FrontmatterError,
     Mapping,
     Scalar,
     Sequence,
-    Unreadable,
     read_frontmatter,
 )
 
@@ -31,7 +31,7 @@ def read(*lines: str):
 
 
 def fault_of(text: str) -> tuple[str, int | None, str]:
-    with pytest.raises(Unreadable) as error:
+    with pytest.raises(FrontmatterError) as error:
         read_frontmatter(text)
     return error.value.message, error.value.line, error.value.fix
 
@@ -144,21 +144,23 @@ def test_a_tab_says_how_to_mend_it():
 
 
 def test_the_size_is_limited():
-    fill = "x" * (FRONTMATTER_LIMIT - len("a: \n"))
+    fill = "x" * (MAX_FRONTMATTER_BYTES - len("a: \n"))
     assert read("---", f"a: {fill}", "---") == {"a": fill}
     assert fault_of(f"---\na: {fill}x\n---\n") == ("the frontmatter is longer than 64 KiB", 1, "")
 
 
 def test_the_limit_is_one_of_bytes():
-    assert fault_of(f"---\na: {'é' * (FRONTMATTER_LIMIT - 10)}\n---\n")[0] == "the frontmatter is longer than 64 KiB"
+    assert (
+        fault_of(f"---\na: {'é' * (MAX_FRONTMATTER_BYTES - 10)}\n---\n")[0] == "the frontmatter is longer than 64 KiB"
+    )
 
 
 def test_the_depth_is_limited():
     def nested(levels: int) -> str:
         return f"---\na: {'[' * (levels - 1)}{']' * (levels - 1)}\n---\n"
 
-    assert read_frontmatter(nested(DEPTH_LIMIT)).top.entries.keys() == {"a"}
-    assert fault_of(nested(DEPTH_LIMIT + 1)) == ("nested deeper than 6 levels", 2, "")
+    assert read_frontmatter(nested(MAX_YAML_DEPTH)).top.entries.keys() == {"a"}
+    assert fault_of(nested(MAX_YAML_DEPTH + 1)) == ("nested deeper than 6 levels", 2, "")
     assert fault_of(nested(30_000)) == ("nested deeper than 6 levels", 2, "")
 
 
@@ -167,8 +169,8 @@ def test_the_number_of_values_is_limited():
         return f"---\na: [{', '.join('1' * count)}]\n---\n"
 
     own = 3  # the mapping, the key, the list
-    assert len(read_frontmatter(many(NODE_LIMIT - own)).top.entries["a"][1].items) == NODE_LIMIT - own
-    assert fault_of(many(NODE_LIMIT - own + 1)) == ("more than 2000 values", 2, "")
+    assert len(read_frontmatter(many(MAX_YAML_NODES - own)).top.entries["a"][1].items) == MAX_YAML_NODES - own
+    assert fault_of(many(MAX_YAML_NODES - own + 1)) == ("more than 2000 values", 2, "")
 
 
 SLASH = "a backslash in double quotes was read as it stands; use single quotes"
@@ -242,6 +244,6 @@ yamlish = st.text(alphabet="abc:-#*&!|>'\"\\[]{},? \t\n\r%@`~0\ufeff\x85\u2028\x
 def test_any_text_is_read_or_unreadable(text, inside):
     try:
         found = read_frontmatter(f"---\n{text}\n---\n" if inside else text)
-    except Unreadable:
+    except FrontmatterError:
         return
     assert isinstance(found.top, Mapping)

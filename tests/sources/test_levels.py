@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.hook import ERROR, ISOLATED, SANDBOX_LEVELS, WARNING
-from boathook.sources.hooks_toml import Config, read_config, refusals, tune
-from boathook.sources.sandbox_levels import highest
+from boathook.sources.hooks_toml import HooksConfig, check_configs, read_hooks_toml, tune_hook
+from boathook.sources.sandbox_levels import find_strictest
 from core.making import a_hook, a_settings_hook
 
 NOTHING, SAID = frozenset[str](), frozenset({"sandbox"})
 B, R, I = SANDBOX_LEVELS  # noqa: E741
 
 
-def config(scope: str, sandbox: str = "", default: str = "", override: str = "", **more) -> Config:
+def config(scope: str, sandbox: str = "", default: str = "", override: str = "", **more) -> HooksConfig:
     tuning = ({"sandbox": override} if override else {}) | more
-    return Config(
+    return HooksConfig(
         f"/{scope}.toml",
         scope,
         sandbox=sandbox,
@@ -28,11 +28,11 @@ def config(scope: str, sandbox: str = "", default: str = "", override: str = "",
     )
 
 
-def user(*args: str, **more) -> Config:
+def user(*args: str, **more) -> HooksConfig:
     return config("user", *args, **more)
 
 
-def project(*args: str, **more) -> Config:
+def project(*args: str, **more) -> HooksConfig:
     return config("project", *args, **more)
 
 
@@ -64,7 +64,7 @@ RULES = {
 @pytest.mark.parametrize(("scope", "own", "users", "projects", "level"), RULES.values(), ids=RULES)
 def test_the_level_of_a_hook_is_settled_by_rank(scope, own, users, projects, level):
     hook = a_hook(scope=scope, sandbox=own or B)
-    assert tune(hook, SAID if own else NOTHING, projects, users) == hook.replace(sandbox=level)
+    assert tune_hook(hook, SAID if own else NOTHING, projects, users) == hook.replace(sandbox=level)
 
 
 levels = st.sampled_from(["", *SANDBOX_LEVELS])
@@ -76,22 +76,32 @@ users = st.builds(config, st.just("user"), levels, levels, levels)
 def test_nothing_of_a_project_ever_lowers_a_level(own, projects, user_file, scope):
     written = SAID if own else NOTHING
     hook = a_hook(scope=scope, sandbox=own or B)
-    found = tune(hook, written, projects, user_file).sandbox
-    alone = tune(hook, written, project(), user_file).sandbox
+    found = tune_hook(hook, written, projects, user_file).sandbox
+    alone = tune_hook(hook, written, project(), user_file).sandbox
     assert SANDBOX_LEVELS.index(found) >= SANDBOX_LEVELS.index(alone)
     assert scope == "project" or found == alone
 
 
 @given(levels, users)
 def test_a_project_hook_has_at_least_what_the_user_demands(own, user_file):
-    hook = tune(a_hook(scope="project", sandbox=own or B), SAID if own else NOTHING, project(), user_file)
+    hook = tune_hook(a_hook(scope="project", sandbox=own or B), SAID if own else NOTHING, project(), user_file)
     demands = [user_file.sandbox, user_file.defaults.get("sandbox", "")]
-    assert highest([hook.sandbox, *demands]) == hook.sandbox
+    assert find_strictest([hook.sandbox, *demands]) == hook.sandbox
 
 
 def test_levels_are_ranked():
-    assert [highest(pair) for pair in itertools.product(SANDBOX_LEVELS, SANDBOX_LEVELS)] == [B, R, I, R, R, I, I, I, I]
-    assert (highest([]), highest([""])) == (B, B)
+    assert [find_strictest(pair) for pair in itertools.product(SANDBOX_LEVELS, SANDBOX_LEVELS)] == [
+        B,
+        R,
+        I,
+        R,
+        R,
+        I,
+        I,
+        I,
+        I,
+    ]
+    assert (find_strictest([]), find_strictest([""])) == (B, B)
 
 
 # What an override opens
@@ -108,7 +118,7 @@ GRANTED = {
 
 @pytest.mark.parametrize(("hook", "changes"), GRANTED.values(), ids=GRANTED)
 def test_network_and_variables_are_opened_to_hooks_of_the_user(hook, changes):
-    assert tune(hook, NOTHING, project(), user(**GRANT)) == hook.replace(**changes)
+    assert tune_hook(hook, NOTHING, project(), user(**GRANT)) == hook.replace(**changes)
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
@@ -120,9 +130,9 @@ def test_an_override_that_names_a_project_is_for_the_hooks_of_that_project_alone
     users = user(project=f"{tmp_path}/link", timeout=5000, override=R, **GRANT)
     hook = a_settings_hook(scope=scope)
     granted = hook.replace(network=True, env=("API_TOKEN", "MINE"), timeout=5.0, sandbox=R)
-    found = [tune(hook, NOTHING, config, users) for config in (here, there, project().replace(path=""))]
+    found = [tune_hook(hook, NOTHING, config, users) for config in (here, there, project().replace(path=""))]
     assert found == [granted, hook, hook]
-    assert [refusals((a_hook("other"),), config, users) == () for config in (here, there)] == [False, True]
+    assert [check_configs((a_hook("other"),), config, users) == () for config in (here, there)] == [False, True]
 
 
 def test_an_override_for_a_wrong_project_is_for_none(read):
@@ -133,11 +143,11 @@ def test_an_override_for_a_wrong_project_is_for_none(read):
         'for example project = "/path/to/project"',
     )
     assert said(found) == [(ERROR, "hooks.override.project", *told)]
-    assert tune(a_hook(), NOTHING, project(), found) == a_hook()
+    assert tune_hook(a_hook(), NOTHING, project(), found) == a_hook()
 
 
 def test_a_network_may_be_closed_by_the_user():
-    assert not tune(a_hook(network=True), NOTHING, project(), user(network=False)).network
+    assert not tune_hook(a_hook(network=True), NOTHING, project(), user(network=False)).network
 
 
 # What is said
@@ -145,15 +155,15 @@ def test_a_network_may_be_closed_by_the_user():
 
 @pytest.fixture
 def read(tmp_path):
-    def _read(text: str, scope: str = "user") -> Config:
+    def _read(text: str, scope: str = "user") -> HooksConfig:
         path = tmp_path / "hooks.toml"
         path.write_text(text)
-        return read_config(str(path), scope).replace(path="toml")
+        return read_hooks_toml(str(path), scope).replace(path="toml")
 
     return _read
 
 
-def said(found: Config) -> list[tuple[str, str, str, str]]:
+def said(found: HooksConfig) -> list[tuple[str, str, str, str]]:
     return [(p.level, p.key, p.message, p.fix) for p in found.problems]
 
 
@@ -169,7 +179,7 @@ sandbox = "isolated"
 network = true
 env = ["API_TOKEN"]
 """
-    assert read(text) == Config(
+    assert read(text) == HooksConfig(
         "toml",
         "user",
         sandbox="restricted",
@@ -266,5 +276,5 @@ VAIN = {
 
 @pytest.mark.parametrize(("users", "projects", "told"), VAIN.values(), ids=VAIN)
 def test_what_has_no_effect_is_told(users, projects, told):
-    hooks = (tune(a_hook(scope="project"), NOTHING, projects, users),)
-    assert [(d.path, d.key, d.message) for d in refusals(hooks, projects, users)] == told
+    hooks = (tune_hook(a_hook(scope="project"), NOTHING, projects, users),)
+    assert [(d.path, d.key, d.message) for d in check_configs(hooks, projects, users)] == told

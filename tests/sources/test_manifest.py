@@ -10,11 +10,11 @@ from boathook.core.event import SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
 from boathook.dialects.dialect import find_dialect
-from boathook.sources.fields import HOOK_MD, is_hook_name
+from boathook.sources.fields import HOOK_MD_FIELDS, is_hook_name
 from boathook.sources.hook_md.frontmatter import Scalar
 from boathook.sources.hook_md.manifest import parse_manifest, read_whole_number
 
-FIELDS = tuple(field.key for field in HOOK_MD)
+FIELDS = tuple(field.key for field in HOOK_MD_FIELDS)
 PATH, FOLDER = "/h/guard/HOOK.md", "/h/guard"
 LINES = {"name": "guard", "description": "a test", "trigger": "pre-tool-call"}
 NAME_LINE, DESCRIPTION_LINE, TRIGGER_LINE, NEXT_LINE = 2, 3, 4, 5

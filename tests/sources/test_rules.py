@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import Event
 from boathook.core.matcher import Matcher
-from boathook.sources.settings_json.rules import LONGEST, read_rule
+from boathook.sources.settings_json.rules import MAX_RULE_CHARS, read_rule
 
 
 def a_call(tool: str, **tool_input: object) -> Event:
@@ -161,7 +161,7 @@ def test_the_names_of_tools_are_given_where_they_can_be_listed():
 
 
 NO_RULES = ["", " ", "Bash(git *", "Bash)", "(git *)", "Bash git", "Bash(a) x", "ö", "Bash(\ud800)"]
-NO_RULES += [f"Bash({'a' * LONGEST})", "a" + " " * 100_000 + "!"]
+NO_RULES += [f"Bash({'a' * MAX_RULE_CHARS})", "a" + " " * 100_000 + "!"]
 
 
 @pytest.mark.parametrize("text", NO_RULES, ids=lambda text: ascii(text[:20]))

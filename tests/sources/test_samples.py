@@ -15,7 +15,7 @@ from boathook.dialects.dialect import find_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS
 from boathook.sources.hook_md.folder import read_hook
-from boathook.sources.samples import sample_event, tools_for
+from boathook.sources.samples import build_sample_event, list_matching_tools
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("**/HOOK.md"))
 PATTERNS = (
@@ -51,7 +51,7 @@ def _hook(kind="pre-tool-call", tool=None, pattern=None, **fields):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_kind_of_event_can_be_made_up(kind):
-    event = sample_event(_hook(kind.name), "/w")
+    event = build_sample_event(_hook(kind.name), "/w")
     assert event is not None
     assert (event.kind, event.work_dir, event.session_id) == (kind, "/w", "doctor")
 
@@ -59,7 +59,7 @@ def test_every_kind_of_event_can_be_made_up(kind):
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_gets_an_input_that_it_is_found_in(pattern):
     hook = _hook(tool="^(Shell|Bash)$", pattern=pattern)
-    event = sample_event(hook, "/w")
+    event = build_sample_event(hook, "/w")
     assert event is not None
     assert hook.matcher.why_not(event) == ""
 
@@ -67,7 +67,7 @@ def test_a_pattern_gets_an_input_that_it_is_found_in(pattern):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_every_example_hook_gets_an_event(path):
     hook, _ = read_hook(str(path), str(path.parent), "user")
-    event = sample_event(hook, "/w")
+    event = build_sample_event(hook, "/w")
     assert event is not None
     assert hook.matcher.why_not(event) == ""
 
@@ -76,25 +76,25 @@ def test_every_example_hook_gets_an_event(path):
 def test_a_matcher_of_settings_gets_what_it_asks_for(row):
     matcher = Matcher(compile_names("special|other"), subject=row.subject)
     hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_dialect("native"), matcher=matcher)
-    event = sample_event(hook, "/w")
+    event = build_sample_event(hook, "/w")
     assert event is not None
     assert hook.matcher.why_not(event) == ""
 
 
 def test_a_hook_may_say_what_to_fire_it_with():
     hook = _hook(pattern=r"\pL{3}", metadata={"doctor": {"tool_input": {"command": "äöü"}}})
-    event = sample_event(hook, "/w")
+    event = build_sample_event(hook, "/w")
     assert event is not None
     assert event.tool_input == {"command": "äöü"}
 
 
 def test_a_pattern_beyond_this_gets_nothing():
-    assert sample_event(_hook(pattern=r"\p{Greek}"), "/w") is None
+    assert build_sample_event(_hook(pattern=r"\p{Greek}"), "/w") is None
 
 
 def test_the_known_tools_of_a_matcher():
-    assert tools_for(_hook(tool="^Web")) == ["WebFetch", "WebSearch"]
-    assert tools_for(_hook(tool="NoSuchTool")) == []
+    assert list_matching_tools(_hook(tool="^Web")) == ["WebFetch", "WebSearch"]
+    assert list_matching_tools(_hook(tool="NoSuchTool")) == []
 
 
 @given(st.from_regex(r"[a-z\\\[\]().*+?|^$\d{}-]{0,12}", fullmatch=True))
@@ -103,5 +103,5 @@ def test_whatever_the_pattern_nothing_is_raised_and_nothing_false_is_given(sourc
         hook = _hook(pattern=source)
     except ConfigError:
         return
-    event = sample_event(hook, "/w")
+    event = build_sample_event(hook, "/w")
     assert event is None or not hook.matcher.why_not(event)

@@ -17,9 +17,9 @@ from boathook.core.catalog import Settings
 from boathook.core.hook import ERROR, Diagnostic, Hook, Script
 from boathook.dialects.dialect import find_dialect
 from boathook.sources import fields
-from boathook.sources.hook_md.frontmatter import Mapping, Node, Sequence, Unreadable, read_frontmatter
+from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Sequence, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.hooks_toml import read_config
+from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.testing.vectors import load_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def list_files(ending: str) -> list[str]:
 def compare_toml(text: str, folder: Path) -> None:
     path = folder / "hooks.toml"
     path.write_bytes(text.encode())
-    config = read_config(str(path), "user")
+    config = read_hooks_toml(str(path), "user")
     try:
         data = tomllib.loads(text)
     except ValueError:
@@ -92,7 +92,7 @@ TOML_VALUES = (
 )
 
 
-TOP_KEYS = [field.key for field in fields.HOOKS_TOML]
+TOP_KEYS = [field.key for field in fields.HOOKS_TOML_FIELDS]
 
 
 @pytest.mark.parametrize("key", ["hooks", *(f"hooks.{key}" for key in (*TOP_KEYS, "zzz")), "zzz"])
@@ -101,7 +101,7 @@ def test_every_key_of_hooks_toml_takes_the_same_values_in_the_schema(key, tmp_pa
         compare_toml(f"{key} = {value}\n", tmp_path)
 
 
-@pytest.mark.parametrize("key", [*(field.key for field in fields.HOOKS_TOML[-1].fields), "zzz"])
+@pytest.mark.parametrize("key", [*(field.key for field in fields.HOOKS_TOML_FIELDS[-1].fields), "zzz"])
 def test_every_key_of_defaults_and_overrides_takes_the_same_values_in_the_schema(key, tmp_path):
     name = "" if key == "name" else "name = 'a'\n"
     for value in TOML_VALUES:
@@ -121,7 +121,7 @@ def test_a_float_without_fraction_is_whole_to_a_schema_and_not_to_the_checker(tm
     assert HOOKS_TOML.is_valid({"hooks": {"max_stop_blocks": 3.0}})
     path = tmp_path / "hooks.toml"
     path.write_text("[hooks]\nmax_stop_blocks = 3.0\n")
-    assert not is_clean(read_config(str(path), "user").problems)
+    assert not is_clean(read_hooks_toml(str(path), "user").problems)
 
 
 # HOOK.md
@@ -156,7 +156,7 @@ def check_manifest(text: str) -> tuple[bool, bool] | None:
     """Return whether the schema and the checker accept a manifest; None if it is not YAML."""
     try:
         frontmatter = read_frontmatter(text)
-    except Unreadable:
+    except FrontmatterError:
         return None
     hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
     diagnostics = tuple(d for d in hook.problems if not d.message.startswith(UNKNOWN_TO_SCHEMAS))
@@ -220,7 +220,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("key", [*(field.key for field in fields.HOOK_MD), "zzz"])
+@pytest.mark.parametrize("key", [*(field.key for field in fields.HOOK_MD_FIELDS), "zzz"])
 def test_every_key_of_hook_md_takes_the_same_values_in_the_schema(key):
     for value in YAML_VALUES:
         compare_manifest(make_manifest(**{key: value}))
@@ -233,7 +233,7 @@ def test_a_spelling_that_a_yaml_reader_loses_is_a_known_difference(line):
 
 
 manifests = st.dictionaries(
-    st.sampled_from([field.key for field in fields.HOOK_MD]), st.sampled_from(YAML_VALUES), max_size=6
+    st.sampled_from([field.key for field in fields.HOOK_MD_FIELDS]), st.sampled_from(YAML_VALUES), max_size=6
 )
 
 
@@ -246,12 +246,21 @@ def test_any_manifest_is_the_same_to_the_schema(lines):
 
 
 def test_the_defaults_of_the_table_are_those_of_the_engine():
-    found = {field.key: field.default for field in fields.HOOKS_TOML if field.user_only and field.default is not None}
+    found = {
+        field.key: field.default for field in fields.HOOKS_TOML_FIELDS if field.user_only and field.default is not None
+    }
     assert found == {name: value for name, value in Settings._defaults.items() if name != "model"}
     hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md", find_dialect("native"))
     table: dict[str, Any] = {
         field.key: field.default
-        for field in (fields.TIMEOUT, fields.ASYNC, fields.PRIORITY, fields.ON_FAILURE, fields.SANDBOX, fields.NETWORK)
+        for field in (
+            fields.TIMEOUT_FIELD,
+            fields.ASYNC_FIELD,
+            fields.PRIORITY_FIELD,
+            fields.ON_FAILURE_FIELD,
+            fields.SANDBOX_FIELD,
+            fields.NETWORK_FIELD,
+        )
     }
     assert table == {
         "timeout": hook.timeout * 1000,

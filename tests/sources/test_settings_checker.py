@@ -13,7 +13,7 @@ from boathook.core.catalog import Catalog, Settings
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.sources.checker import check_catalog, check_path
-from boathook.sources.settings_json.settings_checker import VALUES, check_asking, check_entry
+from boathook.sources.settings_json.settings_checker import MATCHER_VALUES, check_remote_hook, check_settings_hook
 from boathook.sources.settings_json.settings_file import read_settings
 from boathook.sources.shell_scripts import read_first_pipeline
 
@@ -51,7 +51,7 @@ def the_hook(world, entry: object, *, scope: str = "project", event: str = "PreT
 def remarks(world, entry: object, **how: object) -> list[tuple[str, str, str]]:
     """Check one entry; every remark must be on its place in its file."""
     hook = the_hook(world, entry, **how)
-    found = check_entry(hook)
+    found = check_settings_hook(hook)
     assert {(p.path, p.line, p.key) for p in found} <= {(hook.path, None, hook.place)}
     return [(p.level, p.message, p.fix) for p in found]
 
@@ -176,7 +176,7 @@ def test_no_remark_is_made_on_what_is_no_command_or_another_shell_s(here):
 
 def test_no_remark_is_made_on_an_invalid_entry_beyond_its_fault(here):
     hook = the_hook(here, {"command": ""}, matcher="bash")
-    assert (hook.state, check_entry(hook)) == (INVALID, [])
+    assert (hook.state, check_settings_hook(hook)) == (INVALID, [])
 
 
 # Relative paths
@@ -231,7 +231,9 @@ def test_a_relative_path_of_a_plugin_is_mended_with_its_folder(here):
     root = here.root / "plugin"
     write(root / "hooks" / "hooks.json", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./x.sh"}]}]}}')
     (hook,) = read_settings(str(root / "hooks" / "hooks.json"), "user", root=str(root), source=PLUGIN).hooks
-    assert [(p.message, p.fix) for p in check_entry(hook)] == [(relative("./x.sh"), '"$CLAUDE_PLUGIN_ROOT"/x.sh')]
+    assert [(p.message, p.fix) for p in check_settings_hook(hook)] == [
+        (relative("./x.sh"), '"$CLAUDE_PLUGIN_ROOT"/x.sh')
+    ]
 
 
 # Scripts that cannot be started
@@ -284,7 +286,7 @@ def test_the_user_s_file_knows_no_project(here):
     for command in ("$CLAUDE_PROJECT_DIR/x.sh", '"${CLAUDE_PROJECT_DIR}"/x.sh', "bash $CLAUDE_PROJECT_DIR/x.sh"):
         assert remarks(here, command, scope="user") == []
         (hook,) = read_settings(str(here.claude / "settings.json"), "project").hooks
-        assert check_entry(hook) == []  # whoever asks
+        assert check_settings_hook(hook) == []  # whoever asks
 
 
 def test_a_file_outside_of_a_claude_folder_knows_no_project(here):
@@ -301,9 +303,9 @@ def test_a_script_of_a_plugin_is_looked_for_in_its_folder(here):
     write(root / "hooks" / "hooks.json", '{"hooks": {"Stop": [{"hooks": [' + entry + "]}]}}")
     (hook,) = read_settings(str(root / "hooks" / "hooks.json"), "project", root=str(root), source=PLUGIN).hooks
     told = f"{root}/x.sh does not exist: the hook fails at every event"
-    assert [problem.message for problem in check_entry(hook)] == [told]
+    assert [problem.message for problem in check_settings_hook(hook)] == [told]
     write(root / "x.sh")
-    assert check_entry(hook) == []
+    assert check_settings_hook(hook) == []
 
 
 def test_a_script_that_is_run_itself_must_be_executable(here):
@@ -344,10 +346,10 @@ def test_windows_line_ends_are_told_where_a_shell_reads_them(here):
     path = write(here.project / "x.sh", "#!/bin/sh\necho\r\n")
     told = Diagnostic(str(path), 2, "", WARNING, "it has Windows line ends", "convert it to LF")
     for command in ('"$CLAUDE_PROJECT_DIR"/x.sh', 'bash "$CLAUDE_PROJECT_DIR"/x.sh'):
-        assert check_entry(the_hook(here, command)) == [told]
+        assert check_settings_hook(the_hook(here, command)) == [told]
     write(path, "#!/bin/sh\r\necho\r\n")
-    assert check_entry(the_hook(here, 'bash "$CLAUDE_PROJECT_DIR"/x.sh')) == [told.replace(line=1)]
-    assert check_entry(the_hook(here, 'python3 "$CLAUDE_PROJECT_DIR"/x.sh')) == []
+    assert check_settings_hook(the_hook(here, 'bash "$CLAUDE_PROJECT_DIR"/x.sh')) == [told.replace(line=1)]
+    assert check_settings_hook(the_hook(here, 'python3 "$CLAUDE_PROJECT_DIR"/x.sh')) == []
 
 
 def test_folders_and_what_cannot_be_looked_at_are_left_alone(here):
@@ -369,7 +371,7 @@ def spaced(here):
         entry = json.dumps({"type": "command", "command": command})
         path = write(folder / ".claude" / "settings.json", '{"hooks": {"Stop": [{"hooks": [' + entry + "]}]}}", 0o644)
         (hook,) = read_settings(str(path), "project").hooks
-        return [(p.level, p.message, p.fix) for p in check_entry(hook)]
+        return [(p.level, p.message, p.fix) for p in check_settings_hook(hook)]
 
     return _spaced
 
@@ -461,7 +463,7 @@ def test_exit_1_is_told_only_where_a_block_counts(here, event):
 def test_exit_1_in_the_background_or_where_a_failure_blocks_is_fine(here):
     entry = {"command": LINES[0], "async": True}
     assert remarks(here, entry) == []
-    assert check_entry(the_hook(here, LINES[0]).replace(on_failure="block")) == []
+    assert check_settings_hook(the_hook(here, LINES[0]).replace(on_failure="block")) == []
 
 
 SCRIPTS = {
@@ -483,14 +485,14 @@ def test_exit_1_in_the_script_is_told_where_it_stands(here, text, command):
     path = write(here.project / ".claude" / "x.sh", text)
     line = SCRIPTS[text]
     expected = [] if line is None else [Diagnostic(str(path), line, "", WARNING, *EXIT_1)]
-    assert check_entry(the_hook(here, command)) == expected
-    assert check_entry(the_hook(here, command, event="SessionStart")) == []
+    assert check_settings_hook(the_hook(here, command)) == expected
+    assert check_settings_hook(the_hook(here, command, event="SessionStart")) == []
 
 
 def test_exit_1_is_found_in_a_script_by_a_relative_path_too(here):
     path = write(here.project / "x.sh", "#!/bin/sh\necho no >&2\nexit 1\n")
     hook = the_hook(here, "./x.sh")
-    assert check_entry(hook) == [
+    assert check_settings_hook(hook) == [
         Diagnostic(hook.path, None, PLACE, WARNING, relative("./x.sh"), '"$CLAUDE_PROJECT_DIR"/x.sh'),
         Diagnostic(f"{here.project}/./x.sh", 3, "", WARNING, *EXIT_1),
     ]
@@ -572,7 +574,9 @@ def test_matchers_of_prompts_and_posts_are_looked_at_too(here):
     assert remarks(here, {"type": "prompt", "prompt": "x"}, matcher="bash") == told
 
 
-@pytest.mark.parametrize(("event", "value"), [(event, value) for event, values in VALUES.items() for value in values])
+@pytest.mark.parametrize(
+    ("event", "value"), [(event, value) for event, values in MATCHER_VALUES.items() for value in values]
+)
 def test_a_matcher_of_a_value_that_is_known_is_fine(here, event, value):
     assert remarks(here, "npm test", event=event, matcher=value) == []
     assert remarks(here, "npm test", event=event, matcher=f"{value}|something") == []
@@ -580,7 +584,7 @@ def test_a_matcher_of_a_value_that_is_known_is_fine(here, event, value):
 
 
 def known(event: str) -> str:
-    return f"known: {', '.join(VALUES[event])}"
+    return f"known: {', '.join(MATCHER_VALUES[event])}"
 
 
 OTHER_VALUES = {
@@ -637,9 +641,9 @@ def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missi
     hook = the_hook(here, entry)
     message, fix = told
     problem = Diagnostic(hook.path, None, PLACE, ERROR, f"{message}: the hook fails at every event", fix)
-    assert check_asking(hook, model) == [problem]
+    assert check_remote_hook(hook, model) == [problem]
     assert check_catalog(Catalog((hook,), Settings(model=model))) == [problem]
-    assert check_asking(hook.replace(state=DISABLED), model) == []
+    assert check_remote_hook(hook.replace(state=DISABLED), model) == []
 
 
 @pytest.mark.parametrize(
@@ -656,7 +660,7 @@ def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missi
 def test_where_nothing_is_missing_to_ask_nothing_is_said(here, libraries, entry, model, missing):
     libraries.discard(missing)
     hook = the_hook(here, entry)
-    assert (hook.state, check_asking(hook, model)) == (ARMED, [])
+    assert (hook.state, check_remote_hook(hook, model)) == (ARMED, [])
 
 
 def test_a_type_that_claude_code_alone_has_is_told_and_nothing_else(here):
@@ -761,7 +765,7 @@ def test_no_line_makes_checking_fail_and_words_stand_in_it(world, text):
     for words in read_first_pipeline(text, {"A": "/a"}):
         assert all(word.raw in text for word in words)
     hook = the_hook(world, "x").replace(place="here")
-    found = check_entry(hook.replace(handler=hook.handler.replace(text=text)))
+    found = check_settings_hook(hook.replace(handler=hook.handler.replace(text=text)))
     assert all(problem.message and problem.fix for problem in found)
 
 

@@ -24,7 +24,7 @@ from boathook.hosts.setup import load_setup
 from boathook.install.command_line import make_command_line, resolve_user_folders
 from boathook.loader import load_hooks
 from boathook.sources import source
-from boathook.sources.hooks_toml import SAID
+from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import Source
 from boathook.sources.source_hooks import SourceHooks
 from boathook.system.locations import SourceFolders, UserFolder
@@ -36,7 +36,9 @@ def read_toy(folders: SourceFolders) -> SourceHooks:
     paths = {USER: f"{folders.user}/toy.json", PROJECT: f"{folders.project}/.toy/toy.json"}
     used = {scope: path for scope, path in paths.items() if (folders.user if scope == USER else folders.project)}
     hooks = [hook for scope, path in used.items() if Path(path).exists() for hook in read_file(path, scope)]
-    return SourceHooks(tuple((hook, SAID) for hook in hooks), (), tuple(used.values()), folders.project)
+    return SourceHooks(
+        tuple((hook, KEYS_WITHOUT_DEFAULTS) for hook in hooks), (), tuple(used.values()), folders.project
+    )
 
 
 def read_file(path: str, scope: str) -> list[Hook]:

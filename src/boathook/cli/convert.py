@@ -25,18 +25,18 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.install.file_transaction import FileTransaction, find_mode
 from boathook.sources.conversion import (
-    Folder,
-    Unfit,
-    free_name,
-    name_for,
-    to_entry,
-    to_folder,
-    with_entry,
-    without_entries,
-    written_at,
+    ConversionError,
+    ConvertedFolder,
+    add_entry,
+    convert_to_entry,
+    convert_to_folder,
+    find_free_name,
+    get_written_fields,
+    remove_entries,
+    suggest_name,
 )
-from boathook.sources.hook_md.folder import MANIFESTS, read_hook
-from boathook.sources.hooks_toml import read_config
+from boathook.sources.hook_md.folder import MANIFEST_NAMES, read_hook
+from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.own_commands import calls_boathook
 from boathook.sources.settings_json.settings import find_settings_project
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
@@ -90,7 +90,7 @@ class ConversionPlan(Value):
     """What is to be done: hook folders to write, the settings file as it shall be (None: as it is), manifests to put aside."""
 
     rows: tuple[Row, ...]
-    folders: tuple[Folder, ...] = ()
+    folders: tuple[ConvertedFolder, ...] = ()
     settings: bytes | None = None
     aside: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
@@ -192,9 +192,9 @@ def plan_folders(ends: Ends, catalog: Catalog, *, move: bool) -> ConversionPlan:
     places = [row.place for row in rows if row.status == CONVERTED]
     notes = [SHARED] if local and places else []
     if move and places:
-        without_entries(data, places)
+        remove_entries(data, places)
         notes += [] if _calls_us(catalog) else [UNCALLED]
-    expected = [f"{row.to}/{MANIFESTS[0]}" for row in rows if row.status == CONVERTED]
+    expected = [f"{row.to}/{MANIFEST_NAMES[0]}" for row in rows if row.status == CONVERTED]
     settings = style.write(data) if move and places else None
     return ConversionPlan(
         tuple(rows), tuple(making.folders), settings, (), tuple(dict.fromkeys(expected)), tuple(notes)
@@ -213,10 +213,10 @@ class _Making:
     def __init__(self, ends: Ends, catalog: Catalog, data: dict[str, Any]) -> None:
         self.ends, self.catalog, self.data = ends, catalog, data
         self.settled = {(hook.path, hook.place): hook for hook in catalog.hooks}
-        self.folders: list[Folder] = []
+        self.folders: list[ConvertedFolder] = []
         self.done: dict[object, Row] = {}
-        configs = [read_config(f"{_config_dir()}/hooks.toml", USER)]
-        configs += [read_config(f"{ends.top}/.agents/hooks.toml", PROJECT)] if ends.top else []
+        configs = [read_hooks_toml(f"{_config_dir()}/hooks.toml", USER)]
+        configs += [read_hooks_toml(f"{ends.top}/.agents/hooks.toml", PROJECT)] if ends.top else []
         self.explicit = frozenset(key for config in configs for key in config.defaults)
         spoken = [name for config in configs for name in (*config.disable, *(name for name, _ in config.override))]
         unused = [name for name in spoken if not os.path.lexists(f"{ends.hooks}/{name}")]
@@ -237,18 +237,18 @@ class _Making:
             return row.replace(to=twin.to, notes=(f"the same entry as {twin.place}: one hook for both",))
         try:
             folder, notes = self._folder(hook)
-        except Unfit as error:
+        except ConversionError as error:
             return row.replace(status=LEFT, reason=str(error))
         notes = (*folder.notes, *notes, *tuning_note(written, hook), *self._company(hook))
         row = row.replace(to=f"{self.ends.hooks}/{folder.name}", notes=notes)
         self.done[hook.name, hook.handler] = row
         return row
 
-    def _folder(self, hook: Hook) -> tuple[Folder, tuple[str, ...]]:
-        written = written_at(self.data, hook.place) if hook.source == SETTINGS and hook.state == ARMED else {}
-        name, bash = free_name(name_for(hook), self.taken), which("bash") is not None
+    def _folder(self, hook: Hook) -> tuple[ConvertedFolder, tuple[str, ...]]:
+        written = get_written_fields(self.data, hook.place) if hook.source == SETTINGS and hook.state == ARMED else {}
+        name, bash = find_free_name(suggest_name(hook), self.taken), which("bash") is not None
         origin = f"{self.shown}, {hook.place}"
-        folder = to_folder(hook, name, origin, written, bash=bash, explicit=self.explicit)
+        folder = convert_to_folder(hook, name, origin, written, bash=bash, explicit=self.explicit)
         target = f"{self.ends.hooks}/{name}"
         self.taken.add(name.lower())
         if not os.path.lexists(target):
@@ -256,7 +256,7 @@ class _Making:
             return folder, ()
         if _is_there(folder, target):
             return folder, ("its folder is there already, just so",)
-        raise Unfit(f"{target} exists already{_way_back(target)}")
+        raise ConversionError(f"{target} exists already{_way_back(target)}")
 
     def _company(self, hook: Hook) -> list[str]:
         """Note what changes because of other hooks of the event."""
@@ -278,11 +278,11 @@ class _Making:
 def _way_back(target: str) -> str:
     """Return how a hook comes back whose manifest was put aside by the other direction."""
     names = sorted(os.listdir(target)) if os.path.isdir(target) else []
-    aside = next((name for name in names if name.startswith(f"{MANIFESTS[0]}.bak-")), "")
-    return f" (name its {aside} HOOK.md to bring that hook back)" if aside and MANIFESTS[0] not in names else ""
+    aside = next((name for name in names if name.startswith(f"{MANIFEST_NAMES[0]}.bak-")), "")
+    return f" (name its {aside} HOOK.md to bring that hook back)" if aside and MANIFEST_NAMES[0] not in names else ""
 
 
-def _is_there(folder: Folder, target: str) -> bool:
+def _is_there(folder: ConvertedFolder, target: str) -> bool:
     """Whether a folder holds just what would be written."""
     try:
         found = [read_regular(f"{target}/{name}") for name in ("HOOK.md", "scripts/run.sh")]
@@ -331,9 +331,9 @@ class _Filling:
         row = Row(hook.name, hook.path, hook.trigger, CONVERTED)
         try:
             self._must_be_free(hook)
-            entry = to_entry(hook, command_for(hook, self.ends), texts_of(hook))
-            place, there = with_entry(self.data, entry)
-        except Unfit as error:
+            entry = convert_to_entry(hook, command_for(hook, self.ends), texts_of(hook))
+            place, there = add_entry(self.data, entry)
+        except ConversionError as error:
             return row.replace(status=LEFT, reason=str(error))
         others = [h for h in self.catalog.hooks if h.kind is hook.kind and h.path != hook.path and h.state == ARMED]
         notes = [*entry.notes, *tuning_note(read_hook(hook.path, hook.folder, hook.scope)[0], hook)]
@@ -344,24 +344,24 @@ class _Filling:
     def _must_be_free(self, hook: Hook) -> None:
         """Refuse a hook that does not run, one whose entry would not, and one whose going would let something else in."""
         if hook.state != ARMED:
-            raise Unfit(f"{hook.state}: {hook.why}")
+            raise ConversionError(f"{hook.state}: {hook.why}")
         if self.off:
-            raise Unfit(f"its entry would not run: {self.off} says disableAllHooks")
+            raise ConversionError(f"its entry would not run: {self.off} says disableAllHooks")
         hidden = [h for h in self.catalog.hooks if h.name == hook.name and h.state == SHADOWED and h.source == HOOK_MD]
         if hidden:
-            raise Unfit(f"it stands before {hidden[0].path} of the same name, which would run in its place")
-        both = [f"{hook.folder}/{name}" for name in MANIFESTS]
+            raise ConversionError(f"it stands before {hidden[0].path} of the same name, which would run in its place")
+        both = [f"{hook.folder}/{name}" for name in MANIFEST_NAMES]
         if all(map(os.path.lexists, both)) and not os.path.samefile(*both):
-            raise Unfit("its folder has both HOOK.md and hook.md; the other would count instead")
+            raise ConversionError("its folder has both HOOK.md and hook.md; the other would count instead")
 
 
 def command_for(hook: Hook, ends: Ends) -> str:
     """Return the command that starts a hook's script where it is."""
     path = find_entry(hook.folder) or ""
     if odd := choose_command(path).warning:
-        raise Unfit(f"{odd.partition(';')[0]}, so a command cannot start it")
+        raise ConversionError(f"{odd.partition(';')[0]}, so a command cannot start it")
     if hook.dialect != DIALECT and first_bytes(path).startswith(BINARIES):
-        raise Unfit("its script is a binary: what it reads and answers cannot be seen")
+        raise ConversionError("its script is a binary: what it reads and answers cannot be seen")
     if not ends.top:
         return shlex.quote(path)
     return f'"$CLAUDE_PROJECT_DIR"/{shlex.quote(os.path.relpath(path, ends.top))}'
@@ -373,14 +373,18 @@ def texts_of(hook: Hook) -> tuple[str, ...]:
     paths = sorted(path for path in files if _is_program(path, hook.folder))
     whole = hook.dialect != DIALECT
     if whole and len(paths) > MOST_FILES:
-        raise Unfit(f"its folder has more than {MOST_FILES} programs, too many to look for words of the native dialect")
+        raise ConversionError(
+            f"its folder has more than {MOST_FILES} programs, too many to look for words of the native dialect"
+        )
     found = []
     for path in paths[:MOST_FILES]:
         try:
             found.append(read_regular(path).decode("utf-8", "replace"))
         except FileError as error:
             if whole:
-                raise Unfit(f"{os.path.relpath(path, hook.folder)} {error}, so its words cannot be seen") from None
+                raise ConversionError(
+                    f"{os.path.relpath(path, hook.folder)} {error}, so its words cannot be seen"
+                ) from None
     return tuple(found)
 
 
@@ -463,7 +467,7 @@ def _verify(plan: ConversionPlan, ends: Ends, catalog: Catalog) -> None:
             raise ConfigError(f"{one} would not run ({why}); nothing was changed")
 
 
-def _add_folders(folders: tuple[Folder, ...], root: str, transaction: FileTransaction) -> None:
+def _add_folders(folders: tuple[ConvertedFolder, ...], root: str, transaction: FileTransaction) -> None:
     """Write hook folders into a scratch folder, then move each to its place in one step."""
     if not folders:
         return
@@ -480,7 +484,7 @@ def _add_folders(folders: tuple[Folder, ...], root: str, transaction: FileTransa
             transaction.add_undo(target, functools.partial(shutil.rmtree, target, ignore_errors=True))
 
 
-def _write_folder(path: str, folder: Folder) -> None:
+def _write_folder(path: str, folder: ConvertedFolder) -> None:
     os.mkdir(path, 0o755)
     os.mkdir(f"{path}/scripts", 0o755)
     for name, data, mode in (("HOOK.md", folder.manifest, 0o644), ("scripts/run.sh", folder.script, 0o755)):

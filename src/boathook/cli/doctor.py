@@ -47,7 +47,7 @@ from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import Engine
 from boathook.ledger.reader import LedgerReader
 from boathook.sources import source
-from boathook.sources.samples import sample_event, tools_for
+from boathook.sources.samples import build_sample_event, list_matching_tools
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_snapshot
 
@@ -155,7 +155,7 @@ def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | N
     before = (*_examine_entry(hook), *_examine_matcher(hook), *_examine_past(hook, stats))
     if reason := _find_reason_not_to_run(hook):
         return HookHealth(hook, _NOT_RUN, (*before, HealthFinding(NOTE, hook.name, f"not run: {reason}")))
-    event = sample_event(hook, scratch)
+    event = build_sample_event(hook, scratch)
     if event is None:
         text = "not run: no event could be generated that its matcher accepts"
         fix = "describe one in its HOOK.md: metadata: {doctor: {tool_name: …, tool_input: {…}}}"
@@ -202,7 +202,7 @@ def _examine_matcher(hook: Hook) -> list[HealthFinding]:
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME or (hook.kind is not None and not hook.kind.has_tool):
         return []
-    if tools_for(hook) or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
+    if list_matching_tools(hook) or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         return []
     text = f"its matcher '{tool.shown}' matches no known tool: it may never run"
     return [HealthFinding(WARNING, hook.name, text, "boathook check suggests names")]

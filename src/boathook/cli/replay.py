@@ -25,7 +25,7 @@ from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE
 from boathook.process.sandbox import probe_sandbox_levels
-from boathook.sources.hook_md.folder import manifest_of, read_hook
+from boathook.sources.hook_md.folder import find_manifest, read_hook
 from boathook.system.programs import find_entry
 
 _MAX_CELL_CHARS = 60
@@ -115,7 +115,7 @@ def _load_hooks(path: str | None, project: str | None, state: str | None) -> Cat
         return load_catalog(project, state=state)
     resolve_start(project)
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
-    manifest = manifest_of(folder)
+    manifest = find_manifest(folder)
     if manifest is None:
         raise ConfigError(f"there is no HOOK.md in {folder}: pass the folder of a hook to --hook")
     # As a project hook it gets no secrets, because it is not trusted.

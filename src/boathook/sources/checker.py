@@ -9,9 +9,9 @@ from boathook.core.event import EventKind
 from boathook.core.hook import ERROR, PROJECT, WARNING, Diagnostic, Hook
 from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
 from boathook.errors import ConfigError
-from boathook.sources.hook_md.folder import MANIFESTS, manifest_of, read_hook, scan
-from boathook.sources.hooks_toml import read_config
-from boathook.sources.settings_json.settings_checker import check_asking, check_entry
+from boathook.sources.hook_md.folder import MANIFEST_NAMES, find_manifest, read_hook, scan_hooks
+from boathook.sources.hooks_toml import read_hooks_toml
+from boathook.sources.settings_json.settings_checker import check_remote_hook, check_settings_hook
 from boathook.sources.settings_json.settings_file import LOCAL, SettingsFile, read_settings
 from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1
 from boathook.system.files import FileError, read_regular
@@ -23,35 +23,37 @@ SETTINGS_FILES = ("settings.json", "settings.local.json")
 def check_catalog(catalog: Catalog) -> list[Diagnostic]:
     """Check everything that concerns a project: all forms and levels, their hooks.toml, and how they meet."""
     found = [*catalog.diagnostics, *(d for hook in catalog.hooks for d in check_hook(hook))]
-    return _sorted([*found, *(d for hook in catalog.hooks for d in check_asking(hook, catalog.settings.model))])
+    return _sort_diagnostics(
+        [*found, *(d for hook in catalog.hooks for d in check_remote_hook(hook, catalog.settings.model))]
+    )
 
 
 def check_path(path: str) -> list[Diagnostic]:
     """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, or a project."""
     path = os.path.abspath(path)
     if os.path.isfile(path) and path.endswith(".json"):
-        return check_settings([read_settings(path, _settings_scope(path))])
+        return check_settings([read_settings(path, _get_settings_scope(path))])
     if os.path.basename(path) == "hooks.toml":
-        return list(read_config(path, _scope_of(path)).problems)
-    if os.path.basename(path) in MANIFESTS or (os.path.isfile(path) and path.endswith(".md")):
+        return list(read_hooks_toml(path, _guess_scope(path)).problems)
+    if os.path.basename(path) in MANIFEST_NAMES or (os.path.isfile(path) and path.endswith(".md")):
         return check_folder(os.path.dirname(path), path)
     if not os.path.isdir(path):
         raise ConfigError(
             f"{path} is neither a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json nor a project"
         )
-    if manifest_of(path) is not None:
+    if find_manifest(path) is not None:
         return check_folder(path, None)
     files = [f"{path}/.claude/{name}" for name in SETTINGS_FILES if os.path.isfile(f"{path}/.claude/{name}")]
-    told = check_settings([read_settings(one, _settings_scope(one), path) for one in files])
+    told = check_settings([read_settings(one, _get_settings_scope(one), path) for one in files])
     for below in (".agents/hooks", "hooks"):
         if os.path.isdir(f"{path}/{below}"):
             toml = f"{path}/{os.path.dirname(below)}/hooks.toml" if "/" in below else f"{path}/hooks.toml"
-            problems = read_config(toml, _scope_of(toml)).problems
-            return _sorted([*told, *_check_root(f"{path}/{below}", path), *problems])
+            problems = read_hooks_toml(toml, _guess_scope(toml)).problems
+            return _sort_diagnostics([*told, *_check_root(f"{path}/{below}", path), *problems])
     if files:
         return told
     found = _check_root(path, path)
-    if not found and not any(manifest_of(entry.path) for entry in os.scandir(path) if entry.is_dir()):
+    if not found and not any(find_manifest(entry.path) for entry in os.scandir(path) if entry.is_dir()):
         raise ConfigError(f"no hook was found in {path}")
     return found
 
@@ -59,15 +61,17 @@ def check_path(path: str) -> list[Diagnostic]:
 def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
     """Check files of settings hooks."""
     found = [problem for file in files for problem in file.problems]
-    return _sorted([*found, *(problem for file in files for hook in file.hooks for problem in check_hook(hook))])
+    return _sort_diagnostics(
+        [*found, *(problem for file in files for hook in file.hooks for problem in check_hook(hook))]
+    )
 
 
-def _settings_scope(path: str) -> str:
+def _get_settings_scope(path: str) -> str:
     return LOCAL if path.endswith("settings.local.json") else PROJECT
 
 
 def _check_root(root: str, top: str) -> list[Diagnostic]:
-    level = scan(root, _scope_of(root), top)
+    level = scan_hooks(root, _guess_scope(root), top)
     found = [*level.problems, *(d for hook, _ in level.hooks for d in check_hook(hook))]
     first: dict[str, Hook] = {}
     for hook, _ in level.hooks:
@@ -75,19 +79,19 @@ def _check_root(root: str, top: str) -> list[Diagnostic]:
         if other is not hook:
             told = f"the name '{hook.name}' is also that of {other.folder}; only the first runs"
             found.append(Diagnostic(hook.path, None, "name", WARNING, told, "rename one of them"))
-    return _sorted(found)
+    return _sort_diagnostics(found)
 
 
 def check_folder(folder: str, manifest: str | None) -> list[Diagnostic]:
     """Check one hook folder."""
-    path = manifest or manifest_of(folder)
+    path = manifest or find_manifest(folder)
     if path is None:
         raise ConfigError(f"there is no HOOK.md in {folder}")
-    hook, _ = read_hook(path, folder, _scope_of(folder))
-    return _sorted(check_hook(hook))
+    hook, _ = read_hook(path, folder, _guess_scope(folder))
+    return _sort_diagnostics(check_hook(hook))
 
 
-def _scope_of(path: str) -> str:
+def _guess_scope(path: str) -> str:
     """Take a folder below `.agents` for a project's; elsewhere nothing tells, and the user's may say more."""
     return PROJECT if "/.agents/" in path + "/" else "user"
 
@@ -96,7 +100,7 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     """Return the manifest's problems and what its entry point and matcher suggest."""
     found = [*hook.problems]
     if hook.together:
-        return [*found, *check_entry(hook)]
+        return [*found, *check_settings_hook(hook)]
     path = find_entry(hook.folder)
     if path is None:
         told = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
@@ -156,10 +160,10 @@ def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
         else "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
     )
     told = f"the tool pattern '{tool.source}' matches no tool that is known; on {kind.name} this hook may never run"
-    return [Diagnostic(hook.path, _line_of(hook.path, "tool:"), "matcher.tool", WARNING, told, fix)]
+    return [Diagnostic(hook.path, _find_line(hook.path, "tool:"), "matcher.tool", WARNING, told, fix)]
 
 
-def _line_of(path: str, key: str) -> int | None:
+def _find_line(path: str, key: str) -> int | None:
     try:
         lines = read_regular(path).decode("utf-8", "replace").splitlines()
     except FileError:
@@ -167,6 +171,6 @@ def _line_of(path: str, key: str) -> int | None:
     return next((at for at, line in enumerate(lines, 1) if line.strip().startswith(key) or f"{{{key}" in line), None)
 
 
-def _sorted(found: list[Diagnostic]) -> list[Diagnostic]:
+def _sort_diagnostics(found: list[Diagnostic]) -> list[Diagnostic]:
     unique = list(dict.fromkeys(found))
     return sorted(unique, key=lambda d: (d.path, d.line or 0, d.level))

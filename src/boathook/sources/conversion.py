@@ -1,6 +1,6 @@
 """From settings.json to HOOK.md and back, as far as one form can say what the other does. Pure: hooks in, texts out.
 
-What cannot be said raises `Unfit`; what changes on the way is a note.
+What cannot be said raises `ConversionError`; what changes on the way is a note.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_name
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
-from boathook.sources.fields import TIMEOUT
+from boathook.sources.fields import TIMEOUT_FIELD
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.own_commands import text_calls_boathook
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 
-CD = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
-PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")
-OWN_SCRIPT = re.compile(r"([^/\s\"']+)/scripts/run(?:\.sh|\.py)?[\"']?$")
-FOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
-KEPT = ("name", "kind", "trigger", "background", "on_failure", "dialect", "state")
-NAME_LIMIT, DESCRIPTION_LIMIT = 56, 1024  # a name has room for its number
+ENTER_PROJECT_LINE = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
+_PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")
+_OWN_SCRIPT = re.compile(r"([^/\s\"']+)/scripts/run(?:\.sh|\.py)?[\"']?$")
+_FOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
+_COMPARED_FIELDS = ("name", "kind", "trigger", "background", "on_failure", "dialect", "state")
+_MAX_NAME_CHARS, DESCRIPTION_LIMIT = 56, 1024  # a name has room for its number
 
-NAMES = re.compile(r"\^(?:\((?:\?:)?([A-Za-z0-9_|-]+)\)|([A-Za-z0-9_-]+))\$")
-NOT_IN_JAVASCRIPT = re.compile(r"\(\?(?!:)[^)]?|\\[AzQEC]|\\p|\[\[:")
+_NAMES = re.compile(r"\^(?:\((?:\?:)?([A-Za-z0-9_|-]+)\)|([A-Za-z0-9_-]+))\$")
+_NOT_IN_JAVASCRIPT = re.compile(r"\(\?(?!:)[^)]?|\\[AzQEC]|\\p|\[\[:")
 
-NATIVE_WORDS = re.compile(
+_NATIVE_WORDS = re.compile(
     r"\b(?:event_type|work_dir|modified_input|modified_output|additional_context|system_message|stop_reason|stop_block_count"
     r"|final_message|tool_output|subagent_type|exit_reason)\b|(?<=[\"'.])timestamp\b|(?<=[\"'])log(?=\\?[\"']\s*:)"
 )
-DECISION = re.compile(r"(?<![A-Za-z_])decision\b[\"'\\\]]*\s*[:=](?!=)\s*[\"'\\]*([^\s\"'\\,}]*)")
-DECIDED = re.compile(r"(?i)(?<=[\"'])(?:deny|allow|ask)(?=\\?[\"'])")
-SHARED_DECISIONS = ("block", "approve")
-CLAUDE_WORDS = re.compile(
+_DECISION = re.compile(r"(?<![A-Za-z_])decision\b[\"'\\\]]*\s*[:=](?!=)\s*[\"'\\]*([^\s\"'\\,}]*)")
+_DECIDED = re.compile(r"(?i)(?<=[\"'])(?:deny|allow|ask)(?=\\?[\"'])")
+_SHARED_DECISIONS = ("block", "approve")
+_CLAUDE_WORDS = re.compile(
     r"\b(?:hookSpecificOutput|permissionDecision|updatedInput|additionalContext|systemMessage|stopReason|hook_event_name"
     r"|tool_response|transcript_path|last_assistant_message)\b"
 )
-VARIABLES = re.compile(r"\b(?:AGENT|KIMI|MONOCO)_[A-Z][A-Z_]*")
+_VARIABLES = re.compile(r"\b(?:AGENT|KIMI|MONOCO)_[A-Z][A-Z_]*")
 
 
-class Unfit(Exception):
+class ConversionError(Exception):
     """A hook that the other form cannot express: why."""
 
 
-class Folder(Value):
+class ConvertedFolder(Value):
     """A hook folder to be written."""
 
     name: str
@@ -57,7 +57,7 @@ class Folder(Value):
     notes: tuple[str, ...] = ()
 
 
-class Entry(Value):
+class ConvertedEntry(Value):
     """An entry of settings.json to be written: its event, its matcher (nothing for all), and itself."""
 
     event: str
@@ -71,36 +71,36 @@ class Entry(Value):
         return {**({"matcher": self.matcher} if self.matcher else {}), "hooks": [self.body]}
 
 
-def name_for(hook: Hook) -> str:
+def suggest_name(hook: Hook) -> str:
     """Return the name that suits a hook of settings.json: that of its script or program."""
     label = hook.name.partition(":")[2].rpartition("#")[0]
-    own = OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
+    own = _OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
     stem = own.group(1) if own else label.rpartition(".")[0] if SCRIPT.fullmatch(label) else label
-    return re.sub(r"[^A-Za-z0-9._-]", "", stem).lstrip("-_.")[:NAME_LIMIT] or "hook"
+    return re.sub(r"[^A-Za-z0-9._-]", "", stem).lstrip("-_.")[:_MAX_NAME_CHARS] or "hook"
 
 
-def free_name(wanted: str, taken: set[str]) -> str:
+def find_free_name(wanted: str, taken: set[str]) -> str:
     """Return a name that nobody has, numbered if need be; case does not tell names apart, for some disks do not."""
     numbered = (f"{wanted}-{number}" for number in itertools.count(2))
     return next(name for name in (wanted, *itertools.islice(numbered, len(taken) + 1)) if name.lower() not in taken)
 
 
-def to_folder(
+def convert_to_folder(
     hook: Hook, name: str, origin: str, written: dict[str, Any], *, bash: bool, explicit: frozenset[str] = frozenset()
-) -> Folder:
+) -> ConvertedFolder:
     """Return the folder for a hook of settings.json.
 
     `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always said.
     """
-    command = _command(hook)
+    command = _get_command(hook)
     where = clean_line(origin)
     lines = [
         "---",
-        f"name: {name if name[0].isalpha() and name != 'null' else quoted(name)}",
-        f"description: {quoted(_description(hook, written))}",
+        f"name: {name if name[0].isalpha() and name != 'null' else quote_yaml(name)}",
+        f"description: {quote_yaml(_describe_hook(hook, written))}",
         f"trigger: {hook.trigger}",
-        *_matcher_lines(hook),
-        f"timeout: {milliseconds(hook.timeout)}",
+        *_write_matcher(hook),
+        f"timeout: {to_milliseconds(hook.timeout)}",
         *([f"async: {str(hook.background).lower()}"] if hook.background or "async" in explicit else []),
         *(["priority: 100"] if "priority" in explicit else []),
         *([f"on_failure: {hook.on_failure}"] if hook.on_failure != "allow" or "on_failure" in explicit else []),
@@ -112,48 +112,48 @@ def to_folder(
         f"This hook came from {where}. Say here what it is for, and whom to ask.",
     ]
     manifest = "\n".join(lines) + "\n"
-    _reads_back(hook, name, manifest)
+    _check_reading_back(hook, name, manifest)
     shell = "#!/usr/bin/env bash" if bash and command.words is None else "#!/bin/sh"
-    script = f"{shell}\n# from {where} (boathook convert)\n{CD}\n{_script_line(command)}\n"
+    script = f"{shell}\n# from {where} (boathook convert)\n{ENTER_PROJECT_LINE}\n{_write_command(command)}\n"
     try:
-        return Folder(name, manifest.encode(), script.encode(), _settings_notes(hook, command, written))
+        return ConvertedFolder(name, manifest.encode(), script.encode(), _list_settings_notes(hook, command, written))
     except UnicodeEncodeError:
-        raise Unfit("it holds characters that UTF-8 cannot say") from None
+        raise ConversionError("it holds characters that UTF-8 cannot say") from None
 
 
-def _command(hook: Hook) -> Command:
+def _get_command(hook: Hook) -> Command:
     """Return the command of a hook that a folder can run."""
     if hook.source == PLUGIN:
-        raise Unfit("it belongs to a plugin, and comes and goes with it")
+        raise ConversionError("it belongs to a plugin, and comes and goes with it")
     if hook.state != ARMED:
-        raise Unfit(f"{hook.state}: {hook.why}")
+        raise ConversionError(f"{hook.state}: {hook.why}")
     handler = hook.handler
     if not isinstance(handler, Command):
         what = "asks a model" if isinstance(handler, Prompt) else "posts to an address"
-        raise Unfit(f"it {what}; a HOOK.md hook runs a script")
+        raise ConversionError(f"it {what}; a HOOK.md hook runs a script")
     if handler.words is None and handler.text.rstrip().endswith("\\"):
-        raise Unfit("its command ends with a backslash, which means something else at the end of a script")
+        raise ConversionError("its command ends with a backslash, which means something else at the end of a script")
     if handler.shell == "powershell":
-        raise Unfit("its shell is powershell; a HOOK.md hook's script is made for sh or bash")
+        raise ConversionError("its shell is powershell; a HOOK.md hook's script is made for sh or bash")
     if hook.matcher.subject != TOOL_NAME and hook.matcher.tool is not None:
         asked = f"'{hook.matcher.subject}' ({hook.matcher.tool.shown})"
-        raise Unfit(f"its matcher asks the field {asked}; a matcher of HOOK.md can only ask the tool")
+        raise ConversionError(f"its matcher asks the field {asked}; a matcher of HOOK.md can only ask the tool")
     return handler
 
 
-def _matcher_lines(hook: Hook) -> list[str]:
-    named = zip(("tool", "pattern"), _sources(hook), strict=True)
-    lines = [f"  {key}: {quoted(source)}" for key, source in named if source]
+def _write_matcher(hook: Hook) -> list[str]:
+    named = zip(("tool", "pattern"), _get_patterns(hook), strict=True)
+    lines = [f"  {key}: {quote_yaml(source)}" for key, source in named if source]
     return ["matcher:", *lines] if lines else []
 
 
-def _tool(tool: Pattern) -> str:
+def _shorten_tool(tool: Pattern) -> str:
     """Return the pattern of a tool, that of a single name in its shorter form."""
     alone = re.fullmatch(r"\^\(\?:([A-Za-z0-9_-]+)\)\$", tool.source)
     return f"^{alone.group(1)}$" if alone else tool.source
 
 
-def _description(hook: Hook, written: dict[str, Any]) -> str:
+def _describe_hook(hook: Hook, written: dict[str, Any]) -> str:
     said = written.get("description")
     text = " ".join((hook.description or (said if isinstance(said, str) else "")).split())
     about = f" of {hook.matcher.tool.shown}" if hook.matcher.tool else ""
@@ -161,50 +161,54 @@ def _description(hook: Hook, written: dict[str, Any]) -> str:
     return clean_line(text or f"Runs {label} at {hook.trigger}{about}")[:DESCRIPTION_LIMIT]
 
 
-def _reads_back(hook: Hook, name: str, manifest: str) -> None:
+def _check_reading_back(hook: Hook, name: str, manifest: str) -> None:
     """Make sure that a manifest says what was meant, whatever characters are in it."""
     found, _ = parse_manifest(manifest, path=f"{name}/HOOK.md", folder=name, scope=PROJECT)
     meant = hook.replace(name=name, state=ARMED, dialect=DIALECT)
-    same = all(getattr(found, field) == getattr(meant, field) for field in KEPT)
-    if not same or _sources(found) != _sources(hook):
-        raise Unfit(f"HOOK.md cannot say it: {found.why or 'its matcher holds characters that would be lost'}")
+    same = all(getattr(found, field) == getattr(meant, field) for field in _COMPARED_FIELDS)
+    if not same or _get_patterns(found) != _get_patterns(hook):
+        raise ConversionError(
+            f"HOOK.md cannot say it: {found.why or 'its matcher holds characters that would be lost'}"
+        )
 
 
-def _sources(hook: Hook) -> tuple[str, str]:
+def _get_patterns(hook: Hook) -> tuple[str, str]:
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
-    return _tool(tool) if tool else "", pattern.source if pattern else ""
+    return _shorten_tool(tool) if tool else "", pattern.source if pattern else ""
 
 
-def _script_line(command: Command) -> str:
+def _write_command(command: Command) -> str:
     if command.words is None:
         return command.text
-    return "exec " + " ".join(_word(word) for word in (command.text, *command.words))
+    return "exec " + " ".join(_quote_word(word) for word in (command.text, *command.words))
 
 
-def _word(word: str) -> str:
+def _quote_word(word: str) -> str:
     """Quote a word for the shell, with the folders it names as variables."""
-    parts = FOLDER.split(word)
+    parts = _FOLDER.split(word)
     quoted_parts = [f'"${part}"' if at % 2 else shlex.quote(part) if part else "" for at, part in enumerate(parts)]
     return "".join(quoted_parts) or "''"
 
 
-def _settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tuple[str, ...]:
-    notes = [told(problem) for problem in hook.problems]
+def _list_settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tuple[str, ...]:
+    notes = [describe_diagnostic(problem) for problem in hook.problems]
     if written.get("once"):
         notes.append("'once' is not taken along: it runs at every event")
-    if milliseconds(hook.timeout) != round(hook.timeout * 1000):
-        notes.append(f"its timeout of {hook.timeout:g} s becomes {milliseconds(hook.timeout)} ms, the nearest allowed")
+    if to_milliseconds(hook.timeout) != round(hook.timeout * 1000):
+        notes.append(
+            f"its timeout of {hook.timeout:g} s becomes {to_milliseconds(hook.timeout)} ms, the nearest allowed"
+        )
     if "CLAUDE_CODE_REMOTE" in " ".join((command.text, *(command.words or ()))):
         notes.append("CLAUDE_CODE_REMOTE is only set for hooks of settings.json")
     return tuple(notes)
 
 
-def milliseconds(seconds: float) -> int:
+def to_milliseconds(seconds: float) -> int:
     """Return a timeout as HOOK.md says it, within its limits."""
-    return min(max(round(seconds * 1000), TIMEOUT.low), TIMEOUT.high)
+    return min(max(round(seconds * 1000), TIMEOUT_FIELD.low), TIMEOUT_FIELD.high)
 
 
-def quoted(text: str) -> str:
+def quote_yaml(text: str) -> str:
     """Return a text as a single-quoted YAML scalar: backslashes stay what they are."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -214,29 +218,29 @@ def clean_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def told(problem: Diagnostic) -> str:
+def describe_diagnostic(problem: Diagnostic) -> str:
     """Return a problem of a hook as a note."""
     return problem.message + (f" ({problem.fix})" if problem.fix else "")
 
 
-def to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Entry:
+def convert_to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> ConvertedEntry:
     """Return the entry for an armed HOOK.md hook that is started with `command`; `texts` are its scripts."""
     row = CLAUDE_EVENTS_BY_KIND.get(hook.kind.name) if hook.kind else None
     if row is None:
-        raise Unfit(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
-    reasons = [*_unsayable(hook), *_unshared(hook, row, "\n".join(texts))]
+        raise ConversionError(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
+    reasons = [*_list_unsupported_fields(hook), *_list_unsupported_words(hook, row, "\n".join(texts))]
     if reasons:
-        raise Unfit("; ".join(reasons))
+        raise ConversionError("; ".join(reasons))
     has_tool = hook.kind is not None and hook.kind.has_tool
-    matcher = names_for(hook.matcher.tool) if has_tool and hook.matcher.tool else ""
+    matcher = convert_tool_pattern(hook.matcher.tool) if has_tool and hook.matcher.tool else ""
     seconds = int(hook.timeout) if hook.timeout.is_integer() else hook.timeout
     body: dict[str, Any] = {"type": "command", "command": command, "timeout": seconds}
     body |= {"async": True} if hook.background else {}
     body |= {"statusMessage": hook.description} if hook.description else {}
-    return Entry(row.name, matcher, body, _manifest_notes(hook, row, matcher, texts))
+    return ConvertedEntry(row.name, matcher, body, _list_manifest_notes(hook, row, matcher, texts))
 
 
-def _unsayable(hook: Hook) -> list[str]:
+def _list_unsupported_fields(hook: Hook) -> list[str]:
     """Name the fields that settings.json has no word for."""
     found = {
         "matcher.pattern": hook.matcher.pattern is not None and hook.kind is not None and hook.kind.has_tool,
@@ -249,13 +253,13 @@ def _unsayable(hook: Hook) -> list[str]:
     return [f"settings.json cannot say {', '.join(fields)}"] if fields else []
 
 
-def _unshared(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
+def _list_unsupported_words(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
     """Name what a script uses that hooks of settings.json do not have."""
-    ours = [*VARIABLES.findall(text)]
+    ours = [*_VARIABLES.findall(text)]
     reasons = []
     if hook.dialect != DIALECT:
-        ours += [*_native_words(row, text)]
-        if theirs := sorted(set(CLAUDE_WORDS.findall(text))):
+        ours += [*_find_native_words(row, text)]
+        if theirs := sorted(set(_CLAUDE_WORDS.findall(text))):
             reasons.append(f"it is a native hook but uses {', '.join(theirs)} (write dialect: claude into its HOOK.md)")
         if hook.kind is not None and hook.kind.is_pre and not row.refuses:
             reasons.append(f"it may block, which hooks of settings.json cannot at {row.name}")
@@ -264,21 +268,21 @@ def _unshared(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
     return reasons
 
 
-def _native_words(row: ClaudeEvent, text: str) -> list[str]:
-    words = NATIVE_WORDS.findall(text)
+def _find_native_words(row: ClaudeEvent, text: str) -> list[str]:
+    words = _NATIVE_WORDS.findall(text)
     words += [name for _, name in row.renames if re.search(rf"\b{name}\b", text)]
-    decisions = DECISION.findall(text)
-    words += [f"decision: {word or '…'}" for word in decisions if word not in SHARED_DECISIONS]
-    words += [f"decision: {word}" for word in DECIDED.findall(text) if decisions]
-    if re.search(r"\bdecision\b", DECISION.sub("", text)):
+    decisions = _DECISION.findall(text)
+    words += [f"decision: {word or '…'}" for word in decisions if word not in _SHARED_DECISIONS]
+    words += [f"decision: {word}" for word in _DECIDED.findall(text) if decisions]
+    if re.search(r"\bdecision\b", _DECISION.sub("", text)):
         words.append("decision")  # however it is put together
     return words + (["boathook run"] if text_calls_boathook(text) else [])
 
 
-def names_for(tool: Pattern) -> str:
+def convert_tool_pattern(tool: Pattern) -> str:
     """Return a pattern of a tool's name as a matcher of settings.json that means the same."""
     source = tool.source
-    names = NAMES.fullmatch(source)
+    names = _NAMES.fullmatch(source)
     if names:
         result = names.group(1) or names.group(2)
         meant = f"^(?:{result})$"
@@ -288,14 +292,14 @@ def names_for(tool: Pattern) -> str:
     try:
         found = compile_names(result)
     except ConfigError as error:
-        raise Unfit(str(error)) from None
+        raise ConversionError(str(error)) from None
     if found is None or found.source != meant:
-        raise Unfit(f"its tool pattern '{source}' means something else as a matcher of settings.json")
+        raise ConversionError(f"its tool pattern '{source}' means something else as a matcher of settings.json")
     return result
 
 
-def _manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    unlike = NOT_IN_JAVASCRIPT.search(matcher)
+def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    unlike = _NOT_IN_JAVASCRIPT.search(matcher)
     found = {
         f"its priority of {hook.priority} is lost: hooks of settings.json have none": hook.priority != 100,
         f"its timeout is a fraction of a second ({hook.timeout:g})": hook.timeout < 1,
@@ -305,22 +309,27 @@ def _manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tuple[str
         f"plain text on standard output was context for the agent; at {row.name} it is only logged": (
             hook.dialect != DIALECT and not row.plain
         ),
-        "it runs in the project's folder, no longer in the work dir": not any(CD in text for text in texts),
+        "it runs in the project's folder, no longer in the work dir": not any(
+            ENTER_PROJECT_LINE in text for text in texts
+        ),
     }
-    return (*(told(problem) for problem in hook.problems), *(note for note, there in found.items() if there))
+    return (
+        *(describe_diagnostic(problem) for problem in hook.problems),
+        *(note for note, there in found.items() if there),
+    )
 
 
-def written_at(data: dict[str, Any], place: str) -> dict[str, Any]:
+def get_written_fields(data: dict[str, Any], place: str) -> dict[str, Any]:
     """Return the fields of the entry at a place, and those of its group."""
-    event, group, at = _steps(place)
+    event, group, at = _parse_place(place)
     found: dict[str, Any] = data["hooks"][event][group]
     return {**found, **found["hooks"][at]}
 
 
-def without_entries(data: dict[str, Any], places: list[str]) -> None:
+def remove_entries(data: dict[str, Any], places: list[str]) -> None:
     """Take entries out of the data of a settings file, with the groups and events that are empty then."""
     hooks = data["hooks"]
-    for event, group, at in sorted(map(_steps, places), reverse=True):  # from the end, so that places hold
+    for event, group, at in sorted(map(_parse_place, places), reverse=True):  # from the end, so that places hold
         entries = hooks[event][group]["hooks"]
         del entries[at]
         if not entries:
@@ -331,18 +340,18 @@ def without_entries(data: dict[str, Any], places: list[str]) -> None:
         del data["hooks"]
 
 
-def _steps(place: str) -> tuple[str, int, int]:
-    found = PLACE.fullmatch(place)
+def _parse_place(place: str) -> tuple[str, int, int]:
+    found = _PLACE.fullmatch(place)
     if found is None:
         raise ValueError(f"no place of an entry: {place}")
     return found[1], int(found[2]), int(found[3])
 
 
-def with_entry(data: dict[str, Any], entry: Entry) -> tuple[str, bool]:
+def add_entry(data: dict[str, Any], entry: ConvertedEntry) -> tuple[str, bool]:
     """Put an entry into the data of a settings file; return its place, and whether it was there already."""
     groups = data.get("hooks", {}).get(entry.event, [])
     if not isinstance(groups, list):
-        raise Unfit(f"hooks.{entry.event} of the settings file is no list")
+        raise ConversionError(f"hooks.{entry.event} of the settings file is no list")
     for at, group in enumerate(groups):
         entries = group.get("hooks") if isinstance(group, dict) else None
         for inner, one in enumerate(entries if isinstance(entries, list) else ()):
@@ -351,7 +360,7 @@ def with_entry(data: dict[str, Any], entry: Entry) -> tuple[str, bool]:
                 continue
             if one == entry.body and group.get("matcher", "") == entry.matcher:
                 return place, True
-            raise Unfit(f"the settings file has another entry for it already ({place})")
+            raise ConversionError(f"the settings file has another entry for it already ({place})")
     place = f"hooks.{entry.event}[{len(groups)}].hooks[0]"
     data.setdefault("hooks", {}).setdefault(entry.event, []).append(entry.group)
     return place, False

@@ -138,7 +138,7 @@ HOOK_NAME = FieldType(
     f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit",
     is_hook_name,
 )
-EVENT = FieldType("event", "the name of an event", lambda value, _: isinstance(value, str) and value in SPELLINGS)
+EVENT_NAME = FieldType("event", "the name of an event", lambda value, _: isinstance(value, str) and value in SPELLINGS)
 MODEL = FieldType("provider:name", "text like provider:name", lambda value, _: isinstance(value, str) and ":" in value)
 ABSOLUTE_PATH = FieldType(
     "absolute path",
@@ -152,17 +152,17 @@ INTEGER = FieldType(
     lambda value, field: _is_number(value) and field.low <= value <= field.high,
     _clamp,
 )
-SECONDS = FieldType(
+DURATION = FieldType(
     "seconds",
     "a number of seconds above 0",
     lambda value, _: isinstance(value, int | float) and not isinstance(value, bool) and value > 0,
 )
 WORD = FieldType("word", "{words}", lambda value, field: isinstance(value, str) and value in field.words)
-NAMES = FieldType(
+NAME_LIST = FieldType(
     "list of names", "a list of names", lambda value, _: _are_texts(value) and all(name for name in value), _keep_names
 )
-TEXTS = FieldType("list of texts", "a list of texts", lambda value, _: _are_texts(value))
-ARGUMENTS = FieldType(
+TEXT_LIST = FieldType("list of texts", "a list of texts", lambda value, _: _are_texts(value))
+ARGUMENT_LIST = FieldType(
     "list of texts",
     "a list of texts without NUL characters",
     lambda value, _: _are_texts(value) and not any("\0" in text for text in value),
@@ -182,13 +182,13 @@ NAMED_TABLES = FieldType(
     _keep_named_tables,
 )
 
-LIST_TYPES = (NAMES, TEXTS, ARGUMENTS, NAMED_TABLES)
+_LIST_TYPES = (NAME_LIST, TEXT_LIST, ARGUMENT_LIST, NAMED_TABLES)
 
-TIMEOUT = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
-ASYNC = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
-PRIORITY = Field("priority", INTEGER, "hooks of higher priority run first", 100, 0, 1000, tolerant=True)
-ON_FAILURE = Field("on_failure", WORD, "what a failed run does", "allow", words=("allow", "block"))
-SANDBOX = Field(
+TIMEOUT_FIELD = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
+ASYNC_FIELD = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
+PRIORITY_FIELD = Field("priority", INTEGER, "hooks of higher priority run first", 100, 0, 1000, tolerant=True)
+ON_FAILURE_FIELD = Field("on_failure", WORD, "what a failed run does", "allow", words=("allow", "block"))
+SANDBOX_FIELD = Field(
     "sandbox",
     WORD,
     "how strictly the hook is confined",
@@ -197,12 +197,12 @@ SANDBOX = Field(
     fallback=ISOLATED,
     example=ISOLATED,
 )
-NETWORK = Field("network", FLAG, "whether a confined hook may use the network", default=False)
-ENV = Field("env", NAMES, "environment variables that the hook uses", tolerant=True, example=["TOKEN"])
+NETWORK_FIELD = Field("network", FLAG, "whether a confined hook may use the network", default=False)
+ENV_FIELD = Field("env", NAME_LIST, "environment variables that the hook uses", tolerant=True, example=["TOKEN"])
 
 _PATTERN = Field("", TEXT, "", nullable=True, refused=True)
-_NEEDED = Field("", NAMES, "", tolerant=True, example=["git"])
-HOOK_MD = (
+_NEEDED = Field("", NAME_LIST, "", tolerant=True, example=["git"])
+HOOK_MD_FIELDS = (
     Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
     Field(
         "description",
@@ -215,7 +215,7 @@ HOOK_MD = (
     ),
     Field(
         "trigger",
-        EVENT,
+        EVENT_NAME,
         "the event that the hook runs on",
         required=True,
         refused=True,
@@ -234,10 +234,10 @@ HOOK_MD = (
         refused=True,
         example={"tool": "Shell"},
     ),
-    TIMEOUT,
-    ASYNC,
-    PRIORITY,
-    ON_FAILURE,
+    TIMEOUT_FIELD,
+    ASYNC_FIELD,
+    PRIORITY_FIELD,
+    ON_FAILURE_FIELD,
     Field("protected", FLAG, "a project can neither replace nor disable the hook", default=False),
     Field(
         "requires",
@@ -249,16 +249,19 @@ HOOK_MD = (
             _NEEDED.replace(key="os", about="operating systems, such as linux or darwin", example=["linux"]),
         ),
     ),
-    ENV,
-    SANDBOX,
-    NETWORK,
+    ENV_FIELD,
+    SANDBOX_FIELD,
+    NETWORK_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     Field("metadata", MAPPING, "anything; the engine does not read it"),
 )
-TUNABLE = tuple(field.replace(default=None) for field in (TIMEOUT, PRIORITY, ASYNC, ON_FAILURE, SANDBOX))
-GRANTS = (
-    NETWORK.replace(default=None, user_only=True),
-    ENV.replace(about="more environment variables", user_only=True, tolerant=False),
+TUNABLE_FIELDS = tuple(
+    field.replace(default=None)
+    for field in (TIMEOUT_FIELD, PRIORITY_FIELD, ASYNC_FIELD, ON_FAILURE_FIELD, SANDBOX_FIELD)
+)
+_GRANT_FIELDS = (
+    NETWORK_FIELD.replace(default=None, user_only=True),
+    ENV_FIELD.replace(about="more environment variables", user_only=True, tolerant=False),
 )
 _HOOK_NAME = Field("name", TEXT, "the name of a hook, as `boathook list` shows it")
 _OVERRIDE_PROJECT = Field(
@@ -270,7 +273,7 @@ _OVERRIDE_PROJECT = Field(
     consequence="the override is for no project",
     example="/path/to/project",
 )
-HOOKS_TOML = (
+HOOKS_TOML_FIELDS = (
     Field("enabled", FLAG, "false disables all hooks (in a project's file: its own)", default=True),
     Field("debug", FLAG, "write debug lines, like `--debug`", default=False, user_only=True),
     Field(
@@ -295,27 +298,27 @@ HOOKS_TOML = (
         words=("tell", "refuse"),
         user_only=True,
     ),
-    SANDBOX.replace(about="the least strict sandbox of every hook", default=None),
-    Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE),
+    SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
+    Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
     Field("disable", NAMED_TABLES, "hooks that do not run", tolerant=True, example=[{"name": "…"}]),
     Field(
         "override",
         NAMED_TABLES,
         "values that replace those of a hook",
-        fields=(_HOOK_NAME, *TUNABLE, *GRANTS, _OVERRIDE_PROJECT),
+        fields=(_HOOK_NAME, *TUNABLE_FIELDS, *_GRANT_FIELDS, _OVERRIDE_PROJECT),
         tolerant=True,
         example=[{"name": "…"}],
     ),
 )
-HOOKS_TABLE = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML)
+HOOKS_FIELD = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML_FIELDS)
 
-SETTINGS_FILE = (
+SETTINGS_FILE_FIELDS = (
     Field("hooks", EVENT_MAP, "the hooks, by event", nullable=True),
     Field("disableAllHooks", FLAG, "true disables all hooks of settings.json", default=False),
     Field("enabledPlugins", ANYTHING, "plugins whose hooks run"),
 )
-SETTINGS_MATCHER = Field("matcher", TEXT, "which tools the hooks run on", nullable=True, refused=True)
-ENTRY_TYPE = Field(
+MATCHER_FIELD = Field("matcher", TEXT, "which tools the hooks run on", nullable=True, refused=True)
+ENTRY_TYPE_FIELD = Field(
     "type",
     WORD,
     "how the hook runs",
@@ -329,9 +332,9 @@ DEFAULT_SECONDS = {"command": 60, "prompt": 30, "http": 60}
 _ENTRY_FIELDS = {
     "command": (
         Field("command", LINE, "a command line, or a program if there are `args`", required=True, refused=True),
-        Field("args", ARGUMENTS, "arguments; the program is started without a shell", nullable=True, refused=True),
+        Field("args", ARGUMENT_LIST, "arguments; the program is started without a shell", nullable=True, refused=True),
         Field("shell", WORD, "the shell", words=("bash", "powershell"), nullable=True, refused=True),
-        ASYNC,
+        ASYNC_FIELD,
         Field("asyncRewake", FLAG, "the same as `async` here", default=False),
     ),
     "prompt": (
@@ -341,14 +344,14 @@ _ENTRY_FIELDS = {
     "http": (
         Field("url", URL, "where the event is sent", required=True, refused=True, explain=_explain_url),
         Field("headers", TEXT_MAP, "headers of the request", refused=True),
-        Field("allowedEnvVars", TEXTS, "environment variables that headers may use", refused=True),
+        Field("allowedEnvVars", TEXT_LIST, "environment variables that headers may use", refused=True),
     ),
 }
-SETTINGS_ENTRY = {
+SETTINGS_ENTRY_FIELDS = {
     kind: (
         *own,
-        ENTRY_TYPE,
-        Field("timeout", SECONDS, "the time limit in seconds", DEFAULT_SECONDS[kind], high=MAX_SECONDS),
+        ENTRY_TYPE_FIELD,
+        Field("timeout", DURATION, "the time limit in seconds", DEFAULT_SECONDS[kind], high=MAX_SECONDS),
         Field("if", ANYTHING, "a rule such as `Bash(git *)`; the hook runs only on calls that match it", nullable=True),
         Field("statusMessage", ANYTHING, "the description of the hook"),
         Field("once", ANYTHING, "has no effect here"),
@@ -415,7 +418,7 @@ class FieldChecker:
 
     def _report_wrong(self, field: Field, key: str, value: Any, kept: Any) -> None:
         message = f"'{field.key}' must be {field.expected}"
-        if not (isinstance(value, list) and field.type in LIST_TYPES):
+        if not (isinstance(value, list) and field.type in _LIST_TYPES):
             message += f", not {describe_value(value)}"
         fix = self._show_example(field)
         if field.explain is not None:

@@ -9,18 +9,18 @@ from typing import Any
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.fields import HOOKS_TABLE, SANDBOX, TOML_PAIR, TUNABLE, FieldChecker
-from boathook.sources.sandbox_levels import confined, is_meant, vain
+from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker
+from boathook.sources.sandbox_levels import applies_to_project, confine_hook, list_ineffective_sandbox
 from boathook.system.files import FileError, read_text
 
-SIZE_LIMIT = 32 * 1024
-DOTS_LIMIT = 32
-SAID = frozenset(
-    field.key for field in TUNABLE if field.key != SANDBOX.key
+MAX_HOOKS_TOML_BYTES = 32 * 1024
+MAX_DOTS_PER_LINE = 32
+KEYS_WITHOUT_DEFAULTS = frozenset(
+    field.key for field in TUNABLE_FIELDS if field.key != SANDBOX_FIELD.key
 )  # settings hooks take no default but the sandbox
 
 
-class Config(Value):
+class HooksConfig(Value):
     """One hooks.toml as read."""
 
     path: str
@@ -34,17 +34,17 @@ class Config(Value):
     sandbox: str = ""
 
 
-def read_config(path: str, scope: str) -> Config:
+def read_hooks_toml(path: str, scope: str) -> HooksConfig:
     """Read a hooks.toml. A missing file is empty; a broken one is empty and has an error."""
     try:
         data = _load_toml(path)
     except FileError as error:
         if not os.path.lexists(path):
-            return Config(path, scope)
-        return Config(path, scope, problems=(Diagnostic(path, None, "", ERROR, str(error)),))
+            return HooksConfig(path, scope)
+        return HooksConfig(path, scope, problems=(Diagnostic(path, None, "", ERROR, str(error)),))
     checker = FieldChecker(path, scope, TOML_PAIR)
-    values = checker.check((HOOKS_TABLE,), data).get(HOOKS_TABLE.key, {})
-    return Config(
+    values = checker.check((HOOKS_FIELD,), data).get(HOOKS_FIELD.key, {})
+    return HooksConfig(
         path,
         scope,
         values.pop("enabled", True),
@@ -59,12 +59,12 @@ def read_config(path: str, scope: str) -> Config:
 
 def _load_toml(path: str) -> dict[str, Any]:
     try:
-        text = read_text(path, SIZE_LIMIT)
+        text = read_text(path, MAX_HOOKS_TOML_BYTES)
     except FileError as error:
         raise FileError(f"hooks.toml {error}") from None
     # Keys of many dots take the parser very long.
-    if any(line.count(".") > DOTS_LIMIT for line in text.split("\n")):
-        raise FileError(f"hooks.toml has a line with more than {DOTS_LIMIT} dots")
+    if any(line.count(".") > MAX_DOTS_PER_LINE for line in text.split("\n")):
+        raise FileError(f"hooks.toml has a line with more than {MAX_DOTS_PER_LINE} dots")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -74,31 +74,31 @@ def _load_toml(path: str) -> dict[str, Any]:
         raise FileError(f"not valid TOML: {error}") from None
 
 
-def settings_of(user: Config) -> Settings:
+def build_settings(user: HooksConfig) -> Settings:
     """Return the settings of the engine, which only the user can make."""
     return Settings(**user.settings)
 
 
-def tune(hook: Hook, written: frozenset[str], project: Config, user: Config) -> Hook:
+def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:
     """Apply defaults and overrides to a hook: the project's first, so that the user has the last word."""
     defaults = dict(user.defaults)
     if hook.scope == PROJECT:
         defaults.update(project.defaults)
         if user.defaults.get("on_failure") == "block":
             defaults["on_failure"] = "block"
-    hook = _with(hook, {key: value for key, value in defaults.items() if key not in written})
+    hook = _apply_tuning(hook, {key: value for key, value in defaults.items() if key not in written})
     for config in (project, user):
         for name, tuning in config.override:
-            if name != hook.name or not is_meant(tuning, project):
+            if name != hook.name or not applies_to_project(tuning, project):
                 continue
             if config.scope == USER or hook.scope == PROJECT:
-                hook = _with(hook, tuning)
+                hook = _apply_tuning(hook, tuning)
             elif tuning.get("on_failure") == "block":
-                hook = _with(hook, {"on_failure": "block"})
-    return confined(hook, written, project, user)
+                hook = _apply_tuning(hook, {"on_failure": "block"})
+    return confine_hook(hook, written, project, user)
 
 
-def disable(hook: Hook, project: Config, user: Config) -> Hook:
+def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
     """Disable a hook if a config says so and may say so."""
     for config in (user, project):
         mine = config.scope == USER or hook.scope == PROJECT
@@ -112,7 +112,7 @@ def disable(hook: Hook, project: Config, user: Config) -> Hook:
     return hook
 
 
-def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Diagnostic, ...]:
+def check_configs(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> tuple[Diagnostic, ...]:
     """Name what a config asked for and may not have."""
     users = {hook.name: hook for hook in hooks if hook.scope != PROJECT}  # local ones are the user's, too
     known = {hook.name for hook in hooks}
@@ -138,21 +138,21 @@ def refusals(hooks: tuple[Hook, ...], project: Config, user: Config) -> tuple[Di
             told.append((user, "hooks.disable", f"'{name}' is protected; remove that first to disable it"))
     if project.defaults.get("on_failure") == "allow" and user.defaults.get("on_failure") == "block":
         told.append((project, "hooks.defaults", "a project cannot turn the user's on_failure = block into allow"))
-    told += vain(hooks, project, user)
+    told += list_ineffective_sandbox(hooks, project, user)
     for config in (user, project):
-        for name in (*config.disable, *(n for n, tuning in config.override if is_meant(tuning, project))):
+        for name in (*config.disable, *(n for n, tuning in config.override if applies_to_project(tuning, project))):
             if name not in known:
                 told.append((config, "hooks", f"there is no hook named '{name}'"))
     return tuple(Diagnostic(config.path, None, key, WARNING, text) for config, key, text in told)
 
 
-def capped(hook: Hook, settings: Settings) -> Hook:
+def cap_timeout(hook: Hook, settings: Settings) -> Hook:
     """Keep a hook within the longest time that the user allows."""
     most = settings.max_timeout / 1000
     return hook.replace(timeout=most) if hook.timeout > most else hook
 
 
-def _with(hook: Hook, tuning: dict[str, Any]) -> Hook:
+def _apply_tuning(hook: Hook, tuning: dict[str, Any]) -> Hook:
     changes: dict[str, Any] = {key: tuning[key] for key in ("priority", "on_failure") if key in tuning}
     if "timeout" in tuning:
         changes["timeout"] = tuning["timeout"] / 1000

@@ -12,9 +12,9 @@ from boathook.core.matcher import TOOL_NAME, Pattern
 from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 
-MOST_REPEATS = 3
-TRIES = 24
-WORDS: dict[str, Any] = {
+_MAX_REPEATS = 3
+_MAX_TRIES = 24
+_SAMPLE_TEXTS: dict[str, Any] = {
     "prompt": "a synthetic prompt from boathook doctor",
     "source": "startup",
     "trigger": "auto",
@@ -31,10 +31,10 @@ WORDS: dict[str, Any] = {
     "result": "done",
     "model": "doctor",
 }
-NUMBERS = ("duration_seconds", "duration_ms", "total_steps", "step_count", "token_count", "token_count_after")
+_NUMBER_FIELDS = ("duration_seconds", "duration_ms", "total_steps", "step_count", "token_count", "token_count_after")
 
 
-def sample_event(hook: Hook, work_dir: str) -> Event | None:
+def build_sample_event(hook: Hook, work_dir: str) -> Event | None:
     """Return an event that a hook's matcher accepts; None if none could be made up.
 
     `metadata.doctor` of a HOOK.md may give the fields of one, such as `{tool_input: {command: …}}`.
@@ -43,41 +43,41 @@ def sample_event(hook: Hook, work_dir: str) -> Event | None:
         return None
     given = hook.metadata.get("doctor") if isinstance(hook.metadata, dict) else None
     own = given if isinstance(given, dict) else {}
-    for fields in ({},) if own else _tries(hook, hook.kind):
-        data = {**_plain(hook.kind), **fields, **own}
+    for fields in ({},) if own else _generate_fields(hook, hook.kind):
+        data = {**_build_fields(hook.kind), **fields, **own}
         event = Event.of(hook.kind, session_id="doctor", work_dir=work_dir, **data)
         if not hook.matcher.why_not(event):
             return event
     return None
 
 
-def _plain(kind: EventKind) -> dict[str, Any]:
+def _build_fields(kind: EventKind) -> dict[str, Any]:
     """Return fields that an event of a kind has."""
     row = CLAUDE_EVENTS_BY_KIND.get(kind.name)
     names = [*kind.fields, *(ours for _, ours in row.renames)] if row else kind.fields
-    found: dict[str, Any] = {name: WORDS[name] for name in names if name in WORDS}
-    found |= dict.fromkeys((name for name in names if name in NUMBERS), 1)
+    found: dict[str, Any] = {name: _SAMPLE_TEXTS[name] for name in names if name in _SAMPLE_TEXTS}
+    found |= dict.fromkeys((name for name in names if name in _NUMBER_FIELDS), 1)
     if kind.has_tool:
         found |= {"tool_name": "Shell", "tool_input": {"command": "true"}}
     return found
 
 
-def _tries(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
+def _generate_fields(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
     """Return fields to try, the likeliest first."""
     matcher = hook.matcher
     if matcher.subject != TOOL_NAME:
-        yield from ({matcher.subject: text} for text in _matching(matcher.tool))
+        yield from ({matcher.subject: text} for text in _generate_matching(matcher.tool))
         return
     if not kind.has_tool:
         yield {}
         return
-    for name in tools_for(hook) or list(_matching(matcher.tool))[:2]:
-        for text in _matching(matcher.pattern):
+    for name in list_matching_tools(hook) or list(_generate_matching(matcher.tool))[:2]:
+        for text in _generate_matching(matcher.pattern):
             path = f"doctor{text}" if "/" not in text else text
             yield {"tool_name": name, "tool_input": {"command": text or "true", "file_path": path, "content": text}}
 
 
-def tools_for(hook: Hook) -> list[str]:
+def list_matching_tools(hook: Hook) -> list[str]:
     """Return the known tools that a hook's matcher accepts."""
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME:
@@ -85,32 +85,32 @@ def tools_for(hook: Hook) -> list[str]:
     return [name for name in KNOWN_TOOLS if tool.search(name)]
 
 
-def _matching(pattern: Pattern | None) -> Iterator[str]:
+def _generate_matching(pattern: Pattern | None) -> Iterator[str]:
     """Return texts that a pattern is found in."""
     if pattern is None:
         yield ""
         return
-    for text in _candidates(pattern):
+    for text in _generate_candidates(pattern):
         if pattern.search(text):
             yield text
 
 
-def _candidates(pattern: Pattern) -> Iterator[str]:
+def _generate_candidates(pattern: Pattern) -> Iterator[str]:
     if pattern.words is not None:
         yield from pattern.words.any_of
     try:
         parsed: Any = re._parser.parse(pattern.source)  # type: ignore[attr-defined]
     except (re.error, RecursionError, OverflowError, ValueError):
         return
-    for choice in range(TRIES):
+    for choice in range(_MAX_TRIES):
         try:
-            text = _Writer(choice).write(parsed)
+            text = _PatternWriter(choice).write(parsed)
         except (RecursionError, ValueError):
             return
         yield from (text, f" {text} ", f"x{text}x")
 
 
-class _Writer:
+class _PatternWriter:
     """Writes a text that fits a parsed pattern; `choice` says which way to go where there are several."""
 
     def __init__(self, choice: int) -> None:
@@ -134,7 +134,7 @@ class _Writer:
         if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             low, high, inner = value
             count = low if self.choice % 2 == 0 else min(max(low, 1), int(high))
-            return self.write(inner) * min(int(count), max(int(low), MOST_REPEATS))
+            return self.write(inner) * min(int(count), max(int(low), _MAX_REPEATS))
         if op == "AT":
             return ""
         raise ValueError(op)
@@ -142,7 +142,7 @@ class _Writer:
     def _member(self, members: Any) -> str:
         negated = bool(members) and str(members[0][0]) == "NEGATE"
         if negated:
-            source = re.compile("[^" + _as_class(members[1:]) + "]")
+            source = re.compile("[^" + _write_class(members[1:]) + "]")
             return next((c for c in "a0 _-/.x\n" if source.match(c)), "~")
         op, value = members[self.choice % len(members)]
         if str(op) == "RANGE":
@@ -152,7 +152,7 @@ class _Writer:
         return chr(value)
 
 
-def _as_class(members: Any) -> str:
+def _write_class(members: Any) -> str:
     """Return members of a class as they are written."""
     names = {"CATEGORY_DIGIT": "\\d", "CATEGORY_SPACE": "\\s", "CATEGORY_WORD": "\\w"}
     parts = []

@@ -31,7 +31,7 @@ from boathook.core.matcher import ALL, Matcher, compile_pattern
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.hooks_toml import SAID, Config, tune
+from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS, HooksConfig, tune_hook
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.files import FileError, read_text
 from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_files, replace_with_copies
@@ -41,7 +41,7 @@ from boathook.trust.verify import CHANGED, describe_change
 
 _PROJECT_SCOPES = SCOPES[1:]
 # A reviewer sees what the project says, without what the user's hooks.toml makes of it.
-_NO_USER_CONFIG = Config("", USER)
+_NO_USER_CONFIG = HooksConfig("", USER)
 _NO_COPY = "its private copy could not be made in the state folder. Find the cause with: boathook doctor"
 
 
@@ -76,7 +76,7 @@ class ProjectHook(Value):
 
     hook: Hook
     project: str
-    config: Config
+    config: HooksConfig
     record: TrustRecord | None = None
 
 
@@ -94,7 +94,7 @@ class TrustJudge:
         self.project_hooks: list[ProjectHook] = []
 
     def judge_hooks(
-        self, read_hooks: tuple[ReadHook, ...], project: str, config: Config, user_folder: str
+        self, read_hooks: tuple[ReadHook, ...], project: str, config: HooksConfig, user_folder: str
     ) -> tuple[ReadHook, ...]:
         """Return the hooks of a source as they may run; those of the user, from `user_folder`, need no trust."""
         others = tuple(hook for hook, _ in read_hooks)
@@ -108,7 +108,7 @@ class TrustJudge:
                 judged.append((self._judge_entry(hook, project, config, others, user_folder), written))
         return tuple(judged)
 
-    def _judge_folder(self, read: ReadHook, project: str, config: Config) -> ReadHook:
+    def _judge_folder(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
         hook, written = read
         if hook.state != ARMED:
             return self._judge_unreadable(read, project, config)
@@ -130,7 +130,7 @@ class TrustJudge:
         approval = Approval(record.digest, content.definition, roots, copy, record.override)
         return hook.replace(handler=Script(resolve_copy_path(copy, 0, roots[0])), approval=approval), written
 
-    def _judge_unreadable(self, read: ReadHook, project: str, config: Config) -> ReadHook:
+    def _judge_unreadable(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
         """Return the trusted form of a hook whose manifest cannot be read any more, marked as modified."""
         hook, _ = read
         record = self._store.find_record(_resolve(project), get_identity(hook, project))
@@ -141,7 +141,7 @@ class TrustJudge:
         return self._mark(trusted[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.why}"), trusted[1]
 
     def _judge_entry(
-        self, hook: Hook, project: str, config: Config, others: tuple[Hook, ...], user_folder: str
+        self, hook: Hook, project: str, config: HooksConfig, others: tuple[Hook, ...], user_folder: str
     ) -> Hook:
         """Judge an entry of a file; `others` are all entries of its source."""
         if hook.state not in (ARMED, DISABLED):
@@ -171,7 +171,7 @@ class TrustJudge:
         approval = Approval(record.digest, content.definition, record.roots, copy, record.override, missing)
         return replace_with_copies(hook, content.bound_files.files, copies).replace(approval=approval)
 
-    def _find_record(self, hook: Hook, project: str, config: Config) -> TrustRecord | None:
+    def _find_record(self, hook: Hook, project: str, config: HooksConfig) -> TrustRecord | None:
         record = self._store.find_record(_resolve(project), get_identity(hook, project))
         self.project_hooks.append(ProjectHook(hook, project, config, record))
         return record
@@ -250,7 +250,9 @@ def _get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
         return ALL
 
 
-def read_hook_content(hook: Hook, project: str, config: Config, roots: tuple[str, ...] | None = None) -> HookContent:
+def read_hook_content(
+    hook: Hook, project: str, config: HooksConfig, roots: tuple[str, ...] | None = None
+) -> HookContent:
     """Read everything that a hook of a project consists of; raise SnapshotError if it must not be trusted."""
     if isinstance(hook.handler, Script):
         return _read_folder_content(hook, project, config)
@@ -260,11 +262,11 @@ def read_hook_content(hook: Hook, project: str, config: Config, roots: tuple[str
     snapshots = {root: read_snapshot(root) for root in roots}
     paths = [sorted(file.path for file in bound_files.files), bound_files.missing]
     definition = _to_canonical_json([_describe_hook(hook), *paths, _get_project_tuning(hook, config)])
-    shown = tune(hook, SAID, config, _NO_USER_CONFIG)
+    shown = tune_hook(hook, KEYS_WITHOUT_DEFAULTS, config, _NO_USER_CONFIG)
     return HookContent(shown, _resolve(project), get_identity(hook, project), definition, snapshots, bound_files)
 
 
-def _read_folder_content(hook: Hook, project: str, config: Config) -> HookContent:
+def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookContent:
     """Read a hook's folder; the hook in the result is made from these very bytes."""
     folder = os.path.realpath(hook.folder)
     if not folder.startswith(_resolve(project).rstrip("/") + "/"):
@@ -275,7 +277,7 @@ def _read_folder_content(hook: Hook, project: str, config: Config) -> HookConten
     text = data.decode("utf-8-sig", "replace")
     read, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
     tuning = _get_project_tuning(read, config)
-    shown = tune(read, written, config, _NO_USER_CONFIG)
+    shown = tune_hook(read, written, config, _NO_USER_CONFIG)
     definition = _to_canonical_json(tuning) if tuning else b""
     return HookContent(shown, _resolve(project), get_identity(hook, project), definition, {folder: snapshot})
 
@@ -307,7 +309,7 @@ def _describe_hook(hook: Hook) -> dict[str, Any]:
     }
 
 
-def _get_project_tuning(hook: Hook, config: Config) -> list[Any]:
+def _get_project_tuning(hook: Hook, config: HooksConfig) -> list[Any]:
     """Return what the project's hooks.toml says about a hook; it could disarm a guard, so it is trusted with it."""
     if config.scope != PROJECT:
         return []

@@ -13,11 +13,11 @@ import yaml
 
 from boathook.core.value import Value
 
-FRONTMATTER_LIMIT = 64 * 1024
-DEPTH_LIMIT = 6
-NODE_LIMIT = 2000
+MAX_FRONTMATTER_BYTES = 64 * 1024
+MAX_YAML_DEPTH = 6
+MAX_YAML_NODES = 2000
 
-YAML_HINTS = (
+_YAML_FIXES = (
     ("escape", "put patterns with backslashes in single quotes"),
     ("mapping values are not allowed", "put a value that contains ': ' in quotes"),
     ("unexpected end of stream", "a quote is opened and not closed"),
@@ -26,7 +26,7 @@ YAML_HINTS = (
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Unreadable(Exception):
+class FrontmatterError(Exception):
     """A frontmatter that cannot be read: what, at which line, and how to mend it."""
 
     def __init__(self, message: str, line: int | None = None, fix: str = "") -> None:
@@ -68,50 +68,50 @@ class Frontmatter(Value):
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Find and read the frontmatter of a manifest; raise Unreadable."""
-    source, offset = _find(text)
+    """Find and read the frontmatter of a manifest; raise FrontmatterError."""
+    source, offset = _find_lines(text)
     try:
-        return Frontmatter(_read(source, offset))
-    except Unreadable as error:
-        mended, forgiven = _mend(source, offset)
+        return Frontmatter(_parse_yaml(source, offset))
+    except FrontmatterError as error:
+        mended, forgiven = _quote_leniently(source, offset)
         if not forgiven:
             raise
         try:
-            return Frontmatter(_read(mended, offset), forgiven)
-        except Unreadable:
+            return Frontmatter(_parse_yaml(mended, offset), forgiven)
+        except FrontmatterError:
             raise error from None
 
 
-def _find(text: str) -> tuple[str, int]:
+def _find_lines(text: str) -> tuple[str, int]:
     """Return the lines between the first `---` and the next, and how many lines stand before them."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip()), None)
     if start is None or lines[start].rstrip() != "---":
-        raise Unreadable("no frontmatter", (start or 0) + 1, "begin the file with a line '---'")
+        raise FrontmatterError("no frontmatter", (start or 0) + 1, "begin the file with a line '---'")
     end = next((at for at in range(start + 1, len(lines)) if lines[at].rstrip() == "---"), None)
     if end is None:
-        raise Unreadable("the frontmatter has no end", start + 1, "close it with a line '---'")
+        raise FrontmatterError("the frontmatter has no end", start + 1, "close it with a line '---'")
     source = "\n".join(lines[start + 1 : end]) + "\n"
-    if len(source.encode("utf-8", "replace")) > FRONTMATTER_LIMIT:
-        raise Unreadable(f"the frontmatter is longer than {FRONTMATTER_LIMIT // 1024} KiB", start + 1)
+    if len(source.encode("utf-8", "replace")) > MAX_FRONTMATTER_BYTES:
+        raise FrontmatterError(f"the frontmatter is longer than {MAX_FRONTMATTER_BYTES // 1024} KiB", start + 1)
     return source, start + 1
 
 
-def _read(source: str, offset: int) -> Mapping:
+def _parse_yaml(source: str, offset: int) -> Mapping:
     try:
         _check_limits(source, offset)
         node = yaml.compose(source, Loader=_Loader)
     except yaml.YAMLError as error:
-        raise _yaml_fault(error, source, offset) from None
+        raise _explain_yaml_error(error, source, offset) from None
     except (ValueError, OverflowError) as error:  # a character beyond Unicode, to the slower parser
-        raise Unreadable(f"not valid YAML: {error}", offset + 1) from None
+        raise FrontmatterError(f"not valid YAML: {error}", offset + 1) from None
     if node is None:
-        raise Unreadable("the frontmatter is empty", offset + 1, "give name, description and trigger")
-    top = _node(node, offset)
+        raise FrontmatterError("the frontmatter is empty", offset + 1, "give name, description and trigger")
+    top = _convert_node(node, offset)
     if not isinstance(top, Mapping):
-        raise Unreadable("the frontmatter is not a list of 'key: value' lines", top.line)
+        raise FrontmatterError("the frontmatter is not a list of 'key: value' lines", top.line)
     if not top.entries:
-        raise Unreadable("the frontmatter is empty", top.line, "give name, description and trigger")
+        raise FrontmatterError("the frontmatter is empty", top.line, "give name, description and trigger")
     return top
 
 
@@ -121,70 +121,70 @@ def _check_limits(source: str, offset: int) -> None:
     for event in yaml.parse(source, Loader=_Loader):
         line = event.start_mark.line + 1 + offset
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise Unreadable(
+            raise FrontmatterError(
                 "anchors and aliases (& and *) are not allowed", line, "quote a text that starts with * or &"
             )
         if getattr(event, "tag", None):
-            raise Unreadable(f"the tag {event.tag} is not allowed", line, "remove it")
+            raise FrontmatterError(f"the tag {event.tag} is not allowed", line, "remove it")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         count += isinstance(event, yaml.NodeEvent)
-        if depth > DEPTH_LIMIT:
-            raise Unreadable(f"nested deeper than {DEPTH_LIMIT} levels", line)
-        if count > NODE_LIMIT:
-            raise Unreadable(f"more than {NODE_LIMIT} values", line)
+        if depth > MAX_YAML_DEPTH:
+            raise FrontmatterError(f"nested deeper than {MAX_YAML_DEPTH} levels", line)
+        if count > MAX_YAML_NODES:
+            raise FrontmatterError(f"more than {MAX_YAML_NODES} values", line)
         if isinstance(event, yaml.DocumentStartEvent) and event.explicit:
-            raise Unreadable("more than one YAML document", line)
+            raise FrontmatterError("more than one YAML document", line)
 
 
-def _yaml_fault(error: yaml.YAMLError, source: str, offset: int) -> Unreadable:
+def _explain_yaml_error(error: yaml.YAMLError, source: str, offset: int) -> FrontmatterError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     line = mark.line + 1 + offset if mark else None
-    fix = next((hint for words, hint in YAML_HINTS if words in problem), "")
+    fix = next((hint for words, hint in _YAML_FIXES if words in problem), "")
     if mark and source[mark.index : mark.index + 1] == "\t":
         fix = "indent with spaces"
-    return Unreadable(f"not valid YAML: {problem}", line, fix)
+    return FrontmatterError(f"not valid YAML: {problem}", line, fix)
 
 
-def _node(node: yaml.Node, offset: int) -> Node:
+def _convert_node(node: yaml.Node, offset: int) -> Node:
     line = node.start_mark.line + 1 + offset
     if isinstance(node, yaml.ScalarNode):
         return Scalar(node.value, line, bool(node.style) and node.style in "'\"|>")
     if isinstance(node, yaml.SequenceNode):
-        return Sequence(line, tuple(_node(item, offset) for item in node.value))
+        return Sequence(line, tuple(_convert_node(item, offset) for item in node.value))
     entries: dict[str, tuple[int, Node]] = {}
     for key, value in node.value:
         at = key.start_mark.line + 1 + offset
         if not isinstance(key, yaml.ScalarNode):
-            raise Unreadable("a key must be a plain word", at)
+            raise FrontmatterError("a key must be a plain word", at)
         if key.value in entries:
-            raise Unreadable(f"the key '{key.value}' is there twice", at, "keep one of them")
-        entries[key.value] = (at, _node(value, offset))
+            raise FrontmatterError(f"the key '{key.value}' is there twice", at, "keep one of them")
+        entries[key.value] = (at, _convert_node(value, offset))
     return Mapping(line, entries)
 
 
 _STAR = re.compile(r"(?m)(:[ \t]+)\*(?=[ \t]*(?:[,}#]|$))")
-_MOST_FORGIVEN = 100
+_MAX_FORGIVEN = 100
 
 
-def _mend(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
+def _quote_leniently(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
     """Double the backslashes of double-quoted scalars and quote a bare star; say where."""
     forgiven: list[tuple[int, str]] = []
 
     def line_of(position: int) -> int:
         return source.count("\n", 0, position) + 1 + offset
 
-    for star in islice(_STAR.finditer(source), _MOST_FORGIVEN):
+    for star in islice(_STAR.finditer(source), _MAX_FORGIVEN):
         forgiven.append((line_of(star.end()), 'a bare * was read as "*"; quote it'))
     parts, done = [], 0
-    for start, end in _double_quoted(source):
+    for start, end in _find_double_quoted(source):
         inner = source[start:end]
         if "\\" in inner:
             told = "a backslash in double quotes was read as it stands; use single quotes"
-            if len(forgiven) < 2 * _MOST_FORGIVEN:
+            if len(forgiven) < 2 * _MAX_FORGIVEN:
                 forgiven.append((line_of(start), told))
             parts += [source[done:start], re.sub(r'\\(?!")', r"\\\\", inner)]
             done = end
@@ -192,7 +192,7 @@ def _mend(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
     return mended, tuple(sorted(forgiven))
 
 
-def _double_quoted(source: str) -> list[tuple[int, int]]:
+def _find_double_quoted(source: str) -> list[tuple[int, int]]:
     """Find the insides of double-quoted scalars, in text that need not be valid YAML. One pass."""
     found, at, before = [], 0, ""
     while 0 <= at < len(source):

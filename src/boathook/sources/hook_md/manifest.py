@@ -11,8 +11,8 @@ from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
-from boathook.sources.fields import FLAG, HOOK_MD, INTEGER, MAPPING, NAMES, YAML_PAIR, Field, FieldChecker
-from boathook.sources.hook_md.frontmatter import Mapping, Node, Scalar, Sequence, Unreadable, read_frontmatter
+from boathook.sources.fields import FLAG, HOOK_MD_FIELDS, INTEGER, MAPPING, NAME_LIST, YAML_PAIR, Field, FieldChecker
+from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Scalar, Sequence, read_frontmatter
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NULLS = ("", "~", "null")
@@ -29,12 +29,12 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
     checker = FieldChecker(path, scope, YAML_PAIR)
     try:
         frontmatter = read_frontmatter(text)
-    except Unreadable as error:
+    except FrontmatterError as error:
         checker.refuse("", error.message, error.fix, error.line)
         return _finish(hook, checker), frozenset()
     for line, message in frontmatter.forgiven:
         checker.report(WARNING, "", message, line=line)
-    name, *others = HOOK_MD
+    name, *others = HOOK_MD_FIELDS
     fields = (name.replace(default=shown_name), *others)
     data = _read_values(frontmatter.top, fields, checker.lines)
     if isinstance(data.get("name"), str):
@@ -118,7 +118,7 @@ def _read_values(mapping: Mapping, fields: tuple[Field, ...], lines: dict[str, i
 
 def _read_value(node: Node, field: Field) -> Any:
     """Return a value as its field wants it, so that `name: no` is text; what does not fit is left to the checker."""
-    if field.type is NAMES:
+    if field.type is NAME_LIST:
         items = node.items if isinstance(node, Sequence) else (node,)
         return read_plain(node) if isinstance(node, Mapping) else [_read_name(item) for item in items]
     if not isinstance(node, Scalar):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from boathook.core.hook import ARMED, DISABLED, PROJECT, SHADOWED, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.hooks_toml import SAID
+from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.settings_json.plugins import list_kept_plugins, load_plugins
 from boathook.sources.settings_json.settings_file import (
     LOCAL,
@@ -36,7 +36,7 @@ def read_settings_files(folders: SourceFolders) -> SourceHooks:
     """Read the hooks of the user's settings and of the nearest project whose settings say anything about hooks."""
     project, searched = find_settings_project(folders.project, folders.find_project)
     loaded = load_settings(folders.user, project)
-    hooks = tuple((hook, SAID) for hook in loaded.hooks)
+    hooks = tuple((hook, KEYS_WITHOUT_DEFAULTS) for hook in loaded.hooks)
     return SourceHooks(hooks, loaded.problems, (*loaded.watch, *searched), project)
 
 

@@ -31,9 +31,9 @@ from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, first_bytes, which
 
-PROJECT_DIR, PLUGIN_ROOT = "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"
+_PROJECT_DIR, _PLUGIN_ROOT = "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"
 
-CLAUDE_TOOLS = (
+_CLAUDE_TOOLS = (
     *("Bash", "BashOutput", "KillBash", "KillShell", "PowerShell", "Monitor"),
     *("Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Glob", "Grep", "LS", "LSP"),
     *("WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool", "ReadMcpResourceTool", "Artifact"),
@@ -44,8 +44,11 @@ CLAUDE_TOOLS = (
     *("EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree"),
 )
 # tools of other agents count as well, but for those that look like a slip: `Shell` does, `bash` does not
-TOOLS = (*CLAUDE_TOOLS, *(name for name in KNOWN_TOOLS if name.lower() not in {tool.lower() for tool in CLAUDE_TOOLS}))
-VALUES = {
+_TOOLS = (
+    *_CLAUDE_TOOLS,
+    *(name for name in KNOWN_TOOLS if name.lower() not in {tool.lower() for tool in _CLAUDE_TOOLS}),
+)
+MATCHER_VALUES = {
     "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
     "PreCompact": ("manual", "auto"),
     "PostCompact": ("manual", "auto"),
@@ -56,26 +59,26 @@ VALUES = {
         *("quota_auto_resume_fired", "quota_auto_resume_stale", "quota_auto_resume_disabled"),
     ),
 }  # of matchers that do not ask for a tool; events that are missing here have names that people make up
-SERVER = re.compile(r"mcp__[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
+_SERVER = re.compile(r"mcp__[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 
-OF_ONE_SYSTEM = {
+_PROGRAMS_OF_ONE_SYSTEM = {
     **dict.fromkeys(("osascript", "afplay", "say", "pbcopy", "open", "terminal-notifier"), "darwin"),
     **dict.fromkeys(("notify-send", "paplay", "aplay", "xdg-open", "spd-say"), "linux"),
 }  # who writes such a command knows where it is missing
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-PLAIN_PATH = re.compile(r"[\w.@][\w./@+-]*", re.ASCII)
-OF_OTHERS = re.compile(r"/(?:node_modules|s?bin|\.?venv|site-packages)/")
-SHELL_SCRIPT = re.compile(r".+\.(?:sh|bash|zsh)")
-EXIT_1 = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_PLAIN_PATH = re.compile(r"[\w.@][\w./@+-]*", re.ASCII)
+_FOREIGN_FOLDER = re.compile(r"/(?:node_modules|s?bin|\.?venv|site-packages)/")
+_SHELL_SCRIPT = re.compile(r".+\.(?:sh|bash|zsh)")
+EXIT_1_WARNING = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
 
 
-def check_entry(hook: Hook) -> list[Diagnostic]:
+def check_settings_hook(hook: Hook) -> list[Diagnostic]:
     """Return what an entry's matcher and its command suggest."""
     if hook.state == INVALID:
         return []
     found = _check_matcher(hook)
     if isinstance(hook.handler, Command) and hook.handler.shell != "powershell":
-        found += _Checking(hook, hook.handler).found()
+        found += _CommandChecker(hook, hook.handler).found()
     return found
 
 
@@ -84,29 +87,31 @@ def _check_matcher(hook: Hook) -> list[Diagnostic]:
     if pattern is None:
         return []
     of_tool = hook.matcher.subject == TOOL_NAME
-    names = TOOLS if of_tool else VALUES.get(hook.trigger, ())
+    names = _TOOLS if of_tool else MATCHER_VALUES.get(hook.trigger, ())
     if not names or any(map(pattern.search, names)):
         return []
-    if of_tool and _may_be_foreign(pattern):
+    if of_tool and _may_be_server_tool(pattern):
         return _check_server(hook, pattern)
     what = "no tool that is known" if of_tool else f"nothing that {hook.trigger} has"
     told = f"'{pattern.shown}' matches {what}; this hook may never run"
-    return [Diagnostic(hook.path, None, hook.place, WARNING, told, _nearest(pattern.shown, names, of_tool=of_tool))]
+    return [
+        Diagnostic(hook.path, None, hook.place, WARNING, told, _suggest_name(pattern.shown, names, of_tool=of_tool))
+    ]
 
 
-def _may_be_foreign(pattern: Pattern) -> bool:
+def _may_be_server_tool(pattern: Pattern) -> bool:
     return any(mark in pattern.source for mark in SERVER_TOOL_MARKS) or pattern.search("mcp__server__tool")
 
 
 def _check_server(hook: Hook, pattern: Pattern) -> list[Diagnostic]:
     """Remark on a matcher that is a server's name where a tool's is compared."""
-    if not SERVER.fullmatch(pattern.written):
+    if not _SERVER.fullmatch(pattern.written):
         return []
     told = f"'{pattern.written}' is a server, not a tool of it; this hook may never run"
     return [Diagnostic(hook.path, None, hook.place, WARNING, told, f"{pattern.written}__.*")]
 
 
-def _nearest(written: str, names: tuple[str, ...], *, of_tool: bool) -> str:
+def _suggest_name(written: str, names: tuple[str, ...], *, of_tool: bool) -> str:
     word = re.split(r"[|,]", written)[0].strip("^$() ").lower()
     lowered = {name.lower(): name for name in reversed(names)}
     near = difflib.get_close_matches(word, lowered, n=1, cutoff=0.7)
@@ -115,24 +120,26 @@ def _nearest(written: str, names: tuple[str, ...], *, of_tool: bool) -> str:
     return "names in use: Bash, Read, Write, Edit, Glob, Grep, Task" if of_tool else f"known: {', '.join(names)}"
 
 
-class _Checking:
+class _CommandChecker:
     """One command on its way: what is known of its surroundings, and what was found."""
 
     def __init__(self, hook: Hook, command: Command) -> None:
         self.hook, self.command, self.problems = hook, command, list[Diagnostic]()
-        self.project = _project_of(hook)
-        folders = {PROJECT_DIR: self.project, PLUGIN_ROOT: command.root}
+        self.project = _find_project(hook)
+        folders = {_PROJECT_DIR: self.project, _PLUGIN_ROOT: command.root}
         self.known = {name: value for name, value in folders.items() if value}
         self.splits = any(space in self.project for space in " \t\n")
 
     def found(self) -> list[Diagnostic]:
         """Look at everything."""
         commands = self._commands()
-        if self.splits and any(word.leading_variable == PROJECT_DIR for words in commands for word in _split(words)):
+        if self.splits and any(
+            word.leading_variable == _PROJECT_DIR for words in commands for word in _list_splitting_words(words)
+        ):
             told = (
-                f"${PROJECT_DIR} stands outside of quotes, and the project's path has a space in it: the command fails"
+                f"${_PROJECT_DIR} stands outside of quotes, and the project's path has a space in it: the command fails"
             )
-            self._say(ERROR, told, f'"${PROJECT_DIR}"/…')
+            self._say(ERROR, told, f'"${_PROJECT_DIR}"/…')
         for at, words in enumerate(map(remove_prefix, commands)):
             if words and words[0].raw not in SHELL_BUILTINS:
                 if at == 0:
@@ -140,7 +147,7 @@ class _Checking:
                 for named in find_run_files(words):
                     self._check_file(named)
         if self._may_block() and self.command.words is None and has_blocking_exit_1(self.command.text):
-            self._say(WARNING, *EXIT_1)
+            self._say(WARNING, *EXIT_1_WARNING)
         return self.problems
 
     def _commands(self) -> list[list[ShellWord]]:
@@ -172,17 +179,17 @@ class _Checking:
         return self.command.words is None and "||" in self.command.text
 
     def _check_program(self, name: str) -> None:
-        if not PLAIN_NAME.fullmatch(name) or which(name) or self._is_safe_without():
+        if not _PLAIN_NAME.fullmatch(name) or which(name) or self._is_safe_without():
             return
-        if OF_ONE_SYSTEM.get(name, sys.platform) == sys.platform:
+        if _PROGRAMS_OF_ONE_SYSTEM.get(name, sys.platform) == sys.platform:
             self._say(WARNING, f"'{name}' is not on the PATH", "install it, or write where it is")
 
     def _check_file(self, named: RunFile) -> None:
         path = named.word.value
-        if path is None or (self.splits and named.word.leading_variable == PROJECT_DIR):
+        if path is None or (self.splits and named.word.leading_variable == _PROJECT_DIR):
             return
         if not path.startswith("/"):
-            if not PLAIN_PATH.fullmatch(path):
+            if not _PLAIN_PATH.fullmatch(path):
                 return
             self._say_relative(path)
             path = f"{self.project}/{path}" if self.project else ""
@@ -192,13 +199,13 @@ class _Checking:
 
     def _say_relative(self, path: str) -> None:
         told = f"'{path}' is a relative path: in Claude Code it is found only while that stands in the project's folder"
-        name = PLUGIN_ROOT if self.command.root else PROJECT_DIR
+        name = _PLUGIN_ROOT if self.command.root else _PROJECT_DIR
         folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
         self._say(WARNING, told, f"{folder}/{path.removeprefix('./')}")
 
     def _check_start(self, path: str, named: RunFile) -> None:
         """Remark on a file that cannot be started; silent about what cannot be looked at."""
-        mode = _mode_of(path)
+        mode = _get_mode(path)
         if mode is None or stat.S_ISDIR(mode) or self._is_safe_without():
             return
         if mode == 0:
@@ -210,8 +217,8 @@ class _Checking:
             self._say(ERROR, f"{path} cannot be started: {wrong}", fix)
 
     def _check_text(self, path: str, named: RunFile) -> None:
-        text = read_script(path) if path and not OF_OTHERS.search(path) else ""
-        by_shell = named.interpreter in SHELL_NAMES if named.interpreter else SHELL_SCRIPT.fullmatch(path)
+        text = read_script(path) if path and not _FOREIGN_FOLDER.search(path) else ""
+        by_shell = named.interpreter in SHELL_NAMES if named.interpreter else _SHELL_SCRIPT.fullmatch(path)
         line = text.partition("\r\n")[0].count("\n") + 1
         if (
             by_shell and "\r\n" in text and (line > 1 or named.interpreter or not text.startswith("#!"))
@@ -219,10 +226,10 @@ class _Checking:
             self.problems.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
         at = find_blocking_exit_1(text) if self._may_block() else None
         if at is not None:
-            self.problems.append(Diagnostic(path, at, "", WARNING, *EXIT_1))
+            self.problems.append(Diagnostic(path, at, "", WARNING, *EXIT_1_WARNING))
 
 
-def _project_of(hook: Hook) -> str:
+def _find_project(hook: Hook) -> str:
     """Return the project that a settings file belongs to; nothing for the user's and a plugin's, which serve many."""
     folder = os.path.dirname(hook.path)
     user_folder = resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
@@ -231,12 +238,12 @@ def _project_of(hook: Hook) -> str:
     return os.path.dirname(folder)
 
 
-def _split(words: list[ShellWord]) -> list[ShellWord]:
+def _list_splitting_words(words: list[ShellWord]) -> list[ShellWord]:
     """Return the words that go wrong if they fall apart."""
     return [] if words[0].raw in ("echo", "printf", "[[") else words
 
 
-def _mode_of(path: str) -> int | None:
+def _get_mode(path: str) -> int | None:
     """Return the mode of a file, 0 if there is none, None if nothing can be said."""
     try:
         return os.stat(path).st_mode
@@ -246,7 +253,7 @@ def _mode_of(path: str) -> int | None:
         return None
 
 
-def check_asking(hook: Hook, model: str) -> list[Diagnostic]:
+def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
     """Return what a hook lacks that asks a model or a server: a model, or the library for it."""
     told = fix = ""
     if hook.state == ARMED and isinstance(hook.handler, Prompt):

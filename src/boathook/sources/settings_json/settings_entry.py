@@ -28,17 +28,17 @@ from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources.fields import (
     DEFAULT_SECONDS,
-    ENTRY_TYPE,
+    ENTRY_TYPE_FIELD,
     JSON_PAIR,
+    MATCHER_FIELD,
     MAX_SECONDS,
-    SETTINGS_ENTRY,
-    SETTINGS_MATCHER,
+    SETTINGS_ENTRY_FIELDS,
     FieldChecker,
     describe_value,
     split_url,
 )
 from boathook.sources.own_commands import PROGRAM_NAME, calls_boathook, only_calls_boathook
-from boathook.sources.settings_json.rules import LONGEST, Rule, read_rule
+from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
 
 DIALECT = find_dialect("claude")
 # A file of many large patterns would keep RE2 busy for minutes.
@@ -149,7 +149,7 @@ class _EntryReader:
         self.checker.report(level, f"{self.place}.{key}", message, fix)
 
     def _check_fields(self, kind: Any) -> dict[str, Any]:
-        fields = SETTINGS_ENTRY.get(kind, (ENTRY_TYPE,)) if isinstance(kind, str) else (ENTRY_TYPE,)
+        fields = SETTINGS_ENTRY_FIELDS.get(kind, (ENTRY_TYPE_FIELD,)) if isinstance(kind, str) else (ENTRY_TYPE_FIELD,)
         if kind == "prompt" and not self.row.prompts:
             events = ", ".join(name for name, row in CLAUDE_EVENTS_BY_NAME.items() if row.prompts)
             raise ConfigError(f"prompt hooks cannot run at {self.row.name}", fix=f"possible at: {events}")
@@ -185,7 +185,7 @@ class _EntryReader:
     def _build_matcher(self) -> tuple[Matcher, str]:
         """Return the matcher, and the reason why the hook can never run, if there is one."""
         row = self.row
-        source = self.checker.check((SETTINGS_MATCHER,), {"matcher": self.matcher}, self.place).get("matcher")
+        source = self.checker.check((MATCHER_FIELD,), {"matcher": self.matcher}, self.place).get("matcher")
         if refusal := self.checker.refusal:
             raise ConfigError(refusal.message, refusal.fix)
         if source and source.strip() not in ("", "*") and not row.subject:
@@ -206,7 +206,7 @@ class _EntryReader:
             return ALL, message
         return Matcher(compile_names("|".join(matching_tools)), rule.pattern), ""
 
-    def _read_rule(self) -> Rule | None:
+    def _read_rule(self) -> PermissionRule | None:
         text = self.entry.get("if")
         if text is None:
             return None
@@ -214,7 +214,7 @@ class _EntryReader:
             message = f"'if' is for events with a tool; {self.row.name} has none, so it is ignored"
             self._report(WARNING, "if", message)
             return None
-        is_short = isinstance(text, str) and len(text) <= LONGEST
+        is_short = isinstance(text, str) and len(text) <= MAX_RULE_CHARS
         rule = read_rule(text) if is_short and self.file.can_afford(len(text) * _RULE_CHAR_WEIGHT) else None
         if rule is None:
             message = (

@@ -16,8 +16,8 @@ from boathook.core.json_text import describe_json_type
 from boathook.core.value import Value
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
-from boathook.sources.fields import JSON_PAIR, MAX_SUGGESTIONS, SETTINGS_FILE, FieldChecker, suggest
-from boathook.sources.hook_md.folder import leaves_project
+from boathook.sources.fields import JSON_PAIR, MAX_SUGGESTIONS, SETTINGS_FILE_FIELDS, FieldChecker, suggest
+from boathook.sources.hook_md.folder import find_link_outside
 from boathook.sources.settings_json.settings_entry import FileContext, read_entry
 from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
 
@@ -47,7 +47,7 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
     `top` is the project that the file may not leave through a link, `root` the folder of the plugin it belongs to.
     """
     try:
-        if top and (outside := leaves_project(path, top)):
+        if top and (outside := find_link_outside(path, top)):
             raise FileError(outside)
         text = read_text(path)
     except FileError as error:
@@ -84,8 +84,8 @@ class _FileReader:
 
     def read(self, text: str) -> SettingsFile:
         data = self._parse(text)
-        known = {field.key for field in SETTINGS_FILE}
-        values = self.checker.check(SETTINGS_FILE, {key: value for key, value in data.items() if key in known})
+        known = {field.key for field in SETTINGS_FILE_FIELDS}
+        values = self.checker.check(SETTINGS_FILE_FIELDS, {key: value for key, value in data.items() if key in known})
         for name, groups in values.get("hooks", {}).items():
             self._read_event(name, groups)
         enabled = values.get("enabledPlugins")
@@ -197,4 +197,4 @@ def mentions_hooks(path: str) -> bool:
         return may_be_there(path)
     except (ValueError, RecursionError):
         return True
-    return not isinstance(data, dict) or any(field.key in data for field in SETTINGS_FILE)
+    return not isinstance(data, dict) or any(field.key in data for field in SETTINGS_FILE_FIELDS)
