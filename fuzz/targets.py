@@ -24,7 +24,7 @@ from boathook.core.hook import PROJECT, SETTINGS, USER, Command, Hook, Prompt, S
 from boathook.core.json_text import dump_line
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.shell import ShellCommand, ShellReader
-from boathook.core.verdict import Call, Exit, Skip, Started, Verdict
+from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
 from boathook.dialects import claude, native
 from boathook.dialects.dialect import Dialect, find_dialect
 from boathook.engine import Engine
@@ -221,9 +221,9 @@ class Playing:
         """Give the end for each."""
         return tuple(self.end for _ in calls)
 
-    def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
         """Start nothing."""
-        return tuple(Started(call.hook.name, None) for call in calls)
+        return tuple(StartedHook(call.hook.name, None) for call in calls)
 
     def drain(self, seconds: float) -> int:
         """Wait for nothing."""

@@ -149,7 +149,7 @@ def by_engine(numbers: range) -> dict[str, Any]:
         before: tuple[int, int] = (0, 0)
         for at, number in enumerate(numbers):
             verdict = engine.dispatch(event(number))
-            if [run.status for run in verdict.runs] != ["ok"] or any(skip.loud for skip in verdict.skipped):
+            if [run.status for run in verdict.runs] != ["ok"] or any(skip.is_warning for skip in verdict.skipped):
                 faults.append(f"event {number}: {verdict.to_json()}")
             if at == min(100, len(numbers) // 2):
                 engine.drain(60)

@@ -71,7 +71,7 @@ def load(
     around = _around(catalog, "python")
 
     def report(call: Call, end: Exit) -> None:
-        text = report_end(locations.state, {**around, **call.about}, call.hook.trigger, end)
+        text = report_end(locations.state, {**around, **call.describe()}, call.hook.trigger, end)
         if debug is not None:
             debug(text.rstrip())
 

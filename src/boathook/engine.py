@@ -9,7 +9,7 @@ from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PR
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
-from boathook.core.verdict import FAILED, OK, Call, Exit, Run, Skip, Started, Verdict
+from boathook.core.verdict import FAILED, OK, Call, Exit, Run, Skip, StartedHook, Verdict
 from boathook.errors import DialectError
 from boathook.process.cancel import Cancellation
 from boathook.system.locations import current_dir, make_absolute, system
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class BackgroundRunner(Protocol):
         """Runs calls that nobody waits for."""
 
-        def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+        def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
             """Start calls and return at once; one that cannot run is named as skipped."""
             ...
 
@@ -209,7 +209,7 @@ class Engine:
             return _engine_fault(calls, error)
 
     def _judge(self, calls: tuple[Call, ...], ends: tuple[Exit, ...]) -> tuple[Run, ...]:
-        runs = tuple(self._policy.judge(call, end) for call, end in zip(calls, ends, strict=True))
+        runs = tuple(self._policy.make_run(call, end) for call, end in zip(calls, ends, strict=True))
         for run in runs:
             self._tell_run(run)
         return runs
@@ -224,7 +224,7 @@ class Engine:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
             for skip in verdict.skipped:
-                self._trace(f"[HOOK DEBUG] Skipped hook '{skip.hook}': {skip.why}")
+                self._trace(f"[HOOK DEBUG] Skipped hook '{skip.hook}': {skip.reason}")
         self._count_stops(verdict)
         if verdict.event.kind is POST_SESSION:
             self.drain()
@@ -233,7 +233,7 @@ class Engine:
 
     def _recorded(self, verdict: Verdict, id_: str, began: float) -> Verdict:
         """Return the verdict with the id of its record; trouble with the record is told and changes nothing else."""
-        telling = verdict.runs or verdict.background or any(skip.loud for skip in verdict.skipped)
+        telling = verdict.runs or verdict.background or any(skip.is_warning for skip in verdict.skipped)
         telling = telling or self.catalog.settings.record == "whole"  # a hook that comes later may be tried on it
         if self._record is None or not telling:
             return verdict
@@ -244,20 +244,22 @@ class Engine:
             trouble = f"boathook/ledger cannot be written ({type(error).__name__}: {error}): the record is lost"
         if not trouble:
             return recorded
-        return verdict.replace(skipped=(*verdict.skipped, Skip(trouble.partition(" cannot ")[0], trouble, loud=True)))
+        return verdict.replace(
+            skipped=(*verdict.skipped, Skip(trouble.partition(" cannot ")[0], trouble, is_warning=True))
+        )
 
-    def _start(self, calls: tuple[Call, ...]) -> tuple[tuple[Started, ...], tuple[Skip, ...]]:
+    def _start(self, calls: tuple[Call, ...]) -> tuple[tuple[StartedHook, ...], tuple[Skip, ...]]:
         """Start async hooks, each for itself; those that cannot be started are named, and cost the verdict nothing."""
-        done: list[Started | Skip] = []
+        done: list[StartedHook | Skip] = []
         if trouble := self._log_trouble():
-            done.append(Skip(trouble.partition(" cannot ")[0], trouble, loud=True))
+            done.append(Skip(trouble.partition(" cannot ")[0], trouble, is_warning=True))
         for call in calls:
             try:
                 done += self._background.start((call,))
             except Exception as error:  # noqa: BLE001
                 why = f"it could not be started in the background: {type(error).__name__}: {error}"
-                done.append(Skip(call.hook.name, why, loud=True))
-        started = tuple(one for one in done if isinstance(one, Started))
+                done.append(Skip(call.hook.name, why, is_warning=True))
+        started = tuple(one for one in done if isinstance(one, StartedHook))
         return started, tuple(one for one in done if isinstance(one, Skip))
 
     def _count_stops(self, verdict: Verdict) -> None:
@@ -316,7 +318,7 @@ class Tracing:
         """Tell, then run."""
         for call in calls:
             mode = call.hook.mode.upper()
-            again = f" (look {call.look})" if call.look > 1 else ""
+            again = f" (look {call.look_number})" if call.look_number > 1 else ""
             self._trace(
                 f"[HOOK DEBUG] [{mode}] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'{again}"
             )
@@ -330,9 +332,9 @@ def run_lines(run: Run) -> list[str]:
     mode, blocked = run.hook.mode.upper(), run.outcome.decision >= Decision.BLOCK
     took = round(run.seconds * 1000)
     lines = [f"[HOOK DEBUG] [{mode}] Completed hook '{run.hook.name}' in {took}ms: blocked={blocked}"]
-    lines += [f"[HOOK DEBUG] Reason: {text}" for _, text in run.outcome.said]
+    lines += [f"[HOOK DEBUG] Reason: {text}" for _, text in run.outcome.all_reasons]
     if run.status != OK:
-        lines.append(f"[HOOK DEBUG] Error: {run.status}: {run.why}")
+        lines.append(f"[HOOK DEBUG] Error: {run.status}: {run.error}")
     lines += [f"[HOOK DEBUG] Log: {text}" for text in run.outcome.logs]
     if run.stderr and not blocked:
         lines.append(f"[HOOK DEBUG] Stderr: {run.stderr}")

@@ -146,12 +146,12 @@ def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud
         a_hook(state, state=state, why=f"because {state}", path=f"/{state}") for state in STATES if state != ARMED
     )
     assert Catalog(hooks).skips(a_call()) == (
-        Skip("invalid", "because invalid", loud=True, state="invalid"),
-        Skip("shadowed", "because shadowed", loud=True, state="shadowed"),
+        Skip("invalid", "because invalid", is_warning=True, state="invalid"),
+        Skip("shadowed", "because shadowed", is_warning=True, state="shadowed"),
         Skip("disabled", "because disabled", state="disabled"),
-        Skip("no-entry-point", "because no-entry-point", loud=True, state="no-entry-point"),
-        Skip("untrusted", "because untrusted", loud=True, state="untrusted"),
-        Skip("modified", "because modified", loud=True, state="modified"),
+        Skip("no-entry-point", "because no-entry-point", is_warning=True, state="no-entry-point"),
+        Skip("untrusted", "because untrusted", is_warning=True, state="untrusted"),
+        Skip("modified", "because modified", is_warning=True, state="modified"),
         Skip("denied", "because denied", state="denied"),
     )
 
@@ -175,14 +175,14 @@ def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_not
 
 def test_an_invalid_hook_is_named_whether_or_not_its_matcher_could_be_read():
     hook = a_hook(pattern="mkfs", state=INVALID, why="broken")
-    assert Catalog((hook,)).skips(a_call("ls")) == (Skip("guard", "broken", loud=True, state=INVALID),)
+    assert Catalog((hook,)).skips(a_call("ls")) == (Skip("guard", "broken", is_warning=True, state=INVALID),)
     assert Catalog((hook,)).skips(Event.of("Stop")) == ()
 
 
 def test_a_hook_whose_kind_could_not_be_read_is_named_at_every_event():
     for on_failure in ("allow", "block"):
         hook = a_hook(kind=None, trigger="", state=INVALID, why="no trigger", on_failure=on_failure)
-        named = (Skip("guard", "no trigger", loud=True, state=INVALID),)
+        named = (Skip("guard", "no trigger", is_warning=True, state=INVALID),)
         assert [Catalog((hook,)).skips(event) for event in (a_call(), Event.of("Stop"))] == [named, named]
 
 
@@ -198,7 +198,7 @@ def test_an_error_in_a_file_that_is_no_hook_is_told_at_every_event_and_a_warning
     error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "mend it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
-    told = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (mend it)", loud=True),)
+    told = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (mend it)", is_warning=True),)
     assert [catalog.skips(event) for event in (a_call(), Event.of("Stop"))] == [told, told]
 
 

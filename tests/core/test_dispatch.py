@@ -35,7 +35,7 @@ class Course(NamedTuple):
 
     @property
     def looks(self):
-        return [(call.hook.name, call.look, call.event.tool_input.get("command")) for call, _ in self.asked]
+        return [(call.hook.name, call.look_number, call.event.tool_input.get("command")) for call, _ in self.asked]
 
     @property
     def waiting(self):
@@ -53,7 +53,7 @@ def drive(hooks, answers, event=None, policy=None) -> Course:
         if isinstance(answer, dict):
             answer = answer.get(call.event.tool_input.get("command"), Outcome())
         asked.append((call, answer))
-        return Run(call.hook, OK, answer, 0, look=call.look)
+        return Run(call.hook, OK, answer, 0, look_number=call.look_number)
 
     flow = dispatch(event or a_call("v0"), catalog.plan, policy or Policy(), catalog.skips)
     try:
@@ -236,7 +236,7 @@ def test_async_hooks_do_not_start_when_nobody_can_be_asked():
 def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
     hooks = [*ABC, a_hook("off", state=DISABLED, why="disabled"), a_hook("bad", state=INVALID, why="broken")]
     assert drive(hooks, {"b": BLOCK}).verdict.skipped == (
-        Skip("bad", "broken", loud=True, state=INVALID),
+        Skip("bad", "broken", is_warning=True, state=INVALID),
         Skip("off", "disabled", state=DISABLED),
         Skip("c", "not reached: block by 'b'"),
     )
@@ -276,7 +276,10 @@ def batches(hooks, answers=None):
             found.append("".join(call.hook.name for call in calls))
             said = [(answers or {}).get(call.hook.name, {}).get(call.event.tool_input["command"]) for call in calls]
             calls = flow.send(
-                tuple(Run(c.hook, OK, s or Outcome(), 0, look=c.look) for c, s in zip(calls, said, strict=True))
+                tuple(
+                    Run(c.hook, OK, s or Outcome(), 0, look_number=c.look_number)
+                    for c, s in zip(calls, said, strict=True)
+                )
             )
     except StopIteration:
         return found
@@ -291,7 +294,7 @@ def test_a_block_of_one_of_three_lets_its_neighbours_speak_and_ends_the_rest():
     ask = Outcome(Decision.ASK, ((Decision.ASK, "sure?"),), contexts=("know",))
     course = drive(FRAMED, {"x": ALLOW, "y": BLOCK, "z": ask})
     assert course.looks == [(name, 1, "v0") for name in ("first", "x", "y", "z")]
-    outcome = Outcome(Decision.BLOCK, (*ALLOW.said, *BLOCK.said, *ask.said), contexts=("know",))
+    outcome = Outcome(Decision.BLOCK, (*ALLOW.all_reasons, *BLOCK.all_reasons, *ask.all_reasons), contexts=("know",))
     skipped = (Skip("last", "not reached: block by 'y'"),)
     assert course.verdict == Verdict(a_call("v0"), a_call("v0"), outcome, course.verdict.runs, (), skipped)
     assert course.verdict.reasons == ("no",)
@@ -436,11 +439,11 @@ def test_whatever_hooks_say_no_guard_is_passed_by(found, kind):
     ]
     course = drive(hooks, {f"h{n}": answers for n, (*_, answers) in enumerate(found)}, event)
     last = course.verdict.event
-    assert [run.look for run in course.verdict.runs] == sorted(run.look for run in course.verdict.runs)
-    assert len({(call.hook.name, call.look) for call, _ in course.asked}) == len(course.asked)
-    assert course.verdict.runs == tuple(Run(c.hook, OK, said, 0, look=c.look) for c, said in course.asked)
+    assert [run.look_number for run in course.verdict.runs] == sorted(run.look_number for run in course.verdict.runs)
+    assert len({(call.hook.name, call.look_number) for call, _ in course.asked}) == len(course.asked)
+    assert course.verdict.runs == tuple(Run(c.hook, OK, said, 0, look_number=c.look_number) for c, said in course.asked)
     matching = {hook.name for hook in hooks if not hook.matcher.why_not(last)}
-    if course.verdict.blocked:
+    if course.verdict.is_blocked:
         assert course.waiting == []
     else:
         assert set(course.waiting) == {h.name for h in hooks if h.background} & matching

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.outcome import ABSENT, CONTEXT_LIMIT, Decision, Outcome
+from boathook.core.outcome import ABSENT, MAX_CONTEXT_CHARS, Decision, Outcome
 
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
 decisions = st.sampled_from([NONE, ALLOW, ASK, BLOCK, STOP])
@@ -35,7 +35,7 @@ def test_the_sum_of_outcomes_is_the_heaviest_decision_and_all_that_was_said_in_o
     outputs = [o.output for o in many if o.output is not ABSENT]
     assert total == Outcome(
         max((o.decision for o in many), default=NONE),
-        tuple(s for o in many for s in o.said),
+        tuple(s for o in many for s in o.all_reasons),
         inputs[-1] if inputs else ABSENT,
         outputs[-1] if outputs else ABSENT,
         tuple(c for o in many for c in o.contexts),
@@ -46,7 +46,7 @@ def test_the_sum_of_outcomes_is_the_heaviest_decision_and_all_that_was_said_in_o
 
 @given(outcomes)
 def test_reasons_are_those_of_the_winning_decision_only(outcome):
-    assert outcome.reasons == tuple(text for decision, text in outcome.said if decision == outcome.decision)
+    assert outcome.reasons == tuple(text for decision, text in outcome.all_reasons if decision == outcome.decision)
 
 
 def test_the_reasons_of_a_sum_are_the_winners_in_the_order_they_ran():
@@ -65,7 +65,7 @@ def test_decisions_are_ordered_and_have_words():
 
 
 def test_only_a_block_and_a_stop_halt():
-    assert [Outcome(Decision(rank)).halts for rank in range(5)] == [False, False, False, True, True]
+    assert [Outcome(Decision(rank)).is_final for rank in range(5)] == [False, False, False, True, True]
 
 
 def test_null_is_an_effect_and_absence_is_none():
@@ -76,13 +76,13 @@ def test_null_is_an_effect_and_absence_is_none():
 
 
 def test_contexts_within_the_limit_stay_as_they_are():
-    outcome = Outcome(contexts=("x" * (CONTEXT_LIMIT - 1), "y"))
-    assert outcome.within_limit() == outcome
+    outcome = Outcome(contexts=("x" * (MAX_CONTEXT_CHARS - 1), "y"))
+    assert outcome.limit_contexts() == outcome
 
 
 def test_contexts_beyond_the_limit_are_cut_together_and_the_cut_is_said():
     outcome = Outcome(contexts=("x" * 9_999, "yz", "gone"), messages=("hello",))
-    assert outcome.within_limit() == Outcome(
+    assert outcome.limit_contexts() == Outcome(
         contexts=("x" * 9_999, "y"),
         messages=("hello", "context of hooks was cut: 10,005 characters, the limit is 10,000"),
     )
@@ -90,5 +90,5 @@ def test_contexts_beyond_the_limit_are_cut_together_and_the_cut_is_said():
 
 @given(st.lists(st.integers(0, 9_000), max_size=5))
 def test_contexts_are_never_longer_than_the_limit(sizes):
-    cut = Outcome(contexts=tuple("x" * size for size in sizes)).within_limit()
-    assert sum(map(len, cut.contexts)) == min(sum(sizes), CONTEXT_LIMIT)
+    cut = Outcome(contexts=tuple("x" * size for size in sizes)).limit_contexts()
+    assert sum(map(len, cut.contexts)) == min(sum(sizes), MAX_CONTEXT_CHARS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.policy import AnswerError, Policy, failure
+from boathook.core.policy import AnswerError, Policy, make_failure_outcome
 from boathook.core.verdict import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
 from core.making import a_call, a_hook
 
@@ -16,15 +16,33 @@ BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "not yet"),))
 ASK = Outcome(Decision.ASK, ((Decision.ASK, "really?"),))
 
 
-def never(*_):
-    raise AssertionError("a failed end has no answer to read")
+class Answering:
+    """A dialect that has one answer, or raises."""
+
+    name = "answering"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def read_answer(self, call, end, *, strict):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+NEVER = Answering(AssertionError("a failed end has no answer to read"))
+
+
+def answering(dialect, **fields):
+    return a_hook(**fields).replace(dialect=dialect)
 
 
 @pytest.mark.parametrize("status", [FAILED, TIMEOUT, REFUSED])
 def test_an_end_with_a_fault_is_let_pass_and_reported_by_default(status):
     end = Exit(None, seconds=1.5, error=status, detail="it \x1b[31mbroke\x1b[0m", warnings=("odd",))
-    run = Policy().judge(Call(a_hook(), a_call(), 2), end, never)
-    assert run == Run(a_hook(), status, Outcome(), None, 1.5, "it broke", ("odd",), 2)
+    hook = answering(NEVER)
+    run = Policy().make_run(Call(hook, a_call(), 2), end)
+    assert run == Run(hook, status, Outcome(), None, 1.5, "it broke", ("odd",), 2)
 
 
 WORDS = {FAILED: "failed", TIMEOUT: "timed out", REFUSED: "was refused"}
@@ -32,49 +50,49 @@ WORDS = {FAILED: "failed", TIMEOUT: "timed out", REFUSED: "was refused"}
 
 @pytest.mark.parametrize("status", WORDS)
 def test_an_end_with_a_fault_blocks_where_the_hook_says_so_and_names_hook_and_fault(status):
-    hook = a_hook(on_failure="block")
-    run = Policy().judge(Call(hook, a_call()), Exit(error=status, detail="it broke"), never)
+    hook = answering(NEVER, on_failure="block")
+    run = Policy().make_run(Call(hook, a_call()), Exit(error=status, detail="it broke"))
     reason = f"hook 'guard' {WORDS[status]}: it broke"
-    assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), why="it broke")
+    assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), error="it broke")
 
 
 def test_how_the_engine_ended_a_hook_is_no_exit_code_of_its_own():
-    run = Policy().judge(Call(a_hook(), a_call()), Exit(-15, error=TIMEOUT, detail="too slow"), never)
-    assert run == Run(a_hook(), TIMEOUT, Outcome(), None, why="too slow")
+    hook = answering(NEVER)
+    run = Policy().make_run(Call(hook, a_call()), Exit(-15, error=TIMEOUT, detail="too slow"))
+    assert run == Run(hook, TIMEOUT, Outcome(), None, error="too slow")
 
 
 def test_an_answer_that_cannot_be_read_is_a_failure():
-    def read(*_):
-        raise AnswerError(UNREADABLE, "two documents")
-
+    unreadable = Answering(AnswerError(UNREADABLE, "two documents"))
     end = Exit(0, b"{}{}", seconds=0.25)
-    assert Policy().judge(Call(a_hook(), a_call()), end, read) == Run(
-        a_hook(), UNREADABLE, Outcome(), 0, 0.25, "two documents"
-    )
-    hook = a_hook(on_failure="block")
-    assert Policy().judge(Call(hook, a_call()), end, read).outcome.reasons == (
+    hook = answering(unreadable)
+    assert Policy().make_run(Call(hook, a_call()), end) == Run(hook, UNREADABLE, Outcome(), 0, 0.25, "two documents")
+    blocking = answering(unreadable, on_failure="block")
+    assert Policy().make_run(Call(blocking, a_call()), end).outcome.reasons == (
         "hook 'guard' gave an unreadable answer: two documents",
     )
 
 
 def test_an_answer_that_is_read_keeps_its_outcome_and_notes():
-    run = Policy().judge(Call(a_hook(), a_call()), Exit(0, warnings=("slow",)), lambda *_: (BLOCK, ("no effect",)))
-    assert run == Run(a_hook(), OK, BLOCK, 0, notes=("slow", "no effect"))
+    hook = answering(Answering((BLOCK, ("no effect",))))
+    run = Policy().make_run(Call(hook, a_call()), Exit(0, warnings=("slow",)))
+    assert run == Run(hook, OK, BLOCK, 0, notes=("slow", "no effect"))
 
 
 def test_what_an_answering_hook_wrote_on_stderr_is_kept_clean():
-    run = Policy().judge(Call(a_hook(), a_call()), Exit(0, stderr=b"\x1b[1mhello\n"), lambda *_: (Outcome(), ()))
-    assert run == Run(a_hook(), OK, Outcome(), 0, stderr="hello")
+    hook = answering(Answering((Outcome(), ())))
+    run = Policy().make_run(Call(hook, a_call()), Exit(0, stderr=b"\x1b[1mhello\n"))
+    assert run == Run(hook, OK, Outcome(), 0, stderr="hello")
 
 
 def test_a_long_fault_is_cut():
-    run = Policy().judge(Call(a_hook(), a_call()), Exit(error=FAILED, detail="x" * 9000), never)
-    assert run.why == "x" * 8192 + "… [cut, 9,000 characters]"
+    run = Policy().make_run(Call(answering(NEVER), a_call()), Exit(error=FAILED, detail="x" * 9000))
+    assert run.error == "x" * 8192 + "… [cut, 9,000 characters]"
 
 
 def test_a_failure_has_no_opinion_or_blocks_and_never_allows():
-    assert failure(Call(a_hook(), a_call()), FAILED, "w") == Outcome()
-    assert failure(Call(a_hook(on_failure="block"), a_call()), FAILED, "w").decision == Decision.BLOCK
+    assert make_failure_outcome(Call(a_hook(), a_call()), FAILED, "w") == Outcome()
+    assert make_failure_outcome(Call(a_hook(on_failure="block"), a_call()), FAILED, "w").decision == Decision.BLOCK
 
 
 def stop(**fields) -> Event:
@@ -108,41 +126,41 @@ GATE = {
 @pytest.mark.parametrize(("fields", "limit", "lifted"), GATE.values(), ids=GATE)
 def test_the_quality_gate_holds_until_its_limit(fields, limit, lifted):
     expected = Outcome(messages=("hello", lifted)) if lifted else BLOCK.replace(messages=("hello",))
-    assert Policy(limit).weigh(stop(**fields), BLOCK.replace(messages=("hello",))) == expected
+    assert Policy(limit).limit_stop_blocks(stop(**fields), BLOCK.replace(messages=("hello",))) == expected
 
 
 @given(st.sampled_from(KINDS), st.integers(0, 9), st.sampled_from([0, 1, 2, 4]))
 def test_nothing_but_a_block_of_a_stop_is_ever_lifted(kind, count, rank):
     event = Event.of(kind, stop_block_count=count)
     other = Outcome(Decision(rank), ((Decision(rank), "x"),))
-    assert Policy().weigh(event, other) == other
+    assert Policy().limit_stop_blocks(event, other) == other
     if kind.name != "pre-agent-turn-stop":
-        assert Policy().weigh(event, BLOCK) == BLOCK
+        assert Policy().limit_stop_blocks(event, BLOCK) == BLOCK
 
 
 def test_a_question_goes_to_the_host():
-    assert Policy(can_ask=True).settle(a_call(), ASK) == ASK
+    assert Policy(can_ask=True).finish_outcome(a_call(), ASK) == ASK
 
 
 def test_a_question_with_nobody_to_ask_blocks_a_tool_call():
-    settled = Policy(can_ask=False).settle(a_call(), ASK)
+    settled = Policy(can_ask=False).finish_outcome(a_call(), ASK)
     assert (settled.decision, settled.reasons) == (Decision.BLOCK, ("really? (nobody to ask)",))
-    silent = Policy(can_ask=False).settle(a_call(), Outcome(Decision.ASK))
+    silent = Policy(can_ask=False).finish_outcome(a_call(), Outcome(Decision.ASK))
     assert silent.reasons == ("a hook wants a person to be asked (nobody to ask)",)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name != "pre-tool-call"], ids=lambda kind: kind.name)
 def test_a_question_with_nobody_to_ask_stays_a_question_elsewhere(kind):
-    assert Policy(can_ask=False).settle(Event.of(kind), ASK) == ASK
+    assert Policy(can_ask=False).finish_outcome(Event.of(kind), ASK) == ASK
 
 
 @pytest.mark.parametrize("rank", [0, 1, 3, 4])
 def test_other_decisions_do_not_care_who_is_there(rank):
     outcome = Outcome(Decision(rank), ((Decision(rank), "x"),))
-    assert Policy(can_ask=False).settle(a_call(), outcome) == outcome
+    assert Policy(can_ask=False).finish_outcome(a_call(), outcome) == outcome
 
 
 def test_settling_keeps_the_contexts_within_their_limit():
-    settled = Policy().settle(a_call(), Outcome(contexts=("x" * 10_001,)))
+    settled = Policy().finish_outcome(a_call(), Outcome(contexts=("x" * 10_001,)))
     assert settled.contexts == ("x" * 10_000,)
     assert settled.messages == ("context of hooks was cut: 10,001 characters, the limit is 10,000",)

@@ -12,7 +12,7 @@ from tests.core.making import a_call, a_hook, a_settings_hook, json_objects
 from boathook.core.event import Event
 from boathook.core.json_text import canonical_json, dump_line
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.verdict import FAILED, OK, TIMEOUT, Exit, Run, Skip, Started, Verdict
+from boathook.core.verdict import FAILED, OK, TIMEOUT, Exit, Run, Skip, StartedHook, Verdict
 from boathook.ledger.record import (
     MAX_RECORD_BYTES,
     hash_value,
@@ -38,8 +38,11 @@ def test_a_record_says_what_happened_without_the_secrets():
         Run(a_hook("guard", tool="Shell", pattern="rm"), OK, NO, 2, 0.0015, notes=("a note",)),
         Run(a_settings_hook("slow"), TIMEOUT, Outcome(), None, 1.0, "took longer than 1 s"),
     )
-    skipped = (Skip("late", "not reached: block by 'guard'"), Skip("bad", "unknown event", loud=True, state="invalid"))
-    made = record(Verdict(event, event, NO, runs, (Started("later", 7),), skipped))
+    skipped = (
+        Skip("late", "not reached: block by 'guard'"),
+        Skip("bad", "unknown event", is_warning=True, state="invalid"),
+    )
+    made = record(Verdict(event, event, NO, runs, (StartedHook("later", 7),), skipped))
     hidden = "[redacted secret, 7 characters, sha256 f52fbd32]"
     assert made == {
         "v": 1,
@@ -163,9 +166,11 @@ def test_no_record_is_ever_too_long(hooks):
     said = Outcome.block("é" * 3000)
     hook = a_hook(pattern="x" * 700)
     runs = tuple(Run(hook.replace(name=f"h{at}"), OK, said, 2, notes=("n" * 3000,) * 5) for at in range(hooks))
-    skipped = tuple(Skip(f"s{at}", "y" * 3000, loud=True) for at in range(hooks))
+    skipped = tuple(Skip(f"s{at}", "y" * 3000, is_warning=True) for at in range(hooks))
     event = a_call("\x01" * 50_000).replace(session_id="s" * 5000)
-    made = record(Verdict(event, event, Outcome(Decision.BLOCK, said.said * hooks), runs, (), skipped), whole=True)
+    made = record(
+        Verdict(event, event, Outcome(Decision.BLOCK, said.all_reasons * hooks), runs, (), skipped), whole=True
+    )
     assert len(dump_line(made)) <= MAX_RECORD_BYTES
     assert (made["decision"], made["cut"], bool(made["hooks"])) == ("block", True, True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import Event
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.verdict import FAILED, OK, UNREADABLE, Run, Skip, Started, Verdict
+from boathook.core.verdict import FAILED, OK, UNREADABLE, Run, Skip, StartedHook, Verdict
 from core.making import a_call, a_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.ALLOW, "fine"), (Decision.BLOCK, "no"), (Decision.BLOCK, "never")))
@@ -26,7 +26,7 @@ def test_a_run_says_everything_about_itself():
 
 
 def test_a_failed_run_gives_its_fault_as_reason_and_a_silent_one_none():
-    assert Run(a_hook(), FAILED, Outcome(), 1, why="exit code 1").to_json()["reason"] == "exit code 1"
+    assert Run(a_hook(), FAILED, Outcome(), 1, error="exit code 1").to_json()["reason"] == "exit code 1"
     assert Run(a_hook(), OK, Outcome(), 0).to_json()["reason"] is None
 
 
@@ -36,7 +36,7 @@ def test_a_verdict_says_everything_about_itself():
         Decision.ASK, ((Decision.ASK, "sure?"),), {"command": "ls -l"}, None, ("context",), ("message",), ("log",)
     )
     run = Run(a_hook(), OK, outcome, 0)
-    verdict = Verdict(after, before, outcome, (run,), (Started("later", 7),), (Skip("off", "disabled"),))
+    verdict = Verdict(after, before, outcome, (run,), (StartedHook("later", 7),), (Skip("off", "disabled"),))
     assert verdict.to_json() == {
         "version": 1,
         "event": "pre-tool-call",
@@ -52,7 +52,7 @@ def test_a_verdict_says_everything_about_itself():
         "skipped": [{"hook": "off", "why": "disabled"}],
         "id": None,
     }
-    assert (verdict.blocked, verdict.decision, verdict.reasons) == (False, Decision.ASK, ("sure?",))
+    assert (verdict.is_blocked, verdict.decision, verdict.reasons) == (False, Decision.ASK, ("sure?",))
 
 
 def test_an_input_that_is_the_same_again_is_not_modified():
@@ -69,14 +69,14 @@ def test_a_blocked_stop_gives_feedback():
 
 def test_every_failure_note_and_loud_skip_is_told_once():
     runs = (
-        Run(a_hook("one"), FAILED, Outcome(), 1, why="exit code 1"),
-        Run(a_hook("one"), FAILED, Outcome(), 1, why="exit code 1", look=2),
+        Run(a_hook("one"), FAILED, Outcome(), 1, error="exit code 1"),
+        Run(a_hook("one"), FAILED, Outcome(), 1, error="exit code 1", look_number=2),
         Run(a_hook("two"), OK, Outcome(), 0, notes=("no effect",)),
-        Run(a_hook("three"), UNREADABLE, Outcome(), 0, why="NaN is not JSON", notes=("is slow",)),
-        Run(a_hook("four"), FAILED, BLOCK, 2, why="is among the reasons"),
+        Run(a_hook("three"), UNREADABLE, Outcome(), 0, error="NaN is not JSON", notes=("is slow",)),
+        Run(a_hook("four"), FAILED, BLOCK, 2, error="is among the reasons"),
         Run(a_hook("five"), OK, BLOCK, 2),
     )
-    skipped = (Skip("off", "disabled"), Skip("bad", "no trigger", loud=True))
+    skipped = (Skip("off", "disabled"), Skip("bad", "no trigger", is_warning=True))
     assert Verdict(a_call(), a_call(), BLOCK, runs, (), skipped).warnings() == (
         "hook 'bad' did not run: no trigger",
         "hook 'one' failed: exit code 1",

@@ -48,7 +48,7 @@ def answer_to(call: Call, end: Exit) -> tuple[Any, Any]:
     try:
         return read_answer(call, end)
     except AnswerError as error:
-        return error.status, error.why
+        return error.status, error.message
 
 
 def prints(answer: Any, code: int = 0, stderr: bytes = b"") -> Exit:
@@ -840,7 +840,7 @@ SURE = nested(permissionDecision="allow", decision={"behavior": "allow"}) | {"de
 def test_an_approval_never_comes_from_a_hook_that_failed(name, handler, end, code):
     outcome, _ = answer_to(a_call(name, handler), end.replace(code=code))
     assert not isinstance(outcome, Outcome) or outcome.decision != ALLOW
-    assert not isinstance(outcome, Outcome) or ALLOW not in {decision for decision, _ in outcome.said}
+    assert not isinstance(outcome, Outcome) or ALLOW not in {decision for decision, _ in outcome.all_reasons}
 
 
 line = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)

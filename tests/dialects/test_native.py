@@ -177,7 +177,7 @@ def answer_to(call: Call, end: Exit, *, strict: bool = False):
 
 
 def told(expected):
-    return (expected.status, expected.why) if isinstance(expected, AnswerError) else (expected, ())
+    return (expected.status, expected.message) if isinstance(expected, AnswerError) else (expected, ())
 
 
 def test_a_reason_is_cut_at_its_limit():

@@ -124,7 +124,7 @@ def engine_is_silent(catalog: Catalog, data: bytes, name: str | None) -> bool:
 
 def is_silent(catalog: Catalog, event: Event) -> bool:
     """Say the same of an event that was read."""
-    loud = [skip for skip in catalog.skips(event) if skip.loud]
+    loud = [skip for skip in catalog.skips(event) if skip.is_warning]
     unread = [hook for hook in catalog.hooks if hook.kind is None]
     return (catalog.plan(event), loud, unread, catalog.settings.debug) == (Plan(), [], [], False)
 

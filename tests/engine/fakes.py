@@ -9,7 +9,7 @@ from typing import Any
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Hook
 from boathook.core.policy import Policy
-from boathook.core.verdict import Call, Exit, Started
+from boathook.core.verdict import Call, Exit, StartedHook
 from boathook.engine import Engine
 
 Answer = Exit | Callable[[Call], Exit]
@@ -42,9 +42,9 @@ class Background:
         self.did: list[Any] = []
         self.left = left
 
-    def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
+    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook, ...]:
         self.did.append(calls)
-        return tuple(Started(call.hook.name, 4711) for call in calls)
+        return tuple(StartedHook(call.hook.name, 4711) for call in calls)
 
     def drain(self, seconds: float) -> int:
         self.did.append(("drain", seconds))

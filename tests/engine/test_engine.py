@@ -16,7 +16,7 @@ import boathook
 from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
-from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, Started
+from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, StartedHook
 from boathook.engine import DRAIN_SECONDS, Tracing, now
 from boathook.errors import DialectError
 from core.making import a_call, a_hook, inputs, patterns, tool_patterns, tools
@@ -72,7 +72,7 @@ def test_the_async_engine_comes_to_the_same_verdict(found, tool, tool_input, can
         fields = {"priority": priority, "background": background, "on_failure": failing, "kind": event.kind}
         hooks.append(a_hook(f"h{n}", tool=tools_wanted, pattern=pattern, **fields))
         first[f"h{n}"], again[f"h{n}"] = one, other
-    replies = {name: lambda call, n=name: (first if call.look == 1 else again)[n] for name in first}
+    replies = {name: lambda call, n=name: (first if call.look_number == 1 else again)[n] for name in first}
 
     def verdict(drive):
         engine = an_engine(hooks, replies, policy=Policy(can_ask=can_ask))
@@ -183,7 +183,7 @@ def test_a_runner_that_raises_is_a_failed_run_and_never_an_exception(drive, erro
     engine = an_engine([a_hook()], {}, runner=Broken(error))
     verdict = drive(engine, a_call())
     why = f"the engine failed to run it: {type(error).__name__}: {error}".strip()
-    assert [(run.status, run.why, run.code) for run in verdict.runs] == [(FAILED, why, None)]
+    assert [(run.status, run.error, run.code) for run in verdict.runs] == [(FAILED, why, None)]
     assert verdict.decision == Decision.NONE
     assert verdict.warnings() == (f"hook 'guard' failed: {why}",)
 
@@ -348,7 +348,7 @@ def test_async_hooks_are_handed_over_once_the_verdict_stands():
     background = Background()
     engine = an_engine([a_hook(), later], {"guard": says(modified_input={"command": "ls -l"})}, background=background)
     verdict = engine.dispatch(a_call())
-    assert verdict.background == (Started("later", 4711),)
+    assert verdict.background == (StartedHook("later", 4711),)
     assert background.did == [(Call(later, a_call("ls -l")),)]
 
 
@@ -384,7 +384,7 @@ def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(world):
     world.hook("later", fields={"async": "true"}, script=f'sleep 0.2; cat > "{world.root}/seen"; echo said; exit 3')
     engine = boathook.load(world.project)
     verdict = engine.dispatch(a_call().replace(work_dir=str(world.project)))
-    assert verdict.background == (Started("later", None),)
+    assert verdict.background == (StartedHook("later", None),)
     assert engine.drain(60) == 0
     engine.close()
     assert '"tool_input": {"command": "ls"}' in (world.root / "seen").read_text()
@@ -426,7 +426,7 @@ def test_debug_lines_tell_of_failures_logs_notes_second_looks_and_the_background
     lines: list[str] = []
     hooks = [a_hook("a", priority=3), a_hook("b", priority=2), a_hook("c", background=True)]
     replies = {
-        "a": lambda call: Exit(1, stderr=b"oops") if call.look == 1 else says(log="seen", modified_output=1),
+        "a": lambda call: Exit(1, stderr=b"oops") if call.look_number == 1 else says(log="seen", modified_output=1),
         "b": says(modified_input={"command": "x"}),
     }
     engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)

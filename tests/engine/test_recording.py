@@ -62,7 +62,7 @@ def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
     verdict = engine.dispatch(a_call())
     assert (book.verdicts, len(verdict.background)) == ([verdict], 1)
     [[call]] = engine._background.did
-    assert (call.dispatch, call.about["dispatch"]) == (verdict.id, verdict.id)
+    assert (call.dispatch, call.describe()["dispatch"]) == (verdict.id, verdict.id)
 
 
 def test_trouble_is_told_and_changes_no_decision():
@@ -70,7 +70,7 @@ def test_trouble_is_told_and_changes_no_decision():
     engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=Book(told))
     verdict = engine.dispatch(a_call())
     assert (verdict.decision.word, verdict.reasons, verdict.id) == ("block", ("no",), "")
-    assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", told, loud=True),), (told,))
+    assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", told, is_warning=True),), (told,))
 
 
 def test_a_fault_of_the_recorder_is_trouble_too():

@@ -738,7 +738,7 @@ fds = descriptors()
 with ThreadPoolExecutor(60) as pool:
     verdicts = list(pool.map(engine.dispatch, [event] * 60))
 told = Counter(verdict.decision.word for verdict in verdicts)
-ends = Counter(run.why for verdict in verdicts for run in verdict.runs)
+ends = Counter(run.error for verdict in verdicts for run in verdict.runs)
 report({"told": told, "ends": ends, "fds": [fds, descriptors()]})
 """
     found = project.probe(code, limit=60)

@@ -21,7 +21,7 @@ from reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 
 import boathook
 from boathook.assembly import load_catalog
-from boathook.core.verdict import TIMEOUT, Call, Exit, Started
+from boathook.core.verdict import TIMEOUT, Call, Exit, StartedHook
 from boathook.engine import Engine
 
 KINDS = ("pre-tool-call", "post-tool-call")
@@ -205,8 +205,8 @@ class Fake:
         paths = [call.hook.folder or getattr(call.hook.handler, "text", "") for call in calls]
         return tuple(self.ends[Path(path).stem] for path in paths)
 
-    def start(self, calls: tuple[Call, ...]) -> tuple[Started, ...]:
-        return tuple(Started(call.hook.name, None) for call in calls)
+    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook, ...]:
+        return tuple(StartedHook(call.hook.name, None) for call in calls)
 
     def drain(self, seconds: float) -> int:
         return 0

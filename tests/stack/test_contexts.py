@@ -173,7 +173,7 @@ def verdict(context: Context, outcome: Outcome, *, now: Event | None = None, ski
 def test_what_hooks_of_files_say_is_taken_in(kind):
     context = EVERY[kind].add_context("c0").add_message("m0")
     said = Outcome(contexts=("c1", "c2"), messages=("m1",))
-    broken = Skip("guard", "it has no entry point", loud=True)
+    broken = Skip("guard", "it has no entry point", is_warning=True)
     taken = context.apply_verdict(verdict(context, said, skipped=(broken,)))
     assert taken == dataclasses.replace(
         context,

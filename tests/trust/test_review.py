@@ -230,9 +230,9 @@ def test_a_user_s_hook_guards_again_when_its_replacement_changes(world):
     folder = world.hook("guard", scope="project", script="exit 0")
     trust(world, flags=("--yes", "--override"))
     with boathook.load(world.project) as engine:
-        assert not engine.dispatch(CALL).blocked
+        assert not engine.dispatch(CALL).is_blocked
         (folder / "new").touch()
-        assert engine.dispatch(CALL).blocked
+        assert engine.dispatch(CALL).is_blocked
 
 
 @pytest.mark.parametrize("entry", [{"command": "./\ud800/x.sh"}, {"command": "./x", "args": ["\ud800/x.sh"]}])

@@ -325,7 +325,7 @@ def test_state_says_where_trust_is_kept(world):
     assert ran(verdict(world, "by command", CALL, "--state", str(place))) == [("guard", "ok", "block")]
     assert ran(verdict(world, "by the door", CALL, "--state", str(place))) == [("guard", "ok", "block")]
     with boathook.load(world.project, state=place) as engine:
-        assert engine.dispatch(CALL).blocked
+        assert engine.dispatch(CALL).is_blocked
 
 
 # What variables of the project's choosing cannot do

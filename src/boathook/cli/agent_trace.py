@@ -78,7 +78,7 @@ class Trace:
                 event = event.with_data(tool_input=run.outcome.input)
             if run.outcome.decision == Decision.ASK:
                 self.questioned_calls.add(call_id)
-        if verdict.blocked and event.kind.is_pre and event.kind.has_tool:
+        if verdict.is_blocked and event.kind.is_pre and event.kind.has_tool:
             call, agent = ToolCall(event.tool_name, event.tool_input, call_id), event.data.get("agent_type", MAIN_AGENT)
             reason = "; ".join(verdict.reasons) or "blocked by a hook"
             self._report_call(call, agent, reason, ran=False, is_error=True)

@@ -162,7 +162,9 @@ def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | N
         return HookHealth(hook, _NOT_RUN, (*before, HealthFinding(WARNING, hook.name, text, fix)))
     verdict = engine.only((hook.replace(background=False),), diagnostics=False).dispatch(event)
     if not verdict.runs:
-        why = "; ".join(skip.why for skip in verdict.skipped) or "it did not run on an event that its matcher accepts"
+        why = (
+            "; ".join(skip.reason for skip in verdict.skipped) or "it did not run on an event that its matcher accepts"
+        )
         return HookHealth(hook, _FAILS, (*before, HealthFinding(ERROR, hook.name, why)))
     run = verdict.runs[0]
     finding = _judge_run(hook, run)
@@ -235,7 +237,7 @@ def _judge_run(hook: Hook, run: Run) -> HealthFinding:
         fix = "raise its timeout, or make it faster"
         return HealthFinding(ERROR, hook.name, f"did not end within {hook.timeout:g} s", fix)
     if run.status != OK:
-        return HealthFinding(ERROR, hook.name, f"{_describe_failure(run)}: {run.why}")
+        return HealthFinding(ERROR, hook.name, f"{_describe_failure(run)}: {run.error}")
     if ms > _SLOW_MS[hook.mode] or ms > hook.timeout * 500:
         return HealthFinding(WARNING, hook.name, f"slow: {ms:.0f} ms", "every event that it matches waits for it")
     return HealthFinding(GOOD, hook.name, f"works: decision {run.outcome.decision.word}, {ms:.0f} ms")
@@ -244,7 +246,7 @@ def _judge_run(hook: Hook, run: Run) -> HealthFinding:
 def _describe_failure(run: Run) -> str:
     if run.code in (NOT_FOUND, NOT_EXECUTABLE) or (run.code is None and run.status != TIMEOUT):
         return "cannot run"
-    if run.code and MISSING_PROGRAM.search(run.why):
+    if run.code and MISSING_PROGRAM.search(run.error):
         return "cannot run a program that it needs"
     return "fails"
 

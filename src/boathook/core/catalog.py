@@ -89,12 +89,12 @@ class Catalog(Value):
     def skips(self, event: Event) -> tuple[Skip, ...]:
         """Name the hooks that are not armed but could have been meant by an event."""
         return tuple(
-            Skip(hook.name, hook.why, loud=is_loud(hook), state=hook.state)
+            Skip(hook.name, hook.why, is_warning=is_loud(hook), state=hook.state)
             for hook in self.concerned(event.kind)
             if not takes_part(hook)
             and hook.why != IS_OURS
             and (hook.state == INVALID or not hook.matcher.why_not(event))
-        ) + tuple(Skip(d.path, f"ignored: {d}", loud=True) for d in self.diagnostics if d.level == "error")
+        ) + tuple(Skip(d.path, f"ignored: {d}", is_warning=True) for d in self.diagnostics if d.level == "error")
 
     def concerned(self, kind: EventKind) -> tuple[Hook, ...]:
         """Return the hooks of a kind, whatever their state, and those whose kind could not be read."""

@@ -1,6 +1,6 @@
-"""The heart: one event through its hooks. A pure generator that yields calls, receives their runs and returns the verdict.
+"""Send one event through its hooks: a pure generator that yields calls, receives their runs and returns the verdict.
 
-Everything that waits, starts or reads is done by whoever drives it; so the sync and the async engine cannot differ.
+Its driver does everything that waits, starts or reads, so the sync and the async engine cannot differ.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ if TYPE_CHECKING:
     from boathook.core.hook import Hook
     from boathook.core.policy import Policy
 
-    Asking = Generator[tuple[Call, ...], tuple[Run, ...], None]
-    Flow = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
-    Place = tuple[int, int, str, str]
+    StageRuns = Generator[tuple[Call, ...], tuple[Run, ...], None]
+    Dispatch = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
+    Order = tuple[int, int, str, str]
 
-DOUBT, REVIEW = "hooks of this project did not run", "Review them: boathook trust"
 UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen the last version"
 
 
-class _Course:
-    """Where a dispatch stands: the event as changed, what was said, and which inputs each hook has seen."""
+class _DispatchState:
+    """How far a dispatch is: the event as changed, the outcome, and which inputs each hook has seen."""
 
     def __init__(self, event: Event, select: Callable[[Event], Plan], policy: Policy) -> None:
         self.event = event
@@ -39,105 +38,107 @@ class _Course:
         self.outcome = NOTHING
         self.runs: tuple[Run, ...] = ()
         self.changes = 0
-        self.seen: dict[Place, tuple[Any, ...]] = {}
-        self.last_change: Place | None = None
+        self.seen_inputs: dict[Order, tuple[Any, ...]] = {}
+        self.last_change: Order | None = None
         self.not_reached: tuple[Hook, ...] = ()
 
-    def walk(self, stages: Callable[[], tuple[Stage, ...]], look: int) -> Asking:
-        """Ask stages one after the other, those that there are as the input then stands, until one halts."""
-        place: Place | None = None
+    def run_stages(self, get_stages: Callable[[], tuple[Stage, ...]], look_number: int) -> StageRuns:
+        """Run one stage after the other until one is final; a rewritten input may change which stages follow."""
+        last: Order | None = None
         while True:
-            rest = [stage for stage in stages() if place is None or stage.order > place]
-            if self.outcome.halts:
-                hooks = (hook for stage in rest for hook in stage.hooks)
-                self.not_reached = tuple(
-                    hook for hook in hooks if hook.order not in self.seen
-                )  # others ran, if earlier
-            if self.outcome.halts or not rest:
+            stages = [stage for stage in get_stages() if last is None or stage.order > last]
+            if self.outcome.is_final:
+                hooks = (hook for stage in stages for hook in stage.hooks)
+                # Hooks that have seen an input ran in an earlier look.
+                self.not_reached = tuple(hook for hook in hooks if hook.order not in self.seen_inputs)
+            if self.outcome.is_final or not stages:
                 return
-            place = rest[0].order
-            yield from self._ask(rest[0], look)
+            last = stages[0].order
+            yield from self._run_stage(stages[0], look_number)
 
-    def _ask(self, stage: Stage, look: int) -> Asking:
-        """Ask the hooks of a stage and take in what they say."""
-        runs = yield tuple(Call(hook, self.event, look) for hook in stage.hooks)
+    def _run_stage(self, stage: Stage, look_number: int) -> StageRuns:
+        runs = yield tuple(Call(hook, self.event, look_number) for hook in stage.hooks)
         self.runs += runs
         for hook in stage.hooks:
-            self._saw(hook)
+            self._note_seen(hook)
         for run in runs:
-            self.outcome |= self.policy.weigh(self.event, run.outcome)
+            self.outcome |= self.policy.limit_stop_blocks(self.event, run.outcome)
         rewrites = [run for run in runs if self._is_rewrite(run.outcome.input)]
         if rewrites:
-            last = rewrites[-1]  # of several in one stage
-            self.outcome = self.outcome.without_allow() | _allowed(last.outcome)  # others allowed what it was before
+            # The last of several in one stage counts. Others have allowed the input as it was before.
+            last = rewrites[-1]
+            self.outcome = self.outcome.remove_allow() | _keep_allow(last.outcome)
             self.event = self.event.with_data(tool_input=last.outcome.input)
             self.plan = self.select(self.event)
             self.changes += 1
             self.last_change = stage.order
-            self._saw(last.hook)
+            self._note_seen(last.hook)
 
-    def _is_rewrite(self, found: Any) -> bool:
-        return found is not ABSENT and not is_same_json(found, self.event.tool_input)
+    def _is_rewrite(self, tool_input: Any) -> bool:
+        return tool_input is not ABSENT and not is_same_json(tool_input, self.event.tool_input)
 
-    def _saw(self, hook: Hook) -> None:
-        self.seen[hook.order] = (*self.seen.get(hook.order, ()), self.event.tool_input)
+    def _note_seen(self, hook: Hook) -> None:
+        self.seen_inputs[hook.order] = (*self.seen_inputs.get(hook.order, ()), self.event.tool_input)
 
-    def unseen(self, until: Place | None = None) -> tuple[Stage, ...]:
-        """Return the stages of hooks that match the input as it stands and have not seen it so."""
-        stages = (s for s in self.plan.stages if until is None or s.order < until or s.order == until == TOGETHER)
-        fresh = (Stage(s.order, tuple(hook for hook in s.hooks if not self._has_seen(hook))) for s in stages)
-        return tuple(stage for stage in fresh if stage.hooks)
+    def find_unseen_stages(self, until: Order | None = None) -> tuple[Stage, ...]:
+        """Return the stages of hooks that match the input as it is now and have not seen it."""
+        stages = (
+            stage
+            for stage in self.plan.stages
+            if until is None or stage.order < until or stage.order == until == TOGETHER
+        )
+        unseen = (
+            Stage(stage.order, tuple(hook for hook in stage.hooks if not self._has_seen(hook))) for stage in stages
+        )
+        return tuple(stage for stage in unseen if stage.hooks)
 
     def _has_seen(self, hook: Hook) -> bool:
         now = self.event.tool_input
-        return any(is_same_json(now, one) for one in self.seen.get(hook.order, ()))
+        return any(is_same_json(now, before) for before in self.seen_inputs.get(hook.order, ()))
 
 
 def dispatch(
     event: Event, select: Callable[[Event], Plan], policy: Policy, skips: Callable[[Event], tuple[Skip, ...]]
-) -> Flow:
-    """Run an event through its hooks; return the verdict and the calls to start in the background."""
-    course = _Course(event, select, policy)
-    yield from course.walk(lambda: course.plan.stages, 1)
-    if not course.outcome.halts and course.changes:
-        yield from _look_again(course)
-    outcome = policy.settle(course.event, course.outcome)
-    late, waiting = course.not_reached, course.plan.background
-    if outcome.halts and event.kind.is_pre:
-        late, waiting = late + waiting, ()
-    skipped = skips(course.event)
-    if doubts := _doubts(skipped):
-        outcome |= Outcome(messages=doubts)
-    skipped += tuple(Skip(hook.name, _ended(course, outcome)) for hook in late)
-    verdict = Verdict(course.event, event, outcome, course.runs, (), skipped)
-    return verdict, tuple(Call(hook, course.event) for hook in waiting)
+) -> Dispatch:
+    """Send an event through its hooks; return the verdict and the calls to start in the background."""
+    state = _DispatchState(event, select, policy)
+    yield from state.run_stages(lambda: state.plan.stages, 1)
+    if not state.outcome.is_final and state.changes:
+        yield from _run_again(state)
+    outcome = policy.finish_outcome(state.event, state.outcome)
+    not_reached, background = state.not_reached, state.plan.background
+    if outcome.is_final and event.kind.is_pre:
+        not_reached, background = not_reached + background, ()
+    skipped = skips(state.event)
+    if message := _describe_untrusted(skipped):
+        outcome |= Outcome(messages=(message,))
+    skipped += tuple(Skip(hook.name, _explain_not_reached(state, outcome)) for hook in not_reached)
+    verdict = Verdict(state.event, event, outcome, state.runs, (), skipped)
+    return verdict, tuple(Call(hook, state.event) for hook in background)
 
 
-def _look_again(course: _Course) -> Asking:
-    """Let hooks that match the rewritten input and have not seen it look again, so that no rewrite slips past a guard."""
-    changes = course.changes
-    yield from course.walk(course.unseen, 2)
-    if course.outcome.halts or course.changes == changes:
+def _run_again(state: _DispatchState) -> StageRuns:
+    """Run hooks that match the rewritten input and have not seen it, so that no rewrite bypasses a guard."""
+    changes = state.changes
+    yield from state.run_stages(state.find_unseen_stages, 2)
+    if state.outcome.is_final or state.changes == changes:
         return
-    changes, until = course.changes, course.last_change
-    yield from course.walk(lambda: course.unseen(until), 3)
-    if not course.outcome.halts and course.changes != changes:
-        course.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
+    changes, until = state.changes, state.last_change
+    yield from state.run_stages(lambda: state.find_unseen_stages(until), 3)
+    if not state.outcome.is_final and state.changes != changes:
+        state.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
 
 
-def _doubts(skipped: tuple[Skip, ...]) -> tuple[str, ...]:
-    """Return the word to the person about hooks that nobody has trusted as they are."""
+def _describe_untrusted(skipped: tuple[Skip, ...]) -> str:
+    """Return the message for the person about hooks that are not trusted as they are, "" if there are none."""
     names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
-    return (f"{DOUBT}: {', '.join(names)}. {REVIEW}",) if names else ()
+    return f"hooks of this project did not run: {', '.join(names)}. Review them: boathook trust" if names else ""
 
 
-def _allowed(outcome: Outcome) -> Outcome:
-    """Return the allow in an outcome, if it is one."""
-    return Outcome(outcome.decision, outcome.said) if outcome.decision == Decision.ALLOW else NOTHING
+def _keep_allow(outcome: Outcome) -> Outcome:
+    return Outcome(outcome.decision, outcome.all_reasons) if outcome.decision == Decision.ALLOW else NOTHING
 
 
-def _ended(course: _Course, outcome: Outcome) -> str:
-    """Report who kept the remaining hooks from running."""
-    by = next((run.hook.name for run in course.runs if run.outcome.decision == outcome.decision), None)
-    who = f" by '{by}'" if by else ""
-    return f"not reached: {outcome.decision.word}{who}"
+def _explain_not_reached(state: _DispatchState, outcome: Outcome) -> str:
+    name = next((run.hook.name for run in state.runs if run.outcome.decision == outcome.decision), None)
+    return f"not reached: {outcome.decision.word}" + (f" by '{name}'" if name else "")

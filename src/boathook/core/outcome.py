@@ -1,4 +1,4 @@
-"""What hooks decide, and how decisions add up."""
+"""What a hook decides, and how the decisions of several hooks are combined."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
-CONTEXT_LIMIT = 10_000
+MAX_CONTEXT_CHARS = 10_000
 
 
 class Decision(int):
-    """How much a hook objects: NONE < ALLOW < ASK < BLOCK < STOP. NONE is not ALLOW."""
+    """A decision, from the weakest to the strongest: NONE < ALLOW < ASK < BLOCK < STOP. NONE is not ALLOW."""
 
     NONE: ClassVar[Decision]
     ALLOW: ClassVar[Decision]
@@ -27,7 +27,6 @@ class Decision(int):
         return self.NAMES[self]
 
     def __repr__(self) -> str:
-        """Show the word."""
         return f"Decision.{self.word.upper()}"
 
 
@@ -36,14 +35,12 @@ for _rank, _word in enumerate(Decision.NAMES):
 
 
 class Absent:
-    """The one value that says: this effect was not asked for. JSON's null is a value, this is none."""
+    """The value of an effect that no hook wants; JSON's null would be a value."""
 
     def __repr__(self) -> str:
-        """Show as absent."""
         return "ABSENT"
 
     def __bool__(self) -> bool:
-        """Count as false."""
         return False
 
 
@@ -51,13 +48,14 @@ ABSENT = Absent()
 
 
 class Outcome(Value):
-    """One opinion with its effects; outcomes add up with `|`, and `Outcome()` changes nothing.
+    """A decision with its effects. `|` combines two outcomes; `Outcome()` changes nothing.
 
-    Hooks in process make theirs with `proceed`, `block`, `stop` and `ask`; `context` is then the context to go on with.
+    `all_reasons` has the reasons of every decision, `reasons` those of the winning one. In-process hooks make outcomes with
+    `proceed`, `block`, `stop` and `ask`; `context` is then the context to continue with.
     """
 
     decision: Decision = Decision.NONE
-    said: tuple[tuple[Decision, str], ...] = ()
+    all_reasons: tuple[tuple[Decision, str], ...] = ()
     input: Any = ABSENT
     output: Any = ABSENT
     contexts: tuple[str, ...] = ()
@@ -67,12 +65,12 @@ class Outcome(Value):
 
     @classmethod
     def proceed(cls, context: Any = None) -> Outcome:
-        """Let it go on, with a changed context or the one that was given."""
+        """Continue, with a changed context or the one that was given."""
         return NOTHING if context is None else cls(context=context)
 
     @classmethod
     def block(cls, reason: str) -> Outcome:
-        """Prevent this one action; the agent goes on."""
+        """Prevent this one action; the agent continues."""
         return cls(Decision.BLOCK, ((Decision.BLOCK, reason),))
 
     @classmethod
@@ -82,7 +80,7 @@ class Outcome(Value):
 
     @classmethod
     def ask(cls, reason: str) -> Outcome:
-        """Let a person decide; with nobody to ask it is a block."""
+        """Let a person decide; if there is nobody to ask, this blocks."""
         return cls(Decision.ASK, ((Decision.ASK, reason),))
 
     @property
@@ -92,7 +90,7 @@ class Outcome(Value):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the run is to end."""
+        """Whether the run must end."""
         return self.decision == Decision.STOP
 
     @property
@@ -101,12 +99,12 @@ class Outcome(Value):
         return "\n".join(self.reasons)
 
     def __or__(self, other: Outcome) -> Outcome:
-        """Fold two outcomes: the heavier decision, all that was said, the later effects."""
+        """Combine two outcomes: the stronger decision, all reasons, the later effects."""
         if self is NOTHING or other is NOTHING:
             return other if self is NOTHING else self
         return Outcome(
             max(self.decision, other.decision),
-            self.said + other.said,
+            self.all_reasons + other.all_reasons,
             self.input if other.input is ABSENT else other.input,
             self.output if other.output is ABSENT else other.output,
             self.contexts + other.contexts,
@@ -118,33 +116,35 @@ class Outcome(Value):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Return the reasons of the winning decision, in the order the hooks ran."""
-        return tuple(text for decision, text in self.said if decision == self.decision)
+        return tuple(text for decision, text in self.all_reasons if decision == self.decision)
 
     @property
-    def halts(self) -> bool:
-        """Whether nothing more needs to be asked."""
+    def is_final(self) -> bool:
+        """Whether no further hook needs to run: it is a block or a stop."""
         return self.decision >= Decision.BLOCK
 
-    def without_allow(self) -> Outcome:
-        """Return the outcome without what was said to allow it."""
-        if all(decision != Decision.ALLOW for decision, _ in self.said) and self.decision != Decision.ALLOW:
+    def remove_allow(self) -> Outcome:
+        """Return the outcome without its allow, if it has one."""
+        if all(decision != Decision.ALLOW for decision, _ in self.all_reasons) and self.decision != Decision.ALLOW:
             return self
-        said = tuple(one for one in self.said if one[0] != Decision.ALLOW)
-        return self.replace(decision=Decision.NONE if self.decision == Decision.ALLOW else self.decision, said=said)
+        reasons = tuple(each for each in self.all_reasons if each[0] != Decision.ALLOW)
+        return self.replace(
+            decision=Decision.NONE if self.decision == Decision.ALLOW else self.decision, all_reasons=reasons
+        )
 
-    def within_limit(self) -> Outcome:
-        """Return the outcome with its contexts together within the limit; a cut is said in a message."""
+    def limit_contexts(self) -> Outcome:
+        """Return the outcome with its contexts cut to the limit, and a message if that was necessary."""
         total = sum(map(len, self.contexts))
-        if total <= CONTEXT_LIMIT:
+        if total <= MAX_CONTEXT_CHARS:
             return self
-        kept: list[str] = []
-        room = CONTEXT_LIMIT
+        contexts: list[str] = []
+        chars_left = MAX_CONTEXT_CHARS
         for text in self.contexts:
-            if room:
-                kept.append(text[:room])
-                room -= len(kept[-1])
-        said = f"context of hooks was cut: {total:,} characters, the limit is {CONTEXT_LIMIT:,}"
-        return self.replace(contexts=tuple(kept), messages=(*self.messages, said))
+            if chars_left:
+                contexts.append(text[:chars_left])
+                chars_left -= len(contexts[-1])
+        message = f"context of hooks was cut: {total:,} characters, the limit is {MAX_CONTEXT_CHARS:,}"
+        return self.replace(contexts=tuple(contexts), messages=(*self.messages, message))
 
 
 NOTHING = Outcome()

@@ -1,4 +1,4 @@
-"""What failures, gates and questions come to: the only place that knows fail-open from fail-closed."""
+"""How failures, refused stops and questions are decided: the only place that knows fail-open from fail-closed."""
 
 from __future__ import annotations
 
@@ -14,62 +14,66 @@ if TYPE_CHECKING:
 
 
 class AnswerError(Exception):
-    """An answer that cannot count: the status of its run, and the exact fault."""
+    """An answer that does not count: the status of its run, and what is wrong."""
 
-    def __init__(self, status: str, why: str) -> None:
-        """Remember both."""
-        super().__init__(why)
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
         self.status = status
-        self.why = why
+        self.message = message
 
 
 class Policy(Value):
-    """The rules in force for one engine."""
+    """The rules of one engine."""
 
     max_stop_blocks: int = 3
     can_ask: bool = True
     strict_exit_codes: bool = False
 
-    def judge(self, call: Call, end: Exit) -> Run:
-        """Turn the end of a call into a run; a failure becomes what the hook's `on_failure` says."""
+    def make_run(self, call: Call, end: Exit) -> Run:
+        """Return the run of a call that ended; a failure has the effect that the hook's `on_failure` sets."""
         try:
             if end.error:
                 raise AnswerError(end.error, end.detail)
             outcome, notes = call.hook.dialect.read_answer(call, end, strict=self.strict_exit_codes)
             stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
-            return Run(call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look, stderr)
+            return Run(
+                call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look_number, stderr
+            )
         except AnswerError as error:
-            why = clean_text(error.why, MAX_REASON_CHARS)
-            outcome = failure(call, error.status, why)
-            code = None if end.error else end.code  # what the engine did to end it is no answer of the hook
-            return Run(call.hook, error.status, outcome, code, end.seconds, why, end.warnings, call.look)
+            message = clean_text(error.message, MAX_REASON_CHARS)
+            outcome = make_failure_outcome(call, error.status, message)
+            # If the engine ended the hook, the exit code is not the hook's answer.
+            code = None if end.error else end.code
+            return Run(call.hook, error.status, outcome, code, end.seconds, message, end.warnings, call.look_number)
 
-    def settle(self, event: Event, outcome: Outcome) -> Outcome:
-        """Apply what concerns the event as a whole: questions with nobody to ask, the context limit."""
+    def finish_outcome(self, event: Event, outcome: Outcome) -> Outcome:
+        """Apply the rules for the event as a whole: questions with nobody to ask, the limit of contexts."""
         if event.kind is PRE_TOOL and outcome.decision == Decision.ASK and not self.can_ask:
-            said = outcome.reasons or ("a hook wants a person to be asked",)
-            blocks = tuple((Decision.BLOCK, f"{text} (nobody to ask)") for text in said)
+            reasons = outcome.reasons or ("a hook wants a person to be asked",)
+            blocks = tuple((Decision.BLOCK, f"{text} (nobody to ask)") for text in reasons)
             outcome |= Outcome(Decision.BLOCK, blocks)
-        return outcome.within_limit()
+        return outcome.limit_contexts()
 
-    def weigh(self, event: Event, outcome: Outcome) -> Outcome:
-        """Lift a block of a stop that may not be refused (any more), and say so."""
+    def limit_stop_blocks(self, event: Event, outcome: Outcome) -> Outcome:
+        """Replace the block of a stop that must not be refused, or not again, with a message."""
         if event.kind is not PRE_STOP or outcome.decision != Decision.BLOCK:
             return outcome
         count = event.data.get("stop_block_count", 0)
         stop_reason = event.data.get("stop_reason") or "no_tool_calls"
         reasons = "; ".join(outcome.reasons)
         if stop_reason != "no_tool_calls":
-            why = f"a stop for '{stop_reason}' cannot be refused; the gate said: {reasons}"
+            message = f"a stop for '{stop_reason}' cannot be refused; the gate said: {reasons}"
         elif isinstance(count, int) and count >= self.max_stop_blocks:
-            why = f"the stop was refused {count} times in this turn and is let through now; the gate said: {reasons}"
+            message = (
+                f"the stop was refused {count} times in this turn and is let through now; the gate said: {reasons}"
+            )
         else:
             return outcome
-        return outcome.replace(decision=Decision.NONE, said=(), messages=(*outcome.messages, why))
+        return outcome.replace(decision=Decision.NONE, all_reasons=(), messages=(*outcome.messages, message))
 
 
-def failure(call: Call, status: str, why: str) -> Outcome:
-    """Return the outcome of a failed call: nothing, or a block that names hook and fault."""
+def make_failure_outcome(call: Call, status: str, error: str) -> Outcome:
+    """Return the outcome of a failed call: nothing, or a block that names the hook and the error."""
     if call.hook.on_failure != "block":
         return NOTHING
-    return Outcome(Decision.BLOCK, ((Decision.BLOCK, f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {why}"),))
+    return Outcome(Decision.BLOCK, ((Decision.BLOCK, f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {error}"),))

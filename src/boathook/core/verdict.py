@@ -1,4 +1,4 @@
-"""One execution as data, and what all of them add up to."""
+"""One call of a hook as data, and the verdict that all of them make."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadabl
 
 
 class Call(Value):
-    """A hook to be asked about an event; `look` is 1, or 2 and 3 after the input was rewritten.
+    """A hook that must run on an event; `look_number` is 1, or 2 and 3 after the input was rewritten.
 
-    `dispatch` is the id of the record of the dispatch, if there is one.
+    `dispatch` is the id of the dispatch's record, if there is one.
     """
 
     hook: Hook
     event: Event
-    look: int = 1
+    look_number: int = 1
     dispatch: str = ""
 
-    @property
-    def about(self) -> dict[str, str]:
-        """Return what is told of the call when it ends and nobody waits for it."""
+    def describe(self) -> dict[str, str]:
+        """Return what the log says about the call when it ends in the background."""
         event = self.event
         return {
             "session": event.session_id,
@@ -47,7 +46,7 @@ class Call(Value):
 
 
 class Exit(Value):
-    """How an execution ended, as bytes and numbers. `fault` is a status other than ok, with its `detail`."""
+    """How an execution ended, as bytes and numbers. `error` is a status other than ok, and `detail` describes it."""
 
     code: int | None = None
     stdout: bytes = b""
@@ -60,21 +59,20 @@ class Exit(Value):
 
 
 class Run(Value):
-    """What became of one call."""
+    """The result of one call; `error` says what went wrong if the status is not ok."""
 
     hook: Hook
     status: str
     outcome: Outcome
     code: int | None = None
     seconds: float = 0.0
-    why: str = ""
+    error: str = ""
     notes: tuple[str, ...] = ()
-    look: int = 1
+    look_number: int = 1
     stderr: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as `run --json` prints it."""
-        said = [text for decision, text in self.outcome.said if decision == self.outcome.decision]
         return {
             "hook": self.hook.name,
             "scope": self.hook.scope,
@@ -82,39 +80,39 @@ class Run(Value):
             "exit_code": self.code,
             "duration_ms": round(self.seconds * 1000, 1),
             "decision": self.outcome.decision.word,
-            "reason": "\n".join(said) or self.why or None,
-            "look": self.look,
+            "reason": self.outcome.reason or self.error or None,
+            "look": self.look_number,
             "notes": list(self.notes),
         }
 
 
 class Skip(Value):
-    """A hook that did not run although it might have been meant, and why. Loud ones are told on stderr.
+    """A hook that did not run although the event may have meant it; a warning is printed to stderr.
 
-    `state` is that of the hook, if it was for that.
+    `state` is that of the hook, if it is the reason.
     """
 
     hook: str
-    why: str
-    loud: bool = False
+    reason: str
+    is_warning: bool = False
     state: str = ""
 
 
-class Started(Value):
-    """An async hook that was started, and the process that looks after it."""
+class StartedHook(Value):
+    """An async hook that was started, and the process that supervises it."""
 
     hook: str
     pid: int | None
 
 
 class Verdict(Value):
-    """All answers to one event; `id` is that of its record in the ledger, if there is one."""
+    """The combined answer of all hooks to one event; `id` is that of its record in the ledger, if there is one."""
 
     event: Event
     original: Event
     outcome: Outcome
     runs: tuple[Run, ...] = ()
-    background: tuple[Started, ...] = ()
+    background: tuple[StartedHook, ...] = ()
     skipped: tuple[Skip, ...] = ()
     id: str = ""
 
@@ -129,9 +127,9 @@ class Verdict(Value):
         return self.outcome.reasons
 
     @property
-    def blocked(self) -> bool:
-        """Whether the event must not go on: a block or a stop."""
-        return self.outcome.halts
+    def is_blocked(self) -> bool:
+        """Whether the event must not continue: a block or a stop."""
+        return self.outcome.is_final
 
     @property
     def modified_input(self) -> Any:
@@ -146,12 +144,12 @@ class Verdict(Value):
 
     @property
     def additional_context(self) -> tuple[str, ...]:
-        """Return what hooks want the model to know."""
+        """Return the context that hooks add for the model."""
         return self.outcome.contexts
 
     @property
     def system_message(self) -> tuple[str, ...]:
-        """Return what hooks and the engine want the person to know."""
+        """Return the messages of hooks and of the engine for the person."""
         return self.outcome.messages
 
     @property
@@ -163,11 +161,15 @@ class Verdict(Value):
 
     def warnings(self) -> tuple[str, ...]:
         """Return a line for every hook that failed or did not run: a failure must never look like consent."""
-        lines = [s.why if "/" in s.hook else f"hook '{s.hook}' did not run: {s.why}" for s in self.skipped if s.loud]
+        lines = [
+            skip.reason if "/" in skip.hook else f"hook '{skip.hook}' did not run: {skip.reason}"
+            for skip in self.skipped
+            if skip.is_warning
+        ]
         for run in self.runs:
-            told = self.decision == Decision.BLOCK and run.outcome.decision == Decision.BLOCK  # it is among the reasons
-            if run.status != OK and not told:
-                lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.why}")
+            is_among_reasons = self.decision == run.outcome.decision == Decision.BLOCK
+            if run.status != OK and not is_among_reasons:
+                lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.error}")
             lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
         return tuple(dict.fromkeys(clean_text(line, MAX_REASON_CHARS) for line in lines))
 
@@ -184,7 +186,7 @@ class Verdict(Value):
             "system_message": list(self.system_message),
             "feedback": self.feedback,
             "runs": [run.to_json() for run in self.runs],
-            "background": [{"hook": s.hook, "pid": s.pid} for s in self.background],
-            "skipped": [{"hook": s.hook, "why": s.why} for s in self.skipped],
+            "background": [{"hook": hook.hook, "pid": hook.pid} for hook in self.background],
+            "skipped": [{"hook": skip.hook, "why": skip.reason} for skip in self.skipped],
             "id": self.id or None,
         }

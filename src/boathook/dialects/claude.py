@@ -143,11 +143,11 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
 def _counted(call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]) -> tuple[Outcome, tuple[str, ...]]:
     """Read a JSON answer of a hook that failed: Claude Code takes it, but a failure must not look like an approval."""
     if outcome.decision == Decision.ALLOW:
-        outcome = outcome.replace(decision=Decision.NONE, said=())
+        outcome = outcome.replace(decision=Decision.NONE, all_reasons=())
         late: tuple[str, ...] = ("its 'allow' does not count, for it failed",)
     else:
         late = ()
-    if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.halts):
+    if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.is_final):
         raise AnswerError(FAILED, exit_words(end))
     return outcome, (*notes, f"exit code {end.code}, but its JSON answer counts", *late)
 
@@ -183,11 +183,11 @@ def _refused(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[st
         answer = {}
     if answer:
         outcome, notes = _Reading(call, row, answer).outcome()
-        spoken = "\n".join(text for decision, text in outcome.said if decision != Decision.STOP)
+        spoken = "\n".join(text for decision, text in outcome.all_reasons if decision != Decision.STOP)
         reason = reason or spoken or (clean_text(answer.get("reason") or "", MAX_REASON_CHARS) if row.refuses else "")
         if outcome.decision != Decision.STOP:
             outcome = outcome.replace(decision=Decision.NONE)
-        outcome = outcome.replace(said=tuple(one for one in outcome.said if one[0] == Decision.STOP))
+        outcome = outcome.replace(all_reasons=tuple(one for one in outcome.all_reasons if one[0] == Decision.STOP))
     if not row.refuses:
         told = reason or f"hook '{call.hook.name}' ended with exit 2"
         return outcome | Outcome(messages=(f"{told} ({row.name} cannot be blocked)",)), notes

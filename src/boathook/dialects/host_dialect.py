@@ -252,7 +252,7 @@ class HostDialect:
         effects = self._say_effects(verdict, row, answer)
         lost = [text for text in effects if text != self.host.block_side_effect]
         asked = verdict.decision == Decision.ASK and not row.ask
-        can = row.block and row.kind.is_pre and not row.continues_agent and not verdict.blocked and not asked
+        can = row.block and row.kind.is_pre and not row.continues_agent and not verdict.is_blocked and not asked
         if refuses and lost and can:
             answer.clear()
             answer.say(row.block, "\n".join((*verdict.reasons, *lost)))
@@ -289,7 +289,7 @@ class HostDialect:
 
     def _say_effects(self, verdict: Verdict, row: HostEvent, answer: _Answer) -> list[str]:
         title, name, notes = self.host.title, row.name, []
-        refused = answer.is_said and (verdict.blocked or (verdict.decision == Decision.ASK and not row.ask))
+        refused = answer.is_said and (verdict.is_blocked or (verdict.decision == Decision.ASK and not row.ask))
         if (
             refused
             and row.kind_name == "pre-tool-call"

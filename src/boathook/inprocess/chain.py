@@ -60,7 +60,7 @@ class ChainRun:
         assert isinstance(layer, Layer)  # noqa: S101
         outcome, changed = read_hook_answer(layer, answer, context)
         self._note_allow(outcome, changed)
-        outcome = set_context(outcome, changed) if outcome.halts else await self.run(changed, at, outcome)
+        outcome = set_context(outcome, changed) if outcome.is_final else await self.run(changed, at, outcome)
         return drop_same_context(outcome, context)
 
     async def run(
@@ -81,7 +81,7 @@ class ChainRun:
                 opinion, context = await self._run_hook(step, context)
             self._note_allow(opinion, context)
             outcome |= opinion
-            if outcome.halts:
+            if outcome.is_final:
                 return set_context(outcome, await self._start_background(outcome, context))
         return await self._finish(context, outcome, earlier)
 
@@ -131,10 +131,10 @@ class ChainRun:
             outcome, context = await ask_permission(self._driver, self._stack, context, earlier | outcome)
             self._note_allow(outcome, context)
             rechecked, context = await self._recheck(NOTHING, context)
-            outcome, earlier = rechecked if rechecked.halts else outcome, NOTHING
-            self._is_settled = not outcome.halts
+            outcome, earlier = rechecked if rechecked.is_final else outcome, NOTHING
+            self._is_settled = not outcome.is_final
         context = await self._start_background(outcome, context)
-        if outcome.halts or self._terminal is None:
+        if outcome.is_final or self._terminal is None:
             return set_context(outcome, context)
         context = self._mark_allowed(context, earlier | outcome)
         end = read_terminal_answer(await self._driver.resolve(self._terminal(context)))
@@ -145,11 +145,11 @@ class ChainRun:
         for _ in range(_MAX_RECHECKS):
             for at in self._find_unseen(context):
                 step = self._chain.steps[at]
-                if not outcome.halts and isinstance(step, FileHooks):
+                if not outcome.is_final and isinstance(step, FileHooks):
                     opinion, context = await self._run_file_hooks(step, at, context)
                     self._note_allow(opinion, context)
                     outcome |= opinion
-        if not outcome.halts and self._find_unseen(context):
+        if not outcome.is_final and self._find_unseen(context):
             outcome |= Outcome.block(UNSETTLED)
         return outcome, context
 
@@ -178,7 +178,7 @@ class ChainRun:
     async def _start_background(self, outcome: Outcome, context: Context) -> Context:
         """Start the async file hooks once, no matter how often middleware calls `next`."""
         background = self._chain.background
-        if background is None or self._has_started_background or (outcome.halts and context.kind.is_pre):
+        if background is None or self._has_started_background or (outcome.is_final and context.kind.is_pre):
             return context
         self._has_started_background = True
         return await background.start(context, self._driver)
@@ -214,7 +214,7 @@ class _Rest:
     def _opinion(self) -> Outcome:
         if self.outcome is None or self.outcome is NOTHING:
             return NOTHING
-        return Outcome(self.outcome.decision, self.outcome.said)
+        return Outcome(self.outcome.decision, self.outcome.all_reasons)
 
     @property
     def _was_called(self) -> bool:
@@ -234,7 +234,7 @@ class _Rest:
         is_same_moment = changed.kind is self._context.kind
         if is_same_moment and final.kind is not changed.kind:
             raise make_context_error(self._layer, changed, final)
-        if opinion.said != self._opinion.said:
+        if opinion.all_reasons != self._opinion.all_reasons:
             opinion, changed = limit_refusals(self._layer, opinion, changed)
         return opinion if opinion.decision else self._opinion, changed, self._was_called or not is_same_moment
 
@@ -244,7 +244,7 @@ class _Rest:
         if error is self.error:
             raise error
         opinion, changed = handle_failure(self._layer, error, self._final_context)
-        if self.error is not None and not opinion.halts:
+        if self.error is not None and not opinion.is_final:
             raise self.error
         return self._opinion | opinion, changed, self._was_called
 
@@ -270,7 +270,7 @@ def drop_same_context(outcome: Outcome, context: Context) -> Outcome:
     """Return an outcome as `process` does: with a context only if it is not the one that was given."""
     if outcome.context is not context:
         return outcome
-    has_more = outcome.said or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
+    has_more = outcome.all_reasons or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
     return outcome.replace(context=None) if has_more else NOTHING
 
 
@@ -283,8 +283,8 @@ async def ask_permission(
     answer = await driver.process(stack, request)
     if isinstance(answer.context, ToolContext):
         context = _apply_permission_hooks(context, answer.context)
-    if answer.halts:
-        return Outcome(answer.decision, answer.said), context
+    if answer.is_final:
+        return Outcome(answer.decision, answer.all_reasons), context
     if answer.decision == Decision.ALLOW:
         return Outcome(Decision.ALLOW), context
     question = outcome.reason or _DEFAULT_QUESTION

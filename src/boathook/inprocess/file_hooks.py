@@ -28,7 +28,7 @@ class FileHooks:
         verdict = await driver.dispatch(self.engine, context.to_event())
         for text in verdict.warnings():
             LOGGER.warning("%s (at %s)", text, context.kind.name)
-        opinion = Outcome(verdict.decision, verdict.outcome.said) if verdict.decision else NOTHING
+        opinion = Outcome(verdict.decision, verdict.outcome.all_reasons) if verdict.decision else NOTHING
         return opinion, context.apply_verdict(verdict)
 
 

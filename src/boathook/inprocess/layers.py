@@ -115,9 +115,9 @@ def split_answer(layer: Layer, answer: Any, context: Context) -> tuple[Outcome, 
         changed = changed.add_context(text)
     for text in answer.messages:
         changed = changed.add_message(text)
-    if not answer.decision and not answer.said:
+    if not answer.decision and not answer.all_reasons:
         return NOTHING, changed
-    return answer if changed is context else Outcome(answer.decision, answer.said), changed
+    return answer if changed is context else Outcome(answer.decision, answer.all_reasons), changed
 
 
 def _check_class(layer: Layer, changed: Any, context: Context) -> Context:

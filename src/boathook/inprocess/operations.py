@@ -46,7 +46,7 @@ async def run_tool(
     async def call_tool(final: ToolContext) -> Outcome:
         if permit is not None and not final.is_allowed:
             outcome, final = await _request_permission(stack, permit, final)
-            if outcome.halts:
+            if outcome.is_final:
                 return outcome.replace(context=final)
         started = time.perf_counter()
         try:
@@ -73,10 +73,10 @@ async def run_tool(
 async def _request_permission(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
     """Ask for permission; file hooks look again at a call that was changed meanwhile."""
     outcome, changed = await permit(context)
-    if outcome.halts or changed.args is context.args:
+    if outcome.is_final or changed.args is context.args:
         return outcome, changed
     rechecked = await stack.arun_file_hooks(changed)
-    return rechecked if rechecked.halts else outcome, rechecked.context
+    return rechecked if rechecked.is_final else outcome, rechecked.context
 
 
 def log_messages(outcome: Outcome) -> None:
@@ -96,7 +96,7 @@ def read_result(outcome: Outcome) -> Any:
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if context is None or context.kind.is_pre:
-        if not outcome.halts:
+        if not outcome.is_final:
             raise HookError("middleware did not block the call but did not go on either: it has to call `next`")
         raise Blocked(outcome.reason or "blocked by a hook")
     if outcome.is_blocked:

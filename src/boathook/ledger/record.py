@@ -143,7 +143,7 @@ class _RecordBuilder:
             **{key: self._trim(value, [_MAX_SEARCHED_CHARS]) for key, value in values.items()},
             "reasons": self._trim_texts(verdict.reasons, [_MAX_SEARCHED_CHARS]),
             "runs": self._collect_runs(),
-            "skips": self._trim_texts([skip.why for skip in verdict.skipped], [_MAX_SEARCHED_CHARS]),
+            "skips": self._trim_texts([skip.reason for skip in verdict.skipped], [_MAX_SEARCHED_CHARS]),
             "degraded": self._trim_texts(self.degraded, [_MAX_SEARCHED_CHARS]),
         }
 
@@ -234,7 +234,7 @@ class _RecordBuilder:
             "ms": fields["duration_ms"],
             "decision": fields["decision"],
             "reason": self._limit_text(texts[0]) if texts and texts[0] else None,
-            "look": run.look,
+            "look": run.look_number,
             "matched": _describe_matcher(hook),
             "notes": [self._limit_text(text) for text in texts[1:]],
             **({"approval": approval} if approval else {}),

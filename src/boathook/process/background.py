@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
-from boathook.core.verdict import FAILED, Call, Exit, Skip, Started
+from boathook.core.verdict import FAILED, Call, Exit, Skip, StartedHook
 from boathook.process.cancel import Cancellation
 
 _WORKERS = 8
@@ -33,20 +33,20 @@ class BackgroundPool:
         self._pool: ThreadPoolExecutor | None = None
         self._running: dict[Future[None], tuple[Call, Cancellation]] = {}
 
-    def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
         """Start calls and return at once; one that cannot run becomes a skip."""
         return tuple(self._start(call) for call in calls)
 
-    def _start(self, call: Call) -> Started | Skip:
+    def _start(self, call: Call) -> StartedHook | Skip:
         if refusal := self._runner.find_refusal(call):
-            return Skip(call.hook.name, refusal, loud=True)
+            return Skip(call.hook.name, refusal, is_warning=True)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="boathook")
         cancellation = Cancellation()
         future = self._pool.submit(self._run, call, cancellation)
         self._running[future] = (call, cancellation)
         future.add_done_callback(lambda done: self._running.pop(done, None))
-        return Started(call.hook.name, None)
+        return StartedHook(call.hook.name, None)
 
     def _run(self, call: Call, cancellation: Cancellation) -> None:
         try:

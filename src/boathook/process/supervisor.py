@@ -10,7 +10,7 @@ import marshal
 import os
 import sys
 
-from boathook.core.verdict import Call, Exit, Skip, Started
+from boathook.core.verdict import Call, Exit, Skip, StartedHook
 from boathook.process.child import Job, make_memory_file
 from boathook.process.runner import ProcessRunner
 
@@ -35,20 +35,20 @@ class Supervisor:
         self._state = state
         self._about = about or {}
 
-    def start(self, calls: tuple[Call, ...]) -> tuple[Started | Skip, ...]:
+    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
         """Hand each call to a supervisor and return at once; one that cannot run becomes a skip."""
         return tuple(self._start(call) for call in calls)
 
-    def _start(self, call: Call) -> Started | Skip:
+    def _start(self, call: Call) -> StartedHook | Skip:
         job = self._hooks.make_job(call)
         if job.refused:
-            return Skip(call.hook.name, job.refused, loud=True)
-        about = {**self._about, **call.about}
+            return Skip(call.hook.name, job.refused, is_warning=True)
+        about = {**self._about, **call.describe()}
         data = make_memory_file(marshal.dumps((self._state, about, call.hook.trigger, _list_fields(job))))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
-            return Started(call.hook.name, self._spawn(argv, dict(os.environb), "/", data, null, null))
+            return StartedHook(call.hook.name, self._spawn(argv, dict(os.environb), "/", data, null, null))
         finally:
             os.close(data)
             os.close(null)
