@@ -127,7 +127,6 @@ def _write_all(changes: list[FileChange], record_path: str, write_record: Callab
 
 
 def _remove_folders(folders: tuple[str, ...]) -> None:
-    """Remove folders that were made for us, if they are empty."""
     for folder in reversed(folders):
         with contextlib.suppress(OSError):
             os.rmdir(folder)

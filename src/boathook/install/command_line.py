@@ -23,8 +23,6 @@ _PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
 
 
 class InstalledCommand(Value):
-    """What an installed command calls."""
-
     python: str
     hook_entry: str
     host: str
@@ -39,7 +37,6 @@ def resolve_user_folders(state: str) -> dict[str, str]:
 
 
 def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:
-    """Return the program and its arguments for an event."""
     excluded = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings_runner)
     words = [
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),

@@ -38,18 +38,15 @@ class FileTransaction:
                 self.unrestored.append(path)
 
     def add_undo(self, path: str, undo: Callable[[], object]) -> None:
-        """Remember how to undo a change of a path."""
         self._undo_steps.append((path, undo))
 
     def make_folder(self, path: str, mode: int = 0o777) -> None:
-        """Make a folder and those above it, if they are missing."""
         for folder in find_missing_folders(path):
             self.path = folder
             os.mkdir(folder, mode)
             self.add_undo(folder, functools.partial(_remove_empty_folder, folder))
 
     def write(self, path: str, data: bytes | None, mode: int) -> None:
-        """Replace a file in one step, or remove it if there is no data."""
         if data is not None:
             self.make_folder(os.path.dirname(path))
         self.path = path
@@ -58,7 +55,6 @@ class FileTransaction:
         self.add_undo(path, lambda: replace_file(path, old, old_mode))
 
     def rename(self, path: str, target: str) -> None:
-        """Rename a file or folder."""
         self.path = path
         os.rename(path, target)
         self.add_undo(path, lambda: os.rename(target, path))

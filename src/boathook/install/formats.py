@@ -42,9 +42,7 @@ class OccupiedError(ValueError):
 class FileFormat(Protocol):
     """How a text holds entries."""
 
-    def find_entries(self, text: str, file: HostFile) -> dict[Any, list[Any]]:
-        """Return our entries, by event."""
-        ...
+    def find_entries(self, text: str, file: HostFile) -> dict[Any, list[Any]]: ...
 
     def insert_entries(self, text: str, file: HostFile) -> str:
         """Return the text with each wanted entry once, and no other entry of ours."""
@@ -168,8 +166,6 @@ def _get_at(value: Any, path: JsonPath) -> Any:
 
 
 class _TomlEntries:
-    """`[[hooks]]` tables of a TOML file."""
-
     def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
         entries: dict[str, list[Any]] = {}
         for entry in self._list_entries(text):
@@ -328,8 +324,6 @@ def _verify_toml(text: str, expected: Mapping[str, Any], message: str) -> None:
 
 
 class _WholeFile:
-    """A file that is all ours."""
-
     def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
         (event,) = file.wanted
         return {event: [text]} if INSTALL_MARK in text else {}

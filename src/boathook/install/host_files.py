@@ -33,7 +33,6 @@ class InstallTarget(Value):
 
 
 def find_host_home(setup: Setup, target: InstallTarget) -> str:
-    """Return the folder of an agent's own files."""
     variable, below = setup.home
     value = target.variables.get(variable, "") if variable else ""
     if value.startswith("/"):
@@ -89,7 +88,6 @@ def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | No
 
 
 def make_entry(setup: Setup, event: str, folders: dict[str, str]) -> dict[str, Any]:
-    """Return the entry of one event."""
     command = {
         setup.command_key: make_command_line(setup, event, folders),
         setup.timeout_key: setup.compute_timeout(event),

@@ -52,17 +52,14 @@ class JsonNode:
 
     @property
     def end(self) -> int:
-        """Where it ends in the container around it."""
         return self.start + self.size
 
     def find_index(self, step: str | int) -> int | None:
-        """Return the index of a member by its key or index."""
         if isinstance(self.value, dict) and step in self.value:
             return self.keys.index(step)
         return step if isinstance(self.value, list) and isinstance(step, int) and step < len(self.nodes) else None
 
     def shift_members(self, start: int, distance: int) -> None:
-        """Move the members that begin at a position or after it."""
         for at in range(len(self.nodes) - 1, -1, -1):
             if self.begins[at] < start:
                 break
@@ -184,7 +181,6 @@ class JsonEditor:
 
     @property
     def value(self) -> Any:
-        """The whole value."""
         return self.root.value
 
     def get(self, *path: str | int) -> Any:
@@ -302,7 +298,6 @@ class JsonEditor:
         self._update_values(path)
 
     def _add_member(self, parent: JsonNode, begin: int, label: int, item: str, key: str | int | None) -> None:
-        """Add the node of a member that was written at the end of a container."""
         node = _Parser(item, comments=False).parse_value(label, 0)
         node.start += begin
         parent.keys.append(len(parent.nodes) if key is None else key)

@@ -35,25 +35,20 @@ class FileChange(Value):
 
     @property
     def has_effect(self) -> bool:
-        """Whether the file changes at all."""
         return self.now != self.after
 
 
 class InstallPlan(Value):
-    """What is to be done for one agent."""
-
     setup: Setup
     target: InstallTarget
     changes: tuple[FileChange, ...]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes."""
         return not any(change.has_effect for change in self.changes)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies the installation in the registry."""
         return (self.setup.name, self.target.scope, self.target.project if self.target.scope == PROJECT else "")
 
 
@@ -104,7 +99,6 @@ def _read_current(path: str) -> str:
 
 
 def _make_recorded_file(record: InstalledFile, setup: Setup) -> HostFile:
-    """Return a file that is known from the registry alone."""
     return HostFile(record.path, record.format, setup, dict(record.values) or {"": ""})
 
 
@@ -178,7 +172,6 @@ def _call_editor(file: HostFile, edit: Callable[[], T]) -> T:
 
 
 def read_host_file(path: str) -> bytes | None:
-    """Read an agent's file, None if there is none."""
     if not may_be_there(path):
         return None
     try:

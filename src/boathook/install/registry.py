@@ -45,22 +45,17 @@ class Installation(Value):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies an installation."""
         return (self.host, self.scope, self.project)
 
     def find_file(self, path: str) -> InstalledFile | None:
-        """Return the record of a file by its real path."""
         return next((file for file in self.files if file.path == path), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the installation as it is stored."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
         return {**fields, "files": [{name: file.__dict__[name] for name in file.FIELDS} for file in self.files]}
 
 
 class InstallRegistry:
-    """The installations recorded in a state folder."""
-
     def __init__(self, state: str) -> None:
         self.state = state
         self.path = f"{state}/installed.json"
@@ -77,7 +72,6 @@ class InstallRegistry:
             raise ConfigError(f"{self.path} cannot be read: {error}", fix) from None
 
     def find(self, host: str, scope: str, project: str) -> Installation | None:
-        """Return one installation."""
         return next((installation for installation in self.read() if installation.key == (host, scope, project)), None)
 
     def write(self, key: tuple[str, str, str], new: Installation | None) -> None:
@@ -97,7 +91,6 @@ class InstallRegistry:
         return name
 
     def read_copy(self, name: str) -> bytes | None:
-        """Return a copy, None if it is missing or changed."""
         try:
             data = read_regular(self._copy_path(name), MAX_HOST_FILE_BYTES)
         except FileError:
@@ -105,7 +98,6 @@ class InstallRegistry:
         return data if hash_bytes(data) == name else None
 
     def remove_copies(self, names: Sequence[str]) -> None:
-        """Remove copies that no installation needs any more."""
         needed = {file.before for installation in self.read() for file in installation.files}
         for name in set(names) - needed:
             with contextlib.suppress(OSError):
@@ -129,7 +121,6 @@ class InstallRegistry:
 
 
 def hash_bytes(data: bytes) -> str:
-    """Return the SHA-256 of some bytes, as hex."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -43,8 +43,6 @@ Problems = dict[str, list[str]]
 
 
 class HostStatus(Value):
-    """The status of one agent, for the user or in one project."""
-
     host: str
     scope: str
     state: str
@@ -52,12 +50,10 @@ class HostStatus(Value):
     why: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
 def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[HostStatus]:
-    """Return the status of every agent, for the user and in the project."""
     return [
         find_status(setup, target.replace(scope=scope), registry)
         for setup in list_setups()
@@ -66,7 +62,6 @@ def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[Host
 
 
 def find_status(setup: Setup, target: InstallTarget, registry: InstallRegistry) -> HostStatus:
-    """Return the status of one agent."""
     old = registry.find(setup.name, target.scope, target.project if target.scope == PROJECT else "")
     status = HostStatus(
         setup.name, target.scope, ALTERED_STATUS if old else ABSENT_STATUS, find_config_path(setup, target)
@@ -107,7 +102,6 @@ def _read_text(path: str) -> str | None:
 
 
 def find_installed_entries(file: HostFile) -> dict[Any, list[Any]]:
-    """Return our entries in a file, by event."""
     return _find_entries(file, _read_text(file.path))
 
 
@@ -151,7 +145,6 @@ def _differs(file: HostFile, entries: dict[Any, list[Any]]) -> bool:
 
 
 def list_commands(entry: Any, file: HostFile) -> list[InstalledCommand]:
-    """Return what an entry calls."""
     if file.format == PLUGIN:
         match = PLUGIN_COMMAND.search(str(entry))
         words: list[str] = json.loads(match.group(1)) if match else []
@@ -240,7 +233,6 @@ def _read_setting(path: str, keys: tuple[str, ...]) -> Any:
 
 
 def find_program(setup: Setup) -> str:
-    """Return the path of the agent's program, or an empty text if it is not on PATH."""
     return next((path for name in setup.programs if (path := shutil.which(name))), "")
 
 

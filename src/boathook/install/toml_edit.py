@@ -101,7 +101,6 @@ def _find_end(text: str, start: int, end: int) -> int:
 
 
 def _parse_table(text: str, lines_before: int) -> tuple[tuple[str, ...], Any]:
-    """Return the name and the value of a table."""
     try:
         name = _parse_name(text.split("\n", 1)[0].rstrip("\r"))
         value: Any = parse_toml(text)
@@ -123,7 +122,6 @@ def _parse_name(header: str) -> tuple[str, ...]:
 
 
 def add_table(text: str, name: Sequence[str], values: Mapping[str, Any], *, is_item: bool) -> str:
-    """Add a table at the end, after an empty line."""
     newline = "\r\n" if "\r\n" in text else "\n"
     opening, closing = ("[[", "]]") if is_item else ("[", "]")
     lines = [f"{opening}{'.'.join(map(_render_key, name))}{closing}"]

@@ -49,7 +49,6 @@ class LedgerProblem(Value):
     message: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the fields for output."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
@@ -71,11 +70,9 @@ class LedgerReport(Value):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong."""
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report for output."""
         fields = {name: self.__dict__[name] for name in self.FIELDS}
         lists = {"torn": list(self.torn), "findings": [problem.to_json() for problem in self.findings]}
         return {"ok": self.is_good, **fields, **lists}
@@ -327,7 +324,6 @@ class _ChainCheck:
             self._add(head.segment, _MISSING, message)
 
     def _check_files(self) -> None:
-        """Find files that do not belong to the ledger."""
         for name in sorted(os.listdir(self.folder)):
             if not name.startswith("ledger"):
                 continue

@@ -85,7 +85,6 @@ class _RecordBuilder:
         self.was_cut = False
 
     def build(self, around: dict[str, str], time: str, seconds: float, *, whole: bool) -> _Fields:
-        """Return the record."""
         verdict, original = self.verdict, self.verdict.original
         clean: Any = redact(self._collect(whole=whole))
         if isinstance(clean, str):

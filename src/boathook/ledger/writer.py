@@ -145,7 +145,6 @@ class Ledger:
         return handle, size, last, bool(tail) and not tail.endswith(b"\n")
 
     def _find_link_before(self, segment: str) -> ChainLink | None:
-        """Return the last link in the segments before one."""
         for name in reversed(list_segments(self.folder)):
             if parse_segment_name(name) < parse_segment_name(segment):
                 link = _find_last_link(_read_part(self._path(name), is_tail=True))
@@ -220,7 +219,6 @@ class WriterLock:
         self._handle = -1
 
     def __enter__(self) -> int:
-        """Wait for the lock; return the lock file."""
         deadline = time.monotonic() + self._seconds
         if not _thread_lock.acquire(timeout=self._seconds):
             raise self._make_timeout()
@@ -310,7 +308,6 @@ def read_link(line: bytes) -> ChainLink | None:
 
 
 def is_unchanged(line: bytes, link: ChainLink) -> bool:
-    """Whether a line is as it was written."""
     return hexdigest(line.rpartition(b',"hash":"')[0]) == link.hash
 
 
@@ -328,7 +325,6 @@ def _find_first_link(path: str) -> ChainLink | None:
 
 
 def _read_part(path: str, *, is_tail: bool = False) -> bytes:
-    """Return the beginning or the end of a file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -393,7 +389,6 @@ NOT_A_SEGMENT = ("", -1)
 
 
 def make_segment_name(day: str, number: int = 0) -> str:
-    """Return the name of a segment of a day."""
     return f"{_PREFIX}{day}{f'.{number}' if number else ''}{_SUFFIX}"
 
 
@@ -416,12 +411,10 @@ def list_segments(folder: str) -> list[str]:
 
 
 def find_newest_segment(folder: str) -> str:
-    """Return the name of the newest segment, or an empty text."""
     return max(list_segments(folder), key=parse_segment_name, default="")
 
 
 def make_record_id() -> str:
-    """Return a new random id of a record."""
     return os.urandom(6).hex()
 
 

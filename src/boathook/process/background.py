@@ -15,13 +15,9 @@ _WORKERS = 8
 class RefusingRunner(Protocol):
     """Runs calls, and tells which it would refuse."""
 
-    def find_refusal(self, call: Call) -> str:
-        """Return why a call cannot run, or an empty text."""
-        ...
+    def find_refusal(self, call: Call) -> str: ...
 
-    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-        """Run calls together."""
-        ...
+    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]: ...
 
 
 class BackgroundPool:

@@ -225,7 +225,6 @@ def _make_sandbox(job: Job, limits: ProcessLimits) -> Sandbox | None:
 
 
 def make_memory_file(data: bytes) -> int:
-    """Return a readable handle on data, at its start."""
     handle = _open_memory_file()
     try:
         view = memoryview(data)

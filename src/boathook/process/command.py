@@ -119,7 +119,6 @@ def _read_name(text: str) -> str:
 
 
 def _ask(job: Job, question: dict[str, object]) -> Job:
-    """Let the process of `process.remote_hooks` ask a question."""
     question["timeout"] = compute_ask_seconds(job.timeout)
     stdin = dumps(question).encode("utf-8", "surrogatepass")
     return job.replace(argv=(sys.executable, "-I", "-S", HOOK_ENTRY, ASK_FLAG), stdin=stdin)

@@ -44,7 +44,6 @@ _PLAIN_PREFIXES = (b"XDG_", b"BOATHOOK_")
 
 
 def is_secret_variable(name: bytes) -> bool:
-    """Whether a variable of this name is likely to hold a secret."""
     plain = name.upper().replace(b"-", b"_")
     if plain in _PLAIN_NAMES or plain.startswith(_PLAIN_PREFIXES):
         return False
@@ -174,7 +173,6 @@ def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
 
 
 def _mentions(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Whether the whole path of a project occurs in a text."""
     return any(_contains_path(value, top.encode("utf-8", "surrogateescape")) for top in tops)
 
 

@@ -92,7 +92,6 @@ class HookRunner:
         self._entry_points: dict[str, tuple[object, EntryPoint]] = {}
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-        """Run calls together and return their exits in order."""
         return tuple(self._process.run_all([self._make_job_safely(call) for call in calls], cancel))
 
     def _make_job_safely(self, call: Call) -> Job:
@@ -103,7 +102,6 @@ class HookRunner:
             return Job(("",), b"", "/", {}, 1.0, f"the engine failed to start it: {type(error).__name__}: {error}")
 
     def find_refusal(self, call: Call) -> str:
-        """Return why a call cannot run, or an empty text."""
         return self.make_job(call).refused
 
     def make_job(self, call: Call) -> Job:
@@ -150,7 +148,6 @@ class HookRunner:
         return remove_project_code(env, self._context.list_projects(event), is_user_hook=hook.scope == USER)
 
     def _choose_entry_point(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
-        """Work out how a script is run; once, until it changes."""
         current = stamp(path)
         cached = self._entry_points.get(path)
         if cached is None or cached[0] != current:
@@ -229,7 +226,6 @@ def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]
 
 
 def copy_environment() -> dict[bytes, bytes]:
-    """Return a copy of this process's environment as it is now."""
     # copying the dictionary inside is ten times quicker than copying the view
     data = getattr(os.environb, "_data", None)
     return dict(data) if isinstance(data, dict) else dict(os.environb)

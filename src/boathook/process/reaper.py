@@ -155,8 +155,6 @@ def _is_isolated() -> bool:
 
 
 class Reaper:
-    """Finds and kills what hooks leave behind."""
-
     def __init__(self, *, exclusive: bool) -> None:
         # in a process of the engine's own every unknown child belongs to a hook; those it has now do not
         self._exclusive = exclusive
@@ -174,7 +172,6 @@ class Reaper:
             _become_reaper()
 
     def leave(self, mark: ProcessMark) -> None:
-        """Stop being the reaper after the last hooks."""
         if self._exclusive:
             return
         _role.give_back(mark)
@@ -268,7 +265,6 @@ class _ReaperRole:
         self._was_reaper = self._ignored_children = False
 
     def take(self, user: ProcessMark) -> None:
-        """Take the role for one more user."""
         with self._lock:
             before = _set_reaper(on=True)
             if not self._users:
@@ -277,7 +273,6 @@ class _ReaperRole:
             self._users.add(user)
 
     def give_back(self, user: ProcessMark) -> None:
-        """Give the role back for one user."""
         with self._lock:
             if user not in self._users:
                 return
@@ -421,7 +416,6 @@ _unreaped: dict[int, bytes] = {}
 
 
 def reap_later(pid: int) -> None:
-    """Reap a child when the next hooks run, so that no zombie stays."""
     if fields := _read_stat(pid):
         _unreaped[pid] = fields[_START_FIELD]
 

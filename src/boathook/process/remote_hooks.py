@@ -71,8 +71,6 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether the agent may go on, and if not, why."""
-
     ok: bool
     reason: str = ""
 
@@ -90,7 +88,6 @@ class Reporter:
         os.close(null)
 
     def print_answer(self, data: bytes) -> int:
-        """Print the answer and return the exit code."""
         self._print_once(self._out, data)
         return 0
 
@@ -143,7 +140,6 @@ def _find_function(question: dict[str, Any]) -> Callable[[dict[str, Any], Report
 
 
 def _ask_server(question: dict[str, Any], reporter: Reporter) -> bytes:
-    """Post the event and return the body of the reply."""
     try:
         import httpx
     except ImportError:
@@ -344,7 +340,6 @@ def _find_secrets(question: dict[str, Any]) -> Iterator[str]:
 
 
 def _list_forms(text: str) -> set[str]:
-    """Return the ways in which a secret may be repeated."""
     data = text.encode("utf-8", "replace")
     forms = {text, quote(data), quote_plus(data), unquote(text), dumps(text)[1:-1], b64encode(data).decode()}
     return {form for form in forms if len(form) >= _MIN_SECRET_CHARS}

@@ -62,7 +62,6 @@ class ProcessRunner:
                 slots.release()
 
     def start(self, job: Job, mark: ProcessMark) -> Child | Exit:
-        """Start a job; an exit if that is impossible."""
         if job.refused:
             return Exit(error=REFUSED, detail=job.refused, warnings=job.warnings)
         for attempt in (1, 2):
@@ -97,8 +96,6 @@ def _explain_start_error(job: Job, error: OSError | ValueError) -> str:
 
 
 class _Batch:
-    """The jobs of one stage while they run."""
-
     def __init__(
         self,
         runner: ProcessRunner,
@@ -174,7 +171,6 @@ class _Batch:
             self._finish(index, child)
 
     def _compute_wait_ms(self) -> float:
-        """Return the milliseconds until something must be done."""
         now = time.monotonic()
         seconds = min(min(child.deadline, child.watch_time) for child in self.active.values()) - now
         # without a pidfd the end must be looked for now and then

@@ -216,7 +216,6 @@ def _make_isolated_options(spec: SandboxSpec, cwd: str) -> tuple[str, ...]:
 
 
 def _list_hidden() -> list[str]:
-    """Return the real paths that an isolated hook does not see."""
     return sorted({os.path.realpath(path) for path in (*_HIDDEN_FOLDERS, *_find_homes()) if os.path.isdir(path)})
 
 
@@ -246,7 +245,6 @@ def _is_private(folder: str) -> bool:
 
 
 def _find_homes() -> tuple[str, ...]:
-    """Return the home folders of this user, from the environment and from the system."""
     paths = [os.environ.get("HOME", "")]
     try:
         import pwd

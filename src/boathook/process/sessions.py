@@ -34,7 +34,6 @@ class Sessions:
         return path
 
     def load_variables(self, session: str) -> dict[bytes, bytes]:
-        """Return the variables that a session's hooks exported."""
         path = self._find_path(session)
         if path is None or not os.path.exists(path):
             return {}
@@ -72,7 +71,6 @@ class Sessions:
             return
 
     def forget(self, session: str) -> None:
-        """Remove the files of a session that ended."""
         for kind in ("env", "stops"):
             path = self._find_path(session, kind)
             try:

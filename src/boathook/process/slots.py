@@ -96,7 +96,6 @@ class Slots:
         return True
 
     def release(self) -> None:
-        """Return the slots."""
         while self._held:
             self._held.pop().put(None)
 
