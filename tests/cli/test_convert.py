@@ -15,19 +15,18 @@ import pytest
 from tests import forked
 from tests.conftest import World, make_world, trusting, write_script
 
-from boathook.cli.convert import ConversionPlan, Ends, apply_conversion
+from boathook.cli.convert_files import apply_conversion
+from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 from boathook.core.matcher import compile_names, compile_pattern
 from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_tool_pattern, find_free_name
 from boathook.sources.settings_json.settings_file import read_settings
 
-IN_ORDER = "HOOK.md hooks run one after another, and the first block ends the rest; in settings.json they run together"
-TOGETHER = "hooks of settings.json run together, and none ends the others; HOOK.md hooks run one after another"
-TWICE = (
-    "Without --move both run, each event twice, until the source is removed: do that, or call this again with --move."
-)
+IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
+TOGETHER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
+TWICE = "Both copies run now, so hooks run twice. Remove one of the two, or run this again with --move."
 UNCALLED = (
-    "Claude Code itself reads settings.json alone: it does not run these hooks any more, "
-    "unless an entry there calls boathook run --host claude."
+    "Claude Code reads only settings.json, so it no longer runs these hooks. "
+    "To make it call boathook: boathook install claude"
 )
 WORK_DIR = "it runs in the project's folder, no longer in the work dir"
 
@@ -322,7 +321,7 @@ def test_what_hooks_toml_says_of_an_entry_is_taken_along(place: Place) -> None:
     (name,) = place.states()
     place.toml("user", f'[[hooks.override]]\nname = "{name}"\ntimeout = 2000\non_failure = "block"\n')
     notes = only(place.to_hooks()[1])["notes"]
-    assert notes == ["hooks.toml sets its timeout, on_failure: taken along as it holds here"]
+    assert notes == ["hooks.toml sets its timeout, on_failure: converted with the current value"]
     lines = manifest(place.hooks("project") / "true")
     assert lines[3:] == ["timeout: 2000", "on_failure: block", "dialect: claude"]
 
@@ -330,7 +329,7 @@ def test_what_hooks_toml_says_of_an_entry_is_taken_along(place: Place) -> None:
 def test_the_order_and_equal_commands_are_noted(place: Place) -> None:
     groups = [{"matcher": name, "hooks": [command("guard.sh")]} for name in ("Edit", "Edit|Write")]
     place.settings("project", {"hooks": {"PreToolUse": groups}})
-    same = "another entry has the same command: both run where both match, not one for both"
+    same = "another entry has the same command: both run if both match, no longer one for both"
     assert [row["notes"] for row in place.to_hooks()[1]["hooks"]] == [[IN_ORDER, same], [IN_ORDER, same]]
 
 
@@ -461,7 +460,10 @@ def test_a_second_call_finds_its_own_folders_and_can_then_move(place: Place) -> 
     place.to_hooks()
     before = place.tree()
     code, report = place.to_hooks("--move")
-    assert (code, [row["notes"][0] for row in report["hooks"]]) == (0, ["its folder is there already, just so"] * 2)
+    assert (code, [row["notes"][0] for row in report["hooks"]]) == (
+        0,
+        ["its folder exists already, with the same content"] * 2,
+    )
     assert place.states() == {"format": "armed", "lint": "armed"}
     after = place.tree()
     assert {path for path in before if after[path] != before[path]} == {report["from"]}
@@ -575,7 +577,7 @@ def test_the_same_entry_elsewhere_is_noted(place: Place) -> None:
     place.entries(command("a.sh"))
     other = place.entries(command("a.sh"), scope="local")
     notes = only(place.to_hooks()[1])["notes"]
-    assert notes == [f"the same entry stands in {other}, and runs as well once this one is gone"]
+    assert notes == [f"{other} has the same entry, which runs too once this one is removed"]
 
 
 def test_claude_code_that_calls_boathook_keeps_its_hooks(place: Place) -> None:
@@ -633,7 +635,7 @@ def test_a_person_is_told_in_words(place: Place) -> None:
     assert lines[2].startswith("left       PreToolUse:prompt#")
     assert lines[3:] == [
         "           it asks a model; a HOOK.md hook runs a script",
-        f"the settings file as it was: {path}.bak-1",
+        f"backup of the settings file: {path}.bak-1",
         "1 converted, 1 left",
         UNCALLED,
     ]
@@ -642,7 +644,7 @@ def test_a_person_is_told_in_words(place: Place) -> None:
 def test_where_there_are_no_hooks_there_is_nothing_to_do(place: Place) -> None:
     for direction, source in (("settings-to-hookmd", ".claude/settings.json"), ("hookmd-to-settings", ".agents/hooks")):
         done = place.run("convert", direction, "--move")
-        said = f"there are no hooks in {place.project}/{source}: nothing to convert\n"
+        said = f"There are no hooks in {place.project}/{source}: nothing to convert.\n"
         assert (done.returncode, done.stdout, list(place.project.iterdir())) == (0, said, [])
 
 
@@ -656,7 +658,7 @@ def test_the_users_hooks_go_to_the_users_folder_and_back(place: Place) -> None:
     assert (code, only(report)["to"]) == (0, str(place.hooks("user") / "true"))
     assert only(report)["notes"] == [
         IN_ORDER,
-        "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else with .agents/hooks, else the work dir",
+        "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else the one with .agents/hooks, else the work dir",
     ]
     assert path.read_text() == "{}"
     script = place.hooks("user") / "true/scripts/run.sh"
@@ -671,7 +673,7 @@ def test_local_settings_are_converted_with_a_word_about_who_sees_them(place: Pla
     place.entries(command("false"), scope="project")
     path = place.entries(command("true"), scope="local")
     code, report = place.to_hooks("--local", "--move")
-    shared = "settings.local.json is yours alone; .agents/hooks belongs to the project and to everybody who has it."
+    shared = "settings.local.json is only yours; .agents/hooks is shared with everybody who has the project."
     assert (code, report["notes"], path.read_text()) == (0, [shared, UNCALLED], "{}")
     assert place.to_settings("--local", "--move")[0] == 0
     assert list(json.loads(path.read_text())["hooks"]) == ["PreToolUse"]
@@ -714,7 +716,7 @@ def test_the_settings_of_the_home_folder_are_no_projects(place: Place) -> None:
     (place.home / ".agents/hooks").mkdir(parents=True)
     done = place.run("convert", "hookmd-to-settings", "--project", str(place.home))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "for all projects (see --user)" in done.stderr
+    assert "for all projects: use --user" in done.stderr
 
 
 def test_a_hook_that_would_not_run_undoes_everything(place: Place) -> None:
@@ -726,7 +728,7 @@ def test_a_hook_that_would_not_run_undoes_everything(place: Place) -> None:
     before = place.tree()
     done = place.run("convert", "settings-to-hookmd", "--move")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("is a link that leaves the project); nothing was changed\n")
+    assert done.stderr.endswith("is a link that leaves the project). Nothing was changed\n")
     assert (place.tree(), list(elsewhere.iterdir())) == (before, [])
 
 
@@ -734,7 +736,7 @@ def test_a_hook_that_would_not_run_undoes_everything(place: Place) -> None:
 def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     path = place.entries(command("a.sh"))
     guard = place.hook("guard", scope="project")
-    ends = Ends("project", str(place.project), str(path), str(place.project / "new/hooks"))
+    ends = ConversionEnds("project", str(place.project), str(path), str(place.project / "new/hooks"))
     plan = ConversionPlan((), (ConvertedFolder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
     before, real = place.tree(), getattr(os, step)
 
@@ -831,7 +833,7 @@ def test_a_hook_that_was_put_aside_is_not_written_over_but_its_way_back_is_told(
     folder = place.hook("guard", scope="project", script="exit 2")
     place.to_settings("--move")
     code, report = place.to_hooks("--move")
-    way = f"{folder} exists already (name its HOOK.md.bak-1 HOOK.md to bring that hook back)"
+    way = f"{folder} exists already (to restore that hook, rename its HOOK.md.bak-1 to HOOK.md)"
     assert (code, only(report)["reason"]) == (1, way)
 
 
@@ -848,7 +850,11 @@ def test_a_second_call_finds_its_own_entry_and_refuses_one_that_differs(place: P
     place.to_settings()
     before = place.tree()
     code, report = place.to_settings()
-    assert (code, only(report)["notes"][-1], report["files"]) == (0, "its entry is there already, just so", [])
+    assert (code, only(report)["notes"][-1], report["files"]) == (
+        0,
+        "its entry exists already, with the same content",
+        [],
+    )
     assert place.tree() == before
     (folder / "HOOK.md").write_text((folder / "HOOK.md").read_text().replace("a test", "another"))
     code, report = place.to_settings("--move")
@@ -981,7 +987,7 @@ def test_a_script_that_a_command_cannot_start_is_left(place: Place) -> None:
     reasons = {row["name"]: row["reason"] for row in place.to_settings()[1]["hooks"]}
     assert reasons == {
         "plain": "scripts/run.sh is not executable (chmod +x), so a command cannot start it",
-        "binary": "its script is a binary: what it reads and answers cannot be seen",
+        "binary": "its script is a binary, so boathook cannot see what it reads and answers",
     }
 
 
@@ -999,11 +1005,11 @@ def test_hooks_in_other_states_are_left_with_their_why(place: Place) -> None:
 def test_a_hook_that_hides_another_is_left(place: Place) -> None:
     place.hook("guard", scope="project")
     hidden = place.hook("guard", scope="user")
-    reason = f"it stands before {hidden}/HOOK.md of the same name, which would run in its place"
+    reason = f"it replaces {hidden}/HOOK.md of the same name, which would run instead"
     assert only(place.to_settings("--move")[1])["reason"] == reason
     two = place.hook("two", scope="project")
     (two / "hook.md").write_text((two / "HOOK.md").read_text())
-    told = "its folder has both HOOK.md and hook.md; the other would count instead"
+    told = "its folder has both HOOK.md and hook.md; the second would be used instead"
     assert {row["name"]: row["reason"] for row in place.to_settings("--move")[1]["hooks"]} == {
         "guard": reason,
         "two": told,
@@ -1040,7 +1046,7 @@ def test_what_changes_on_the_way_to_settings_is_noted(place: Place) -> None:
         "its list of variables (env) is not taken along",
         "Claude Code reads matchers as JavaScript, which may not know (?i",
         WORK_DIR,
-        "hooks.toml sets its timeout: taken along as it holds here",
+        "hooks.toml sets its timeout: converted with the current value",
         TOGETHER,
     ]
 
