@@ -1,56 +1,55 @@
-"""The one hierarchy of exceptions.
+"""All exceptions that boathook raises on purpose.
 
 BoathookError
-├── ConfigError       something in a file of the user's or the project's is wrong
-├── DialectError      bytes of a host that cannot be read as an event
-│   ├── NotJson       … because they are not JSON: a host's call is refused, since a model may have made them so
-│   └── BeyondLimits  … because they are beyond limits: such an event is blocked
-├── UnknownEvent      a name that is no spelling of any event
-├── Blocked           an operation in process that hooks did not let happen
-├── Stopped           a run in process that a hook ended
-└── HookError         a hook in process that is wrong: its signature, what it gave back, what it tried to change
-    └── HookTimeout   … or too slow
+├── ConfigError       a file or a command-line value cannot be used
+├── TrustError        the trust store cannot be read or written, or a trust command cannot be carried out
+├── DialectError      the bytes of a host are not an event
+│   ├── NotJson       … because they are not JSON; the call is refused, because a model may have caused that
+│   └── BeyondLimits  … because they exceed a limit; the event is blocked
+├── UnknownEvent      a name is not a spelling of any event
+├── Blocked           in-process hooks blocked an operation
+├── Stopped           an in-process hook ended the run
+└── HookError         an in-process hook is wrong: its signature, what it returns, what it tries to change
+    └── HookTimeout   … or it is too slow
 
-A script that fails is not an exception: it is a `Run` with a status.
+A script that fails does not raise an exception: it becomes a `Run` with a status.
 """
 
 from __future__ import annotations
 
 
 class BoathookError(Exception):
-    """Base of every exception that boathook raises on purpose."""
+    """Base class of all exceptions that boathook raises on purpose."""
 
 
 class ConfigError(BoathookError):
-    """A manifest, a hooks.toml, a settings.json or a command-line value that cannot be used; `fix` says how to mend it."""
+    """A manifest, a hooks.toml, a settings.json or a command-line value cannot be used; `fix` says what to do."""
 
     def __init__(self, message: str, fix: str = "") -> None:
-        """Return what is wrong."""
         super().__init__(message)
         self.fix = fix
 
 
-class DialectError(BoathookError):
-    """Bytes that are no event in the dialect they came in."""
-
-
 class TrustError(BoathookError):
-    """What was said about trust cannot be kept or used: why."""
+    """The trust store cannot be read or written, or a trust command cannot be carried out."""
+
+
+class DialectError(BoathookError):
+    """Bytes that are not an event in the dialect of their sender."""
 
 
 class NotJson(DialectError):
-    """Bytes that are no JSON, or hide something in it."""
+    """Bytes that are not JSON, or hide something in it."""
 
 
 class BeyondLimits(DialectError):
-    """An event that is well made but too deep or too large to be shown to any hook."""
+    """A valid event that is too deep or too large for hooks."""
 
 
 class UnknownEvent(BoathookError):
-    """A name that is no spelling of any event."""
+    """A name that is not a spelling of any event."""
 
     def __init__(self, name: str, nearest: str | None) -> None:
-        """Remember the name and the nearest known one."""
         hint = f" (did you mean '{nearest}'?)" if nearest else ""
         shown = name if len(name) <= 80 else f"{name[:80]}…"
         super().__init__(f"unknown event '{shown}'{hint}")
@@ -59,27 +58,25 @@ class UnknownEvent(BoathookError):
 
 
 class Blocked(BoathookError):
-    """An operation that hooks did not let happen, or whose result they object to (then it is `result`)."""
+    """Hooks blocked an operation, or object to its result, which is `result` then."""
 
     def __init__(self, reason: str, result: object = None) -> None:
-        """Remember the reason, and the result if there is one."""
         super().__init__(reason)
         self.reason = reason
         self.result = result
 
 
 class Stopped(BoathookError):
-    """A run that a hook ended."""
+    """A hook ended the run."""
 
     def __init__(self, reason: str) -> None:
-        """Remember the reason."""
         super().__init__(reason)
         self.reason = reason
 
 
 class HookError(BoathookError):
-    """A hook in process that cannot be used as it is."""
+    """An in-process hook cannot be used as it is."""
 
 
 class HookTimeout(HookError):
-    """A hook in process that took too long."""
+    """An in-process hook took too long."""

@@ -573,14 +573,14 @@ def test_the_demo_tells_its_story(place: Place) -> None:
     for part in (
         "task      Fix greeting.txt so that the tests pass.",
         "add-context: no opinion",
-        "context: House rule",
+        "context: Style rule",
         "call    Shell  rm -rf /",
         "guard: block",
         "Shell did not run: that would wipe the disk",
         "quiet-tests: allow",
         "input becomes sh run-tests.sh --quiet",
-        "no_promises: block",
-        "WriteFile did not run: do it now instead of promising it",
+        "block_promises: block",
+        "WriteFile did not run: do it now instead of leaving a TODO",
         "tests-pass: block",
         "continues after [Hook blocked stop: the tests do not pass yet]",
         "tidy: started in the background",
@@ -589,7 +589,8 @@ def test_the_demo_tells_its_story(place: Place) -> None:
         "done      6 steps, ",
         "6 hook decisions",
         "boathook new no-force-push",
-        "boathook agent ",
+        "boathook trust no-force-push",
+        "boathook install AGENT",
     ):
         assert part in done.stdout[at:], part
         at = done.stdout.index(part, at)

@@ -1,4 +1,4 @@
-"""`boathook demo`: the agent in a temporary project. What its model says is scripted; agent, hooks, tools and files are real."""
+"""`boathook demo`: an agent with a scripted model in a temporary project, where hooks, tools and files are real."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -19,13 +19,30 @@ from boathook.assembly import load
 from boathook.cli.agent import assemble_agent, run_session
 from boathook.cli.agent_display import Display
 from boathook.cli.agent_trace import Trace
-from boathook.cli.demo_hooks import COMMANDS, FILES, HOOKS, LAST_WORDS, MOVES, SETTINGS, TASK, no_promises
+from boathook.cli.demo_hooks import (
+    DEMO_FILES,
+    DEMO_HOOKS,
+    DEMO_MOVES,
+    DEMO_SETTINGS,
+    DEMO_TASK,
+    DEMO_TEST_COMMANDS,
+    LAST_REPLY,
+    block_promises,
+)
 from boathook.cli.show import say
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
 from boathook.inprocess.contexts import ToolContext
+from boathook.sources.source import SETTINGS_JSON_SOURCE, list_user_folders
 
-WAIT_SECONDS = 20.0
+_WAIT_SECONDS = 20.0
+_SETTINGS_FILE = SETTINGS_JSON_SOURCE.markers[0]
+_NEXT_STEPS = """\
+  boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
+  boathook check && boathook list
+  boathook trust no-force-push
+  boathook explain pre-tool-call --tool Shell --input '{"command": "git push --force"}'
+  boathook install AGENT    (boathook hosts lists the agents)"""
 
 
 @click.command("demo")
@@ -37,102 +54,90 @@ def play_demo() -> int:
     folder = tempfile.mkdtemp(prefix="boathook-demo-")
     try:
         project = f"{folder}/project"
-        lay_out(project)
-        say(f"A project with {len(HOOKS)} hooks in .agents/hooks: {', '.join(HOOKS)};", "bold")
-        say("one more in .claude/settings.json, and one in process, which is a function.", "bold")
-        # the visitor's own hooks are no part of this
-        with load(
-            project, config=f"{folder}/config", claude=f"{folder}/claude", state=f"{folder}/state", trust_all=True
-        ) as engine:
-            code = play(engine, project)
-        _how_to_go_on()
+        _write_project(project)
+        say(f"A project with {len(DEMO_HOOKS)} hooks in .agents/hooks: {', '.join(DEMO_HOOKS)}.", "bold")
+        say(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
+        # Empty folders of the user keep your own hooks out of the demo.
+        folders: dict[str, Any] = {
+            user_folder.option: f"{folder}/{user_folder.option}" for user_folder in list_user_folders()
+        }
+        with load(project, trust_all=True, **folders) as engine:
+            code = _run_agent(engine, project)
+        say("")
+        say("All of this happened for real, in a folder that is removed now. Next, in a project of yours:", "bold")
+        say(_NEXT_STEPS)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
-def lay_out(project: str) -> None:
-    """Write the demo's project: files, hooks and their scripts."""
-    for name, (manifest, script) in HOOKS.items():
-        scripts = f"{project}/.agents/hooks/{name}/scripts"
-        os.makedirs(scripts)
-        _write(f"{project}/.agents/hooks/{name}/HOOK.md", manifest)
-        _write(f"{scripts}/run.sh", script)
-        os.chmod(f"{scripts}/run.sh", 0o755)  # noqa: S103
-    os.makedirs(f"{project}/.claude")
-    for name, text in (*FILES.items(), (".claude/settings.json", SETTINGS)):
-        _write(f"{project}/{name}", text)
+def _write_project(project: str) -> None:
+    for name, (manifest, script) in DEMO_HOOKS.items():
+        folder = f"{project}/.agents/hooks/{name}"
+        _write_file(f"{folder}/HOOK.md", manifest)
+        _write_file(f"{folder}/scripts/run.sh", script)
+        os.chmod(f"{folder}/scripts/run.sh", 0o755)  # noqa: S103
+    for name, text in DEMO_FILES.items():
+        _write_file(f"{project}/{name}", text)
+    _write_file(project + _SETTINGS_FILE, DEMO_SETTINGS)
 
 
-def play(engine: Engine, project: str) -> int:
-    """Let the agent do its task; return the exit code."""
+def _write_file(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _run_agent(engine: Engine, project: str) -> int:
     trace = Trace(Display(show_all=True).show)
 
-    def moves() -> Iterator[Move]:
-        yield from MOVES
-        yield _when_all_is_quiet(engine, project, trace)
+    def iter_moves() -> Iterator[Move]:
+        yield from DEMO_MOVES
+        yield lambda _: _finish(engine, project, trace)
+
+    def block_promises_visibly(context: ToolContext) -> Outcome | None:
+        return _trace_hook(trace, context)
 
     tools = [
         dataclasses.replace(SHELL, run=_run_tests, needs_permission=False),
         dataclasses.replace(WRITE_FILE, needs_permission=False),
     ]
-    base = AgentBuilder().with_model(ScriptedModel(moves())).with_tools(*tools).in_dir(project)
-    made = assemble_agent(base, engine, trace, _never)
-    made = made.on_before_tool_use(_told(trace, no_promises), matcher="WriteFile")
-    return run_session(made.build(), iter([TASK]), trace)
+    base = AgentBuilder().with_model(ScriptedModel(iter_moves())).with_tools(*tools).in_dir(project)
+    builder = assemble_agent(base, engine, trace, _refuse)
+    builder = builder.on_before_tool_use(block_promises_visibly, matcher="WriteFile")
+    return run_session(builder.build(), iter([DEMO_TASK]), trace)
 
 
 async def _run_tests(args: Mapping[str, Any], place: Workplace) -> Any:
-    """Run the tests and nothing else: should the guard ever fail, the visitor's disk stays whole."""
-    if args.get("command") not in COMMANDS:
+    """Run the tests and nothing else, so that a guard that fails cannot harm your disk."""
+    if args.get("command") not in DEMO_TEST_COMMANDS:
         raise ToolError("the demo runs its tests and nothing else")
     return await SHELL.run(args, place)
 
 
-def _never(_context: ToolContext, _reason: str) -> bool:
+def _refuse(_context: ToolContext, _reason: str) -> bool:
     return False
 
 
-def _when_all_is_quiet(engine: Engine, project: str, trace: Trace) -> Move:
-    """Return the last move: it waits for hooks in the background and shows what they did."""
-
-    def move(_: Any) -> str:
-        left = engine.drain(WAIT_SECONDS)
-        with open(f"{project}/greeting.txt", encoding="utf-8") as file:
-            text = f"greeting.txt is now {file.read()!r}"
-        trace.report("note", who="later", text=text + (f" ({left} hooks still run)" if left else ""))
-        return LAST_WORDS
-
-    return move
+def _finish(engine: Engine, project: str, trace: Trace) -> str:
+    """Wait for background hooks, show what they did, and return the last reply."""
+    count = engine.drain(_WAIT_SECONDS)
+    with open(f"{project}/greeting.txt", encoding="utf-8") as file:
+        text = f"greeting.txt is now {file.read()!r}"
+    trace.report("note", who="later", text=text + (f" ({count} hooks still run)" if count else ""))
+    return LAST_REPLY
 
 
-def _told(trace: Trace, hook: Callable[[ToolContext], Outcome | None]) -> Callable[[ToolContext], Outcome | None]:
-    """Return a hook in process whose opinions are shown like those of the others."""
-
-    def told(context: ToolContext) -> Outcome | None:
-        started = time.perf_counter()
-        said = hook(context)
-        took = (time.perf_counter() - started) * 1000
-        found = said or NOTHING
-        record = {"hook": hook.__name__, "decision": found.decision.word, "reason": found.reason, "duration_ms": took}
-        trace.on_decision(context.to_event(), record, found)
-        return said
-
-    return told
-
-
-def _how_to_go_on() -> None:
-    say("")
-    say(
-        "All of this really happened, in a folder that is gone now. Install it (README) and go on, in a project of yours:",
-        "bold",
-    )
-    say("  boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'")
-    say("  boathook check && boathook list")
-    say('  boathook explain pre-tool-call --tool Shell --input \'{"command": "git push --force"}\'')
-    say('  boathook agent "make the tests pass" --model anthropic:claude-haiku-4-5')
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+def _trace_hook(trace: Trace, context: ToolContext) -> Outcome | None:
+    """Call the in-process hook, and show its decision like those of file hooks."""
+    started = time.perf_counter()
+    answer = block_promises(context)
+    outcome = answer or NOTHING
+    record = {
+        "hook": block_promises.__name__,
+        "decision": outcome.decision.word,
+        "reason": outcome.reason,
+        "duration_ms": (time.perf_counter() - started) * 1000,
+    }
+    trace.on_decision(context.to_event(), record, outcome)
+    return answer

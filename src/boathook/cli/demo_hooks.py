@@ -1,4 +1,4 @@
-"""The project of the demo: its files, its hooks, real ones, laid out as any project would have them, and its agent's moves."""
+"""The project of the demo: its files, its hooks, and the moves of the scripted model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from boathook.core.outcome import Outcome
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.operations import ToolCall
 
-GUARD = """\
+_GUARD = """\
 ---
 name: guard
 description: Blocks commands that would wipe a disk
@@ -22,15 +22,15 @@ priority: 999
 on_failure: block
 ---
 """
-GUARD_SCRIPT = """\
+_GUARD_SCRIPT = """\
 #!/bin/sh
 echo "that would wipe the disk" >&2
 exit 2
 """
-QUIET = """\
+_QUIET = """\
 ---
 name: quiet-tests
-description: Makes test runs short, so that they do not fill the agent's context
+description: Shortens test reports, so that they do not fill the agent's context
 trigger: pre-tool-call
 matcher:
   tool: Shell
@@ -38,11 +38,11 @@ matcher:
 timeout: 5000
 ---
 """
-QUIET_SCRIPT = """\
+_QUIET_SCRIPT = """\
 #!/bin/sh
 echo '{"decision": "allow", "modified_input": {"command": "sh run-tests.sh --quiet"}, "log": "added --quiet"}'
 """
-CONTEXT = """\
+_CONTEXT = """\
 ---
 name: add-context
 description: Tells the agent which files there are
@@ -50,11 +50,11 @@ trigger: pre-agent-turn
 timeout: 5000
 ---
 """
-CONTEXT_SCRIPT = """\
+_CONTEXT_SCRIPT = """\
 #!/bin/sh
 echo "Files here: $(ls | tr '\\n' ' ')"
 """
-TIDY = """\
+_TIDY = """\
 ---
 name: tidy
 description: Removes white space at line ends of written files
@@ -65,13 +65,13 @@ timeout: 10000
 async: true
 ---
 """
-TIDY_SCRIPT = """\
+_TIDY_SCRIPT = """\
 #!/bin/sh
 path=$(sed -n 's/.*"path": "\\([^"]*\\)".*/\\1/p')
 sed 's/[[:space:]]*$//' "$path" > "$path.tidy" && mv "$path.tidy" "$path"
 echo "tidied $path"
 """
-GATE = """\
+_GATE = """\
 ---
 name: tests-pass
 description: Refuses to stop before the tests pass
@@ -80,50 +80,50 @@ timeout: 30000
 priority: 999
 ---
 """
-GATE_SCRIPT = """\
+_GATE_SCRIPT = """\
 #!/bin/sh
 sh run-tests.sh --quiet > /dev/null 2>&1 && exit 0
 echo "the tests do not pass yet" >&2
 exit 2
 """
-HOOKS = {
-    "guard": (GUARD, GUARD_SCRIPT),
-    "quiet-tests": (QUIET, QUIET_SCRIPT),
-    "add-context": (CONTEXT, CONTEXT_SCRIPT),
-    "tidy": (TIDY, TIDY_SCRIPT),
-    "tests-pass": (GATE, GATE_SCRIPT),
+DEMO_HOOKS = {
+    "guard": (_GUARD, _GUARD_SCRIPT),
+    "quiet-tests": (_QUIET, _QUIET_SCRIPT),
+    "add-context": (_CONTEXT, _CONTEXT_SCRIPT),
+    "tidy": (_TIDY, _TIDY_SCRIPT),
+    "tests-pass": (_GATE, _GATE_SCRIPT),
 }
-HOUSE_RULE = {"type": "command", "command": "echo 'House rule: greetings are written in lower case.'"}
-SETTINGS = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [HOUSE_RULE]}]}}, indent=2)
-TESTS = """\
+_STYLE_RULE = {"type": "command", "command": "echo 'Style rule: write greetings in lower case.'"}
+DEMO_SETTINGS = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [_STYLE_RULE]}]}}, indent=2)
+_TEST_SCRIPT = """\
 [ "$1" = --quiet ] || echo "a very long test report"
 grep -q "^hello$" greeting.txt && echo "1 passed" && exit 0
 echo "1 failed"
 exit 1
 """
-FILES = {"greeting.txt": "helo\n", "run-tests.sh": TESTS}
+DEMO_FILES = {"greeting.txt": "helo\n", "run-tests.sh": _TEST_SCRIPT}
 
 
-def no_promises(context: ToolContext) -> Outcome | None:
-    """Block files that promise what they should do; a hook in process is a function."""
+def block_promises(context: ToolContext) -> Outcome | None:
+    """Block files with a TODO. An in-process hook is a function."""
     if "TODO" in str(context.args.get("content", "")):
-        return Outcome.block("do it now instead of promising it")
+        return Outcome.block("do it now instead of leaving a TODO")
     return None
 
 
-TASK = "Fix greeting.txt so that the tests pass."
-COMMANDS = ("sh run-tests.sh", "sh run-tests.sh --quiet")
+DEMO_TASK = "Fix greeting.txt so that the tests pass."
+DEMO_TEST_COMMANDS = ("sh run-tests.sh", "sh run-tests.sh --quiet")
 
 
-def _call(text: str, tool: str, **args: str) -> Reply:
+def _make_call(text: str, tool: str, **args: str) -> Reply:
     return Reply(text, (ToolCall(tool, args),))
 
 
-MOVES = (
-    _call("First I make some room.", "Shell", command="rm -rf /"),
-    _call("Well, then not. What do the tests say?", "Shell", command=COMMANDS[0]),
-    _call("I leave a note for later.", "WriteFile", path="greeting.txt", content="TODO: say hello\n"),
+DEMO_MOVES = (
+    _make_call("First I free some disk space.", "Shell", command="rm -rf /"),
+    _make_call("All right. What do the tests say?", "Shell", command=DEMO_TEST_COMMANDS[0]),
+    _make_call("I will leave a note for later.", "WriteFile", path="greeting.txt", content="TODO: say hello\n"),
     "Done.",
-    _call("All right, I write the greeting.", "WriteFile", path="greeting.txt", content="hello   \n"),
+    _make_call("Then I fix the greeting.", "WriteFile", path="greeting.txt", content="hello   \n"),
 )
-LAST_WORDS = "Now the tests pass."
+LAST_REPLY = "Now the tests pass."

@@ -130,7 +130,7 @@ def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHeal
 
 
 def _copy_source_folders(catalog: Catalog, scratch: str) -> None:
-    """Copy the files that hooks may name relative to their project, such as those in .claude."""
+    """Copy the files that hooks may name relative to their project."""
     for one in source.SOURCES:
         if project := catalog.find_project(one.name):
             _copy_folder(project + one.project_folder, scratch + one.project_folder)

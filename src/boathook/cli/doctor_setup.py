@@ -25,6 +25,7 @@ from boathook.ledger.writer import Ledger, make_record_id
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import calls_boathook, find_own_path
+from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.programs import which
 from boathook.trust.store import TrustStore
 
@@ -32,6 +33,8 @@ GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 MISSING_PROGRAM = re.compile(r"(?:not found|No such file)")
 _MAX_SHOWN_EVENTS = 3
+# settings.json is the file of the agent whose dialect its hooks speak.
+_SETTINGS_HOST = SETTINGS_JSON_SOURCE.dialect
 
 
 class HealthFinding(Value):
@@ -101,8 +104,9 @@ def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> lis
     """Report which settings.json files call boathook, and whether the program they call exists."""
     calls = list_own_calls(catalog)
     if not calls:
-        text = "no settings.json here calls boathook: Claude Code runs only the hooks in its settings.json"
-        note = HealthFinding(NOTE, "host claude", text, "boathook install claude")
+        title = load_host(_SETTINGS_HOST).title
+        text = f"no settings.json here calls boathook: {title} runs only the hooks in its settings.json"
+        note = HealthFinding(NOTE, f"host {_SETTINGS_HOST}", text, f"boathook install {_SETTINGS_HOST}")
         return [] if has_installations else [note]
     triggers_by_target: dict[tuple[str, str], list[str]] = {}
     for hook in calls:
@@ -118,15 +122,15 @@ def _find_target(hook: Hook) -> str:
 
 def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:
     events = ", ".join(triggers) if len(triggers) <= _MAX_SHOWN_EVENTS else f"{len(triggers)} events"
-    caller = f"{settings} ({events})"
+    caller, subject = f"{settings} ({events})", f"host {_SETTINGS_HOST}"
     if not target or ("$" not in target and not os.path.exists(target)):
         text = f"{caller} calls {target or 'boathook'}, which does not exist"
-        return HealthFinding(ERROR, "host claude", text, "boathook install claude")
+        return HealthFinding(ERROR, subject, text, f"boathook install {_SETTINGS_HOST}")
     if target.endswith("hook_entry.py") and os.path.realpath(target) != os.path.realpath(HOOK_ENTRY):
         return HealthFinding(
-            WARNING, "host claude", f"{caller} calls another boathook: {target}", f"this one is {HOOK_ENTRY}"
+            WARNING, subject, f"{caller} calls another boathook: {target}", f"this one is {HOOK_ENTRY}"
         )
-    return HealthFinding(GOOD, "host claude", f"{caller} calls {target}")
+    return HealthFinding(GOOD, subject, f"{caller} calls {target}")
 
 
 def _examine_installations(catalog: Catalog, state: str) -> list[HealthFinding]:

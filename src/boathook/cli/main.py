@@ -1,4 +1,4 @@
-"""The command `boathook`. `run` takes the fast way; all else goes through click."""
+"""The command `boathook`: `run` takes the fast path, everything else goes through click."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """Be the command line."""
+    """Run the command line."""
     args = sys.argv[1:]
     if args[:1] == ["run"] and not {"-h", "--help"} & set(args):
         from boathook.entry.fast_path import enter
