@@ -154,7 +154,11 @@ def resolve_start(project: Path | None) -> str:
 
 def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
     projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in source.SOURCES])
-    return JobContext(projects, catalog.settings.model, home)
+    return JobContext(projects, catalog.settings.model, home, marks=_list_project_marks())
+
+
+def _list_project_marks() -> tuple[str, ...]:
+    return tuple([marker[1:] for one in source.SOURCES for marker in one.markers])
 
 
 def one_shot(
@@ -293,7 +297,8 @@ def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
     from boathook.process.background import BackgroundPool
 
     may_write = scratch if writable else ""
-    around = JobContext((("", "", scratch),), catalog.settings.model, scratch, may_write)
+    marks = _list_project_marks()
+    around = JobContext((("", "", scratch),), catalog.settings.model, scratch, may_write, marks)
     hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
     engine = _engine(
         catalog,

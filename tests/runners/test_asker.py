@@ -510,8 +510,8 @@ def test_a_slow_model_does_not_outlive_the_timeout():
         (CLAUDE, "anthropic", f"the library for {CLAUDE} is missing: pip install 'pydantic-ai-slim[anthropic]'"),
         (CHAT, "", f"no API key for {CHAT}: set OPENAI_API_KEY"),
         (CLAUDE, "", f"no API key for {CLAUDE}: set ANTHROPIC_API_KEY"),
-        ("nobody:x", "", "unknown model 'nobody:x': write it as provider:name, such as anthropic:claude-haiku-4-5"),
-        ("test", "", "unknown model 'test': write it as provider:name, such as anthropic:claude-haiku-4-5"),
+        ("nobody:x", "", "unknown model 'nobody:x': write it as provider:name, such as openai:gpt-5-mini"),
+        ("test", "", "unknown model 'test': write it as provider:name, such as openai:gpt-5-mini"),
     ],
 )
 def test_what_a_model_needs_and_has_not_is_named(name, missing, said):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import boathook
+from boathook.assembly import _list_project_marks
 from boathook.core.event import PRE_SESSION, Event
 from boathook.core.hook import Command, Http, Needs, Prompt, Script
 from boathook.core.value import Value
@@ -393,6 +394,8 @@ PROJECTS = {
     "below a dot folder": (".config/x", None, False),
     "a repository in a dot folder": (".dotfiles", ".dotfiles/.git", True),
     "below such a one": (".dotfiles/sub", ".dotfiles/.git", True),
+    "a folder with hooks in a dot folder": (".work", ".work/.agents/hooks", True),
+    "a folder with settings in a dot folder": (".work", ".work/.claude/settings.json", True),
     "the home folder": (".", None, False),
 }
 
@@ -403,7 +406,8 @@ def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(world, m
     place = world.home / where
     for made in (place, world.home / mark if mark else place):
         made.mkdir(parents=True, exist_ok=True)
-    found, _ = plan_sandbox(a_hook(sandbox="isolated"), str(place), str(place), ("/bin/x",))
+    marks = _list_project_marks()
+    found, _ = plan_sandbox(a_hook(sandbox="isolated"), str(place), str(place), ("/bin/x",), marks=marks)
     assert found is not None
     assert (str(place) in found.open_folders) == shown
 

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
         """How the engine speaks with a hook; `dialects.dialect` has the objects."""
 
         name: str
+        # Names of variables. Every hook gets those with a prefix and those of the project.
+        variable_prefixes: tuple[str, ...]
+        project_variables: tuple[str, ...]
+        env_file_variable: str
+        # For hooks that are commands: those of the project and of the plugin's folder, and those that are empty by default.
+        folder_variables: tuple[str, str]
+        empty_variables: tuple[str, ...]
 
         def write_event(self, event: Event, trigger: str) -> bytes:
             """Write an event as the hook reads it."""

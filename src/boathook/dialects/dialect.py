@@ -18,14 +18,24 @@ if TYPE_CHECKING:
 NATIVE = "native"
 # Each has a module of this name in this folder.
 HOOK_DIALECTS = (NATIVE, "claude")
+# The names of variables of hooks that are commands, by dialect: see HookDialect.
+_FOLDER_VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT")}
+_EMPTY_VARIABLES = {"claude": ("CLAUDE_CODE_REMOTE",)}
 
 
 class Dialect:
     """A protocol on both borders of the engine. A run needs few of the halves, so each is imported when it is first used."""
 
+    # The standard's names and those of agents, in all dialects, because agents share hooks.
+    variable_prefixes: tuple[str, ...] = ("AGENT", "KIMI")
+    project_variables: tuple[str, ...] = ("CLAUDE_PROJECT_DIR", "MONOCO_PROJECT_ROOT")
+    env_file_variable = "CLAUDE_ENV_FILE"
+
     def __init__(self, name: str) -> None:
         """Remember the name: `native`, or that of a host."""
         self.name = name
+        self.folder_variables = _FOLDER_VARIABLES.get(name, ("", ""))
+        self.empty_variables: tuple[str, ...] = _EMPTY_VARIABLES.get(name, ())
         self._host_side: HostDialect | None = None
         self._hook_side: HookDialect | None = None
 

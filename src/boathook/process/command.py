@@ -25,8 +25,6 @@ NO_MODEL = (
     'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
     "or 'model' in the hook"
 )
-_REMOTE_VARIABLE = b"CLAUDE_CODE_REMOTE"
-_ROOT_VARIABLE = "CLAUDE_PLUGIN_ROOT"
 
 
 def start_command(
@@ -36,7 +34,8 @@ def start_command(
 
     No shell is taken from the projects to avoid.
     """
-    env.setdefault(_REMOTE_VARIABLE, b"")
+    for name in hook.dialect.empty_variables:
+        env.setdefault(name.encode(), b"")
     job = job.replace(cwd=project)
     try:
         return _complete_job(hook, job, env, project, model, avoid or (project,))
@@ -50,7 +49,11 @@ def _complete_job(
 ) -> Job:
     handler = hook.handler
     if isinstance(handler, Command):
-        return _complete_command(handler, job, env, project, avoid)
+        project_variable, root_variable = hook.dialect.folder_variables
+        if handler.root:
+            env[root_variable.encode()] = encode_variable(handler.root)
+        folders = {root_variable: handler.root, project_variable: project}
+        return _complete_command(handler, job, env, folders, avoid)
     if isinstance(handler, Http):
         headers = {name: fill_header(value, handler.allowed, env) for name, value in handler.headers}
         event = loads(job.stdin.decode())
@@ -65,11 +68,10 @@ def compute_ask_seconds(timeout: float) -> float:
     return max(timeout - 1, timeout * 0.75)
 
 
-def _complete_command(handler: Command, job: Job, env: dict[bytes, bytes], project: str, avoid: tuple[str, ...]) -> Job:
-    if handler.root:
-        env[_ROOT_VARIABLE.encode()] = encode_variable(handler.root)
+def _complete_command(
+    handler: Command, job: Job, env: dict[bytes, bytes], folders: dict[str, str], avoid: tuple[str, ...]
+) -> Job:
     if handler.words is not None:
-        folders = {_ROOT_VARIABLE: handler.root, "CLAUDE_PROJECT_DIR": project}
         program, *words = (_fill_folders(word, folders) for word in (handler.text, *handler.words))
         path = which(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
         return job.replace(argv=(path or program, *words))

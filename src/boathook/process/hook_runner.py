@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from boathook.process.sessions import Sessions
 
 DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
-ENV_FILE_VARIABLE = b"CLAUDE_ENV_FILE"
 MAX_NESTED_HOOKS = 3
 _MAX_CACHED = 256
 _NO_NEEDS = Needs()
@@ -47,13 +46,15 @@ _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 class JobContext(Value):
     """What jobs are made with: the project of each source, with the source's name and dialect, and the model to ask.
 
-    `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level.
+    `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level; `marks`
+    are files that only projects have.
     """
 
     projects: tuple[tuple[str, str, str], ...] = ()
     model: str = ""
     host_project: str = ""
     scratch: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def project(self) -> str:
@@ -164,16 +165,19 @@ class HookRunner:
                 {**self._variables, key: variables} if len(self._variables) < _MAX_CACHED else {key: variables}
             )
         path = self._sessions.make_env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
-        return variables if path is None else {**variables, ENV_FILE_VARIABLE: encode_variable(path)}
+        return (
+            variables if path is None else {**variables, hook.dialect.env_file_variable.encode(): encode_variable(path)}
+        )
 
     def _confine(self, job: Job, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
         """Return a job that runs in the sandbox of its hook, or the reason why it cannot."""
         from boathook.process.sandbox import choose_sandbox_dir, plan_sandbox
 
         # what it leaves for hooks without a sandbox would be a way out
-        env.pop(ENV_FILE_VARIABLE, None)
+        env.pop(hook.dialect.env_file_variable.encode(), None)
         project = self._context.choose_project(hook, event)
-        spec, refused = plan_sandbox(hook, project, job.cwd, job.argv, self._context.scratch)
+        context = self._context
+        spec, refused = plan_sandbox(hook, project, job.cwd, job.argv, context.scratch, context.marks)
         if spec is None:
             return job.replace(refused=refused)
         cwd, warnings = choose_sandbox_dir(spec, job.cwd), job.warnings
@@ -220,8 +224,8 @@ def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]
         "WORK_DIR": event.work_dir,
         "PROJECT_DIR": project,
     }
-    variables = {f"{prefix}_{key}": value for prefix in ("AGENT", "KIMI") for key, value in own.items()}
-    variables |= {"CLAUDE_PROJECT_DIR": project, "MONOCO_PROJECT_ROOT": project}
+    variables = {f"{prefix}_{key}": value for prefix in hook.dialect.variable_prefixes for key, value in own.items()}
+    variables |= dict.fromkeys(hook.dialect.project_variables, project)
     return {key.encode(): encode_variable(value) for key, value in variables.items()}
 
 

@@ -40,7 +40,6 @@ _BWRAP_DEVICES = ("--dev", "/dev", "--proc", "/proc")
 # there are sockets in them, and a socket is a way out
 _HIDDEN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108
 _SOCKET_FOLDERS = ("/run", "/var/run")
-_PROJECT_MARKS = (".git", ".agents/hooks", ".claude/settings.json", ".claude/settings.local.json")
 # programs of NixOS; the names of hosts
 _SHOWN_FOLDERS = ("/run/current-system", "/run/systemd/resolve")
 # never a home folder, even if HOME says so
@@ -71,11 +70,11 @@ class SandboxSpec(Value):
 
 
 def plan_sandbox(
-    hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = ""
+    hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "", marks: tuple[str, ...] = ()
 ) -> tuple[SandboxSpec | None, str]:
     """Return the sandbox that a hook needs, None if it needs none, or the reason why it cannot have it.
 
-    Prompt and http hooks run in a process of ours, which runs no code of theirs.
+    Prompt and http hooks run in a process of ours, which runs no code of theirs. `marks` are files that only projects have.
     """
     if hook.sandbox == BASIC or isinstance(hook.handler, Prompt | Http):
         return None, ""
@@ -83,7 +82,7 @@ def plan_sandbox(
     if reason:
         return None, f"it must run in the sandbox '{hook.sandbox}', which this machine does not have: {reason}"
     is_isolated = hook.sandbox == ISOLATED
-    wanted = _list_readable(hook, project, argv) if is_isolated else (project,)
+    wanted = _list_readable(hook, project, argv, marks) if is_isolated else (project,)
     closed = _list_hidden() if is_isolated else _find_homes()
     folders = dict.fromkeys(map(os.path.abspath, filter(None, wanted)))
     open_folders = tuple(path for path in folders if not _contains_any(path, closed))
@@ -219,7 +218,7 @@ def _list_hidden() -> list[str]:
     return sorted({os.path.realpath(path) for path in (*_HIDDEN_FOLDERS, *_find_homes()) if os.path.isdir(path)})
 
 
-def _list_readable(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+def _list_readable(hook: Hook, project: str, argv: tuple[str, ...], marks: tuple[str, ...]) -> tuple[str, ...]:
     """Return what a hook must be able to read: the project, its own files, and what runs them.
 
     The work dir is not one of them: an event may come from anywhere, from ~/.ssh too.
@@ -227,18 +226,18 @@ def _list_readable(hook: Hook, project: str, argv: tuple[str, ...]) -> tuple[str
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
     copy = hook.approval.copy_folder if hook.approval else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
-    public_project = "" if _is_private(project) else project
+    public_project = "" if _is_private(project, marks) else project
     return public_project, root, copy, program, sys.prefix, sys.base_prefix, _OUR_FOLDER
 
 
-def _is_private(folder: str) -> bool:
+def _is_private(folder: str, marks: tuple[str, ...]) -> bool:
     """Whether a work dir that stands for a project is in /run or a dot folder of a home, and has no mark of a project."""
     homes, real = _find_homes(), os.path.realpath(folder)
     if not any(real.startswith(f"{home}/.") for home in homes) and not _is_below_any(real, _SOCKET_FOLDERS):
         return False
     at = real
     while at and at not in homes:
-        if any(os.path.lexists(f"{at}/{mark}") for mark in _PROJECT_MARKS):
+        if any(os.path.lexists(f"{at}/{mark}") for mark in (".git", *marks)):
             return False
         at = at.rpartition("/")[0]
     return True

@@ -50,7 +50,8 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
     if not isinstance(handler, Command):
         return BoundFiles()
     tops = tuple(os.path.realpath(top).rstrip("/") + "/" for top in (project, handler.root) if top)
-    variables = {"CLAUDE_PROJECT_DIR": project, "CLAUDE_PLUGIN_ROOT": handler.root, "HOME": os.environ.get("HOME", "")}
+    project_variable, root_variable = hook.dialect.folder_variables
+    variables = {project_variable: project, root_variable: handler.root, "HOME": os.environ.get("HOME", "")}
     if handler.words is None:
         commands, unclear = read_plain_commands(handler.text, variables)
     else:
