@@ -131,7 +131,7 @@ def _manifest(data: bytes) -> Hook:
 
 def _tell(hook: Hook) -> None:
     """Do with a hook what is done with every one: show its problems, keep it compiled."""
-    for problem in hook.problems:
+    for problem in hook.diagnostics:
         dump_line([str(problem), problem.to_json()])
     marshal.dumps(hook_to_data(hook))
 
@@ -166,7 +166,7 @@ def _tune(configs: Any) -> None:
     user, project = configs
     build_settings(user)
     hooks = tuple(disable_hook(tune_hook(hook, frozenset(), project, user), project, user) for hook in guards())
-    for problem in (*user.problems, *project.problems, *check_configs(hooks, project, user)):
+    for problem in (*user.diagnostics, *project.diagnostics, *check_configs(hooks, project, user)):
         dump_line([str(problem), problem.to_json()])
 
 

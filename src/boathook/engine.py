@@ -91,7 +91,7 @@ class Engine:
         began = time.perf_counter()
         ready = self._ready(event)
         catalog = self._verify_catalog()
-        flow = dispatch(ready, catalog.plan, self._policy, catalog.skips)
+        flow = dispatch(ready, catalog.plan, self._policy, catalog.find_skips)
         try:
             calls = next(flow)
             while True:
@@ -105,7 +105,7 @@ class Engine:
         began = time.perf_counter()
         ready = self._ready(event)
         catalog = self._verify_catalog()
-        flow = dispatch(ready, catalog.plan, self._policy, catalog.skips)
+        flow = dispatch(ready, catalog.plan, self._policy, catalog.find_skips)
         try:
             calls = next(flow)
             while True:
@@ -271,9 +271,9 @@ class Engine:
     def _tell_start(self, event: Event) -> None:
         if self._trace is None:
             return
-        for hook in self.catalog.concerned(event.kind):
+        for hook in self.catalog.find_hooks(event.kind):
             mode = hook.mode.upper()
-            why = hook.matcher.why_not(event) if hook.kind is not None else ""
+            why = hook.matcher.explain_mismatch(event) if hook.kind is not None else ""
             if why:
                 told = f"[HOOK DEBUG] [{mode}] Not matched hook '{hook.name}' for event '{hook.trigger}': {why}"
                 self._trace(told)

@@ -91,7 +91,7 @@ class _Loading:
         settings, judge, trust = self.settings, self.judge, self.trust
         configs = list(self.project_configs.values()) or [_read_project_config("")]
         hooks = tuple(self.hooks)
-        self.diagnostics += [found for config in (self.user_config, *configs) for found in config.problems]
+        self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(
             found for one in configs for found in check_configs(hooks, one, self.user_config)
         )
@@ -132,7 +132,7 @@ def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
     """Apply what hooks.toml says about a hook; hooks that run together have no priority of their own."""
     hook, written = read_hook
     tuned = tune_hook(hook, written, project, user)
-    if hook.together:
+    if hook.is_grouped:
         tuned = tuned.replace(priority=hook.priority)
     return disable_hook(tuned, project, user)
 
@@ -180,7 +180,7 @@ def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
     """Keep a hook within what the user allows; for a hook that is not trusted no file decides what its failure means."""
     is_unread = is_judged and hook.state == INVALID and hook.scope != USER
     if hook.state in UNTRUSTED_STATES or is_unread:
-        hook = mark_untrusted(hook, hook.state, hook.why, settings.untrusted)
+        hook = mark_untrusted(hook, hook.state, hook.state_reason, settings.untrusted)
     return cap_timeout(hook, settings)
 
 

@@ -22,7 +22,7 @@ from boathook.sources.conversion import ConversionError, ConvertedFolder, conver
 from boathook.sources.settings_json.settings_file import read_settings
 
 IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
-TOGETHER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
+GROUP_ORDER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
 TWICE = "Both copies run now, so hooks run twice. Remove one of the two, or run this again with --move."
 UNCALLED = (
     "Claude Code reads only settings.json, so it no longer runs these hooks. "
@@ -1047,7 +1047,7 @@ def test_what_changes_on_the_way_to_settings_is_noted(place: Place) -> None:
         "Claude Code reads matchers as JavaScript, which may not know (?i",
         WORK_DIR,
         "hooks.toml sets its timeout: converted with the current value",
-        TOGETHER,
+        GROUP_ORDER,
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.catalog import TOGETHER, Catalog, Plan, Selector, Settings, Stage, mark_untrusted, takes_part
+from boathook.core.catalog import GROUP_ORDER, Catalog, Plan, Selector, Settings, Stage, can_take_part, mark_untrusted
 from boathook.core.event import KINDS, POST_TOOL, PRE_STOP, PRE_TOOL, Event
 from boathook.core.hook import (
     ARMED,
@@ -29,13 +29,13 @@ from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.core.verdict import Skip
 from core.making import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
 
-MANY = Selector.MANY
+MANY = Selector.MIN_INDEXED_HOOKS
 STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED)
 matchers = st.lists(st.tuples(tool_patterns, patterns), min_size=1, max_size=12)
 
 
 def one_by_one(hooks, event):
-    return tuple(hook for hook in hooks if not hook.matcher.why_not(event))
+    return tuple(hook for hook in hooks if not hook.matcher.explain_mismatch(event))
 
 
 @given(matchers, st.lists(tool_events.map(lambda e: e.replace(kind=PRE_TOOL)), min_size=2, max_size=6))
@@ -70,7 +70,7 @@ def test_an_input_beyond_the_index_and_one_beyond_the_search_are_asked_one_by_on
     hooks = [a_hook(f"h{n:03}", pattern="needle" if n % 2 else "absent") for n in range(MANY)]
     selector = Selector(hooks)
     selector.select(a_call())
-    assert selector.select(a_call("x" * Selector.LONG + "needle")) == tuple(hooks[1::2])
+    assert selector.select(a_call("x" * Selector.MAX_INDEXED_CHARS + "needle")) == tuple(hooks[1::2])
     assert selector.select(a_call("x" * (1 << 20))) == tuple(hooks)
 
 
@@ -108,7 +108,13 @@ states = st.sampled_from(STATES)
 any_hooks = st.lists(
     st.builds(
         lambda t, p, state, failing, background, kind: a_hook(
-            tool=t, pattern=p, state=state, on_failure=failing, background=background, kind=kind, why=f"is {state}"
+            tool=t,
+            pattern=p,
+            state=state,
+            on_failure=failing,
+            background=background,
+            kind=kind,
+            state_reason=f"is {state}",
         ),
         tool_patterns,
         patterns,
@@ -127,9 +133,9 @@ def test_a_hook_that_matches_is_either_in_the_plan_or_among_the_skipped(hooks, e
     plan = catalog.plan(event)
     meant = {hook.name for hook in one_by_one(hooks, event) if hook.kind is event.kind}
     planned = {hook.name for stage in plan.stages for hook in stage.hooks} | {hook.name for hook in plan.background}
-    skipped = {skip.hook for skip in catalog.skips(event)}
-    invalid = {h.name for h in hooks if h.state == INVALID and h.kind is event.kind and not takes_part(h)}
-    assert planned == {hook.name for hook in hooks if takes_part(hook)} & meant
+    skipped = {skip.hook for skip in catalog.find_skips(event)}
+    invalid = {h.name for h in hooks if h.state == INVALID and h.kind is event.kind and not can_take_part(h)}
+    assert planned == {hook.name for hook in hooks if can_take_part(hook)} & meant
     assert skipped == (meant - planned) | invalid
 
 
@@ -143,9 +149,11 @@ def test_a_plan_has_a_stage_for_every_sync_hook_and_the_async_ones_beside():
 
 def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud():
     hooks = tuple(
-        a_hook(state, state=state, why=f"because {state}", path=f"/{state}") for state in STATES if state != ARMED
+        a_hook(state, state=state, state_reason=f"because {state}", path=f"/{state}")
+        for state in STATES
+        if state != ARMED
     )
-    assert Catalog(hooks).skips(a_call()) == (
+    assert Catalog(hooks).find_skips(a_call()) == (
         Skip("invalid", "because invalid", is_warning=True, state="invalid"),
         Skip("shadowed", "because shadowed", is_warning=True, state="shadowed"),
         Skip("disabled", "because disabled", state="disabled"),
@@ -157,9 +165,9 @@ def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud
 
 
 def test_an_untrusted_hook_is_named_only_where_it_matches():
-    hook = a_hook(pattern="mkfs", state=UNTRUSTED, why="not yet")
-    assert Catalog((hook,)).skips(a_call("ls")) == ()
-    assert [skip.hook for skip in Catalog((hook,)).skips(a_call("mkfs"))] == ["guard"]
+    hook = a_hook(pattern="mkfs", state=UNTRUSTED, state_reason="not yet")
+    assert Catalog((hook,)).find_skips(a_call("ls")) == ()
+    assert [skip.hook for skip in Catalog((hook,)).find_skips(a_call("mkfs"))] == ["guard"]
 
 
 def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_nothing_else():
@@ -168,30 +176,30 @@ def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_not
             hooks = [a_hook(kind=kind, on_failure=on_failure) for kind in KINDS]
             skipped = [mark_untrusted(hook, state, "why", "skip") for hook in hooks]
             blocking = [mark_untrusted(hook, state, "why", "block") for hook in hooks]
-            assert {(hook.state, hook.why, hook.on_failure) for hook in skipped} == {(state, "why", "allow")}
-            assert [hook.kind for hook in blocking if takes_part(hook)] == [PRE_TOOL]
-            assert not any(map(takes_part, skipped))
+            assert {(hook.state, hook.state_reason, hook.on_failure) for hook in skipped} == {(state, "why", "allow")}
+            assert [hook.kind for hook in blocking if can_take_part(hook)] == [PRE_TOOL]
+            assert not any(map(can_take_part, skipped))
 
 
 def test_an_invalid_hook_is_named_whether_or_not_its_matcher_could_be_read():
-    hook = a_hook(pattern="mkfs", state=INVALID, why="broken")
-    assert Catalog((hook,)).skips(a_call("ls")) == (Skip("guard", "broken", is_warning=True, state=INVALID),)
-    assert Catalog((hook,)).skips(Event.of("Stop")) == ()
+    hook = a_hook(pattern="mkfs", state=INVALID, state_reason="broken")
+    assert Catalog((hook,)).find_skips(a_call("ls")) == (Skip("guard", "broken", is_warning=True, state=INVALID),)
+    assert Catalog((hook,)).find_skips(Event.of("Stop")) == ()
 
 
 def test_a_hook_whose_kind_could_not_be_read_is_named_at_every_event():
     for on_failure in ("allow", "block"):
-        hook = a_hook(kind=None, trigger="", state=INVALID, why="no trigger", on_failure=on_failure)
+        hook = a_hook(kind=None, trigger="", state=INVALID, state_reason="no trigger", on_failure=on_failure)
         named = (Skip("guard", "no trigger", is_warning=True, state=INVALID),)
-        assert [Catalog((hook,)).skips(event) for event in (a_call(), Event.of("Stop"))] == [named, named]
+        assert [Catalog((hook,)).find_skips(event) for event in (a_call(), Event.of("Stop"))] == [named, named]
 
 
 def test_a_broken_hook_that_is_set_to_block_takes_part():
     for state in (INVALID, NO_ENTRY):
-        hook = a_hook(state=state, why="broken", on_failure="block")
+        hook = a_hook(state=state, state_reason="broken", on_failure="block")
         assert Catalog((hook,)).plan(a_call()) == Plan((Stage(hook.order, (hook,)),))
-        assert Catalog((hook,)).skips(a_call()) == ()
-    assert [takes_part(a_hook(state=state, on_failure="block")) for state in (SHADOWED, DISABLED)] == [False, False]
+        assert Catalog((hook,)).find_skips(a_call()) == ()
+    assert [can_take_part(a_hook(state=state, on_failure="block")) for state in (SHADOWED, DISABLED)] == [False, False]
 
 
 def test_an_error_in_a_file_that_is_no_hook_is_told_at_every_event_and_a_warning_is_not():
@@ -199,15 +207,15 @@ def test_an_error_in_a_file_that_is_no_hook_is_told_at_every_event_and_a_warning
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
     told = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (mend it)", is_warning=True),)
-    assert [catalog.skips(event) for event in (a_call(), Event.of("Stop"))] == [told, told]
+    assert [catalog.find_skips(event) for event in (a_call(), Event.of("Stop"))] == [told, told]
 
 
 def test_the_concerned_hooks_are_those_of_a_kind_in_any_state():
     pre, post, unknown = a_hook("pre"), a_hook("post", kind=POST_TOOL), a_hook("unknown", kind=None, state=INVALID)
     off = a_hook("off", state=DISABLED)
     catalog = Catalog((pre, post, unknown, off))
-    assert catalog.concerned(PRE_TOOL) == (pre, unknown, off)
-    assert catalog.concerned(PRE_STOP) == (unknown,)
+    assert catalog.find_hooks(PRE_TOOL) == (pre, unknown, off)
+    assert catalog.find_hooks(PRE_STOP) == (unknown,)
 
 
 def test_a_catalogue_that_was_used_still_equals_one_that_was_not():
@@ -234,7 +242,7 @@ def test_hooks_of_settings_form_one_stage_behind_all_others_of_priority_100():
         (
             Stage(even.order, (even,)),
             Stage(high.order, (high,)),
-            Stage(TOGETHER, (mine, theirs, local)),
+            Stage(GROUP_ORDER, (mine, theirs, local)),
             Stage(low.order, (low,)),
         )
     )
@@ -246,7 +254,7 @@ def test_a_stage_of_settings_holds_only_what_matches():
         a_settings_hook("b"),
         a_settings_hook("c", kind=PRE_STOP),
     )
-    assert planned(edits, all_tools, stop) == Plan((Stage(TOGETHER, (all_tools,)),))
+    assert planned(edits, all_tools, stop) == Plan((Stage(GROUP_ORDER, (all_tools,)),))
     assert planned(edits, event=a_call(tool="EditFile")) == Plan()
 
 
@@ -255,18 +263,18 @@ def test_of_equal_handlers_the_first_runs_and_only_those_of_settings_are_compare
     other, mine, again = a_settings_hook("d", Command("x", ())), a_hook("e"), a_hook("f")
     again = again.replace(handler=mine.handler)
     assert planned(three, one, two, other, mine, again) == Plan(
-        (Stage(mine.order, (mine,)), Stage(again.order, (again,)), Stage(TOGETHER, (one, other)))
+        (Stage(mine.order, (mine,)), Stage(again.order, (again,)), Stage(GROUP_ORDER, (one, other)))
     )
 
 
 def test_an_equal_handler_that_does_not_match_takes_no_place_from_one_that_does():
     other, this = a_settings_hook("a", Command("x"), tool="Edit"), a_settings_hook("b", Command("x"), tool="Shell")
-    assert planned(other, this) == Plan((Stage(TOGETHER, (this,)),))
+    assert planned(other, this) == Plan((Stage(GROUP_ORDER, (this,)),))
 
 
 def test_a_copy_of_a_plugin_is_another_handler():
     hooks = [a_settings_hook(root, Command("x", root=root), source=PLUGIN) for root in ("/p", "/q")]
-    assert planned(*hooks) == Plan((Stage(TOGETHER, tuple(hooks)),))
+    assert planned(*hooks) == Plan((Stage(GROUP_ORDER, tuple(hooks)),))
 
 
 def test_a_hook_in_the_background_takes_no_place_from_one_whose_answer_counts():
@@ -274,8 +282,8 @@ def test_a_hook_in_the_background_takes_no_place_from_one_whose_answer_counts():
         a_settings_hook("a", Command("x"), background=True),
         a_settings_hook("b", Command("x"), scope="project"),
     )
-    assert planned(late, guard) == Plan((Stage(TOGETHER, (guard,)),), (late,))
-    assert planned(late, guard.replace(scope="user")) == Plan((Stage(TOGETHER, (guard.replace(scope="user"),)),))
+    assert planned(late, guard) == Plan((Stage(GROUP_ORDER, (guard,)),), (late,))
+    assert planned(late, guard.replace(scope="user")) == Plan((Stage(GROUP_ORDER, (guard.replace(scope="user"),)),))
     assert planned(late, a_settings_hook("b", Command("x"), background=True)) == Plan((), (late,))
 
 
@@ -286,17 +294,17 @@ PROJECTS = {"patient": {"timeout": 600.0}, "strict": {"on_failure": "block"}, "a
 @pytest.mark.parametrize("scope", ["project", "local"])
 def test_no_hook_of_a_project_takes_the_place_of_the_user_s(scope, more):
     mine, other = a_settings_hook("b", Command("x")), a_settings_hook("a", Command("x"), scope=scope, **more)
-    assert planned(other, mine) == Plan((Stage(TOGETHER, (mine,)),))
+    assert planned(other, mine) == Plan((Stage(GROUP_ORDER, (mine,)),))
 
 
 def test_every_broken_hook_of_settings_that_is_set_to_block_takes_part():
     broken = [a_settings_hook(name, Command(""), state=INVALID, on_failure="block") for name in "ab"]
-    assert planned(*broken) == Plan((Stage(TOGETHER, tuple(broken)),))
+    assert planned(*broken) == Plan((Stage(GROUP_ORDER, tuple(broken)),))
 
 
 def test_a_shadowed_hook_of_settings_is_skipped_in_silence_for_its_like_runs():
-    hook = a_settings_hook(state=SHADOWED, why="the same entry stands elsewhere")
-    assert Catalog((hook,)).skips(a_call()) == (Skip("guard", "the same entry stands elsewhere", state=SHADOWED),)
+    hook = a_settings_hook(state=SHADOWED, state_reason="the same entry stands elsewhere")
+    assert Catalog((hook,)).find_skips(a_call()) == (Skip("guard", "the same entry stands elsewhere", state=SHADOWED),)
 
 
 few_handlers = st.sampled_from([Command("x"), Command("x", ()), Command("y"), Prompt("x")])
@@ -323,11 +331,11 @@ def test_stages_stand_in_order_and_those_that_run_together_are_one(hooks, tool):
     orders = [stage.order for stage in stages]
     assert orders == sorted(set(orders))
     for stage in stages:
-        assert [hook.together for hook in stage.hooks] == [stage.order == TOGETHER] * len(stage.hooks)
-        assert stage.order == TOGETHER or stage.order == stage.hooks[0].order
+        assert [hook.is_grouped for hook in stage.hooks] == [stage.order == GROUP_ORDER] * len(stage.hooks)
+        assert stage.order == GROUP_ORDER or stage.order == stage.hooks[0].order
         assert list(stage.hooks) == sorted(stage.hooks, key=lambda hook: hook.order)
-    alone = [(hook.priority, at) for at, stage in enumerate(stages) for hook in stage.hooks if not hook.together]
-    middle = [at for at, stage in enumerate(stages) if stage.order == TOGETHER]
+    alone = [(hook.priority, at) for at, stage in enumerate(stages) for hook in stage.hooks if not hook.is_grouped]
+    middle = [at for at, stage in enumerate(stages) if stage.order == GROUP_ORDER]
     assert len(middle) <= 1
     assert all((at < middle[0]) == (priority >= 100) for priority, at in alone if middle)
 
@@ -344,15 +352,15 @@ def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
     plan = planned(*hooks, event=event)
     staged = [hook for stage in plan.stages for hook in stage.hooks]
     placed = [hook.name for hook in (*staged, *plan.background)]
-    meant = [hook for hook in hooks if takes_part(hook) and not hook.matcher.why_not(event)]
+    meant = [hook for hook in hooks if can_take_part(hook) and not hook.matcher.explain_mismatch(event)]
     left_out = [hook for hook in meant if hook.name not in placed]
     assert len(set(placed)) == len(placed)
     assert set(placed) | {hook.name for hook in left_out} == {hook.name for hook in meant}
     for hook in left_out:
-        assert hook.together
+        assert hook.is_grouped
         assert hook.state == ARMED
-        likes = [one for one in staged if one.together and one.state == ARMED and one.handler == hook.handler]
-        late = [one for one in plan.background if one.together and one.handler == hook.handler]
+        likes = [one for one in staged if one.is_grouped and one.state == ARMED and one.handler == hook.handler]
+        late = [one for one in plan.background if one.is_grouped and one.handler == hook.handler]
         assert (len(likes) <= 1, len(late) <= 1, hook.background or bool(likes)) == (True, True, True)
         assert min(map(guards_as_well, (*likes, *late))) <= guards_as_well(hook)
         assert not (likes and late) or late[0].scope == "user" != likes[0].scope

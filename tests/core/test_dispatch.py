@@ -55,7 +55,7 @@ def drive(hooks, answers, event=None, policy=None) -> Course:
         asked.append((call, answer))
         return Run(call.hook, OK, answer, 0, look_number=call.look_number)
 
-    flow = dispatch(event or a_call("v0"), catalog.plan, policy or Policy(), catalog.skips)
+    flow = dispatch(event or a_call("v0"), catalog.plan, policy or Policy(), catalog.find_skips)
     try:
         calls = next(flow)
         while True:
@@ -234,7 +234,11 @@ def test_async_hooks_do_not_start_when_nobody_can_be_asked():
 
 
 def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
-    hooks = [*ABC, a_hook("off", state=DISABLED, why="disabled"), a_hook("bad", state=INVALID, why="broken")]
+    hooks = [
+        *ABC,
+        a_hook("off", state=DISABLED, state_reason="disabled"),
+        a_hook("bad", state=INVALID, state_reason="broken"),
+    ]
     assert drive(hooks, {"b": BLOCK}).verdict.skipped == (
         Skip("bad", "broken", is_warning=True, state=INVALID),
         Skip("off", "disabled", state=DISABLED),
@@ -244,7 +248,7 @@ def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
 
 def test_the_person_is_told_in_one_message_which_hooks_nobody_has_trusted_as_they_are():
     states = {"new": UNTRUSTED, "other": MODIFIED, "no": DENIED, "off": DISABLED}
-    hooks = [*ABC, *(a_hook(name, state=state, why="why") for name, state in states.items())]
+    hooks = [*ABC, *(a_hook(name, state=state, state_reason="why") for name, state in states.items())]
     told = ("hooks of this project did not run: new (untrusted), other (modified). Review them: boathook trust",)
     for answers in ({}, {"b": BLOCK}):
         assert drive(hooks, answers).verdict.system_message == told
@@ -268,7 +272,7 @@ FRAMED = [a_hook("first", priority=200), *XYZ, a_hook("last", priority=50)]
 def batches(hooks, answers=None):
     """Give the names of the hooks that are asked at the same time, one group after the other."""
     catalog = Catalog(tuple(sorted(hooks, key=lambda hook: hook.order)))
-    flow = dispatch(a_call("v0"), catalog.plan, Policy(), catalog.skips)
+    flow = dispatch(a_call("v0"), catalog.plan, Policy(), catalog.find_skips)
     found = []
     try:
         calls = next(flow)
@@ -442,7 +446,7 @@ def test_whatever_hooks_say_no_guard_is_passed_by(found, kind):
     assert [run.look_number for run in course.verdict.runs] == sorted(run.look_number for run in course.verdict.runs)
     assert len({(call.hook.name, call.look_number) for call, _ in course.asked}) == len(course.asked)
     assert course.verdict.runs == tuple(Run(c.hook, OK, said, 0, look_number=c.look_number) for c, said in course.asked)
-    matching = {hook.name for hook in hooks if not hook.matcher.why_not(last)}
+    matching = {hook.name for hook in hooks if not hook.matcher.explain_mismatch(last)}
     if course.verdict.is_blocked:
         assert course.waiting == []
     else:

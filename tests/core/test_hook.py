@@ -65,8 +65,8 @@ hooks = st.builds(
     place=st.text(),
     dialect=st.sampled_from([find_dialect("native"), find_dialect("claude")]),
     state=st.sampled_from([ARMED, INVALID, DISABLED]),
-    why=st.text(),
-    problems=problems,
+    state_reason=st.text(),
+    diagnostics=problems,
 )
 KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
 
@@ -108,13 +108,13 @@ def test_a_line_for_the_shell_is_not_a_program_without_arguments():
 def test_a_matcher_survives_with_what_it_asks_and_as_it_was_written():
     hook = a_settings_hook(matcher=Matcher(compile_names("startup, clear"), subject="source"))
     again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_dialect).matcher
-    assert (again, again.tool.shown) == (hook.matcher, "startup, clear")
+    assert (again, again.tool.display_text) == (hook.matcher, "startup, clear")
     assert hook_from_data(hook_to_data(a_settings_hook(matcher=ALL)), KINDS_BY_NAME, find_dialect).matcher is ALL
 
 
 @pytest.mark.parametrize(("source", "expected"), [(HOOK_MD, False), (SETTINGS, True), (PLUGIN, True)])
 def test_hooks_run_together_unless_they_have_a_folder_of_their_own(source, expected):
-    assert a_hook(source=source).together is expected
+    assert a_hook(source=source).is_grouped is expected
 
 
 def test_only_a_script_has_a_folder():

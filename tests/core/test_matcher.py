@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
 from boathook.core.json_text import iter_leaves
-from boathook.core.matcher import ALL, MAX_TEXT_CHARS, Matcher, Pattern, Texts, compile_names, compile_pattern
+from boathook.core.matcher import ALL, MAX_TEXT_CHARS, InputTexts, Matcher, Pattern, compile_names, compile_pattern
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.errors import ConfigError
 from core.making import a_call, json_values, patterns, tool_events, tool_patterns
 
 
 def matches(event: Event, tool: str = "", pattern: str = "") -> bool:
-    return Matcher(compile_pattern(tool), compile_pattern(pattern)).why_not(event) == ""
+    return Matcher(compile_pattern(tool), compile_pattern(pattern)).explain_mismatch(event) == ""
 
 
 def found(pattern: str, text: str) -> bool:
@@ -36,7 +36,7 @@ def test_a_matcher_is_both_of_its_patterns_searched_where_they_belong(event, too
 
 @given(json_values)
 def test_the_texts_of_an_input_are_its_strings_and_its_json(value):
-    assert Texts(value).all == (*iter_leaves(value), json.dumps(value, ensure_ascii=False))
+    assert InputTexts(value).texts == (*iter_leaves(value), json.dumps(value, ensure_ascii=False))
 
 
 SEARCHED = {
@@ -76,9 +76,9 @@ def test_events_without_a_tool_ignore_the_matcher(kind):
 
 def test_why_a_matcher_does_not_match_is_said():
     matcher = Matcher(compile_pattern("^Write$"), compile_pattern("mkfs"))
-    assert matcher.why_not(a_call()) == "tool 'Shell' does not match '^Write$'"
-    assert matcher.why_not(a_call(tool="Write")) == "input does not match 'mkfs'"
-    assert matcher.why_not(a_call("mkfs /dev", tool="Write")) == ""
+    assert matcher.explain_mismatch(a_call()) == "tool 'Shell' does not match '^Write$'"
+    assert matcher.explain_mismatch(a_call(tool="Write")) == "input does not match 'mkfs'"
+    assert matcher.explain_mismatch(a_call("mkfs /dev", tool="Write")) == ""
 
 
 def test_a_pattern_for_everything_is_none():
@@ -90,7 +90,7 @@ def test_a_pattern_is_its_source_with_its_words():
     assert compile_pattern("rm -rf") == Pattern("rm -rf", PrefilterWords(("rm -rf",), CONTAINS))
 
 
-NOT_IN_RE2 = {
+UNSUPPORTED_IN_RE2 = {
     "a(?=b)": "lookahead (?=…)",
     "a(?!b)": "negative lookahead (?!…)",
     "(?<=a)b": "lookbehind (?<=…)",
@@ -107,7 +107,7 @@ NOT_IN_RE2 = {
 }
 
 
-@pytest.mark.parametrize(("source", "construct"), NOT_IN_RE2.items())
+@pytest.mark.parametrize(("source", "construct"), UNSUPPORTED_IN_RE2.items())
 def test_a_construct_that_re2_lacks_is_named(source, construct):
     with pytest.raises(ConfigError) as error:
         compile_pattern(source)
@@ -179,7 +179,7 @@ NAMED = {
 def test_a_matcher_of_settings_is_a_list_of_exact_names_or_a_searched_pattern(source, named, others):
     pattern = compile_names(source)
     assert [name for name in (*named, *others) if pattern.search(name)] == named
-    assert pattern.shown == source
+    assert pattern.display_text == source
 
 
 @pytest.mark.parametrize("source", ["", "*", " ", " * ", "\t*\n"], ids=repr)
@@ -230,13 +230,15 @@ def test_any_matcher_of_settings_compiles_or_is_a_config_error(source):
     except ConfigError:
         return
     assert (pattern is None) == (source.strip() in ("", "*"))
-    assert pattern is None or pattern.shown == source
+    assert pattern is None or pattern.display_text == source
 
 
 def test_a_pattern_is_shown_as_its_author_wrote_it():
-    assert compile_pattern("^a$").shown == "^a$"
-    assert (compile_names("a, b").source, compile_names("a, b").shown) == ("^(?:a|b)$", "a, b")
-    assert Matcher(compile_names("Edit, Write")).why_not(a_call()) == "tool 'Shell' does not match 'Edit, Write'"
+    assert compile_pattern("^a$").display_text == "^a$"
+    assert (compile_names("a, b").source, compile_names("a, b").display_text) == ("^(?:a|b)$", "a, b")
+    assert (
+        Matcher(compile_names("Edit, Write")).explain_mismatch(a_call()) == "tool 'Shell' does not match 'Edit, Write'"
+    )
 
 
 STARTUP = Matcher(compile_names("startup|clear"), subject="source")
@@ -254,16 +256,16 @@ ASKED = {
 
 @pytest.mark.parametrize(("fields", "why"), ASKED.values(), ids=ASKED)
 def test_a_matcher_asks_its_subject_and_a_field_that_was_not_sent_cannot_speak_against_it(fields, why):
-    assert STARTUP.why_not(Event.of("SessionStart", **fields)) == why
+    assert STARTUP.explain_mismatch(Event.of("SessionStart", **fields)) == why
 
 
 def test_a_matcher_with_another_subject_does_not_look_at_the_tool():
     event = a_call(tool="resume").with_data(source="clear")
-    assert STARTUP.why_not(event) == ""
-    assert Matcher(compile_names("startup")).why_not(event) == "tool 'resume' does not match 'startup'"
+    assert STARTUP.explain_mismatch(event) == ""
+    assert Matcher(compile_names("startup")).explain_mismatch(event) == "tool 'resume' does not match 'startup'"
 
 
 def test_a_matcher_with_another_subject_and_no_pattern_matches_all():
     nothing = Matcher(subject="source")
-    assert (nothing.is_all, nothing.why_not(Event.of("SessionStart", source="x"))) == (True, "")
+    assert (nothing.is_all, nothing.explain_mismatch(Event.of("SessionStart", source="x"))) == (True, "")
     assert STARTUP.is_all is False

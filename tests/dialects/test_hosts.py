@@ -355,16 +355,18 @@ def test_a_key_of_ours_that_the_host_does_not_read_hides_nothing(host, tool, giv
 def test_a_matcher_may_mean_our_name_the_hosts_or_claude_codes():
     event = event_of("gemini", "BeforeTool", tool_name="run_shell_command", tool_input={"command": "ls"})
     for tool in ("^Shell$", "^run_shell_command$", "^Bash$"):
-        assert Matcher(compile_pattern(tool)).why_not(event) == ""
-    assert Matcher(compile_names("Write|Edit")).why_not(event) == "tool 'Shell' does not match 'Write|Edit'"
+        assert Matcher(compile_pattern(tool)).explain_mismatch(event) == ""
+    assert Matcher(compile_names("Write|Edit")).explain_mismatch(event) == "tool 'Shell' does not match 'Write|Edit'"
     written = event_of("kimi-code", "PreToolUse", tool_name="Write", tool_input={"path": "a"})
-    assert Matcher(compile_names("Write|Edit")).why_not(written) == ""
+    assert Matcher(compile_names("Write|Edit")).explain_mismatch(written) == ""
 
 
 def test_many_hooks_are_not_sorted_out_by_one_of_several_names():
-    selector = Selector([a_hook(f"h{n}", tool="^Bash$" if n else "^run_shell_command$") for n in range(Selector.MANY)])
+    selector = Selector(
+        [a_hook(f"h{n}", tool="^Bash$" if n else "^run_shell_command$") for n in range(Selector.MIN_INDEXED_HOOKS)]
+    )
     event = event_of("gemini", "BeforeTool", tool_name="run_shell_command", tool_input={"command": "ls"})
-    assert [len(selector.select(event)) for _ in range(3)] == [Selector.MANY] * 3
+    assert [len(selector.select(event)) for _ in range(3)] == [Selector.MIN_INDEXED_HOOKS] * 3
 
 
 def test_a_hook_of_settings_json_reads_claude_codes_names_under_any_host():

@@ -68,7 +68,13 @@ def ask(event: dict | bytes, /, *flags: str, **wanted: str) -> bool:
 
 hooks = st.builds(
     lambda tool, pattern, kind, state, failing, background: a_hook(
-        tool=tool, pattern=pattern, kind=kind, state=state, on_failure=failing, background=background, why="why"
+        tool=tool,
+        pattern=pattern,
+        kind=kind,
+        state=state,
+        on_failure=failing,
+        background=background,
+        state_reason="why",
     ),
     tool_patterns | st.just("^Shell$"),
     patterns | st.just("rm -rf"),
@@ -124,7 +130,7 @@ def engine_is_silent(catalog: Catalog, data: bytes, name: str | None) -> bool:
 
 def is_silent(catalog: Catalog, event: Event) -> bool:
     """Say the same of an event that was read."""
-    loud = [skip for skip in catalog.skips(event) if skip.is_warning]
+    loud = [skip for skip in catalog.find_skips(event) if skip.is_warning]
     unread = [hook for hook in catalog.hooks if hook.kind is None]
     return (catalog.plan(event), loud, unread, catalog.settings.debug) == (Plan(), [], [], False)
 
@@ -344,7 +350,7 @@ def test_a_catalogue_is_taken_only_for_the_trust_that_it_was_made_with(here, tmp
 
 
 def test_an_untrusted_hook_is_the_engine_s_to_tell_where_it_matches_and_nowhere_else(here):
-    keep_as(here, Catalog((a_hook("rm", tool="^Shell$", pattern="rm -rf", state=UNTRUSTED, why="why"),)))
+    keep_as(here, Catalog((a_hook("rm", tool="^Shell$", pattern="rm -rf", state=UNTRUSTED, state_reason="why"),)))
     dangerous = {**CALL, "tool_input": {"command": "rm -rf /"}}
     assert (ask(CALL), ask(dangerous)) == (True, False)
 

@@ -403,7 +403,7 @@ def test_debug_lines_tell_of_every_hook(tmp_path):
         a_hook("other", priority=200, tool="^Write$"),
         a_hook("late", priority=100),
         a_hook("audit", background=True),
-        a_hook("off", state="disabled", why="disabled by x"),
+        a_hook("off", state="disabled", state_reason="disabled by x"),
     ]
     replies = {"guard": Exit(2, stderr=b"no", seconds=0.045)}
     engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)

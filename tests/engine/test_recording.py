@@ -45,14 +45,14 @@ def test_an_async_dispatch_is_recorded_the_same_way():
 
 def test_what_concerned_no_hook_is_not_recorded():
     book = Book()
-    hooks = [a_hook("other", tool="Write"), a_hook("off", state=DISABLED, why="disabled")]
+    hooks = [a_hook("other", tool="Write"), a_hook("off", state=DISABLED, state_reason="disabled")]
     verdict = an_engine(hooks, {}, record=book).dispatch(a_call())
     assert (book.verdicts, verdict.id, verdict.skipped) == ([], "", (Skip("off", "disabled", state=DISABLED),))
 
 
 def test_a_hook_that_should_have_run_is_recorded():
     book = Book()
-    verdict = an_engine([a_hook("bad", state=INVALID, why="unreadable")], {}, record=book).dispatch(a_call())
+    verdict = an_engine([a_hook("bad", state=INVALID, state_reason="unreadable")], {}, record=book).dispatch(a_call())
     assert book.verdicts == [verdict]
 
 

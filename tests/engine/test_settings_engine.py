@@ -660,7 +660,7 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(wor
     verdict = fire(TOOL)
     assert (verdict["runs"], verdict["skipped"]) == ([], [])
     (hook,) = boathook.load(world.project, trust_all=True).catalog.hooks
-    assert (hook.state, hook.why) == (
+    assert (hook.state, hook.state_reason) == (
         "disabled",
         "it is the call of boathook that was installed; the engine never runs it",
     )

@@ -125,7 +125,9 @@ NUMBERS = {
 @pytest.mark.parametrize("written", NUMBERS.values(), ids=NUMBERS)
 def test_row_55_what_is_no_whole_number_leaves_the_default_and_the_guard_armed(project: Project, written: str) -> None:
     project.hook("guard", NO, manifest=in_manifest(f"timeout: {written}\npriority: {written}"))
-    code = "hook, = load().catalog.hooks\nreport({'h': [hook.state, hook.timeout, hook.priority, len(hook.problems)]})"
+    code = (
+        "hook, = load().catalog.hooks\nreport({'h': [hook.state, hook.timeout, hook.priority, len(hook.diagnostics)]})"
+    )
     state, timeout, priority, problems = project.probe(code)["h"]
     assert (state, timeout, priority) == ("armed", 30.0, 100)
     assert problems >= 2
@@ -186,7 +188,7 @@ def test_row_58_what_editors_do_to_a_file_does_not_remove_the_guard(project: Pro
 
 def test_row_58_a_tab_as_indent_is_refused_with_the_fix(project: Project) -> None:
     project.hook("bad", NO, manifest=in_manifest("matcher:\n\ttool: Shell"))
-    code = "report({'fix': [p.fix for p in load().catalog.hooks[0].problems]})"
+    code = "report({'fix': [p.fix for p in load().catalog.hooks[0].diagnostics]})"
     assert project.probe(code) == {"fix": ["indent with spaces"]}
     assert list(fire(project).skipped) == ["bad"]
 
@@ -336,7 +338,7 @@ def test_row_66_of_two_with_one_name_the_first_folder_counts_and_the_other_is_na
         project.hook(folder, f"echo {folder} >&2; exit 2", manifest=manifest_text("same"))
     result = project.in_process()
     assert result.reasons == ["a"]
-    code = "report({'s': [[h.state, len([p for p in h.problems if 'same name' in p.message])] for h in HOOKS]})"
+    code = "report({'s': [[h.state, len([p for p in h.diagnostics if 'same name' in p.message])] for h in HOOKS]})"
     found = project.probe(f"HOOKS = sorted(load().catalog.hooks, key=lambda h: h.path)\n{code}")
     assert found == {"s": [["armed", 0], ["shadowed", 1], ["shadowed", 1]]}
 

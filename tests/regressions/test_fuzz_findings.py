@@ -50,7 +50,7 @@ def config_of(tmp_path: Path, text: str):
 def test_a_number_that_python_does_not_write_is_told_all_the_same(tmp_path):
     found = config_of(tmp_path, "[hooks.defaults]\ntimeout = 0x" + "f" * 4000)
     assert found.defaults == {"timeout": 600_000}
-    assert found.problems[0].message == (
+    assert found.diagnostics[0].message == (
         "'timeout' must be a whole number from 100 to 600000, not a number that large; 600000 is used"
     )
 
@@ -58,15 +58,15 @@ def test_a_number_that_python_does_not_write_is_told_all_the_same(tmp_path):
 @pytest.mark.parametrize("end", ["\u2028", "\x85", "\u2029"])
 def test_a_line_end_that_toml_does_not_know_hides_no_dots(tmp_path, end):
     found = config_of(tmp_path, ("a." * (MAX_DOTS_PER_LINE - 2) + f'"{end}".') * 20 + "a = 1\n")
-    assert [problem.message for problem in found.problems] == [
+    assert [problem.message for problem in found.diagnostics] == [
         f"hooks.toml has a line with more than {MAX_DOTS_PER_LINE} dots"
     ]
 
 
 def test_no_more_problems_of_a_file_are_told_than_anybody_reads(tmp_path):
-    assert len(config_of(tmp_path, "".join(f"k{n} = 1\n" for n in range(1000))).problems) == MAX_DIAGNOSTICS
+    assert len(config_of(tmp_path, "".join(f"k{n} = 1\n" for n in range(1000))).diagnostics) == MAX_DIAGNOSTICS
     wrong = "[[hooks.override]]\nname = 'a'\ntimeout = 1\n" * 500
-    assert len(config_of(tmp_path, wrong).problems) == MAX_DIAGNOSTICS
+    assert len(config_of(tmp_path, wrong).diagnostics) == MAX_DIAGNOSTICS
 
 
 # Files of variables
@@ -96,7 +96,7 @@ def test_a_file_of_variables_takes_time_by_its_length(unit):
 
 
 def problems_of(text: str):
-    return parse_manifest(text, path="/h/x/HOOK.md", folder="/h/x", scope="user")[0].problems
+    return parse_manifest(text, path="/h/x/HOOK.md", folder="/h/x", scope="user")[0].diagnostics
 
 
 @pytest.mark.parametrize("unit", ["a: *\n", "a: *#", 'a: "\\."\n', 'k: "\\d"\n'])
@@ -168,19 +168,19 @@ def test_a_file_with_more_hooks_than_anybody_has_is_read_so_far_and_says_so(read
     for groups in ([{"hooks": [ENTRY]}] * 2000, [{"hooks": [ENTRY] * 2000}], [5] * 2000, [{"hooks": [5] * 2000}]):
         file = read({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [ENTRY]}]}})
         assert len(file.hooks) == MAX_HOOKS_PER_FILE
-        assert [p.message for p in file.problems] == [
+        assert [p.message for p in file.diagnostics] == [
             f"more than {MAX_HOOKS_PER_FILE} hooks in one file; the rest does not run"
         ]
-        assert file.problems[0].level == ERROR
+        assert file.diagnostics[0].level == ERROR
 
 
 def test_remarks_on_a_group_do_not_grow_with_its_keys_and_its_hooks(read):
     file = read({"hooks": {"Stop": [{**{f"k{n}": 1 for n in range(500)}, "hooks": [ENTRY] * 100}]}})
-    assert {len(hook.problems) for hook in file.hooks} == {MAX_GROUP_WARNINGS}
+    assert {len(hook.diagnostics) for hook in file.hooks} == {MAX_GROUP_WARNINGS}
 
 
 def test_of_many_unknown_events_the_first_get_a_guess(read):
-    fixes = [p.fix for p in read({"hooks": {f"PreToolUs{n}": [] for n in range(100)}}).problems]
+    fixes = [p.fix for p in read({"hooks": {f"PreToolUs{n}": [] for n in range(100)}}).diagnostics]
     assert fixes[0] == "did you mean 'PreToolUse'?"
     assert fixes[-1] == ""
 
@@ -190,7 +190,7 @@ def test_a_file_of_costly_patterns_is_not_compiled_to_its_end(read):
     states = [hook.state for hook in file.hooks]
     assert states[0] == ARMED
     assert states[-1] == INVALID
-    assert "the patterns of this file are too large together" in file.hooks[-1].why
+    assert "the patterns of this file are too large together" in file.hooks[-1].state_reason
 
 
 def test_a_guard_whose_rule_is_not_read_any_more_runs_more_often_and_not_never(read):
@@ -203,21 +203,21 @@ def test_a_guard_whose_rule_is_not_read_any_more_runs_more_often_and_not_never(r
 def test_one_matcher_of_many_hooks_is_compiled_once_and_wrong_for_all(read):
     file = read({"hooks": {"PreToolUse": [{"matcher": "(?=x)", "hooks": [ENTRY] * 5}]}})
     assert {hook.state for hook in file.hooks} == {INVALID}
-    assert all("lookahead" in hook.why for hook in file.hooks)
+    assert all("lookahead" in hook.state_reason for hook in file.hooks)
 
 
 def test_headers_with_thousands_of_names_are_remarked_on_a_few_times(read):
     headers = {"A": "".join(f"$b{n}" for n in range(3000))}
     entry = {"type": "http", "url": "https://x", "headers": headers, "allowedEnvVars": [f"c{n}" for n in range(3000)]}
-    assert len(read({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}).hooks[0].problems) == 20
+    assert len(read({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}).hooks[0].diagnostics) == 20
 
 
 def test_thousands_of_plugins_are_not_all_looked_for(tmp_path):
     (tmp_path / "settings.json").write_text(json.dumps({"enabledPlugins": {f"p{n}": True for n in range(2000)}}))
     os.chmod(tmp_path / "settings.json", 0o600)
     found = load_settings(str(tmp_path), "")
-    assert len(found.problems) == MAX_PLUGINS + 1
-    assert "more than" in found.problems[0].message
+    assert len(found.diagnostics) == MAX_PLUGINS + 1
+    assert "more than" in found.diagnostics[0].message
 
 
 # Commands

@@ -237,7 +237,7 @@ MODELS = {
 
 @pytest.mark.parametrize(("wanted", "configured", "expected"), MODELS.values(), ids=MODELS)
 def test_the_model_is_the_hooks_own_if_its_provider_is_known_else_the_configured_one(wanted, configured, expected):
-    assert Prompt("x", wanted).choose(configured) == expected
+    assert Prompt("x", wanted).choose_model(configured) == expected
 
 
 def test_a_model_that_was_asked_in_place_of_another_is_told():

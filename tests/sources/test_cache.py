@@ -53,7 +53,7 @@ def the_file(world) -> str:
 
 
 def of_kind(catalog: Catalog, kind) -> Catalog:
-    return catalog.replace(hooks=catalog.concerned(kind))
+    return catalog.replace(hooks=catalog.find_hooks(kind))
 
 
 # What may change. Each takes a world before it is kept, and then changes it.

@@ -38,7 +38,7 @@ def read(tmp_path):
 
 
 def said(config: HooksConfig) -> list[tuple[str, str, str, str]]:
-    return [(p.level, p.key, p.message, p.fix) for p in config.problems]
+    return [(p.level, p.key, p.message, p.fix) for p in config.diagnostics]
 
 
 def test_every_key_of_the_user_is_read(read):
@@ -278,15 +278,15 @@ BROKEN = {
 @pytest.mark.parametrize("scope", ["user", "project"])
 def test_a_file_that_cannot_be_read_is_an_error_and_counts_as_empty(read, text, start, scope):
     config = read(text, scope)
-    assert config.replace(problems=()) == HooksConfig("toml", scope)
-    assert [(p.level, p.message[: len(start)]) for p in config.problems] == [(ERROR, start)]
+    assert config.replace(diagnostics=()) == HooksConfig("toml", scope)
+    assert [(p.level, p.message[: len(start)]) for p in config.diagnostics] == [(ERROR, start)]
 
 
 def test_a_fifo_or_folder_is_an_error_that_nobody_waits_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
         told = Diagnostic(str(path), None, "", ERROR, "hooks.toml is not a regular file")
-        assert read_hooks_toml(str(path), "user") == HooksConfig(str(path), "user", problems=(told,))
+        assert read_hooks_toml(str(path), "user") == HooksConfig(str(path), "user", diagnostics=(told,))
 
 
 tomlish = st.text(alphabet="hoks.=[]{}\"'\n0123456789truefalsnmd_,-: #", max_size=60)
@@ -391,24 +391,24 @@ def test_whatever_a_project_says_a_user_s_hook_is_at_most_tightened(defaults, ov
 def test_the_user_disables_any_hook():
     config = user(disable=("guard",))
     for hook in (MINE, THEIRS):
-        assert disable_hook(hook, NOBODY, config) == hook.replace(state=DISABLED, why="disabled by u.toml")
+        assert disable_hook(hook, NOBODY, config) == hook.replace(state=DISABLED, state_reason="disabled by u.toml")
     assert disable_hook(a_hook("other"), NOBODY, config) == a_hook("other")
 
 
 def test_a_project_disables_its_own_hooks_only():
     config = project(disable=("guard",))
     assert disable_hook(MINE, config, user()) == MINE
-    assert disable_hook(THEIRS, config, user()) == THEIRS.replace(state=DISABLED, why="disabled by p.toml")
+    assert disable_hook(THEIRS, config, user()) == THEIRS.replace(state=DISABLED, state_reason="disabled by p.toml")
 
 
 def test_enabled_false_disables_all_hooks_or_those_of_the_project():
     off = "(enabled = false)"
     assert disable_hook(MINE, NOBODY, user(enabled=False)) == MINE.replace(
-        state=DISABLED, why=f"disabled by u.toml {off}"
+        state=DISABLED, state_reason=f"disabled by u.toml {off}"
     )
-    assert disable_hook(THEIRS, NOBODY, user(enabled=False)).why == f"disabled by u.toml {off}"
+    assert disable_hook(THEIRS, NOBODY, user(enabled=False)).state_reason == f"disabled by u.toml {off}"
     assert disable_hook(MINE, project(enabled=False), user()) == MINE
-    assert disable_hook(THEIRS, project(enabled=False), user()).why == f"disabled by p.toml {off}"
+    assert disable_hook(THEIRS, project(enabled=False), user()).state_reason == f"disabled by p.toml {off}"
 
 
 def test_a_protected_hook_is_not_disabled_by_name_but_with_all_the_others():

@@ -24,7 +24,7 @@ def states(world) -> list[tuple[str, str, str]]:
 
 
 def problems(world) -> list[tuple[str, str]]:
-    return [(p.level, p.message) for hook in load(world).catalog.hooks for p in hook.problems]
+    return [(p.level, p.message) for hook in load(world).catalog.hooks for p in hook.diagnostics]
 
 
 # Places
@@ -120,14 +120,14 @@ def test_a_link_that_leaves_the_project_is_refused_and_its_content_not_shown(wor
     (world.hooks("project") / "guard").symlink_to(world.root / "outside")
     (hook,) = load(world).catalog.hooks
     told = Diagnostic(str(world.hooks("project") / "guard" / "HOOK.md"), None, "", ERROR, LEAVES)
-    assert (hook.state, hook.why, hook.problems) == (INVALID, LEAVES, (told,))
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, LEAVES, (told,))
 
 
 def test_a_manifest_that_is_a_link_out_of_the_project_is_refused_too(world):
     folder = world.hook("guard", scope="project")
     (folder / "HOOK.md").rename(world.root / "HOOK.md")
     (folder / "HOOK.md").symlink_to(world.root / "HOOK.md")
-    assert [(hook.state, hook.why) for hook in load(world).catalog.hooks] == [(INVALID, LEAVES)]
+    assert [(hook.state, hook.state_reason) for hook in load(world).catalog.hooks] == [(INVALID, LEAVES)]
 
 
 def test_a_link_that_stays_in_the_project_is_followed(world):
@@ -149,7 +149,7 @@ def test_a_broken_link_is_no_hook_and_a_loop_is_an_invalid_one(world):
     root.mkdir(parents=True)
     (root / "broken").symlink_to(root / "gone")
     (root / "loop").symlink_to(root / "loop")
-    assert [(hook.name, hook.state, hook.why) for hook in load(world).catalog.hooks] == [
+    assert [(hook.name, hook.state, hook.state_reason) for hook in load(world).catalog.hooks] == [
         ("loop", INVALID, "loop cannot be read: Too many levels of symbolic links")
     ]
 
@@ -170,7 +170,7 @@ def test_a_manifest_that_is_no_regular_file_is_an_invalid_hook_that_nobody_waits
     (root / "e-bytes" / "HOOK.md").write_bytes(b"---\n\xff")
     (root / "f-device").mkdir()
     (root / "f-device" / "HOOK.md").symlink_to("/dev/zero")
-    assert [(hook.name, hook.state, hook.why) for hook in load(world).catalog.hooks] == [
+    assert [(hook.name, hook.state, hook.state_reason) for hook in load(world).catalog.hooks] == [
         ("a-fifo", INVALID, "HOOK.md is not a regular file"),
         ("b-folder", INVALID, "HOOK.md is not a regular file"),
         ("c-broken", INVALID, "HOOK.md cannot be opened: No such file or directory"),
@@ -191,7 +191,7 @@ def test_a_folder_that_may_not_be_read_is_an_invalid_hook(world):
     folder = world.hook("guard")
     folder.chmod(0)
     try:
-        assert [(hook.name, hook.state, hook.why) for hook in load(world).catalog.hooks] == [
+        assert [(hook.name, hook.state, hook.state_reason) for hook in load(world).catalog.hooks] == [
             ("guard", INVALID, "guard cannot be read: permission denied")
         ]
     finally:
@@ -228,7 +228,7 @@ def test_a_folder_name_that_is_no_text_is_a_hook_all_the_same(world):
         file.write("broken")
     hooks = load(world).catalog.hooks
     assert [(hook.name, hook.state) for hook in hooks] == [("\\udcfd", INVALID), ("guard", ARMED)]
-    assert all(p.message.encode() for hook in hooks for p in hook.problems)
+    assert all(p.message.encode() for hook in hooks for p in hook.diagnostics)
 
 
 # Entry points
@@ -239,7 +239,7 @@ def test_a_hook_without_entry_point_is_told_so(world):
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     (hook,) = load(world).catalog.hooks
     told = Diagnostic(str(folder / "HOOK.md"), None, "", ERROR, why)
-    assert (hook.state, hook.why, hook.problems) == (NO_ENTRY, why, (told,))
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (NO_ENTRY, why, (told,))
 
 
 def test_an_invalid_or_disabled_hook_without_entry_point_stays_what_it_is(world):
@@ -256,7 +256,7 @@ def test_an_armed_project_hook_replaces_the_user_s(world):
     world.hook("guard")
     theirs = world.hook("guard", scope="project")
     assert states(world) == [("user", "guard", SHADOWED), ("project", "guard", ARMED)]
-    assert load(world).catalog.hooks[0].why == f"replaced by the project's hook in {theirs}"
+    assert load(world).catalog.hooks[0].state_reason == f"replaced by the project's hook in {theirs}"
     assert problems(world) == []
 
 
@@ -301,7 +301,7 @@ def test_on_one_level_the_first_by_folder_name_wins_with_a_warning(world):
     world.hook("b", fields={"name": "guard"})
     why = f"the user hook in {first} has the same name"
     assert states(world) == [("user", "a", ARMED), ("user", "b", SHADOWED)]
-    assert [p.message for p in load(world).catalog.hooks[1].problems if p.key == "name"][-1] == why
+    assert [p.message for p in load(world).catalog.hooks[1].diagnostics if p.key == "name"][-1] == why
 
 
 def test_on_one_level_a_hook_that_cannot_run_does_not_win(world):

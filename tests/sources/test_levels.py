@@ -164,7 +164,7 @@ def read(tmp_path):
 
 
 def said(found: HooksConfig) -> list[tuple[str, str, str, str]]:
-    return [(p.level, p.key, p.message, p.fix) for p in found.problems]
+    return [(p.level, p.key, p.message, p.fix) for p in found.diagnostics]
 
 
 def test_every_place_of_a_level_is_read(read):

@@ -42,7 +42,7 @@ def test_a_manifest_with_nothing_but_the_required_fields_has_the_defaults():
     assert parse() == PLAIN
     assert (PLAIN.timeout, PLAIN.priority, PLAIN.background, PLAIN.on_failure) == (30.0, 100, False, "allow")
     assert (PLAIN.protected, PLAIN.needs, PLAIN.env, PLAIN.metadata) == (False, Needs(), (), None)
-    assert (PLAIN.matcher, PLAIN.state, PLAIN.problems) == (ALL, ARMED, ())
+    assert (PLAIN.matcher, PLAIN.state, PLAIN.diagnostics) == (ALL, ARMED, ())
 
 
 def test_every_field_is_read_and_those_written_are_named():
@@ -147,7 +147,7 @@ def test_a_wrong_value_is_replaced_and_told(line, expected):
     changes, message = expected
     key, _, value = line.partition(":")
     told = problem(NEXT_LINE, key, ERROR, message, EXAMPLES.get(key, ""))
-    assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, problems=(told,))
+    assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, diagnostics=(told,))
 
 
 LIMITS = {"timeout": [(100, 0.1), (600_000, 600.0)], "priority": [(0, 0), (1000, 1000), (5, 5)]}
@@ -186,7 +186,7 @@ DESCRIPTIONS = {
 
 @pytest.mark.parametrize(("value", "kept", "told"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
 def test_a_hook_without_a_good_description_runs_all_the_same(value, kept, told):
-    assert parse(description=value) == PLAIN.replace(description=kept, problems=(told,))
+    assert parse(description=value) == PLAIN.replace(description=kept, diagnostics=(told,))
 
 
 def test_the_longest_description_is_allowed():
@@ -197,7 +197,7 @@ def test_a_description_that_is_no_text_is_told():
     hook = parse(description="[a]")
     assert (hook.state, hook.description) == (ARMED, "")
     message = "'description' must be text of at most 1024 characters, not a list; it is ignored"
-    assert hook.problems == (MISSING.replace(line=DESCRIPTION_LINE, message=message),)
+    assert hook.diagnostics == (MISSING.replace(line=DESCRIPTION_LINE, message=message),)
 
 
 NO_NAME = problem(None, "name", ERROR, "'name' is missing; guard is used", "for example name: guard")
@@ -216,18 +216,18 @@ NAMES = {
 
 @pytest.mark.parametrize(("value", "told"), NAMES.values(), ids=NAMES)
 def test_a_name_that_is_missing_or_not_allowed_is_that_of_the_folder(value, told):
-    assert parse(name=value) == PLAIN.replace(problems=(told,))
+    assert parse(name=value) == PLAIN.replace(diagnostics=(told,))
 
 
 def test_a_name_that_differs_from_its_folder_is_kept_with_a_warning():
     told = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'")
-    assert parse(name="other") == PLAIN.replace(name="other", problems=(told,))
+    assert parse(name="other") == PLAIN.replace(name="other", diagnostics=(told,))
 
 
 @pytest.mark.parametrize("name", ["a", "no", "0", "1.5", "a-b_c.d", "A" * 64, "on", "123"])
 def test_allowed_names_stay_text_as_written(name):
     hook = parse(name=name, folder=f"/h/{name}")
-    assert (hook.name, hook.problems) == (name, ())
+    assert (hook.name, hook.diagnostics) == (name, ())
 
 
 @pytest.mark.parametrize("name", [".a", "-a", "_a", "a b", "a/b", "é", "a\n", "x" * 65, "a\u200b", "٣"])
@@ -237,7 +237,7 @@ def test_names_that_are_not_allowed(name):
 
 def test_an_unknown_field_is_a_warning_that_suggests_the_nearest():
     assert parse(time_out=5, zzz=1) == PLAIN.replace(
-        problems=(
+        diagnostics=(
             problem(5, "time_out", WARNING, "unknown key 'time_out'", "did you mean 'timeout'?"),
             problem(6, "zzz", WARNING, "unknown key 'zzz'", f"known: {', '.join(FIELDS)}"),
         )
@@ -247,14 +247,14 @@ def test_an_unknown_field_is_a_warning_that_suggests_the_nearest():
 def test_protected_belongs_to_the_user_alone():
     assert parse(protected="true") == PLAIN.replace(protected=True)
     told = problem(5, "protected", ERROR, "only a user hook can be protected; it is ignored here", "remove it")
-    assert parse("project", protected="true") == PLAIN.replace(scope="project", problems=(told,))
+    assert parse("project", protected="true") == PLAIN.replace(scope="project", diagnostics=(told,))
     assert parse("project", protected="false") == PLAIN.replace(scope="project")
 
 
 def test_a_matcher_on_an_event_without_a_tool_is_told():
     hook = parse(trigger="Stop", matcher="{tool: Shell}")
     assert hook.state == ARMED
-    assert hook.problems == (problem(5, "matcher", WARNING, "this event has no tool; the matcher is ignored"),)
+    assert hook.diagnostics == (problem(5, "matcher", WARNING, "this event has no tool; the matcher is ignored"),)
 
 
 # What makes a hook invalid
@@ -320,7 +320,7 @@ INVALIDS = {
 @pytest.mark.parametrize(("fields", "kind", "told"), INVALIDS.values(), ids=INVALIDS)
 def test_a_fault_that_leaves_open_what_was_meant_makes_the_hook_invalid(fields, kind, told):
     hook = parse(**fields)
-    assert (hook.state, hook.why, hook.problems) == (INVALID, told.message, (told,))
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, told.message, (told,))
     assert hook.kind is (SPELLINGS[kind] if kind else None)
 
 
@@ -341,14 +341,16 @@ UNREADABLES = {
 @pytest.mark.parametrize(("text", "line", "message", "fix"), UNREADABLES.values(), ids=UNREADABLES)
 def test_a_frontmatter_that_cannot_be_read_makes_an_invalid_hook_with_the_folder_s_name(text, line, message, fix):
     told = problem(line, "", ERROR, message, fix)
-    expected = PLAIN.replace(kind=None, trigger="", description="", state=INVALID, why=message, problems=(told,))
+    expected = PLAIN.replace(
+        kind=None, trigger="", description="", state=INVALID, state_reason=message, diagnostics=(told,)
+    )
     assert parse_text(text) == (expected, frozenset())
 
 
 def test_a_mapping_without_entries_is_no_hook_that_is_armed():
     hook, _ = parse_text("---\n{}\n---\n")
     assert (hook.state, hook.kind) == (INVALID, None)
-    assert hook.problems != ()
+    assert hook.diagnostics != ()
 
 
 # Matchers
@@ -377,7 +379,7 @@ def test_matchers_are_text_whatever_yaml_would_make_of_them(value, sources):
 def test_an_unknown_field_of_a_matcher_is_a_warning():
     told = problem(5, "matcher.tols", WARNING, "unknown key 'tols'", "did you mean 'tool'?")
     assert parse(matcher="{tols: x, pattern: y}") == PLAIN.replace(
-        matcher=Matcher(None, compile_pattern("y")), problems=(told,)
+        matcher=Matcher(None, compile_pattern("y")), diagnostics=(told,)
     )
 
 
@@ -389,21 +391,21 @@ def test_a_control_character_in_a_pattern_is_read_back_as_its_escape(written, me
     hook = parse(matcher=f"{{pattern: {written}}}")
     told = f"a control character was read as the escape it came from: {meant}"
     assert hook.matcher == Matcher(None, compile_pattern(meant))
-    assert hook.problems == (problem(5, "matcher.pattern", WARNING, told, "use single quotes"),)
+    assert hook.diagnostics == (problem(5, "matcher.pattern", WARNING, told, "use single quotes"),)
 
 
 def test_a_backslash_in_double_quotes_is_forgiven_with_a_warning():
     hook = parse(matcher='{pattern: "\\.py$"}')
     told = "a backslash in double quotes was read as it stands; use single quotes"
     assert hook == PLAIN.replace(
-        matcher=Matcher(None, compile_pattern("\\.py$")), problems=(problem(5, "", WARNING, told),)
+        matcher=Matcher(None, compile_pattern("\\.py$")), diagnostics=(problem(5, "", WARNING, told),)
     )
 
 
 def test_a_bare_star_is_forgiven_with_a_warning():
     hook = parse(matcher="\n  tool: *")
     assert (hook.state, hook.matcher) == (ARMED, ALL)
-    assert hook.problems == (problem(6, "", WARNING, 'a bare * was read as "*"; quote it'),)
+    assert hook.diagnostics == (problem(6, "", WARNING, 'a bare * was read as "*"; quote it'),)
 
 
 # Needs
@@ -448,7 +450,7 @@ NEEDS = {
 
 @pytest.mark.parametrize(("value", "needs", "told"), NEEDS.values(), ids=NEEDS)
 def test_needs_are_lists_of_names(value, needs, told):
-    assert parse(requires=value) == PLAIN.replace(needs=needs, problems=told)
+    assert parse(requires=value) == PLAIN.replace(needs=needs, diagnostics=told)
 
 
 def test_env_is_a_list_of_names():
@@ -460,12 +462,12 @@ def test_env_is_a_list_of_names():
         "'env' must be a list of names; only its valid items are used",
         'for example env: ["TOKEN"]',
     )
-    assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), problems=(told,))
+    assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), diagnostics=(told,))
 
 
 def test_problems_are_told_in_the_order_of_their_lines():
     hook = parse(timeout="x", zzz=1, priority="y")
-    assert [(p.line, p.key) for p in hook.problems] == [(5, "timeout"), (6, "zzz"), (7, "priority")]
+    assert [(p.line, p.key) for p in hook.diagnostics] == [(5, "timeout"), (6, "zzz"), (7, "priority")]
 
 
 def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
@@ -479,7 +481,7 @@ def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
 def test_a_folder_name_that_is_no_text_is_told_in_escapes():
     hook = parse(folder="/h/\udcff")
     assert (hook.name, hook.handler) == ("guard", Script("/h/\udcff"))
-    assert hook.problems == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
+    assert hook.diagnostics == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
     assert parse(folder="/h/\udcff", name=None).name == "\\udcff"
 
 
@@ -521,8 +523,8 @@ any_fields = st.dictionaries(st.sampled_from([*FIELDS, "other"]), st.sampled_fro
 def test_whatever_the_fields_hold_a_hook_comes_out_and_says_what_is_wrong(fields, scope):
     text = "\n".join(["---", *(f"{key}: {value}" for key, value in fields.items()), "---", ""])
     hook, _ = parse_text(text, scope)
-    assert (hook.state == INVALID) == (hook.why != "")
-    assert hook.state == ARMED or any(p.level == ERROR and p.message == hook.why for p in hook.problems)
+    assert (hook.state == INVALID) == (hook.state_reason != "")
+    assert hook.state == ARMED or any(p.level == ERROR and p.message == hook.state_reason for p in hook.diagnostics)
     assert hook.state == INVALID or hook.kind is not None
 
 
@@ -549,4 +551,4 @@ def test_a_dialect_that_cannot_be_spoken_is_told_and_the_own_one_used(trigger, d
     text = f"---\nname: guard\ndescription: d\ntrigger: {trigger}\ndialect: {dialect}\n---\n"
     hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
     problem = Diagnostic("/h/guard/HOOK.md", 5, "dialect", ERROR, message, fix)
-    assert (hook.state, hook.dialect.name, hook.problems) == ("armed", "native", (problem,))
+    assert (hook.state, hook.dialect.name, hook.diagnostics) == ("armed", "native", (problem,))

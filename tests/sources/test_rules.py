@@ -20,7 +20,7 @@ def a_call(tool: str, **tool_input: object) -> Event:
 def matches(rule: str, event: Event) -> bool:
     found = read_rule(rule)
     assert found is not None
-    return Matcher(found.tool, found.pattern).why_not(event) == ""
+    return Matcher(found.tool, found.pattern).explain_mismatch(event) == ""
 
 
 COMMANDS = {

@@ -61,7 +61,7 @@ def test_a_pattern_gets_an_input_that_it_is_found_in(pattern):
     hook = _hook(tool="^(Shell|Bash)$", pattern=pattern)
     event = build_sample_event(hook, "/w")
     assert event is not None
-    assert hook.matcher.why_not(event) == ""
+    assert hook.matcher.explain_mismatch(event) == ""
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -69,7 +69,7 @@ def test_every_example_hook_gets_an_event(path):
     hook, _ = read_hook(str(path), str(path.parent), "user")
     event = build_sample_event(hook, "/w")
     assert event is not None
-    assert hook.matcher.why_not(event) == ""
+    assert hook.matcher.explain_mismatch(event) == ""
 
 
 @pytest.mark.parametrize("row", [row for row in CLAUDE_EVENTS if row.subject], ids=lambda row: row.name)
@@ -78,7 +78,7 @@ def test_a_matcher_of_settings_gets_what_it_asks_for(row):
     hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_dialect("native"), matcher=matcher)
     event = build_sample_event(hook, "/w")
     assert event is not None
-    assert hook.matcher.why_not(event) == ""
+    assert hook.matcher.explain_mismatch(event) == ""
 
 
 def test_a_hook_may_say_what_to_fire_it_with():
@@ -104,4 +104,4 @@ def test_whatever_the_pattern_nothing_is_raised_and_nothing_false_is_given(sourc
     except ConfigError:
         return
     event = build_sample_event(hook, "/w")
-    assert event is None or not hook.matcher.why_not(event)
+    assert event is None or not hook.matcher.explain_mismatch(event)

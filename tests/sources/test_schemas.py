@@ -67,7 +67,7 @@ def compare_toml(text: str, folder: Path) -> None:
         data = tomllib.loads(text)
     except ValueError:
         return
-    assert HOOKS_TOML.is_valid(data) == is_clean(config.problems), (data, config.problems)
+    assert HOOKS_TOML.is_valid(data) == is_clean(config.diagnostics), (data, config.diagnostics)
 
 
 def test_the_schema_of_hooks_toml_agrees_with_the_checker(tmp_path):
@@ -121,7 +121,7 @@ def test_a_float_without_fraction_is_whole_to_a_schema_and_not_to_the_checker(tm
     assert HOOKS_TOML.is_valid({"hooks": {"max_stop_blocks": 3.0}})
     path = tmp_path / "hooks.toml"
     path.write_text("[hooks]\nmax_stop_blocks = 3.0\n")
-    assert not is_clean(read_hooks_toml(str(path), "user").problems)
+    assert not is_clean(read_hooks_toml(str(path), "user").diagnostics)
 
 
 # HOOK.md
@@ -159,7 +159,7 @@ def check_manifest(text: str) -> tuple[bool, bool] | None:
     except FrontmatterError:
         return None
     hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
-    diagnostics = tuple(d for d in hook.problems if not d.message.startswith(UNKNOWN_TO_SCHEMAS))
+    diagnostics = tuple(d for d in hook.diagnostics if not d.message.startswith(UNKNOWN_TO_SCHEMAS))
     return None if frontmatter.forgiven else (HOOK_MD.is_valid(read_yaml(frontmatter.top)), is_clean(diagnostics))
 
 

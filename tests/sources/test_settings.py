@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from boathook.core.hook import (
     ARMED,
-    CALLS_US,
+    CALLS_BOATHOOK,
     DISABLED,
     ERROR,
     INVALID,
-    IS_OURS,
+    IS_INSTALLED_CALL,
     PLUGIN,
     SETTINGS,
     SHADOWED,
@@ -63,8 +63,8 @@ def shown(file: SettingsFile) -> SettingsFile:
     def placed(problem: Diagnostic) -> Diagnostic:
         return problem.replace(path="file")
 
-    hooks = (hook.replace(path="file", problems=tuple(map(placed, hook.problems))) for hook in file.hooks)
-    return file.replace(path="file", hooks=tuple(hooks), problems=tuple(map(placed, file.problems)))
+    hooks = (hook.replace(path="file", diagnostics=tuple(map(placed, hook.diagnostics))) for hook in file.hooks)
+    return file.replace(path="file", hooks=tuple(hooks), diagnostics=tuple(map(placed, file.diagnostics)))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def one(read):
 
 
 def said(hook: Hook) -> list[tuple[str, str, str, str]]:
-    return [(p.level, p.key.removeprefix(PLACE).lstrip("."), p.message, p.fix) for p in hook.problems]
+    return [(p.level, p.key.removeprefix(PLACE).lstrip("."), p.message, p.fix) for p in hook.diagnostics]
 
 
 # What an entry can say
@@ -115,7 +115,7 @@ def test_every_field_of_a_command_is_read(one):
 def test_every_field_of_a_prompt_is_read(one):
     entry = {"type": "prompt", "prompt": "Is it done? $ARGUMENTS", "model": "haiku", "timeout": 7.5}
     hook = one(entry, event="Stop")
-    assert (hook.handler, hook.timeout, hook.state, hook.problems) == (
+    assert (hook.handler, hook.timeout, hook.state, hook.diagnostics) == (
         Prompt("Is it done? $ARGUMENTS", "haiku"),
         7.5,
         ARMED,
@@ -132,7 +132,7 @@ def test_every_field_of_a_post_is_read(one):
     }
     hook = one(entry, event="PostToolUse")
     headers = (("Authorization", "Bearer $TOKEN"), ("X-From", "${HOST}"))
-    assert (hook.handler, hook.timeout, hook.state, hook.problems) == (
+    assert (hook.handler, hook.timeout, hook.state, hook.diagnostics) == (
         Http("https://example.org/hook", headers, ("TOKEN", "HOST")),
         60.0,
         ARMED,
@@ -150,7 +150,12 @@ def test_a_program_with_arguments_has_no_shell(one):
 @pytest.mark.parametrize("event", CLAUDE_EVENTS_BY_NAME)
 def test_every_event_takes_hooks(one, event):
     hook = one(event=event)
-    assert (hook.kind, hook.trigger, hook.state, hook.problems) == (CLAUDE_EVENTS_BY_NAME[event].kind, event, ARMED, ())
+    assert (hook.kind, hook.trigger, hook.state, hook.diagnostics) == (
+        CLAUDE_EVENTS_BY_NAME[event].kind,
+        event,
+        ARMED,
+        (),
+    )
 
 
 DEFAULTS = {
@@ -213,13 +218,13 @@ def test_an_event_without_matcher_ignores_it_whatever_it_is(one, event, source):
     hook = one(event=event, matcher=source)
     told = f"{event} has no matcher: '{source}' is ignored, the hook runs at every such event"
     problem = Diagnostic("file", None, f"hooks.{event}[0].hooks[0].matcher", WARNING, told, "remove it")
-    assert (hook.state, hook.matcher, hook.problems) == (ARMED, ALL, (problem,))
+    assert (hook.state, hook.matcher, hook.diagnostics) == (ARMED, ALL, (problem,))
 
 
 @pytest.mark.parametrize("source", ["", "*", " ", None])
 def test_a_matcher_for_everything_is_fine_everywhere(one, source):
     hook = one(event="Stop", matcher=source)
-    assert (hook.state, hook.matcher, hook.problems) == (ARMED, ALL, ())
+    assert (hook.state, hook.matcher, hook.diagnostics) == (ARMED, ALL, ())
 
 
 # Rules
@@ -247,7 +252,7 @@ BOTH = {
 def test_matcher_and_rule_must_both_match(one, matcher, rule):
     hook = one({**COMMAND, "if": rule}, matcher=matcher)
     names = ["Edit", "MultiEdit", "Write", "NotebookEdit", "Read", "Agent", "mcp__github__get", "mcp__x__get"]
-    assert (hook.state, hook.problems) == (ARMED, ())
+    assert (hook.state, hook.diagnostics) == (ARMED, ())
     assert [name for name in names if hook.matcher.tool.search(name)] == BOTH[matcher, rule]
 
 
@@ -257,7 +262,7 @@ def test_a_rule_that_the_matcher_leaves_out_never_runs_and_that_is_told(one):
         "'if' is about Edit and MultiEdit and Write and NotebookEdit, "
         "which the matcher 'Bash|Read' does not match: the hook never runs"
     )
-    assert (hook.state, hook.why, said(hook)) == (DISABLED, why, [(WARNING, "if", why, "")])
+    assert (hook.state, hook.state_reason, said(hook)) == (DISABLED, why, [(WARNING, "if", why, "")])
 
 
 NO_RULE = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"
@@ -274,7 +279,7 @@ def test_a_rule_where_no_tool_is_called_is_ignored_and_told(one):
     hook = one({**COMMAND, "if": "Bash(git *)"}, event="SessionStart", matcher="startup")
     told = "'if' is for events with a tool; SessionStart has none, so it is ignored"
     key = "hooks.SessionStart[0].hooks[0].if"
-    assert (hook.state, hook.problems) == (ARMED, (Diagnostic("file", None, key, WARNING, told),))
+    assert (hook.state, hook.diagnostics) == (ARMED, (Diagnostic("file", None, key, WARNING, told),))
     assert hook.matcher == Matcher(compile_names("startup"), subject="source")
 
 
@@ -414,7 +419,7 @@ def test_a_remark_on_a_group_is_made_for_each_of_its_entries(read):
         {"hooks": {"Stop": [{"hook": 1, "description": "mine", "hooks": [COMMAND, {**COMMAND, "command": "b"}]}]}}
     )
     told = Diagnostic("file", None, "hooks.Stop[0].hook", WARNING, "unknown key 'hook'")
-    assert [hook.problems for hook in file.hooks] == [(told,), (told,)]
+    assert [hook.diagnostics for hook in file.hooks] == [(told,), (told,)]
 
 
 # Wrong shapes: one invalid hook each
@@ -433,8 +438,8 @@ def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
         dialect=find_dialect("claude"),
         place=place,
         state=INVALID,
-        why=f"{place}: {message}" + (f" ({fix})" if fix else ""),
-        problems=(Diagnostic("file", None, place, ERROR, message, fix),),
+        state_reason=f"{place}: {message}" + (f" ({fix})" if fix else ""),
+        diagnostics=(Diagnostic("file", None, place, ERROR, message, fix),),
     )
 
 
@@ -467,7 +472,7 @@ def test_a_group_of_a_wrong_shape_is_an_invalid_hook(read, title):
     groups, place, message, fix = GROUPS[title]
     file = read({"hooks": {"Stop": groups}})
     assert [hook.replace(name="") for hook in file.hooks] == [broken("Stop", place, message, fix)]
-    assert file.problems == ()
+    assert file.diagnostics == ()
 
 
 URL = "'url' must begin with https:// or http:// and name a host"
@@ -533,8 +538,8 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
         dialect=find_dialect("claude"),
         place=PLACE,
         state=DISABLED,
-        why=told,
-        problems=(Diagnostic("file", None, f"{PLACE}.type", WARNING, told),),
+        state_reason=told,
+        diagnostics=(Diagnostic("file", None, f"{PLACE}.type", WARNING, told),),
     )
 
 
@@ -669,12 +674,12 @@ FILES = {
 @pytest.mark.parametrize("title", FILES)
 def test_a_file_that_cannot_be_used_says_so(read, title):
     text, line, key, message, fix = FILES[title]
-    assert read(text) == SettingsFile("file", "user", problems=(Diagnostic("file", line, key, ERROR, message, fix),))
+    assert read(text) == SettingsFile("file", "user", diagnostics=(Diagnostic("file", line, key, ERROR, message, fix),))
 
 
 def test_a_number_beyond_limits_leaves_the_file_unread(read):
     file = read('{"hooks": {"Stop": [{"hooks": []}]}, "a": ' + "1" * 5000 + "}")
-    assert [(p.level, p.message.partition(":")[0]) for p in file.problems] == [(ERROR, "cannot be read")]
+    assert [(p.level, p.message.partition(":")[0]) for p in file.diagnostics] == [(ERROR, "cannot be read")]
     assert file.hooks == ()
 
 
@@ -683,13 +688,13 @@ def test_nesting_up_to_what_can_just_be_read_never_raises(read):
     for depth in range(900, 1000):
         for form in ('[{"hooks": [{"type": "command", "command": "x", "y": DEEP}]}]', '[{"type": DEEP}]'):
             file = read('{"hooks": {"Stop": ' + form.replace("DEEP", "[" * depth + "]" * depth) + "}}")
-            assert len(file.hooks) == 1 or (file.hooks, file.problems) == ((), (told,))
+            assert len(file.hooks) == 1 or (file.hooks, file.diagnostics) == ((), (told,))
 
 
 def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
     file = read({"hooks": {"PreToolUs": [], "preToolUse": [], "Frobnicate": {}}})
     known = f"known: {', '.join(CLAUDE_EVENTS_BY_NAME)}"
-    assert [(p.level, p.key, p.message, p.fix) for p in file.problems] == [
+    assert [(p.level, p.key, p.message, p.fix) for p in file.diagnostics] == [
         (ERROR, "hooks.PreToolUs", "there is no event 'PreToolUs': its hooks never run", "did you mean 'PreToolUse'?"),
         (
             ERROR,
@@ -705,7 +710,7 @@ def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
 def test_an_event_that_claude_code_alone_has_is_told(read, event):
     told = f"this engine has no event like {event}: its hooks run only in Claude Code"
     problem = Diagnostic("file", None, f"hooks.{event}", WARNING, told)
-    assert read({"hooks": {event: "anything"}}) == SettingsFile("file", "user", problems=(problem,))
+    assert read({"hooks": {event: "anything"}}) == SettingsFile("file", "user", diagnostics=(problem,))
 
 
 TWICE = {
@@ -720,7 +725,7 @@ TWICE = {
 def test_a_key_that_stands_twice_is_told(read, text):
     level, key = TWICE[text]
     told = f"the key '{key}' is in one object twice; only the last one counts"
-    assert read(text).problems == (Diagnostic("file", None, key, level, told, "join the two"),)
+    assert read(text).diagnostics == (Diagnostic("file", None, key, level, told, "join the two"),)
 
 
 def test_of_a_key_that_stands_twice_the_last_counts(read):
@@ -745,7 +750,7 @@ def test_a_broken_entry_leaves_its_neighbours_alone(read):
 def test_no_long_text_keeps_a_file_from_being_read(read, one, text):
     assert one({**COMMAND, "command": text}).handler == Command(text)
     assert said(one({**COMMAND, "if": text})) == [(ERROR, "if", NO_RULE, "")]
-    assert read("\n" * 500_000 + "x").problems[0].line == 500_001
+    assert read("\n" * 500_000 + "x").diagnostics[0].line == 500_001
 
 
 # Names
@@ -923,13 +928,17 @@ NOT_OURS = [
 def test_an_entry_that_calls_us_is_never_run_by_us(one, command):
     hook = one({**COMMAND, "command": command})
     alone = not set(command) & set(";&|<>()`$\n") and not command.startswith(("sh ", "bash ", "eval "))
-    assert (hook.state, hook.why, hook.problems) == (DISABLED, IS_OURS if alone else CALLS_US, ())
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (
+        DISABLED,
+        IS_INSTALLED_CALL if alone else CALLS_BOATHOOK,
+        (),
+    )
 
 
 def test_some_of_them_do_nothing_else_and_some_do(one):
-    whys = {one({**COMMAND, "command": command}).why for command in OURS}
-    assert whys == {IS_OURS, CALLS_US}
-    assert one({**COMMAND, "command": "touch x; boathook run"}).why == CALLS_US
+    whys = {one({**COMMAND, "command": command}).state_reason for command in OURS}
+    assert whys == {IS_INSTALLED_CALL, CALLS_BOATHOOK}
+    assert one({**COMMAND, "command": "touch x; boathook run"}).state_reason == CALLS_BOATHOOK
 
 
 @pytest.mark.parametrize("command", NOT_OURS)
@@ -970,7 +979,7 @@ def test_no_text_makes_looking_for_a_call_of_us_fail(text):
 
 def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):
     hook = one({**COMMAND, "command": "boathook run", "if": "Edit"}, matcher="Bash")
-    assert (hook.state, hook.why.partition(",")[0]) == (DISABLED, IS_OURS.partition(",")[0])
+    assert (hook.state, hook.state_reason.partition(",")[0]) == (DISABLED, IS_INSTALLED_CALL.partition(",")[0])
 
 
 # Three files
@@ -998,7 +1007,7 @@ def test_the_hooks_of_all_three_files_count(world):
 
 def test_missing_files_are_watched_and_say_nothing(world):
     found = load(world)
-    assert (found.hooks, found.problems, len(found.watch)) == ((), (), 5)
+    assert (found.hooks, found.diagnostics, len(found.watch)) == ((), (), 5)
 
 
 def test_either_side_may_be_left_out(world):
@@ -1012,7 +1021,7 @@ def test_either_side_may_be_left_out(world):
 def test_what_is_wrong_in_any_file_is_told(world):
     files = [str(world.settings(scope, "[]")) for scope in ("user", "project", "local")]
     told = "the top level is a list, not an object; no hook of this file runs"
-    assert load(world).problems == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
+    assert load(world).diagnostics == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
 
 
 def test_the_user_s_folder_is_not_a_project_s_as_well(world):
@@ -1028,7 +1037,7 @@ def test_the_same_entry_in_two_files_runs_once(world):
     world.settings("project", a_file("same"))
     world.settings("local", a_file("other", "same"))
     why = f"the same entry is in {first} (hooks.Stop[0].hooks[0]); it runs once"
-    assert [(hook.scope, hook.handler.text, hook.state, hook.why) for hook in load(world).hooks] == [
+    assert [(hook.scope, hook.handler.text, hook.state, hook.state_reason) for hook in load(world).hooks] == [
         ("user", "same", ARMED, ""),
         ("user", "mine", ARMED, ""),
         ("project", "same", SHADOWED, why),
@@ -1071,8 +1080,8 @@ def test_the_user_can_disable_all(world):
     world.settings("project", a_file("theirs", disableAllHooks=False))
     world.settings("local", a_file("here"))
     why = f"disabled by {path} (disableAllHooks)"
-    assert [(hook.state, hook.why) for hook in load(world).hooks] == [(DISABLED, why)] * 3
-    assert load(world).problems == ()
+    assert [(hook.state, hook.state_reason) for hook in load(world).hooks] == [(DISABLED, why)] * 3
+    assert load(world).diagnostics == ()
 
 
 @pytest.mark.parametrize(
@@ -1084,11 +1093,11 @@ def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(world,
         world.settings(one, a_file(one, disableAllHooks=one == scope))
     path = str(world.project / ".claude" / name)
     off = (DISABLED, f"disabled by {path} (disableAllHooks)")
-    assert [(hook.scope, (hook.state, hook.why)) for hook in load(world).hooks] == [
+    assert [(hook.scope, (hook.state, hook.state_reason)) for hook in load(world).hooks] == [
         (one, off if one in reached else (ARMED, "")) for one in ("user", "project", "local")
     ]
     told = "disableAllHooks disables only hooks of the project here; your own hooks still run"
-    assert load(world).problems == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
+    assert load(world).diagnostics == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
 
 
 # hooks.toml
@@ -1235,14 +1244,14 @@ def test_a_link_that_leaves_the_project_is_not_read(world, scope):
     path.symlink_to(world.root / "outside.json")
     told = f"{path.name} is a link that leaves the project; no hook of it runs"
     found = load(world)
-    assert (found.hooks, found.problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    assert (found.hooks, found.diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
 def test_a_folder_that_is_a_link_out_of_the_project_is_not_read(world):
     world.settings("project", a_file("theirs"))
     (world.project / ".claude").rename(world.root / "outside")
     (world.project / ".claude").symlink_to(world.root / "outside")
-    assert [problem.message for problem in load(world).problems] == [
+    assert [problem.message for problem in load(world).diagnostics] == [
         "settings.json is a link that leaves the project; no hook of it runs"
     ]
 
@@ -1268,7 +1277,7 @@ def test_a_link_to_nowhere_and_what_is_no_file_are_told(world):
     local = world.project / ".claude" / "settings.local.json"
     local.mkdir(parents=True)
     os.mkfifo(world.project / ".claude" / "settings.json")
-    assert [(problem.path, problem.message) for problem in load(world).problems] == [
+    assert [(problem.path, problem.message) for problem in load(world).diagnostics] == [
         (str(path), "settings.json cannot be opened: No such file or directory; no hook of it runs"),
         (str(world.project / ".claude" / "settings.json"), "settings.json is not a regular file; no hook of it runs"),
         (str(local), "settings.local.json is not a regular file; no hook of it runs"),
@@ -1280,7 +1289,7 @@ def test_no_hook_runs_from_a_file_that_anybody_may_write_to(world, scope):
     path = world.settings(scope, a_file("x", disableAllHooks=True))
     path.chmod(0o666)
     told = "no hook of this file runs: it can be written by anybody (chmod o-w)"
-    assert (load(world).hooks, load(world).problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    assert (load(world).hooks, load(world).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
@@ -1288,7 +1297,7 @@ def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(world, scope):
     path = world.settings(scope, a_file("x", disableAllHooks=True))
     path.parent.chmod(0o777)
     told = "no hook of this file runs: it is in a folder that can be written by anybody (chmod o-w)"
-    assert (load(world).hooks, load(world).problems) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    assert (load(world).hooks, load(world).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
@@ -1299,7 +1308,7 @@ def test_no_hook_runs_from_what_belongs_to_another_user(world, place):
     told = "belongs to another user (uid 12345)"
     told = told if place == "file" else f"is in a folder that {told}"
     problem = Diagnostic(str(path), None, "", ERROR, f"no hook of this file runs: it {told}")
-    assert (load(world).hooks, load(world).problems) == ((), (problem,))
+    assert (load(world).hooks, load(world).diagnostics) == ((), (problem,))
 
 
 # Plugins
@@ -1355,7 +1364,7 @@ def register_path(world) -> str:
 def test_a_plugin_that_is_not_enabled_does_not_count(world, enabled):
     install(world, "fmt", a_file("x"))
     world.settings("user", {"enabledPlugins": enabled})
-    assert (load(world).hooks, load(world).problems) == ((), ())
+    assert (load(world).hooks, load(world).diagnostics) == ((), ())
 
 
 def test_a_plugin_that_is_enabled_and_not_installed_is_told(world):
@@ -1363,7 +1372,7 @@ def test_a_plugin_that_is_enabled_and_not_installed_is_told(world):
     world.settings("user", {"enabledPlugins": {"fmt": True, "other": True}})
     told = "the plugin 'other' is enabled but not installed here: its hooks do not run"
     assert states(world) == [("user", "x", ARMED)]
-    assert load(world).problems == (Diagnostic(register_path(world), None, "other", WARNING, told),)
+    assert load(world).diagnostics == (Diagnostic(register_path(world), None, "other", WARNING, told),)
 
 
 def test_a_file_tells_which_plugins_it_enables_and_which_not(read):
@@ -1415,7 +1424,7 @@ def test_disable_all_hooks_is_for_plugins_too(world):
     install(world, "fmt", a_file("x"))
     path = world.settings("user", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
     (hook,) = load(world).hooks
-    assert (hook.state, hook.why) == (DISABLED, f"disabled by {path} (disableAllHooks)")
+    assert (hook.state, hook.state_reason) == (DISABLED, f"disabled by {path} (disableAllHooks)")
 
 
 def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(world):
@@ -1430,14 +1439,14 @@ def test_what_is_wrong_in_a_plugin_is_told(world):
     root = install(world, "fmt", '{"hooks": 5}')
     world.settings("user", {"enabledPlugins": {"fmt": True}})
     told = "'hooks' must be an object of events, not 5; it is ignored"
-    assert load(world).problems == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
+    assert load(world).diagnostics == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
 
 
 def test_a_plugin_without_hooks_is_fine(world):
     root = install(world, "fmt", "{}")
     os.unlink(f"{root}/hooks/hooks.json")
     world.settings("user", {"enabledPlugins": {"fmt": True}})
-    assert (load(world).hooks, load(world).problems) == ((), ())
+    assert (load(world).hooks, load(world).diagnostics) == ((), ())
 
 
 REGISTERS = ["", "[]", "5", "broken", '{"plugins": []}', '{"plugins": {}}', '{"plugins": {"fmt": []}}', "[" * 100_000]
@@ -1458,7 +1467,7 @@ def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_told(world)
     told = "the plugin 'fmt' is enabled but not installed here: its hooks do not run"
     found = load(world)
     assert (found.hooks, found.watch[3]) == ((), register_path(world))
-    assert found.problems == (Diagnostic(register_path(world), None, "fmt", WARNING, told),)
+    assert found.diagnostics == (Diagnostic(register_path(world), None, "fmt", WARNING, told),)
 
 
 def test_of_several_rows_of_a_plugin_the_first_with_a_folder_counts(world):
@@ -1524,7 +1533,7 @@ files = st.fixed_dictionaries(
 def test_no_json_value_makes_reading_fail(read, content):
     file = read(content)
     assert all(hook.place and hook.kind is not None for hook in file.hooks)
-    assert all(str(problem) for problem in (*file.problems, *(p for hook in file.hooks for p in hook.problems)))
+    assert all(str(problem) for problem in (*file.diagnostics, *(p for hook in file.hooks for p in hook.diagnostics)))
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))

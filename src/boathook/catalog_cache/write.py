@@ -9,7 +9,7 @@ from typing import Any
 from boathook.catalog_cache.format import compiled_path, pack
 from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
 from boathook.core import tool_names as tools
-from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, is_loud, takes_part
+from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, can_take_part, should_report_skip
 from boathook.core.event import KINDS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM, PrefilterWords, index_words
@@ -43,7 +43,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     head |= _settings_to_data(catalog)
     sections: dict[str, Any] = {}
     for kind in KINDS:
-        hooks = catalog.concerned(kind)
+        hooks = catalog.find_hooks(kind)
         sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
     sections |= make_host_sections()
@@ -66,9 +66,9 @@ def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
 def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
     """Return what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
     doubts = [hook for hook in hooks if hook.state in UNTRUSTED_STATES]  # told when they match, as if they ran
-    loud = [hook for hook in hooks if is_loud(hook) and not takes_part(hook) and hook not in doubts]
+    loud = [hook for hook in hooks if should_report_skip(hook) and not can_take_part(hook) and hook not in doubts]
     errors = [d for d in catalog.diagnostics if d.level == "error"]
-    active = [hook for hook in hooks if takes_part(hook) or hook in doubts]
+    active = [hook for hook in hooks if can_take_part(hook) or hook in doubts]
     wanted = catalog.settings.debug or catalog.settings.record == "whole"
     if loud or errors or wanted or (active and not kind.has_tool):
         return None

@@ -7,7 +7,7 @@ import click
 from boathook.assembly import load_catalog, resolve_start
 from boathook.cli.common_options import json_option, project_option
 from boathook.cli.show import STATE_STYLES, format_count, print_json, say
-from boathook.core.catalog import Catalog, takes_part
+from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import misfits
 from boathook.hosts.host import list_host_names, load_host
@@ -70,7 +70,7 @@ def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
     return [
         Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {text}", fix)
         for hook in catalog.hooks
-        if takes_part(hook)
+        if can_take_part(hook)
         for text in misfits(hook, host)
     ]
 

@@ -119,14 +119,14 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
     """Plan a conversion from settings.json to hook folders."""
     is_local = ends.settings.endswith(".local.json")
     file = read_settings(ends.settings, LOCAL if is_local else ends.scope, ends.top)
-    if error := next((diagnostic for diagnostic in file.problems if not diagnostic.key), None):
+    if error := next((diagnostic for diagnostic in file.diagnostics if not diagnostic.key), None):
         raise ConfigError(str(error))
     data, style = read_styled_json(ends.settings)
     builder = _FolderBuilder(ends, catalog, data)
     rows = [builder.plan_folder(written) for written in file.hooks]
     rows += [
         ConversionRow(diagnostic.key, diagnostic.key, "", LEFT, reason=diagnostic.message)
-        for diagnostic in file.problems
+        for diagnostic in file.diagnostics
         if diagnostic.key.startswith("hooks")
     ]
     plugins = [hook for hook in catalog.hooks if hook.source == PLUGIN and hook.scope == ends.scope and not is_local]
@@ -283,7 +283,7 @@ class _SettingsBuilder:
     def _require_convertible(self, hook: Hook) -> None:
         """Raise ConversionError if a hook does not run, if its entry would not, or if another hook would take its place."""
         if hook.state != ARMED:
-            raise ConversionError(f"{hook.state}: {hook.why}")
+            raise ConversionError(f"{hook.state}: {hook.state_reason}")
         if self.disabled_by:
             raise ConversionError(f"its entry would not run: {self.disabled_by} says disableAllHooks")
         shadowed = [h for h in self.catalog.hooks if (h.name, h.state, h.source) == (hook.name, SHADOWED, HOOK_MD)]

@@ -179,7 +179,7 @@ def _judge_unarmed(hook: Hook) -> tuple[str, tuple[HealthFinding]]:
         MODIFIED: f"boathook trust {hook.name}",
         NO_ENTRY: f"add {hook.folder}/scripts/run.sh",
     }
-    text = f"{hook.state}: {hook.why}"
+    text = f"{hook.state}: {hook.state_reason}"
     if hook.state in (DISABLED, DENIED):
         return _NOT_RUN, (HealthFinding(NOTE, hook.name, text),)
     if hook.state == SHADOWED:
@@ -206,7 +206,7 @@ def _examine_matcher(hook: Hook) -> list[HealthFinding]:
         return []
     if list_matching_tools(hook) or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         return []
-    text = f"its matcher '{tool.shown}' matches no known tool: it may never run"
+    text = f"its matcher '{tool.display_text}' matches no known tool: it may never run"
     return [HealthFinding(WARNING, hook.name, text, "boathook check suggests names")]
 
 
@@ -227,7 +227,7 @@ def _find_reason_not_to_run(hook: Hook) -> str:
     if isinstance(hook.handler, Prompt):
         return "it would call a model"
     if isinstance(hook.handler, Http):
-        return f"it would send a request to {hook.handler.shown}"
+        return f"it would send a request to {hook.handler.safe_url}"
     return ""
 
 

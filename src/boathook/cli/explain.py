@@ -10,7 +10,7 @@ from boathook.assembly import load_catalog
 from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
 from boathook.cli.list import describe_matcher
 from boathook.cli.show import STATE_STYLES, print_json, print_table, say
-from boathook.core.catalog import TOGETHER, Catalog, deduplicate, is_hollow
+from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
 from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
 from boathook.core.json_text import JsonError, loads
@@ -83,7 +83,7 @@ def _parse_json(option: str, text: str) -> Any:
 
 def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Return a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
-    hooks = sorted(catalog.concerned(event.kind), key=lambda hook: (hook.background, _sort_key(hook)))
+    hooks = sorted(catalog.find_hooks(event.kind), key=lambda hook: (hook.background, _sort_key(hook)))
     answers = [(hook, *_explain_hook(hook, event, catalog.settings.model)) for hook in hooks]
     running = deduplicate(tuple(hook for hook, would_run, _ in answers if would_run))
     rows = []
@@ -97,7 +97,7 @@ def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
 
 
 def _sort_key(hook: Hook) -> tuple[object, ...]:
-    return (TOGETHER, hook.order) if hook.together else (hook.order,)
+    return (GROUP_ORDER, hook.order) if hook.is_grouped else (hook.order,)
 
 
 def _make_row(hook: Hook, why: str, *, would_run: bool | None) -> dict[str, Any]:
@@ -119,17 +119,17 @@ def _make_row(hook: Hook, why: str, *, would_run: bool | None) -> dict[str, Any]
 def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, str]:
     """Return whether a hook would run, and why; None if that depends on a value that was not passed."""
     if hook.state != ARMED:
-        blocks = " (its on_failure is block, so it blocks such events)" if is_hollow(hook) else ""
-        return False, f"{hook.state}: {hook.why}{blocks}"
+        blocks = " (its on_failure is block, so it blocks such events)" if should_block_unrun(hook) else ""
+        return False, f"{hook.state}: {hook.state_reason}{blocks}"
     if _needs_input(hook, event):
         return None, f"depends on the input: pass --input ({describe_matcher(hook)})"
     if _needs_data(hook, event):
         return None, f"depends on '{hook.matcher.subject}': pass --data ({describe_matcher(hook)})"
-    if why := hook.matcher.why_not(event):
+    if why := hook.matcher.explain_mismatch(event):
         return False, why
     if why := find_unmet_need(hook, read_environment()):
         return False, f"refused: {why}"
-    if isinstance(hook.handler, Prompt) and not hook.handler.choose(model)[0]:
+    if isinstance(hook.handler, Prompt) and not hook.handler.choose_model(model)[0]:
         return False, "refused: no model is set for prompt hooks; set model in hooks.toml"
     if hook.folder and (error := find_interpreter_error(first_bytes(find_entry(hook.folder) or ""))):
         return False, f"it would not start: {error}"
@@ -145,12 +145,12 @@ def _find_entry(hook: Hook) -> str | None:
     handler = hook.handler
     if isinstance(handler, Command):
         return handler.line
-    return handler.shown if isinstance(handler, Http) else handler.text if isinstance(handler, Prompt) else None
+    return handler.safe_url if isinstance(handler, Http) else handler.text if isinstance(handler, Prompt) else None
 
 
 def _needs_input(hook: Hook, event: Event) -> bool:
     has_input = "tool_input" in event.data or not event.kind.has_tool
-    return not has_input and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).why_not(event)
+    return not has_input and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).explain_mismatch(event)
 
 
 def _needs_data(hook: Hook, event: Event) -> bool:

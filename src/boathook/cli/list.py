@@ -14,7 +14,7 @@ from boathook.core.event import find_kind
 from boathook.core.hook import (
     ARMED,
     ERROR,
-    HANDLER_WORDS,
+    HANDLER_NAMES,
     INVALID,
     NO_ENTRY,
     WARNING,
@@ -87,7 +87,7 @@ def _hook_to_json(hook: Hook) -> dict[str, Any]:
         "sandbox": hook.sandbox,
         "network": hook.network,
         "state": hook.state,
-        "why": hook.why,
+        "why": hook.state_reason,
         "path": hook.path,
         "matcher": _matcher_to_json(hook.matcher),
         "source": hook.source,
@@ -95,7 +95,7 @@ def _hook_to_json(hook: Hook) -> dict[str, Any]:
         "dialect": hook.dialect.name,
         "handler": _handler_to_json(hook.handler),
         "metadata": hook.metadata,
-        "diagnostics": [diagnostic.to_json() for diagnostic in hook.problems],
+        "diagnostics": [diagnostic.to_json() for diagnostic in hook.diagnostics],
     }
 
 
@@ -104,16 +104,16 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
         return None
     tool, pattern = matcher.tool, matcher.pattern
     if matcher.subject != TOOL_NAME:
-        return {matcher.subject: tool.shown if tool else None}
-    return {"tool": tool.shown if tool else None, "pattern": pattern.shown if pattern else None}
+        return {matcher.subject: tool.display_text if tool else None}
+    return {"tool": tool.display_text if tool else None, "pattern": pattern.display_text if pattern else None}
 
 
 def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
     """Return the kind and the fields of a handler, without values of headers, which may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
     if isinstance(handler, Http):
-        fields |= {"url": handler.shown, "headers": [name for name, _ in handler.headers]}
-    return {"kind": HANDLER_WORDS[type(handler)], **fields}
+        fields |= {"url": handler.safe_url, "headers": [name for name, _ in handler.headers]}
+    return {"kind": HANDLER_NAMES[type(handler)], **fields}
 
 
 def describe_for_prompt(hooks: list[Hook]) -> str:
@@ -146,8 +146,10 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
     ]
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
     print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
-    notes = [(hook, f"{hook.state}: {hook.why}", hook.state) for hook in hooks if hook.state != ARMED]
-    notes += [(h, _describe_diagnostic(d), d.level) for h in hooks for d in h.problems if d.message != h.why]
+    notes = [(hook, f"{hook.state}: {hook.state_reason}", hook.state) for hook in hooks if hook.state != ARMED]
+    notes += [
+        (h, _describe_diagnostic(d), d.level) for h in hooks for d in h.diagnostics if d.message != h.state_reason
+    ]
     for hook, text, level in notes:
         say(f"  {hook.name}  {text}", STATE_STYLES[level])
     if any(level in _CHECKED for _, _, level in notes):
@@ -163,5 +165,5 @@ def describe_matcher(hook: Hook) -> str:
     """Return a matcher in a few words."""
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
     subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
-    parts = [f"{subject} {tool.shown}" if tool else "", f"input {pattern.shown}" if pattern else ""]
+    parts = [f"{subject} {tool.display_text}" if tool else "", f"input {pattern.display_text}" if pattern else ""]
     return ", ".join(part for part in parts if part) or "all"

@@ -121,7 +121,7 @@ def _load_hooks(path: str | None, project: str | None, state: str | None) -> Cat
     # As a project hook it gets no secrets, because it is not trusted.
     hook, _ = read_hook(manifest, folder, PROJECT)
     if hook.state != ARMED or find_entry(folder) is None:
-        error = hook.why or "it has no entry point"
+        error = hook.state_reason or "it has no entry point"
         raise ConfigError(f"{manifest} cannot run: {error}. See how to fix it: boathook check {folder}")
     return Catalog((hook,))
 

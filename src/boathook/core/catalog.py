@@ -1,4 +1,4 @@
-"""All hooks that were found, in order, and which of them an event concerns."""
+"""All hooks in the order of running, and which of them run on an event."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from boathook.core.event import PRE_TOOL
 from boathook.core.hook import (
     ARMED,
     INVALID,
-    IS_OURS,
+    IS_INSTALLED_CALL,
     MODIFIED,
     NO_ENTRY,
     SCOPES,
@@ -16,7 +16,7 @@ from boathook.core.hook import (
     Diagnostic,
     Hook,
 )
-from boathook.core.matcher import Texts
+from boathook.core.matcher import InputTexts
 from boathook.core.prefilter import index_words, list_grams
 from boathook.core.value import Value
 from boathook.core.verdict import Skip
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
     from boathook.core.event import Event, EventKind
 
-TOGETHER = (-100, len(SCOPES), "", "")  # the place of the hooks that run together: after all others of priority 100
+# The stage of the hooks that run together comes after all others of priority 100.
+GROUP_ORDER = (-100, len(SCOPES), "", "")
 BROKEN_STATES = (INVALID, NO_ENTRY)
 UNTRUSTED_STATES = (UNTRUSTED, MODIFIED)
-LOUD_STATES = (*BROKEN_STATES, *UNTRUSTED_STATES)
+REPORTED_STATES = (*BROKEN_STATES, *UNTRUSTED_STATES)
 
 
 class Settings(Value):
-    """What hooks.toml says about the engine as a whole."""
+    """The settings of the engine in hooks.toml."""
 
     debug: bool = False
     strict_exit_codes: bool = False
@@ -47,14 +48,14 @@ class Settings(Value):
 
 
 class Stage(Value):
-    """Hooks that run together; `order` is its place among the stages."""
+    """Hooks that run together; stages run by their `order`."""
 
     order: tuple[int, int, str, str]
     hooks: tuple[Hook, ...]
 
 
 class Plan(Value):
-    """What an event as it stands asks for: stages one after the other, then hooks in the background."""
+    """The hooks that run on an event: stages one after the other, then hooks in the background."""
 
     stages: tuple[Stage, ...] = ()
     background: tuple[Hook, ...] = ()
@@ -79,102 +80,105 @@ class Catalog(Value):
 
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event; those that run together form one stage, each handler once."""
-        matching = deduplicate(self._selector(event.kind).select(event))
-        stages = [Stage(hook.order, (hook,)) for hook in matching if not _waits(hook) and not hook.together]
-        if group := tuple(hook for hook in matching if hook.together and not _waits(hook)):
-            stages.append(Stage(TOGETHER, group))
-            stages.sort(key=_place)
-        return Plan(tuple(stages), tuple(filter(_waits, matching)))
+        matching = deduplicate(self._get_selector(event.kind).select(event))
+        stages = [Stage(hook.order, (hook,)) for hook in matching if not _is_deferred(hook) and not hook.is_grouped]
+        if group := tuple(hook for hook in matching if hook.is_grouped and not _is_deferred(hook)):
+            stages.append(Stage(GROUP_ORDER, group))
+            stages.sort(key=_get_order)
+        return Plan(tuple(stages), tuple(filter(_is_deferred, matching)))
 
-    def skips(self, event: Event) -> tuple[Skip, ...]:
-        """Name the hooks that are not armed but could have been meant by an event."""
+    def find_skips(self, event: Event) -> tuple[Skip, ...]:
+        """Return the hooks that do not run on an event although it may have meant them."""
         return tuple(
-            Skip(hook.name, hook.why, is_warning=is_loud(hook), state=hook.state)
-            for hook in self.concerned(event.kind)
-            if not takes_part(hook)
-            and hook.why != IS_OURS
-            and (hook.state == INVALID or not hook.matcher.why_not(event))
+            Skip(hook.name, hook.state_reason, is_warning=should_report_skip(hook), state=hook.state)
+            for hook in self.find_hooks(event.kind)
+            if not can_take_part(hook)
+            and hook.state_reason != IS_INSTALLED_CALL
+            and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
         ) + tuple(Skip(d.path, f"ignored: {d}", is_warning=True) for d in self.diagnostics if d.level == "error")
 
-    def concerned(self, kind: EventKind) -> tuple[Hook, ...]:
-        """Return the hooks of a kind, whatever their state, and those whose kind could not be read."""
+    def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:
+        """Return the hooks of a kind, in any state, and those whose kind could not be read."""
         return tuple(hook for hook in self.hooks if hook.kind is kind or hook.kind is None)
 
-    def _selector(self, kind: EventKind) -> Selector:
+    def _get_selector(self, kind: EventKind) -> Selector:
         selectors: dict[EventKind, Selector] = self.__dict__.setdefault("_selectors", {})
-        found = selectors.get(kind)
-        if found is None:
-            found = selectors[kind] = Selector([h for h in self.hooks if h.kind is kind and takes_part(h)])
-        return found
+        selector = selectors.get(kind)
+        if selector is None:
+            hooks = [hook for hook in self.hooks if hook.kind is kind and can_take_part(hook)]
+            selector = selectors[kind] = Selector(hooks)
+        return selector
 
 
-def _place(stage: Stage) -> tuple[int, int, str, str]:
+def _get_order(stage: Stage) -> tuple[int, int, str, str]:
     return stage.order
 
 
 def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
-    """Leave out hooks that run together and whose very handler another one has: the one that guards best stays.
+    """Remove all but one of the grouped hooks that have the same handler: the one that guards best stays.
 
-    That is one whose answer counts, then one that blocks when it fails, then the most patient, then the first. The user's stays
-    whatever a project has: that one runs with fewer variables, and may be made to fail. Beside a user's in the background one
-    whose answer counts stays, too.
+    That is one whose answer counts, then one that blocks when it fails, then the one with the longest timeout, then the first. The
+    user's hook always stays: one of a project runs with fewer variables and could be made to fail. If the user's runs in the
+    background, one whose answer counts stays, too.
     """
-    if not any(hook.together for hook in hooks):
+    if not any(hook.is_grouped for hook in hooks):
         return hooks
-    kept: dict[object, list[Hook]] = {}
-    for hook in sorted(hooks, key=_worth):
-        if hook.together and not is_hollow(hook):
-            better = kept.setdefault(hook.handler, [])
-            if not better or (_waits(better[0]) and not _waits(hook)):
+    best: dict[object, list[Hook]] = {}
+    for hook in sorted(hooks, key=_rank):
+        if hook.is_grouped and not should_block_unrun(hook):
+            better = best.setdefault(hook.handler, [])
+            if not better or (_is_deferred(better[0]) and not _is_deferred(hook)):
                 better[:] = [hook, *better]
     return tuple(
-        hook for hook in hooks if not hook.together or is_hollow(hook) or any(one is hook for one in kept[hook.handler])
+        hook
+        for hook in hooks
+        if not hook.is_grouped or should_block_unrun(hook) or any(one is hook for one in best[hook.handler])
     )
 
 
-def _worth(hook: Hook) -> tuple[object, ...]:
-    return (hook.scope != USER, _waits(hook), hook.on_failure != "block", -hook.timeout)
+def _rank(hook: Hook) -> tuple[object, ...]:
+    return (hook.scope != USER, _is_deferred(hook), hook.on_failure != "block", -hook.timeout)
 
 
-def is_hollow(hook: Hook) -> bool:
-    """Whether a hook cannot run and is set to block then: it takes part as a refused run, as if it were sync."""
-    return hook.state in LOUD_STATES and hook.on_failure == "block" and hook.kind is not None
+def should_block_unrun(hook: Hook) -> bool:
+    """Whether a hook cannot run and must block then: it takes part as a refused run, as if it were sync."""
+    return hook.state in REPORTED_STATES and hook.on_failure == "block" and hook.kind is not None
 
 
 def mark_untrusted(hook: Hook, state: str, why: str, untrusted: str) -> Hook:
-    """Return a hook that is not trusted as it is: skipped, or at a tool call a refused run if the user wants that blocked."""
+    """Return a hook that is not trusted as it is: it is skipped, or blocks tool calls if the user wants that."""
     blocks = untrusted == "block" and hook.kind is PRE_TOOL
-    return hook.replace(state=state, why=why, on_failure="block" if blocks else "allow", approval=None)
+    return hook.replace(state=state, state_reason=why, on_failure="block" if blocks else "allow", approval=None)
 
 
-def _waits(hook: Hook) -> bool:
+def _is_deferred(hook: Hook) -> bool:
     """Whether a hook runs in the background, after the others."""
-    return hook.background and not is_hollow(hook)
+    return hook.background and not should_block_unrun(hook)
 
 
-def takes_part(hook: Hook) -> bool:
-    """Whether a hook is in the plan."""
-    return hook.state == ARMED or is_hollow(hook)
+def can_take_part(hook: Hook) -> bool:
+    """Whether a hook can be in a plan."""
+    return hook.state == ARMED or should_block_unrun(hook)
 
 
-def is_loud(hook: Hook) -> bool:
-    """Whether it must be told that a hook did not run: it cannot, or another has taken the place of one that counted."""
-    counted = hook.scope == USER or hook.approval is not None
-    replaced = hook.state == SHADOWED and counted and not hook.together
-    return replaced or hook.state in LOUD_STATES
+def should_report_skip(hook: Hook) -> bool:
+    """Whether to warn that a hook did not run: it cannot, or another replaced one that the user wrote or trusted."""
+    is_wanted = hook.scope == USER or hook.approval is not None
+    is_replaced = hook.state == SHADOWED and is_wanted and not hook.is_grouped
+    return is_replaced or hook.state in REPORTED_STATES
 
 
 class Selector:
-    """The matching hooks of one kind. Few hooks are asked one by one; many are found through the words of their patterns.
+    """Finds the matching hooks of one kind: few are matched one by one, many through an index of the words of their patterns.
 
-    Words only propose candidates (see core.words); these are then asked themselves, so nothing is guessed.
+    The index only finds candidates (see `prefilter`), which are then matched, so the result is exact. `hooks` are in the order of
+    running.
     """
 
-    MANY = 64
-    LONG = 1 << 14
+    MIN_INDEXED_HOOKS = 64
+    MAX_INDEXED_CHARS = 1 << 14
 
     def __init__(self, hooks: Sequence[Hook]) -> None:
-        """Take the hooks in the order of running."""
         self._hooks = tuple(hooks)
         self._calls = 0
         self._index: _Index | None = None
@@ -182,41 +186,41 @@ class Selector:
 
     def select(self, event: Event) -> tuple[Hook, ...]:
         """Return the hooks that match, in the order of running."""
-        texts = Texts(event.tool_input)
+        texts = InputTexts(event.tool_input)
         self._calls += 1
         candidates: Sequence[Hook] = self._hooks
-        # one event does not repay an index; the second one shows that there will be more
+        # An index does not pay for one event; the second shows that there will be more.
         if (
-            len(self._hooks) >= self.MANY
+            len(self._hooks) >= self.MIN_INDEXED_HOOKS
             and self._calls > 1
             and event.kind.has_tool
             and len(event.tool_names) == 1
-            and len(texts.all[-1]) <= self.LONG
+            and len(texts.texts[-1]) <= self.MAX_INDEXED_CHARS
         ):
-            candidates = self._candidates(event.tool_name, texts)
-        return tuple(hook for hook in candidates if not hook.matcher.why_not(event, texts))
+            candidates = self._find_candidates(event.tool_name, texts)
+        return tuple(hook for hook in candidates if not hook.matcher.explain_mismatch(event, texts))
 
-    def _candidates(self, tool: str, texts: Texts) -> Sequence[Hook]:
+    def _find_candidates(self, tool: str, texts: InputTexts) -> Sequence[Hook]:
         if self._index is None:
             self._index = _Index(self._hooks)
-        asked, wordy = self._for_tool(tool, self._index)
-        hits = {at for text in texts.all for at in self._index.owners(text)}
-        return [self._hooks[at] for at in sorted([*asked, *(hits & wordy)])]
+        unindexed, indexed = self._find_for_tool(tool, self._index)
+        hits = {number for text in texts.texts for number in self._index.find_hooks_with_word(text)}
+        return [self._hooks[number] for number in sorted([*unindexed, *(hits & indexed)])]
 
-    def _for_tool(self, tool: str, index: _Index) -> tuple[list[int], frozenset[int]]:
-        """Return the hooks for a tool that must be asked anyway, and those that need a word first."""
-        found = self._by_tool.get(tool)
-        if found is None:
+    def _find_for_tool(self, tool: str, index: _Index) -> tuple[list[int], frozenset[int]]:
+        """Return the hooks for a tool that are always candidates, and those that need one of their words."""
+        numbers = self._by_tool.get(tool)
+        if numbers is None:
             matchers = enumerate(hook.matcher for hook in self._hooks)
-            fits = frozenset(at for at, matcher in matchers if matcher.tool is None or matcher.tool.search(tool))
-            found = (sorted(fits & index.asked), fits - index.asked)
+            matching = frozenset(at for at, matcher in matchers if matcher.tool is None or matcher.tool.search(tool))
+            numbers = (sorted(matching & index.unindexed), matching - index.unindexed)
             if len(self._by_tool) < 256:
-                self._by_tool[tool] = found
-        return found
+                self._by_tool[tool] = numbers
+        return numbers
 
 
 class _Index:
-    """Which hooks need which word, and which must be asked whatever the words."""
+    """Which hooks need which word, and which are always candidates; hooks are numbered."""
 
     def __init__(self, hooks: Sequence[Hook]) -> None:
         patterns = [hook.matcher.pattern for hook in hooks]
@@ -227,11 +231,11 @@ class _Index:
                 self._owners.setdefault(word, []).append(at)
         self._grams, self._short = index_words(self._owners)
         self._keys = self._grams.keys()
-        self.asked = frozenset(at for at, needed in enumerate(words) if not needed)
+        self.unindexed = frozenset(at for at, needed in enumerate(words) if not needed)
 
-    def owners(self, text: str) -> Iterator[int]:
-        """Return the hooks one of whose words stands in a text."""
-        found = [word for gram in list_grams(text) & self._keys for word in self._grams[gram]]
-        for word in (*found, *self._short):
+    def find_hooks_with_word(self, text: str) -> Iterator[int]:
+        """Return the hooks that have a word in a text."""
+        candidates = [word for gram in list_grams(text) & self._keys for word in self._grams[gram]]
+        for word in (*candidates, *self._short):
             if word in text:
                 yield from self._owners[word]

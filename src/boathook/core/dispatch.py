@@ -5,7 +5,7 @@ Its driver does everything that waits, starts or reads, so the sync and the asyn
 
 from __future__ import annotations
 
-from boathook.core.catalog import TOGETHER, UNTRUSTED_STATES, Stage
+from boathook.core.catalog import GROUP_ORDER, UNTRUSTED_STATES, Stage
 from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import Call, Run, Skip, Verdict
@@ -85,7 +85,7 @@ class _DispatchState:
         stages = (
             stage
             for stage in self.plan.stages
-            if until is None or stage.order < until or stage.order == until == TOGETHER
+            if until is None or stage.order < until or stage.order == until == GROUP_ORDER
         )
         unseen = (
             Stage(stage.order, tuple(hook for hook in stage.hooks if not self._has_seen(hook))) for stage in stages

@@ -1,4 +1,4 @@
-"""A hook: who wants to know about which events, and how it is asked."""
+"""A hook: which events it runs on, and what it runs."""
 
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ UNTRUSTED, MODIFIED, DENIED = "untrusted", "modified", "denied"
 
 HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
 
-BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")  # each stricter than the last
+# Each is stricter than the one before.
+BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")
 
 ERROR, WARNING = "error", "warning"
-TOLD_LIMIT = 2000
-CALLS_US = "it calls boathook itself, as an installed host does; the engine never runs it"
-IS_OURS = "it is the call of boathook that was installed; the engine never runs it"
+_MAX_DIAGNOSTIC_CHARS = 2000
+CALLS_BOATHOOK = "it calls boathook itself, as an installed host does; the engine never runs it"
+IS_INSTALLED_CALL = "it is the call of boathook that was installed; the engine never runs it"
 
 
 class Diagnostic(Value):
-    """Something wrong in a file: where, what, and how to mend it."""
+    """A finding about a file: where it is, what is wrong, and how to fix it."""
 
     path: str
     line: int | None
@@ -65,10 +66,12 @@ class Diagnostic(Value):
     fix: str = ""
 
     def __str__(self) -> str:
-        """Report it in one line."""
+        """Return it in one line."""
         place = f"{self.path}:{self.line}" if self.line else self.path
         key = f" [{self.key}]" if self.key else ""
-        return clean_text(f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else ""), TOLD_LIMIT)
+        return clean_text(
+            f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else ""), _MAX_DIAGNOSTIC_CHARS
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for output."""
@@ -91,7 +94,7 @@ class Command(Value):
 
     @property
     def line(self) -> str:
-        """Return the command with its arguments, to be shown."""
+        """Return the command with its arguments, for display."""
         return " ".join((self.text, *(self.words or ())))
 
 
@@ -101,26 +104,26 @@ class Prompt(Value):
     text: str
     model: str = ""
 
-    def choose(self, configured: str) -> tuple[str, str]:
-        """Return the model to ask as provider:name, nothing if there is none, and a word if it is not the one wanted."""
+    def choose_model(self, configured: str) -> tuple[str, str]:
+        """Return the model to use as provider:name, "" if there is none, and a note if it is not the one that the hook names."""
         if ":" in self.model:
             return self.model, ""
         if self.model.startswith("claude-"):
             return f"anthropic:{self.model}", ""
-        other = bool(self.model and configured)
-        return configured, f"the model '{self.model}' names no provider; {configured} was asked" if other else ""
+        is_other = bool(self.model and configured)
+        return configured, f"the model '{self.model}' names no provider; {configured} was asked" if is_other else ""
 
 
 class Http(Value):
-    """Handler: an address that the event is posted to; `allowed` are the variables its headers may name."""
+    """Handler: a URL that the event is posted to; its headers may use the variables `allowed`."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     allowed: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> str:
-        """Return the address without what may be secret in it: the user, the path, the query."""
+    def safe_url(self) -> str:
+        """Return the URL without the parts that may be secret: the user, the path, the query."""
         scheme, _, rest = self.url.partition("://")
         for mark in "/?#":
             rest = rest.partition(mark)[0]
@@ -129,11 +132,11 @@ class Http(Value):
 
 HookHandler = Script | Command | Prompt | Http
 HANDLERS: dict[str, type[HookHandler]] = {"script": Script, "command": Command, "prompt": Prompt, "http": Http}
-HANDLER_WORDS = {kind: word for word, kind in HANDLERS.items()}
+HANDLER_NAMES = {handler: name for name, handler in HANDLERS.items()}
 
 
 class Needs(Value):
-    """What must be there for a hook to run."""
+    """What a hook needs to run."""
 
     bins: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
@@ -141,7 +144,7 @@ class Needs(Value):
 
 
 class Hook(Value):
-    """One hook as loaded; only an armed one runs."""
+    """A hook as loaded; only an armed one runs. `state_reason` says why it is not armed."""
 
     name: str
     kind: EventKind | None
@@ -163,8 +166,8 @@ class Hook(Value):
     source: str = HOOK_MD
     place: str = ""
     state: str = ARMED
-    why: str = ""
-    problems: tuple[Diagnostic, ...] = ()
+    state_reason: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
     approval: Approval | None = None
     sandbox: str = BASIC
     network: bool = False
@@ -172,39 +175,38 @@ class Hook(Value):
     @property
     def order(self) -> tuple[int, int, str, str]:
         """Return the sort key of running: priority, then scope, then name."""
-        found: tuple[int, int, str, str] | None = self.__dict__.get("_order")
-        if found is None:
-            found = (-self.priority, SCOPES.index(self.scope), self.name, self.path)
-            self.__dict__["_order"] = found
-        return found
+        order: tuple[int, int, str, str] | None = self.__dict__.get("_order")
+        if order is None:
+            order = (-self.priority, SCOPES.index(self.scope), self.name, self.path)
+            self.__dict__["_order"] = order
+        return order
 
     @property
     def mode(self) -> str:
-        """Report sync or async."""
         return "async" if self.background else "sync"
 
     @property
     def folder(self) -> str:
-        """Return the folder of a HOOK.md hook, nothing for others."""
+        """Return the folder of a HOOK.md hook, "" for others."""
         return self.handler.folder if isinstance(self.handler, Script) else ""
 
     @property
-    def together(self) -> bool:
-        """Whether the hook runs together with its like, as those of settings.json do."""
+    def is_grouped(self) -> bool:
+        """Whether the hook runs in one stage with others, as those of settings.json do."""
         return self.source != HOOK_MD
 
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:
-    """Return a hook as plain values that `marshal` can keep."""
+    """Return a hook as plain values that `marshal` can store."""
     plain = dict(hook.__dict__)
     plain["kind"] = hook.kind.name if hook.kind else None
     handler = hook.handler
-    plain["handler"] = (HANDLER_WORDS[type(handler)], *(handler.__dict__[name] for name in handler.FIELDS))
+    plain["handler"] = (HANDLER_NAMES[type(handler)], *(handler.__dict__[name] for name in handler.FIELDS))
     matcher = hook.matcher
     plain["matcher"] = (*(_pattern_to_data(p) for p in (matcher.tool, matcher.pattern)), matcher.subject)
     plain["dialect"] = hook.dialect.name
     plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
-    plain["problems"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.problems)
+    plain["diagnostics"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.diagnostics)
     plain["approval"] = tuple(hook.approval.__dict__[n] for n in Approval.FIELDS) if hook.approval else None
     return tuple(plain[name] for name in Hook.FIELDS)
 
@@ -212,7 +214,7 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
 def hook_from_data(
     data: tuple[Any, ...], kinds: dict[str, EventKind], find_dialect: Callable[[str], HookDialect]
 ) -> Hook:
-    """Make the hook again from plain values."""
+    """Return the hook that plain values stand for."""
     plain = dict(zip(Hook.FIELDS, data, strict=True))
     tool, pattern, subject = plain["matcher"]
     word, *fields = plain["handler"]
@@ -224,7 +226,7 @@ def hook_from_data(
         plain["matcher"] = ALL
     plain["dialect"] = find_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])
-    plain["problems"] = tuple(Diagnostic(*problem) for problem in plain["problems"])
+    plain["diagnostics"] = tuple(Diagnostic(*problem) for problem in plain["diagnostics"])
     plain["approval"] = Approval(*plain["approval"]) if plain["approval"] else None
     return Hook(**plain)
 

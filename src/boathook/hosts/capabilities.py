@@ -91,4 +91,4 @@ def _no_tool(hook: Hook, host: Host) -> list[str]:
     }
     if any(tool.search(name) for name in names):
         return []
-    return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.shown})"]
+    return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"]

@@ -53,7 +53,7 @@ def make_file_steps(engine: Engine, kind: EventKind, cuts: Iterable[int]) -> lis
 
     The first step also reports diagnostics.
     """
-    hooks = [hook for hook in engine.catalog.concerned(kind) if not _is_background(hook)]
+    hooks = [hook for hook in engine.catalog.find_hooks(kind) if not _is_background(hook)]
     edges = sorted(set(cuts), reverse=True)
     groups: dict[int, list[Hook]] = {}
     for hook in hooks:
@@ -64,7 +64,7 @@ def make_file_steps(engine: Engine, kind: EventKind, cuts: Iterable[int]) -> lis
 
 
 def find_background_hooks(engine: Engine, kind: EventKind) -> BackgroundHooks | None:
-    return BackgroundHooks(engine) if any(map(_is_background, engine.catalog.concerned(kind))) else None
+    return BackgroundHooks(engine) if any(map(_is_background, engine.catalog.find_hooks(kind))) else None
 
 
 def _is_background(hook: Hook) -> bool:

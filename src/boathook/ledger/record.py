@@ -250,9 +250,9 @@ def _describe_matcher(hook: Hook) -> _Fields:
     fields: _Fields = {"event": hook.trigger}
     if matcher.tool is not None:
         key = "tool" if matcher.subject == TOOL_NAME else matcher.subject
-        fields[key] = _shorten(matcher.tool.shown, _MAX_NAME_CHARS)
+        fields[key] = _shorten(matcher.tool.display_text, _MAX_NAME_CHARS)
     if matcher.pattern is not None:
-        fields["pattern"] = _shorten(matcher.pattern.shown, _MAX_NAME_CHARS)
+        fields["pattern"] = _shorten(matcher.pattern.display_text, _MAX_NAME_CHARS)
     return fields
 
 

@@ -91,7 +91,7 @@ def _fill_folders(word: str, folders: dict[str, str]) -> str:
 
 
 def _complete_prompt(handler: Prompt, job: Job, model: str) -> Job:
-    chosen, note = handler.choose(model)
+    chosen, note = handler.choose_model(model)
     if not chosen:
         return job.replace(refused=NO_MODEL)
     text = job.stdin.decode().rstrip("\n")

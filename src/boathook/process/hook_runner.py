@@ -238,7 +238,7 @@ def copy_environment() -> dict[bytes, bytes]:
 def find_unmet_need(hook: Hook, env: Mapping[bytes, bytes]) -> str:
     """Return which need of a hook is not met here, or an empty text."""
     if hook.state != ARMED:
-        return hook.why
+        return hook.state_reason
     if count_nested_hooks(env) >= MAX_NESTED_HOOKS:
         return f"hooks are nested {MAX_NESTED_HOOKS} deep: a hook has started an agent or engine that fires hooks again"
     if hook.needs == _NO_NEEDS:

@@ -34,7 +34,7 @@ def check_path(path: str) -> list[Diagnostic]:
     if os.path.isfile(path) and path.endswith(".json"):
         return check_settings([read_settings(path, _get_settings_scope(path))])
     if os.path.basename(path) == "hooks.toml":
-        return list(read_hooks_toml(path, _guess_scope(path)).problems)
+        return list(read_hooks_toml(path, _guess_scope(path)).diagnostics)
     if os.path.basename(path) in MANIFEST_NAMES or (os.path.isfile(path) and path.endswith(".md")):
         return check_folder(os.path.dirname(path), path)
     if not os.path.isdir(path):
@@ -48,7 +48,7 @@ def check_path(path: str) -> list[Diagnostic]:
     for below in (".agents/hooks", "hooks"):
         if os.path.isdir(f"{path}/{below}"):
             toml = f"{path}/{os.path.dirname(below)}/hooks.toml" if "/" in below else f"{path}/hooks.toml"
-            problems = read_hooks_toml(toml, _guess_scope(toml)).problems
+            problems = read_hooks_toml(toml, _guess_scope(toml)).diagnostics
             return _sort_diagnostics([*told, *_check_root(f"{path}/{below}", path), *problems])
     if files:
         return told
@@ -60,7 +60,7 @@ def check_path(path: str) -> list[Diagnostic]:
 
 def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
     """Check files of settings hooks."""
-    found = [problem for file in files for problem in file.problems]
+    found = [problem for file in files for problem in file.diagnostics]
     return _sort_diagnostics(
         [*found, *(problem for file in files for hook in file.hooks for problem in check_hook(hook))]
     )
@@ -72,7 +72,7 @@ def _get_settings_scope(path: str) -> str:
 
 def _check_root(root: str, top: str) -> list[Diagnostic]:
     level = scan_hooks(root, _guess_scope(root), top)
-    found = [*level.problems, *(d for hook, _ in level.hooks for d in check_hook(hook))]
+    found = [*level.diagnostics, *(d for hook, _ in level.hooks for d in check_hook(hook))]
     first: dict[str, Hook] = {}
     for hook, _ in level.hooks:
         other = first.setdefault(hook.name, hook)
@@ -98,8 +98,8 @@ def _guess_scope(path: str) -> str:
 
 def check_hook(hook: Hook) -> list[Diagnostic]:
     """Return the manifest's problems and what its entry point and matcher suggest."""
-    found = [*hook.problems]
-    if hook.together:
+    found = [*hook.diagnostics]
+    if hook.is_grouped:
         return [*found, *check_settings_hook(hook)]
     path = find_entry(hook.folder)
     if path is None:

@@ -126,7 +126,7 @@ def _get_command(hook: Hook) -> Command:
     if hook.source == PLUGIN:
         raise ConversionError("it belongs to a plugin, and comes and goes with it")
     if hook.state != ARMED:
-        raise ConversionError(f"{hook.state}: {hook.why}")
+        raise ConversionError(f"{hook.state}: {hook.state_reason}")
     handler = hook.handler
     if not isinstance(handler, Command):
         what = "asks a model" if isinstance(handler, Prompt) else "posts to an address"
@@ -136,7 +136,7 @@ def _get_command(hook: Hook) -> Command:
     if handler.shell == "powershell":
         raise ConversionError("its shell is powershell; a HOOK.md hook's script is made for sh or bash")
     if hook.matcher.subject != TOOL_NAME and hook.matcher.tool is not None:
-        asked = f"'{hook.matcher.subject}' ({hook.matcher.tool.shown})"
+        asked = f"'{hook.matcher.subject}' ({hook.matcher.tool.display_text})"
         raise ConversionError(f"its matcher asks the field {asked}; a matcher of HOOK.md can only ask the tool")
     return handler
 
@@ -156,7 +156,7 @@ def _shorten_tool(tool: Pattern) -> str:
 def _describe_hook(hook: Hook, written: dict[str, Any]) -> str:
     said = written.get("description")
     text = " ".join((hook.description or (said if isinstance(said, str) else "")).split())
-    about = f" of {hook.matcher.tool.shown}" if hook.matcher.tool else ""
+    about = f" of {hook.matcher.tool.display_text}" if hook.matcher.tool else ""
     label = hook.name.partition(":")[2].rpartition("#")[0]
     return clean_line(text or f"Runs {label} at {hook.trigger}{about}")[:DESCRIPTION_LIMIT]
 
@@ -168,7 +168,7 @@ def _check_reading_back(hook: Hook, name: str, manifest: str) -> None:
     same = all(getattr(found, field) == getattr(meant, field) for field in _COMPARED_FIELDS)
     if not same or _get_patterns(found) != _get_patterns(hook):
         raise ConversionError(
-            f"HOOK.md cannot say it: {found.why or 'its matcher holds characters that would be lost'}"
+            f"HOOK.md cannot say it: {found.state_reason or 'its matcher holds characters that would be lost'}"
         )
 
 
@@ -191,7 +191,7 @@ def _quote_word(word: str) -> str:
 
 
 def _list_settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tuple[str, ...]:
-    notes = [describe_diagnostic(problem) for problem in hook.problems]
+    notes = [describe_diagnostic(problem) for problem in hook.diagnostics]
     if written.get("once"):
         notes.append("'once' is not taken along: it runs at every event")
     if to_milliseconds(hook.timeout) != round(hook.timeout * 1000):
@@ -314,7 +314,7 @@ def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tupl
         ),
     }
     return (
-        *(describe_diagnostic(problem) for problem in hook.problems),
+        *(describe_diagnostic(problem) for problem in hook.diagnostics),
         *(note for note, there in found.items() if there),
     )
 

@@ -30,7 +30,7 @@ class HooksConfig(Value):
     defaults: dict[str, Any] = {}  # noqa: RUF012
     disable: tuple[str, ...] = ()
     override: tuple[tuple[str, dict[str, Any]], ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     sandbox: str = ""
 
 
@@ -41,7 +41,7 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
     except FileError as error:
         if not os.path.lexists(path):
             return HooksConfig(path, scope)
-        return HooksConfig(path, scope, problems=(Diagnostic(path, None, "", ERROR, str(error)),))
+        return HooksConfig(path, scope, diagnostics=(Diagnostic(path, None, "", ERROR, str(error)),))
     checker = FieldChecker(path, scope, TOML_PAIR)
     values = checker.check((HOOKS_FIELD,), data).get(HOOKS_FIELD.key, {})
     return HooksConfig(
@@ -53,7 +53,7 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
         override=tuple((table.pop("name"), table) for table in values.pop("override", ())),
         sandbox=values.pop("sandbox", ""),
         settings=values,
-        problems=tuple(checker.diagnostics),
+        diagnostics=tuple(checker.diagnostics),
     )
 
 
@@ -108,7 +108,7 @@ def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
         if not mine or not (named or not config.enabled) or (named and config.enabled and hook.protected):
             continue
         why = f"disabled by {config.path}" + ("" if named else " (enabled = false)")
-        return hook.replace(state=DISABLED, why=why)
+        return hook.replace(state=DISABLED, state_reason=why)
     return hook
 
 
@@ -126,7 +126,7 @@ def check_configs(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConf
             told.append(
                 (project, "hooks.override", f"a project can only set on_failure = block for the user's hook '{name}'")
             )
-    together = {hook.name for hook in hooks if hook.together}
+    together = {hook.name for hook in hooks if hook.is_grouped}
     for config in (user, project):
         for name, tuning in config.override:
             if name in together and "priority" in tuning:

@@ -46,7 +46,7 @@ def build_sample_event(hook: Hook, work_dir: str) -> Event | None:
     for fields in ({},) if own else _generate_fields(hook, hook.kind):
         data = {**_build_fields(hook.kind), **fields, **own}
         event = Event.of(hook.kind, session_id="doctor", work_dir=work_dir, **data)
-        if not hook.matcher.why_not(event):
+        if not hook.matcher.explain_mismatch(event):
             return event
     return None
 

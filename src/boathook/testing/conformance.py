@@ -300,7 +300,7 @@ def _row(hook: Any) -> dict[str, Any]:
     plain = ("name", "scope", "priority", "mode", "state", "why", "source", "place", "sandbox", "network")
     row = {name: getattr(hook, name) for name in plain}
     row |= {"event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000)}
-    return {**row, "diagnostics": [str(problem) for problem in hook.problems]}
+    return {**row, "diagnostics": [str(problem) for problem in hook.diagnostics]}
 
 
 LIBRARY: dict[str, Callable[[Library, Any], list[str]]] = {

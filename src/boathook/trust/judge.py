@@ -138,7 +138,7 @@ class TrustJudge:
         if trusted is None:
             return read
         self.project_hooks.append(ProjectHook(hook, project, config, record))
-        return self._mark(trusted[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.why}"), trusted[1]
+        return self._mark(trusted[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.state_reason}"), trusted[1]
 
     def _judge_entry(
         self, hook: Hook, project: str, config: HooksConfig, others: tuple[Hook, ...], user_folder: str
@@ -179,7 +179,7 @@ class TrustJudge:
     def _mark_undecided(self, hook: Hook, record: TrustRecord | None) -> Hook:
         if record is not None:
             why = f"you denied it. Allow it to be reviewed with: boathook untrust {hook.name}"
-            return hook.replace(state=DENIED, why=why)
+            return hook.replace(state=DENIED, state_reason=why)
         return self._mark(hook, UNTRUSTED, f"it is not trusted yet. Review it with: boathook trust {hook.name}")
 
     def _mark(self, hook: Hook, state: str, why: str) -> Hook:
@@ -212,7 +212,7 @@ class TrustJudge:
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
         """Whether somebody other than the user has disabled a hook that has a record."""
-        by_user = bool(user_folder) and hook.why.startswith(f"disabled by {user_folder}/")
+        by_user = bool(user_folder) and hook.state_reason.startswith(f"disabled by {user_folder}/")
         return not by_user and self._store.find_record(_resolve(project), get_identity(hook, project)) is not None
 
     def _find_replaced(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:

@@ -43,7 +43,7 @@ def find_change(approval: Approval) -> str:
 def _restore(hook: Hook, changed_names: set[str]) -> Hook:
     """Arm the user's hook again if the hook that replaces it is not what was trusted."""
     is_replaced = hook.state == SHADOWED and hook.scope == USER and hook.source == HOOK_MD
-    return hook.replace(state=ARMED, why="") if is_replaced and hook.name in changed_names else hook
+    return hook.replace(state=ARMED, state_reason="") if is_replaced and hook.name in changed_names else hook
 
 
 class VerifiedCatalog:
@@ -65,9 +65,9 @@ class VerifiedCatalog:
             names = {hook.name for hook in changed.values() if hook.source == HOOK_MD}
             self._catalog = self._catalog.replace(hooks=tuple(_restore(hook, names) for hook in rest))
 
-    def skips(self, event: Event) -> tuple[Skip, ...]:
+    def find_skips(self, event: Event) -> tuple[Skip, ...]:
         """Return the hooks that are not armed and that an event may have meant."""
-        return self._catalog.skips(event)
+        return self._catalog.find_skips(event)
 
     def _find_changed(self, hook: Hook) -> tuple[object, Hook] | None:
         if hook.approval is None or hook.order in self._verified:

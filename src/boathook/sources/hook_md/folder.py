@@ -45,7 +45,7 @@ class HookLevel(Value):
 
     scope: str
     hooks: tuple[tuple[Hook, frozenset[str]], ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     watch: tuple[str, ...] = ()
 
 
@@ -58,10 +58,10 @@ def scan_hooks(root: str, scope: str, top: str) -> HookLevel:
         if not os.path.lexists(root):
             return HookLevel(scope, watch=(root,))
         told = Diagnostic(root, None, "", ERROR, f"the hooks folder cannot be read: {error.strerror}")
-        return HookLevel(scope, problems=(told,), watch=(root,))
+        return HookLevel(scope, diagnostics=(told,), watch=(root,))
     if why := find_foreign_owner(root) if scope == PROJECT else find_exposure(root) or find_exposed_parent(root):
         told = Diagnostic(root, None, "", ERROR, f"no hook of this folder runs: it {why}")
-        return HookLevel(scope, problems=(told,), watch=(root, *_list_parents(root)))
+        return HookLevel(scope, diagnostics=(told,), watch=(root, *_list_parents(root)))
     read, too_many = _select_folders(entries, scope)
     problems = (Diagnostic(root, None, "", ERROR, too_many),) if too_many else ()
     watch += filter(
@@ -149,7 +149,16 @@ def _build_invalid(path: str, folder: str, scope: str, why: str) -> Hook:
     told = f"{path.rpartition('/')[2]} {why}".encode("utf-8", "backslashreplace").decode()
     problem = Diagnostic(path, None, "", ERROR, told)
     return Hook(
-        name, None, "", scope, Script(folder), path, find_dialect(NATIVE), state=INVALID, why=told, problems=(problem,)
+        name,
+        None,
+        "",
+        scope,
+        Script(folder),
+        path,
+        find_dialect(NATIVE),
+        state=INVALID,
+        state_reason=told,
+        diagnostics=(problem,),
     )
 
 
@@ -159,7 +168,7 @@ def read_hook_folders(folders: SourceFolders) -> SourceHooks:
     user = scan_hooks(user_root, USER, folders.user) if folders.user else HookLevel(USER)
     project = "" if folders.user and _is_same_folder(user_root, project_root) else folders.project
     local = scan_hooks(project_root, PROJECT, project) if project else HookLevel(PROJECT)
-    diagnostics, watch = (*user.problems, *local.problems), (*user.watch, *local.watch)
+    diagnostics, watch = (*user.diagnostics, *local.diagnostics), (*user.watch, *local.watch)
     return SourceHooks((*user.hooks, *local.hooks), diagnostics, watch, project, _settle_hooks)
 
 
@@ -187,7 +196,9 @@ def _check_entry_point(hook: Hook, seen: list[str]) -> Hook:
     scripts = f"{hook.folder}/scripts"
     seen += [hook.folder, scripts, *(f"{scripts}/{name}" for name in CANDIDATES)]
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
-    return hook.replace(state=NO_ENTRY, why=why, problems=(*hook.problems, Diagnostic(hook.path, None, "", ERROR, why)))
+    return hook.replace(
+        state=NO_ENTRY, state_reason=why, diagnostics=(*hook.diagnostics, Diagnostic(hook.path, None, "", ERROR, why))
+    )
 
 
 def _shadow_repeated_names(hooks: list[Hook], seen: list[str]) -> list[Hook]:
@@ -221,5 +232,5 @@ def _settle_names(users: list[Hook], projects: list[Hook], seen: list[str], untr
 
 
 def _shadow_hook(hook: Hook, why: str, *, warn: bool = False) -> Hook:
-    problems = (*hook.problems, Diagnostic(hook.path, None, "name", WARNING, why)) if warn else hook.problems
-    return hook.replace(state=SHADOWED, why=why, problems=problems)
+    problems = (*hook.diagnostics, Diagnostic(hook.path, None, "name", WARNING, why)) if warn else hook.diagnostics
+    return hook.replace(state=SHADOWED, state_reason=why, diagnostics=problems)

@@ -55,8 +55,8 @@ def _finish(hook: Hook, checker: FieldChecker) -> Hook:
     refusal = checker.refusal
     return hook.replace(
         state=INVALID if refusal else ARMED,
-        why=refusal.message if refusal else "",
-        problems=tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0)),
+        state_reason=refusal.message if refusal else "",
+        diagnostics=tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0)),
     )
 
 

@@ -53,7 +53,7 @@ def list_kept_plugins(files: list[SettingsFile]) -> list[Diagnostic]:
 
 
 def _report(path: str, scope: str, level: str, key: str, message: str) -> SettingsFile:
-    return SettingsFile(path, scope, problems=(Diagnostic(path, None, key, level, message),))
+    return SettingsFile(path, scope, diagnostics=(Diagnostic(path, None, key, level, message),))
 
 
 def _find_enabled(files: list[SettingsFile]) -> dict[str, str]:

@@ -28,7 +28,7 @@ class LoadedSettings(Value):
     """The hooks of all settings files, what is wrong with the files, and the paths to watch for changes."""
 
     hooks: tuple[Hook, ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     watch: tuple[str, ...] = ()
 
 
@@ -37,7 +37,7 @@ def read_settings_files(folders: SourceFolders) -> SourceHooks:
     project, searched = find_settings_project(folders.project, folders.find_project)
     loaded = load_settings(folders.user, project)
     hooks = tuple((hook, KEYS_WITHOUT_DEFAULTS) for hook in loaded.hooks)
-    return SourceHooks(hooks, loaded.problems, (*loaded.watch, *searched), project)
+    return SourceHooks(hooks, loaded.diagnostics, (*loaded.watch, *searched), project)
 
 
 def load_settings(claude: str, project: str) -> LoadedSettings:
@@ -48,7 +48,7 @@ def load_settings(claude: str, project: str) -> LoadedSettings:
         files += [read_settings(f"{project}/.claude/{name}", scope, project) for name, scope in named]
     plugins, plugin_paths = load_plugins(claude, project, files)
     hooks = [hook for file in (*files, *plugins) for hook in _apply_disabling(file, files)]
-    problems = [problem for file in (*files, *plugins) for problem in file.problems]
+    problems = [problem for file in (*files, *plugins) for problem in file.diagnostics]
     problems += [_warn_of_reach(file) for file in files if file.disables and file.scope != USER]
     problems += list_kept_plugins(files)
     paths = [*(file.path for file in files), *plugin_paths]
@@ -62,7 +62,7 @@ def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hoo
     if disabling is None:
         return file.hooks
     why = f"disabled by {disabling.path} (disableAllHooks)"
-    return tuple(hook.replace(state=DISABLED, why=why) for hook in file.hooks)
+    return tuple(hook.replace(state=DISABLED, state_reason=why) for hook in file.hooks)
 
 
 def _warn_of_reach(file: SettingsFile) -> Diagnostic:
@@ -87,7 +87,9 @@ def _shadow_by(first: dict[object, Hook], hook: Hook) -> Hook:
     winner = next((first[key] for key in keys if key in first), hook)
     if winner is hook or hook.state != ARMED:
         return hook
-    return hook.replace(state=SHADOWED, why=f"the same entry is in {winner.path} ({winner.place}); it runs once")
+    return hook.replace(
+        state=SHADOWED, state_reason=f"the same entry is in {winner.path} ({winner.place}); it runs once"
+    )
 
 
 def find_settings_project(project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:

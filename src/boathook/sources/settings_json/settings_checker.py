@@ -93,9 +93,11 @@ def _check_matcher(hook: Hook) -> list[Diagnostic]:
     if of_tool and _may_be_server_tool(pattern):
         return _check_server(hook, pattern)
     what = "no tool that is known" if of_tool else f"nothing that {hook.trigger} has"
-    told = f"'{pattern.shown}' matches {what}; this hook may never run"
+    told = f"'{pattern.display_text}' matches {what}; this hook may never run"
     return [
-        Diagnostic(hook.path, None, hook.place, WARNING, told, _suggest_name(pattern.shown, names, of_tool=of_tool))
+        Diagnostic(
+            hook.path, None, hook.place, WARNING, told, _suggest_name(pattern.display_text, names, of_tool=of_tool)
+        )
     ]
 
 
@@ -124,7 +126,7 @@ class _CommandChecker:
     """One command on its way: what is known of its surroundings, and what was found."""
 
     def __init__(self, hook: Hook, command: Command) -> None:
-        self.hook, self.command, self.problems = hook, command, list[Diagnostic]()
+        self.hook, self.command, self.diagnostics = hook, command, list[Diagnostic]()
         self.project = _find_project(hook)
         folders = {_PROJECT_DIR: self.project, _PLUGIN_ROOT: command.root}
         self.known = {name: value for name, value in folders.items() if value}
@@ -148,7 +150,7 @@ class _CommandChecker:
                     self._check_file(named)
         if self._may_block() and self.command.words is None and has_blocking_exit_1(self.command.text):
             self._say(WARNING, *EXIT_1_WARNING)
-        return self.problems
+        return self.diagnostics
 
     def _commands(self) -> list[list[ShellWord]]:
         if self.command.words is None:
@@ -165,7 +167,7 @@ class _CommandChecker:
         return word
 
     def _say(self, level: str, message: str, fix: str) -> None:
-        self.problems.append(Diagnostic(self.hook.path, None, self.hook.place, level, message, fix))
+        self.diagnostics.append(Diagnostic(self.hook.path, None, self.hook.place, level, message, fix))
 
     def _may_block(self) -> bool:
         return (
@@ -223,10 +225,10 @@ class _CommandChecker:
         if (
             by_shell and "\r\n" in text and (line > 1 or named.interpreter or not text.startswith("#!"))
         ):  # else it was said
-            self.problems.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
+            self.diagnostics.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
         at = find_blocking_exit_1(text) if self._may_block() else None
         if at is not None:
-            self.problems.append(Diagnostic(path, at, "", WARNING, *EXIT_1_WARNING))
+            self.diagnostics.append(Diagnostic(path, at, "", WARNING, *EXIT_1_WARNING))
 
 
 def _find_project(hook: Hook) -> str:
@@ -257,7 +259,7 @@ def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
     """Return what a hook lacks that asks a model or a server: a model, or the library for it."""
     told = fix = ""
     if hook.state == ARMED and isinstance(hook.handler, Prompt):
-        if not hook.handler.choose(model)[0]:
+        if not hook.handler.choose_model(model)[0]:
             told, fix = "no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml'
         elif find_spec("pydantic_ai") is None:
             told, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"

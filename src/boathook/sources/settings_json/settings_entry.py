@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any
 
 from boathook.core.hook import (
-    CALLS_US,
+    CALLS_BOATHOOK,
     DISABLED,
     ERROR,
     INVALID,
-    IS_OURS,
+    IS_INSTALLED_CALL,
     WARNING,
     Command,
     Diagnostic,
@@ -101,7 +101,7 @@ class FileContext:
         name = name_entry(row.name, definition, definition) if definition else place.removeprefix("hooks.")
         why = f"{place}: {message}" + (f" ({fix})" if fix else "")
         problems = (Diagnostic(self.path, None, place, ERROR, message, fix),)
-        return self.build_hook(row, place, name, Command(""), state=INVALID, why=why, problems=problems)
+        return self.build_hook(row, place, name, Command(""), state=INVALID, state_reason=why, diagnostics=problems)
 
 
 def read_entry(file: FileContext, row: ClaudeEvent, place: str, matcher: Any, entry: Any) -> Hook:
@@ -125,7 +125,7 @@ class _EntryReader:
         if kind in _FOREIGN_TYPES:
             why = f"hooks of the type '{kind}' run only in Claude Code"
             self._report(WARNING, "type", why)
-            return self._finish(name, Command(""), {"state": DISABLED, "why": why})
+            return self._finish(name, Command(""), {"state": DISABLED, "state_reason": why})
         values = self._check_fields(kind)
         handler = self._build_handler(values)
         matcher, never = self._build_matcher()
@@ -136,14 +136,17 @@ class _EntryReader:
             "description": values["statusMessage"] if isinstance(values.get("statusMessage"), str) else "",
         }
         if isinstance(handler, Command) and self.file.calls_boathook(handler):
-            changes |= {"state": DISABLED, "why": IS_OURS if only_calls_boathook(handler) else CALLS_US}
+            changes |= {
+                "state": DISABLED,
+                "state_reason": IS_INSTALLED_CALL if only_calls_boathook(handler) else CALLS_BOATHOOK,
+            }
         elif never:
-            changes |= {"state": DISABLED, "why": never}
+            changes |= {"state": DISABLED, "state_reason": never}
         return self._finish(name, handler, changes)
 
     def _finish(self, name: str, handler: HookHandler, changes: dict[str, Any]) -> Hook:
         problems = tuple(self.checker.diagnostics)
-        return self.file.build_hook(self.row, self.place, name, handler, problems=problems, **changes)
+        return self.file.build_hook(self.row, self.place, name, handler, diagnostics=problems, **changes)
 
     def _report(self, level: str, key: str, message: str, fix: str = "") -> None:
         self.checker.report(level, f"{self.place}.{key}", message, fix)

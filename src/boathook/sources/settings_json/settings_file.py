@@ -36,7 +36,7 @@ class SettingsFile(Value):
     path: str
     scope: str
     hooks: tuple[Hook, ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     disables: bool = False
     plugins: tuple[tuple[str, bool], ...] = ()
 
@@ -63,7 +63,7 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
 
 
 def _fail(path: str, scope: str, message: str) -> SettingsFile:
-    return SettingsFile(path, scope, problems=(Diagnostic(path, None, "", ERROR, message),))
+    return SettingsFile(path, scope, diagnostics=(Diagnostic(path, None, "", ERROR, message),))
 
 
 def _find_unsafe_owner(path: str, scope: str) -> str | None:
@@ -176,8 +176,8 @@ class _FileReader:
             for index, entry in enumerate(entries):
                 if self._has_room():
                     hook = read_entry(self.file, row, f"{place}.hooks[{index}]", group.get("matcher"), entry)
-                    problems = hook.problems if hook.state == INVALID else (*warnings, *hook.problems)
-                    self.hooks.append(hook.replace(problems=problems))
+                    problems = hook.diagnostics if hook.state == INVALID else (*warnings, *hook.diagnostics)
+                    self.hooks.append(hook.replace(diagnostics=problems))
 
 
 def is_same_file(one: str, other: str) -> bool:
