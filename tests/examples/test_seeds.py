@@ -51,7 +51,7 @@ def test_every_seed_loads_with_the_problems_it_was_given(stage: Stage) -> None:
     for folder in SEEDS.iterdir():
         if folder.is_dir():
             stage.add_hook(folder)
-    backslash = [("warning", "a backslash in double quotes was read as it stands; use single quotes")]
+    backslash = [("warning", "a backslash in double quotes was read as a backslash; use single quotes")]
     no_script = [("error", "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file")]
     assert {row["name"]: summary(row) for row in stage.list()} == {
         "audit-log": ("no-entry-point", "post-session", "async", no_script),

@@ -62,7 +62,7 @@ REFUSED = {
         "the tag tag:yaml.org,2002:python/object/apply:os.system is not allowed",
     ),
     "row_53_a_tag_of_somebody": (in_manifest("metadata: !mine x"), "the tag !mine is not allowed"),
-    "row_54_a_key_that_is_there_twice": (in_manifest("async: false\nasync: true"), "the key 'async' is there twice"),
+    "row_54_a_key_that_is_there_twice": (in_manifest("async: false\nasync: true"), "the key 'async' is used twice"),
     "row_58_a_nul": (in_manifest("metadata: a\0b"), "HOOK.md contains a NUL character"),
     "row_58_no_frontmatter": ("# Only text\n", "no frontmatter"),
     "row_58_no_end": ("---\nname: bad\n", "the frontmatter has no end"),
@@ -387,7 +387,7 @@ def test_row_67_large_manifests_of_a_project_are_read_up_to_a_sum_and_the_guard_
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert result.notes["loading"] < LOADING
     [why] = result.skipped.values()
-    assert "its hooks' manifests are more than 2 MiB; h034 and what follows is not loaded" in why
+    assert "the manifests of its hooks are larger than 2 MiB together; h034 and the following are not loaded" in why
 
 
 def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> None:

@@ -347,7 +347,7 @@ def test_defaults_of_a_project_cannot_turn_the_user_s_block_into_allow():
     assert tune_hook(THEIRS, frozenset(), config, blocking) == THEIRS.replace(on_failure="block")
     assert tune_hook(THEIRS, frozenset(), config, user()) == THEIRS
     assert [d.message for d in check_configs((THEIRS,), config, blocking)] == [
-        "a project cannot turn the user's on_failure = block into allow"
+        "a project cannot turn your on_failure = block into allow"
     ]
 
 
@@ -417,7 +417,7 @@ def test_a_protected_hook_is_not_disabled_by_name_but_with_all_the_others():
     assert disable_hook(hook, NOBODY, named) == hook
     assert disable_hook(hook, NOBODY, named.replace(enabled=False)).state == DISABLED
     assert [(d.path, d.level, d.message) for d in check_configs((hook,), NOBODY, named)] == [
-        ("u.toml", WARNING, "'guard' is protected; remove that first to disable it")
+        ("u.toml", WARNING, "'guard' is protected, so it is not disabled; remove 'protected' from its HOOK.md first")
     ]
 
 
@@ -426,8 +426,8 @@ def told(hooks, config: HooksConfig, other: HooksConfig | None = None) -> list[s
 
 
 def test_what_a_project_may_not_have_is_told():
-    assert told((MINE,), project(disable=("guard",))) == ["a project cannot disable the user's hook 'guard'"]
-    only = "a project can only set on_failure = block for the user's hook 'guard'"
+    assert told((MINE,), project(disable=("guard",))) == ["a project cannot disable your hook 'guard'"]
+    only = "a project can only set on_failure = block for your hook 'guard'"
     assert told((MINE,), project(override=(("guard", {"timeout": 200}),))) == [only]
     assert told((MINE,), project(override=(("guard", {"on_failure": "block", "timeout": 200}),))) == [only]
     assert told((MINE,), project(override=(("guard", {"on_failure": "block"}),))) == []

@@ -107,9 +107,9 @@ REFUSED = {
     ),
     "a tag of our own": ("a: !mine x", ("the tag !mine is not allowed", 2, "remove it")),
     "a harmless tag": ("a: !!str 1", ("the tag tag:yaml.org,2002:str is not allowed", 2, "remove it")),
-    "a repeated key": ("a: 1\nb: 2\na: 3", ("the key 'a' is there twice", 4, "keep one of them")),
-    "a repeated key below": ("m:\n  a: 1\n  a: 2", ("the key 'a' is there twice", 4, "keep one of them")),
-    "a repeated key in braces": ("m: {a: 1, a: 2}", ("the key 'a' is there twice", 2, "keep one of them")),
+    "a repeated key": ("a: 1\nb: 2\na: 3", ("the key 'a' is used twice", 4, "keep one of them")),
+    "a repeated key below": ("m:\n  a: 1\n  a: 2", ("the key 'a' is used twice", 4, "keep one of them")),
+    "a repeated key in braces": ("m: {a: 1, a: 2}", ("the key 'a' is used twice", 2, "keep one of them")),
     "a list for a key": ("[a]: 1", ("a key must be a plain word", 2, "")),
     "a mapping for a key": ("? {a: 1}\n: 2", ("a key must be a plain word", 2, "")),
     "a second document": ("a: 1\n--- b", ("more than one YAML document", 3, "")),
@@ -173,7 +173,7 @@ def test_the_number_of_values_is_limited():
     assert fault_of(many(MAX_YAML_NODES - own + 1)) == ("more than 2000 values", 2, "")
 
 
-SLASH = "a backslash in double quotes was read as it stands; use single quotes"
+SLASH = "a backslash in double quotes was read as a backslash; use single quotes"
 STAR = 'a bare * was read as "*"; quote it'
 MENDED = {
     "a dot": ('p: "\\.py$"', {"p": "\\.py$"}, [(2, SLASH)]),

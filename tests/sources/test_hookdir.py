@@ -263,7 +263,7 @@ def test_an_armed_project_hook_replaces_the_user_s(world):
 def test_a_protected_user_hook_is_not_replaced_and_the_attempt_is_told(world):
     world.hook("guard", fields={"protected": "true"})
     world.hook("guard", scope="project")
-    why = "the user's hook 'guard' is protected"
+    why = "your hook 'guard' is protected"
     assert states(world) == [("user", "guard", ARMED), ("project", "guard", SHADOWED)]
     assert problems(world) == [(WARNING, why)]
 

@@ -249,7 +249,7 @@ def test_a_project_opens_nothing_by_an_override(read, line):
     assert (found.override, said(found)) == ((("guard", {}),), [(WARNING, f"hooks.override.{key}", told, "")])
 
 
-LOWERS = "a project cannot lower the user's sandbox = restricted"
+LOWERS = "a project cannot lower your sandbox = restricted"
 VAIN = {
     "a floor": (user(R), project(B), [("/project.toml", "hooks.sandbox", LOWERS)]),
     "a default": (user("", R), project("", B), [("/project.toml", "hooks.defaults", LOWERS)]),
@@ -267,7 +267,7 @@ VAIN = {
             (
                 "/user.toml",
                 "hooks.override",
-                "network and env count for the project's hook 'guard' only if the override says project = \"/its/path\"",
+                "network and env need project = \"/its/path\" here, because 'guard' is a project's hook",
             )
         ],
     ),

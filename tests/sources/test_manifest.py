@@ -334,7 +334,7 @@ UNREADABLES = {
     "no frontmatter": ("# Guard\n", 1, "no frontmatter", "begin the file with a line '---'"),
     "no end": ("---\nname: guard\n", 1, "the frontmatter has no end", "close it with a line '---'"),
     "empty": ("---\n---\n", 2, "the frontmatter is empty", "give name, description and trigger"),
-    "a repeated key": ("---\nname: a\nname: b\n---\n", 3, "the key 'name' is there twice", "keep one of them"),
+    "a repeated key": ("---\nname: a\nname: b\n---\n", 3, "the key 'name' is used twice", "keep one of them"),
 }
 
 
@@ -396,7 +396,7 @@ def test_a_control_character_in_a_pattern_is_read_back_as_its_escape(written, me
 
 def test_a_backslash_in_double_quotes_is_forgiven_with_a_warning():
     hook = parse(matcher='{pattern: "\\.py$"}')
-    told = "a backslash in double quotes was read as it stands; use single quotes"
+    told = "a backslash in double quotes was read as a backslash; use single quotes"
     assert hook == PLAIN.replace(
         matcher=Matcher(None, compile_pattern("\\.py$")), diagnostics=(problem(5, "", WARNING, told),)
     )

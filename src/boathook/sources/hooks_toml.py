@@ -1,16 +1,17 @@
-"""hooks.toml: settings, defaults, and what is disabled or overridden. A project may only tighten."""
+"""hooks.toml: settings, defaults, and hooks that are disabled or overridden. A project can only make hooks stricter."""
 
 from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker
-from boathook.sources.sandbox_levels import applies_to_project, confine_hook, list_ineffective_sandbox
+from boathook.sources.sandbox_levels import ConfigWarning, applies_to_project, confine_hook, list_ineffective_sandbox
 from boathook.system.files import FileError, read_text
 
 MAX_HOOKS_TOML_BYTES = 32 * 1024
@@ -75,12 +76,12 @@ def _load_toml(path: str) -> dict[str, Any]:
 
 
 def build_settings(user: HooksConfig) -> Settings:
-    """Return the settings of the engine, which only the user can make."""
+    """Return the settings of the engine, which only the user can change."""
     return Settings(**user.settings)
 
 
 def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:
-    """Apply defaults and overrides to a hook: the project's first, so that the user has the last word."""
+    """Apply defaults and overrides to a hook: those of the project first, so that the user decides."""
     defaults = dict(user.defaults)
     if hook.scope == PROJECT:
         defaults.update(project.defaults)
@@ -99,57 +100,72 @@ def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: H
 
 
 def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
-    """Disable a hook if a config says so and may say so."""
+    """Disable a hook if a hooks.toml says so and is allowed to."""
     for config in (user, project):
-        mine = config.scope == USER or hook.scope == PROJECT
-        named = hook.name in config.disable
-        if config.scope == PROJECT and hook.state == MODIFIED:
-            continue  # it may be modified for just that
-        if not mine or not (named or not config.enabled) or (named and config.enabled and hook.protected):
+        # A hook of a project may have been modified so that its hooks.toml disables it.
+        if config.scope == PROJECT and (hook.scope != PROJECT or hook.state == MODIFIED):
             continue
-        why = f"disabled by {config.path}" + ("" if named else " (enabled = false)")
-        return hook.replace(state=DISABLED, state_reason=why)
+        if not config.enabled and hook.name not in config.disable:
+            return hook.replace(state=DISABLED, state_reason=f"disabled by {config.path} (enabled = false)")
+        if hook.name in config.disable and not (config.enabled and hook.protected):
+            return hook.replace(state=DISABLED, state_reason=f"disabled by {config.path}")
     return hook
 
 
 def check_configs(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> tuple[Diagnostic, ...]:
-    """Name what a config asked for and may not have."""
-    users = {hook.name: hook for hook in hooks if hook.scope != PROJECT}  # local ones are the user's, too
-    known = {hook.name for hook in hooks}
+    """Return a warning for everything that a hooks.toml asks for and that has no effect."""
+    warnings = [
+        *_check_project(hooks, project),
+        *_check_priorities(hooks, project, user),
+        *_check_protected(hooks, user),
+    ]
+    if project.defaults.get("on_failure") == "allow" and user.defaults.get("on_failure") == "block":
+        message = "a project cannot turn your on_failure = block into allow"
+        warnings.append((project, "hooks.defaults", message))
+    warnings += list_ineffective_sandbox(hooks, project, user)
+    names = {hook.name for hook in hooks}
+    for config in (user, project):
+        overridden = (name for name, tuning in config.override if applies_to_project(tuning, project))
+        for name in (*config.disable, *overridden):
+            if name not in names:
+                warnings.append((config, "hooks", f"there is no hook named '{name}'"))
+    return tuple(Diagnostic(config.path, None, key, WARNING, message) for config, key, message in warnings)
+
+
+def _check_project(hooks: tuple[Hook, ...], project: HooksConfig) -> Iterator[ConfigWarning]:
     projects = {hook.name for hook in hooks if hook.scope == PROJECT}
-    told = []
+    # Local hooks are the user's, too.
+    users = {hook.name for hook in hooks if hook.scope != PROJECT} - projects
     for name in project.disable:
-        if name in users and name not in projects:
-            told.append((project, "hooks.disable", f"a project cannot disable the user's hook '{name}'"))
+        if name in users:
+            yield project, "hooks.disable", f"a project cannot disable your hook '{name}'"
     for name, tuning in project.override:
-        if name in users and name not in projects and tuning != {"on_failure": "block"}:
-            told.append(
-                (project, "hooks.override", f"a project can only set on_failure = block for the user's hook '{name}'")
-            )
+        if name in users and tuning != {"on_failure": "block"}:
+            message = f"a project can only set on_failure = block for your hook '{name}'"
+            yield project, "hooks.override", message
+
+
+def _check_priorities(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> Iterator[ConfigWarning]:
     together = {hook.name for hook in hooks if hook.is_grouped}
     for config in (user, project):
         for name, tuning in config.override:
             if name in together and "priority" in tuning:
-                told.append(
-                    (config, "hooks.override", f"priority has no effect on '{name}': settings hooks run together")
-                )
+                message = f"priority has no effect on '{name}': settings hooks run together"
+                yield config, "hooks.override", message
+
+
+def _check_protected(hooks: tuple[Hook, ...], user: HooksConfig) -> Iterator[ConfigWarning]:
+    protected = {hook.name for hook in hooks if hook.scope != PROJECT and hook.protected}
     for name in user.disable:
-        if name in users and users[name].protected:
-            told.append((user, "hooks.disable", f"'{name}' is protected; remove that first to disable it"))
-    if project.defaults.get("on_failure") == "allow" and user.defaults.get("on_failure") == "block":
-        told.append((project, "hooks.defaults", "a project cannot turn the user's on_failure = block into allow"))
-    told += list_ineffective_sandbox(hooks, project, user)
-    for config in (user, project):
-        for name in (*config.disable, *(n for n, tuning in config.override if applies_to_project(tuning, project))):
-            if name not in known:
-                told.append((config, "hooks", f"there is no hook named '{name}'"))
-    return tuple(Diagnostic(config.path, None, key, WARNING, text) for config, key, text in told)
+        if name in protected:
+            message = f"'{name}' is protected, so it is not disabled; remove 'protected' from its HOOK.md first"
+            yield user, "hooks.disable", message
 
 
 def cap_timeout(hook: Hook, settings: Settings) -> Hook:
-    """Keep a hook within the longest time that the user allows."""
-    most = settings.max_timeout / 1000
-    return hook.replace(timeout=most) if hook.timeout > most else hook
+    """Return a hook whose time limit is at most `max_timeout`."""
+    seconds = settings.max_timeout / 1000
+    return hook.replace(timeout=seconds) if hook.timeout > seconds else hook
 
 
 def _apply_tuning(hook: Hook, tuning: dict[str, Any]) -> Hook:

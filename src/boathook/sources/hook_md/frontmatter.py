@@ -1,6 +1,6 @@
-"""The frontmatter of a manifest: found by a line scan, read as YAML nodes with their lines, within hard limits.
+"""The frontmatter of a manifest, as YAML nodes with their lines, read within hard limits.
 
-Scalars stay text together with whether they were quoted; the manifest decides what each field means. So `name: no` is "no".
+A scalar stays text and keeps whether it was quoted; the type of a field decides what it means. So `name: no` is "no".
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class FrontmatterError(Exception):
-    """A frontmatter that cannot be read: what, at which line, and how to mend it."""
+    """A frontmatter that cannot be read: the reason, the line and a fix."""
 
     def __init__(self, message: str, line: int | None = None, fix: str = "") -> None:
-        """Remember all three."""
         super().__init__(message)
         self.message, self.line, self.fix = message, line, fix
 
@@ -61,29 +60,29 @@ Node = Scalar | Mapping | Sequence
 
 
 class Frontmatter(Value):
-    """What was read: the top mapping, and what had to be forgiven (line, message)."""
+    """The top mapping, and what had to be forgiven: lines and messages."""
 
     top: Mapping
     forgiven: tuple[tuple[int, str], ...] = ()
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Find and read the frontmatter of a manifest; raise FrontmatterError."""
+    """Read the frontmatter of a manifest; raise FrontmatterError."""
     source, offset = _find_lines(text)
     try:
         return Frontmatter(_parse_yaml(source, offset))
     except FrontmatterError as error:
-        mended, forgiven = _quote_leniently(source, offset)
+        quoted, forgiven = _quote_leniently(source, offset)
         if not forgiven:
             raise
         try:
-            return Frontmatter(_parse_yaml(mended, offset), forgiven)
+            return Frontmatter(_parse_yaml(quoted, offset), forgiven)
         except FrontmatterError:
             raise error from None
 
 
 def _find_lines(text: str) -> tuple[str, int]:
-    """Return the lines between the first `---` and the next, and how many lines stand before them."""
+    """Return the lines between the first `---` and the next, and the number of lines before them."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip()), None)
     if start is None or lines[start].rstrip() != "---":
@@ -103,7 +102,8 @@ def _parse_yaml(source: str, offset: int) -> Mapping:
         node = yaml.compose(source, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _explain_yaml_error(error, source, offset) from None
-    except (ValueError, OverflowError) as error:  # a character beyond Unicode, to the slower parser
+    # The parser that is not compiled raises these for a character beyond Unicode.
+    except (ValueError, OverflowError) as error:
         raise FrontmatterError(f"not valid YAML: {error}", offset + 1) from None
     if node is None:
         raise FrontmatterError("the frontmatter is empty", offset + 1, "give name, description and trigger")
@@ -116,7 +116,7 @@ def _parse_yaml(source: str, offset: int) -> Mapping:
 
 
 def _check_limits(source: str, offset: int) -> None:
-    """Refuse at the level of events, before anything recurses: depth, size, anchors, aliases, tags."""
+    """Refuse depth, size, anchors, aliases and tags while parsing, before anything recurses."""
     depth = count = 0
     for event in yaml.parse(source, Loader=_Loader):
         line = event.start_mark.line + 1 + offset
@@ -161,7 +161,7 @@ def _convert_node(node: yaml.Node, offset: int) -> Node:
         if not isinstance(key, yaml.ScalarNode):
             raise FrontmatterError("a key must be a plain word", at)
         if key.value in entries:
-            raise FrontmatterError(f"the key '{key.value}' is there twice", at, "keep one of them")
+            raise FrontmatterError(f"the key '{key.value}' is used twice", at, "keep one of them")
         entries[key.value] = (at, _convert_node(value, offset))
     return Mapping(line, entries)
 
@@ -171,43 +171,43 @@ _MAX_FORGIVEN = 100
 
 
 def _quote_leniently(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """Double the backslashes of double-quoted scalars and quote a bare star; say where."""
+    """Double the backslashes in double-quoted scalars and quote a bare star; return the new source and messages."""
     forgiven: list[tuple[int, str]] = []
 
-    def line_of(position: int) -> int:
+    def find_line(position: int) -> int:
         return source.count("\n", 0, position) + 1 + offset
 
     for star in islice(_STAR.finditer(source), _MAX_FORGIVEN):
-        forgiven.append((line_of(star.end()), 'a bare * was read as "*"; quote it'))
-    parts, done = [], 0
+        forgiven.append((find_line(star.end()), 'a bare * was read as "*"; quote it'))
+    parts, end_of_last = [], 0
     for start, end in _find_double_quoted(source):
         inner = source[start:end]
         if "\\" in inner:
-            told = "a backslash in double quotes was read as it stands; use single quotes"
             if len(forgiven) < 2 * _MAX_FORGIVEN:
-                forgiven.append((line_of(start), told))
-            parts += [source[done:start], re.sub(r'\\(?!")', r"\\\\", inner)]
-            done = end
-    mended = _STAR.sub(r'\1"*"', "".join([*parts, source[done:]]))
-    return mended, tuple(sorted(forgiven))
+                message = "a backslash in double quotes was read as a backslash; use single quotes"
+                forgiven.append((find_line(start), message))
+            parts += [source[end_of_last:start], re.sub(r'\\(?!")', r"\\\\", inner)]
+            end_of_last = end
+    quoted = _STAR.sub(r'\1"*"', "".join([*parts, source[end_of_last:]]))
+    return quoted, tuple(sorted(forgiven))
 
 
 def _find_double_quoted(source: str) -> list[tuple[int, int]]:
-    """Find the insides of double-quoted scalars, in text that need not be valid YAML. One pass."""
-    found, at, before = [], 0, ""
-    while 0 <= at < len(source):
-        char = source[at]
-        if char == "#" and source[at - 1 : at] in ("", " ", "\t", "\n"):
-            at = source.find("\n", at)
+    """Return where double-quoted scalars begin and end, in text that need not be valid YAML, in one pass."""
+    spans, index, previous = [], 0, ""
+    while 0 <= index < len(source):
+        char = source[index]
+        if char == "#" and source[index - 1 : index] in ("", " ", "\t", "\n"):
+            index = source.find("\n", index)
             continue
-        if char in "'\"" and (not before or before in ":,[{-\n"):
-            end = at + 1
+        if char in "'\"" and (not previous or previous in ":,[{-\n"):
+            end = index + 1
             while end < len(source) and source[end] != char:
                 end += 2 if char == '"' and source[end] == "\\" else 1
             if char == '"':
-                found.append((at + 1, end))
-            at = end
+                spans.append((index + 1, end))
+            index = end
         if char not in " \t":
-            before = char
-        at += 1
-    return found
+            previous = char
+        index += 1
+    return spans

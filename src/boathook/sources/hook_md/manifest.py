@@ -24,7 +24,7 @@ _SAME_KEYS = ("description", "priority", "on_failure", "protected", "sandbox", "
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
     """Return the hook of a manifest and the keys that its author wrote. Never raises, whatever the text is."""
     folder_name = folder.rpartition("/")[2]
-    shown_name = folder_name.encode("utf-8", "backslashreplace").decode()
+    shown_name = escape_undecodable(folder_name)
     hook = Hook(shown_name, None, "", scope, Script(folder), path, find_dialect(NATIVE))
     checker = FieldChecker(path, scope, YAML_PAIR)
     try:
@@ -49,6 +49,11 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
         trigger=trigger if isinstance(trigger, str) else "",
     )
     return _finish(_apply_values(hook, values, checker), checker), frozenset(data)
+
+
+def escape_undecodable(name: str) -> str:
+    """Return the name of a file as text that can always be written."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _finish(hook: Hook, checker: FieldChecker) -> Hook:
