@@ -236,7 +236,7 @@ def test_check_of_nothing_says_what_it_takes(project: Project) -> None:
     done = project.run("check", str(project.path / "nowhere"))
     assert done.returncode == 1
     assert (
-        "is neither a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json nor a project"
+        "is not one of these: a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project"
         in done.stderr
     )
 

@@ -183,7 +183,7 @@ def test_no_remark_is_made_on_an_invalid_entry_beyond_its_fault(here):
 
 
 def relative(path: str) -> str:
-    return f"'{path}' is a relative path: in Claude Code it is found only while that stands in the project's folder"
+    return f"'{path}' is a relative path: Claude Code finds it only while it is in the folder of the project"
 
 
 RELATIVE = {
@@ -255,7 +255,7 @@ NAMED = {
 @pytest.mark.parametrize("command", NAMED)
 def test_a_script_that_does_not_exist_is_an_error(here, command):
     path = getattr(here, NAMED[command]) / "a" / "x.sh"
-    told = (ERROR, f"{path} does not exist: the hook fails at every event", "make it, or mend the path")
+    told = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
     assert remarks(here, command) == [told]
     write(path)
     assert remarks(here, command) == []
@@ -263,7 +263,7 @@ def test_a_script_that_does_not_exist_is_an_error(here, command):
 
 def test_a_script_by_an_absolute_path_that_does_not_exist_is_an_error(here):
     path = here.root / "gone.py"
-    told = (ERROR, f"{path} does not exist: the hook fails at every event", "make it, or mend the path")
+    told = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
     assert remarks(here, str(path)) == [told]
     assert remarks(here, f"python3 {path}", scope="user") == [told]
     assert remarks(here, f"python3 '{path}' && npm test") == [told]
@@ -320,17 +320,17 @@ def test_a_script_that_is_run_itself_must_be_executable(here):
 FIRST_LINES = {
     "#!/no/such/program\n": (
         "its interpreter /no/such/program does not exist here",
-        "name an interpreter that is here",
+        "name an interpreter that is installed",
     ),
     "#!/usr/bin/env no-such-program\n": (
         "its interpreter no-such-program is not on the PATH",
-        "name an interpreter that is here",
+        "name an interpreter that is installed",
     ),
     "#!/bin/sh\r\nexit 0\r\n": (
         "it has Windows line ends, so its interpreter reads as /bin/sh\\r (convert it to LF)",
         "convert the file to LF line ends",
     ),
-    "#!\n": ("its interpreter line is empty", "name an interpreter that is here"),
+    "#!\n": ("its interpreter line is empty", "name an interpreter that is installed"),
 }
 
 
@@ -376,7 +376,7 @@ def spaced(here):
     return _spaced
 
 
-FALLS = "$CLAUDE_PROJECT_DIR stands outside of quotes, and the project's path has a space in it: the command fails"
+FALLS = "$CLAUDE_PROJECT_DIR is not quoted, and the path of the project contains a space: the command fails"
 
 
 @pytest.mark.parametrize(
@@ -416,13 +416,13 @@ def test_a_project_dir_within_quotes_does_not(spaced, command):
     ["black .", "black", "A=1 black .", "exec black .", "black . | cat", "black . && npm test", "black .\nnpm test"],
 )
 def test_a_program_that_is_not_on_the_path_is_told(here, command):
-    assert remarks(here, command) == [(WARNING, "'black' is not on the PATH", "install it, or write where it is")]
+    assert remarks(here, command) == [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
     write(here.root / "bin" / "black")
     assert remarks(here, command) == []
 
 
 def test_a_program_with_arguments_that_is_not_on_the_path_is_told(here):
-    told = [(WARNING, "'black' is not on the PATH", "install it, or write where it is")]
+    told = [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
     assert remarks(here, {"command": "black", "args": ["."]}) == told
     assert (
         remarks(here, {"command": "boathook", "args": ["run", "--host", "claude"]})[0][1]
@@ -522,7 +522,7 @@ TOOLS = {
 @pytest.mark.parametrize("matcher", TOOLS)
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PermissionRequest", "PostToolUseFailure"])
 def test_a_matcher_that_no_tool_matches_is_told(here, matcher, event):
-    told = f"'{matcher}' matches no tool that is known; this hook may never run"
+    told = f"'{matcher}' matches no known tool; this hook may never run"
     assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, told, TOOLS[matcher])]
 
 
@@ -556,20 +556,20 @@ def test_a_matcher_that_a_tool_may_match_is_fine(here, matcher):
 
 
 def test_a_matcher_of_a_server_alone_is_told(here):
-    told = "'mcp__my_memory' is a server, not a tool of it; this hook may never run"
+    told = "'mcp__my_memory' is a server, not one of its tools; this hook may never run"
     assert remarks(here, "npm test", matcher="mcp__my_memory") == [(WARNING, told, "mcp__my_memory__.*")]
     assert remarks(here, {"command": "npm test", "if": "mcp__my_memory"}) == []
 
 
 def test_a_rule_about_a_tool_that_is_not_known_is_told(here):
-    told = "'bash' matches no tool that is known; this hook may never run"
+    told = "'bash' matches no known tool; this hook may never run"
     assert remarks(here, {"command": "npm test", "if": "bash(git *)"}) == [(WARNING, told, "did you mean 'Bash'?")]
     assert remarks(here, {"command": "npm test", "if": "Bash(git *)"}, matcher="Bash") == []
     assert remarks(here, {"command": "npm test", "if": "Edit(*.ts)"}) == []
 
 
 def test_matchers_of_prompts_and_posts_are_looked_at_too(here):
-    told = [(WARNING, "'bash' matches no tool that is known; this hook may never run", "did you mean 'Bash'?")]
+    told = [(WARNING, "'bash' matches no known tool; this hook may never run", "did you mean 'Bash'?")]
     assert remarks(here, {"type": "http", "url": "https://example.org"}, matcher="bash") == told
     assert remarks(here, {"type": "prompt", "prompt": "x"}, matcher="bash") == told
 
@@ -600,7 +600,7 @@ OTHER_VALUES = {
 
 @pytest.mark.parametrize(("event", "matcher"), OTHER_VALUES)
 def test_a_matcher_of_a_value_that_is_not_known_is_told(here, event, matcher):
-    told = f"'{matcher}' matches nothing that {event} has; this hook may never run"
+    told = f"'{matcher}' matches no value of {event}; this hook may never run"
     assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, told, OTHER_VALUES[event, matcher])]
 
 
@@ -679,7 +679,7 @@ def test_a_project_is_checked_with_its_settings(here):
         "project", {"hooks": {"PreToolUse": [{"matcher": "bash", "hooks": [{"type": "command", "command": "./x.sh"}]}]}}
     )
     local = here.settings("local", {"hooks": {"Stop": [{"type": "command", "command": "x"}]}})
-    told = "'bash' matches no tool that is known; this hook may never run"
+    told = "'bash' matches no known tool; this hook may never run"
     bare = "is a hook without a group: an event has groups, and a group has hooks"
     fix = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
     found = [

@@ -1,6 +1,6 @@
-"""What people get wrong in the hooks of settings.json, beyond what makes an entry unreadable.
+"""Frequent mistakes in the hooks of settings.json, beyond those that make an entry invalid.
 
-A false alarm is worse than silence: where a line cannot be read for certain, nothing is said.
+A false alarm is worse than none: where a command line cannot be read for certain, nothing is reported.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ _CLAUDE_TOOLS = (
     *("PushNotification", "RemoteTrigger", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
     *("EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree"),
 )
-# tools of other agents count as well, but for those that look like a slip: `Shell` does, `bash` does not
+# Tools of other agents count as well, unless they look like a slip: `Shell` does, `bash` does not.
 _TOOLS = (
     *_CLAUDE_TOOLS,
     *(name for name in KNOWN_TOOLS if name.lower() not in {tool.lower() for tool in _CLAUDE_TOOLS}),
 )
+# Values of matchers that do not ask for a tool; for events that are missing here people choose the names.
 MATCHER_VALUES = {
     "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
     "PreCompact": ("manual", "auto"),
@@ -58,13 +59,14 @@ MATCHER_VALUES = {
         *("elicitation_complete", "elicitation_response", "agent_needs_input", "agent_completed"),
         *("quota_auto_resume_fired", "quota_auto_resume_stale", "quota_auto_resume_disabled"),
     ),
-}  # of matchers that do not ask for a tool; events that are missing here have names that people make up
+}
 _SERVER = re.compile(r"mcp__[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 
+# Authors of commands with these programs know on which systems they are missing.
 _PROGRAMS_OF_ONE_SYSTEM = {
     **dict.fromkeys(("osascript", "afplay", "say", "pbcopy", "open", "terminal-notifier"), "darwin"),
     **dict.fromkeys(("notify-send", "paplay", "aplay", "xdg-open", "spd-say"), "linux"),
-}  # who writes such a command knows where it is missing
+}
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _PLAIN_PATH = re.compile(r"[\w.@][\w./@+-]*", re.ASCII)
 _FOREIGN_FOLDER = re.compile(r"/(?:node_modules|s?bin|\.?venv|site-packages)/")
@@ -73,86 +75,77 @@ EXIT_1_WARNING = ("exit 1 is a failure and does not block", "use exit 2 to block
 
 
 def check_settings_hook(hook: Hook) -> list[Diagnostic]:
-    """Return what an entry's matcher and its command suggest."""
+    """Return the mistakes in the matcher and the command of an entry."""
     if hook.state == INVALID:
         return []
-    found = _check_matcher(hook)
+    diagnostics = _check_matcher(hook)
     if isinstance(hook.handler, Command) and hook.handler.shell != "powershell":
-        found += _CommandChecker(hook, hook.handler).found()
-    return found
+        diagnostics += _CommandChecker(hook, hook.handler).check()
+    return diagnostics
 
 
 def _check_matcher(hook: Hook) -> list[Diagnostic]:
     pattern = hook.matcher.tool
-    if pattern is None:
+    has_tool = hook.matcher.subject == TOOL_NAME
+    names = _TOOLS if has_tool else MATCHER_VALUES.get(hook.trigger, ())
+    if pattern is None or not names or any(map(pattern.search, names)):
         return []
-    of_tool = hook.matcher.subject == TOOL_NAME
-    names = _TOOLS if of_tool else MATCHER_VALUES.get(hook.trigger, ())
-    if not names or any(map(pattern.search, names)):
+    if not (has_tool and may_be_server_tool(pattern)):
+        what = "no known tool" if has_tool else f"no value of {hook.trigger}"
+        message = f"'{pattern.display_text}' matches {what}; this hook may never run"
+        fix = _suggest_name(pattern.display_text, names, has_tool=has_tool)
+    elif _SERVER.fullmatch(pattern.written):
+        message = f"'{pattern.written}' is a server, not one of its tools; this hook may never run"
+        fix = f"{pattern.written}__.*"
+    else:
         return []
-    if of_tool and _may_be_server_tool(pattern):
-        return _check_server(hook, pattern)
-    what = "no tool that is known" if of_tool else f"nothing that {hook.trigger} has"
-    told = f"'{pattern.display_text}' matches {what}; this hook may never run"
-    return [
-        Diagnostic(
-            hook.path, None, hook.place, WARNING, told, _suggest_name(pattern.display_text, names, of_tool=of_tool)
-        )
-    ]
+    return [Diagnostic(hook.path, None, hook.place, WARNING, message, fix)]
 
 
-def _may_be_server_tool(pattern: Pattern) -> bool:
+def may_be_server_tool(pattern: Pattern) -> bool:
+    """Whether a pattern may be meant for the tools of an MCP server, which are not known."""
     return any(mark in pattern.source for mark in SERVER_TOOL_MARKS) or pattern.search("mcp__server__tool")
 
 
-def _check_server(hook: Hook, pattern: Pattern) -> list[Diagnostic]:
-    """Remark on a matcher that is a server's name where a tool's is compared."""
-    if not _SERVER.fullmatch(pattern.written):
-        return []
-    told = f"'{pattern.written}' is a server, not a tool of it; this hook may never run"
-    return [Diagnostic(hook.path, None, hook.place, WARNING, told, f"{pattern.written}__.*")]
-
-
-def _suggest_name(written: str, names: tuple[str, ...], *, of_tool: bool) -> str:
+def _suggest_name(written: str, names: tuple[str, ...], *, has_tool: bool) -> str:
     word = re.split(r"[|,]", written)[0].strip("^$() ").lower()
     lowered = {name.lower(): name for name in reversed(names)}
     near = difflib.get_close_matches(word, lowered, n=1, cutoff=0.7)
     if near:
         return f"did you mean '{lowered[near[0]]}'?"
-    return "names in use: Bash, Read, Write, Edit, Glob, Grep, Task" if of_tool else f"known: {', '.join(names)}"
+    return "names in use: Bash, Read, Write, Edit, Glob, Grep, Task" if has_tool else f"known: {', '.join(names)}"
 
 
 class _CommandChecker:
-    """One command on its way: what is known of its surroundings, and what was found."""
-
     def __init__(self, hook: Hook, command: Command) -> None:
         self.hook, self.command, self.diagnostics = hook, command, list[Diagnostic]()
         self.project = _find_project(hook)
         folders = {_PROJECT_DIR: self.project, _PLUGIN_ROOT: command.root}
         self.known = {name: value for name, value in folders.items() if value}
-        self.splits = any(space in self.project for space in " \t\n")
+        self.has_space = any(space in self.project for space in " \t\n")
+        event = CLAUDE_EVENTS_BY_NAME[hook.trigger]
+        self.can_block = event.refuses and not hook.background and hook.on_failure != "block"
+        # A line with `||` has an answer for a command that fails.
+        self.handles_failure = command.words is None and "||" in command.text
 
-    def found(self) -> list[Diagnostic]:
-        """Look at everything."""
-        commands = self._commands()
-        if self.splits and any(
+    def check(self) -> list[Diagnostic]:
+        commands = self._read_commands()
+        if self.has_space and any(
             word.leading_variable == _PROJECT_DIR for words in commands for word in _list_splitting_words(words)
         ):
-            told = (
-                f"${_PROJECT_DIR} stands outside of quotes, and the project's path has a space in it: the command fails"
-            )
-            self._say(ERROR, told, f'"${_PROJECT_DIR}"/…')
-        for at, words in enumerate(map(remove_prefix, commands)):
+            message = f"${_PROJECT_DIR} is not quoted, and the path of the project contains a space: the command fails"
+            self._report(ERROR, message, f'"${_PROJECT_DIR}"/…')
+        for index, words in enumerate(map(remove_prefix, commands)):
             if words and words[0].raw not in SHELL_BUILTINS:
-                if at == 0:
+                if index == 0:
                     self._check_program(words[0].raw)
-                for named in find_run_files(words):
-                    self._check_file(named)
-        if self._may_block() and self.command.words is None and has_blocking_exit_1(self.command.text):
-            self._say(WARNING, *EXIT_1_WARNING)
+                for file in find_run_files(words):
+                    self._check_file(file)
+        if self.can_block and self.command.words is None and has_blocking_exit_1(self.command.text):
+            self._report(WARNING, *EXIT_1_WARNING)
         return self.diagnostics
 
-    def _commands(self) -> list[list[ShellWord]]:
+    def _read_commands(self) -> list[list[ShellWord]]:
         if self.command.words is None:
             return read_first_pipeline(self.command.text, {**self.known, "HOME": os.path.expanduser("~")})
         return [[self._make_word(raw) for raw in (self.command.text, *self.command.words)]]
@@ -166,73 +159,73 @@ class _CommandChecker:
         word.is_known = "${" not in text
         return word
 
-    def _say(self, level: str, message: str, fix: str) -> None:
+    def _report(self, level: str, message: str, fix: str) -> None:
         self.diagnostics.append(Diagnostic(self.hook.path, None, self.hook.place, level, message, fix))
 
-    def _may_block(self) -> bool:
-        return (
-            CLAUDE_EVENTS_BY_NAME[self.hook.trigger].refuses
-            and not self.hook.background
-            and self.hook.on_failure != "block"
-        )
-
-    def _is_safe_without(self) -> bool:
-        """Whether the line itself has an answer for a command that fails."""
-        return self.command.words is None and "||" in self.command.text
-
     def _check_program(self, name: str) -> None:
-        if not _PLAIN_NAME.fullmatch(name) or which(name) or self._is_safe_without():
+        if not _PLAIN_NAME.fullmatch(name) or which(name) or self.handles_failure:
             return
         if _PROGRAMS_OF_ONE_SYSTEM.get(name, sys.platform) == sys.platform:
-            self._say(WARNING, f"'{name}' is not on the PATH", "install it, or write where it is")
+            self._report(WARNING, f"'{name}' is not on the PATH", "install it, or write its path")
 
-    def _check_file(self, named: RunFile) -> None:
-        path = named.word.value
-        if path is None or (self.splits and named.word.leading_variable == _PROJECT_DIR):
+    def _check_file(self, file: RunFile) -> None:
+        path = file.word.value
+        if path is None or (self.has_space and file.word.leading_variable == _PROJECT_DIR):
             return
-        if not path.startswith("/"):
-            if not _PLAIN_PATH.fullmatch(path):
-                return
-            self._say_relative(path)
+        if path.startswith("/"):
+            self._check_start(path, file)
+        elif _PLAIN_PATH.fullmatch(path):
+            self._report_relative(path)
             path = f"{self.project}/{path}" if self.project else ""
         else:
-            self._check_start(path, named)
-        self._check_text(path, named)
+            return
+        self._check_text(path, file)
 
-    def _say_relative(self, path: str) -> None:
-        told = f"'{path}' is a relative path: in Claude Code it is found only while that stands in the project's folder"
+    def _report_relative(self, path: str) -> None:
+        message = f"'{path}' is a relative path: Claude Code finds it only while it is in the folder of the project"
         name = _PLUGIN_ROOT if self.command.root else _PROJECT_DIR
         folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
-        self._say(WARNING, told, f"{folder}/{path.removeprefix('./')}")
+        self._report(WARNING, message, f"{folder}/{path.removeprefix('./')}")
 
-    def _check_start(self, path: str, named: RunFile) -> None:
-        """Remark on a file that cannot be started; silent about what cannot be looked at."""
+    def _check_start(self, path: str, file: RunFile) -> None:
         mode = _get_mode(path)
-        if mode is None or stat.S_ISDIR(mode) or self._is_safe_without():
+        if mode is None or stat.S_ISDIR(mode) or self.handles_failure:
             return
         if mode == 0:
-            self._say(ERROR, f"{path} does not exist: the hook fails at every event", "make it, or mend the path")
-        elif not named.interpreter and not os.access(path, os.X_OK):
-            self._say(ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
-        elif not named.interpreter and (wrong := find_interpreter_error(first_bytes(path))):
-            fix = "convert the file to LF line ends" if "Windows" in wrong else "name an interpreter that is here"
-            self._say(ERROR, f"{path} cannot be started: {wrong}", fix)
+            self._report(ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
+        elif not file.interpreter and not os.access(path, os.X_OK):
+            self._report(ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
+        elif not file.interpreter:
+            start_error, fix = find_start_error(path)
+            if start_error:
+                self._report(ERROR, f"{path} cannot be started: {start_error}", fix)
 
-    def _check_text(self, path: str, named: RunFile) -> None:
+    def _check_text(self, path: str, file: RunFile) -> None:
         text = read_script(path) if path and not _FOREIGN_FOLDER.search(path) else ""
-        by_shell = named.interpreter in SHELL_NAMES if named.interpreter else _SHELL_SCRIPT.fullmatch(path)
+        is_shell_script = file.interpreter in SHELL_NAMES if file.interpreter else _SHELL_SCRIPT.fullmatch(path)
         line = text.partition("\r\n")[0].count("\n") + 1
-        if (
-            by_shell and "\r\n" in text and (line > 1 or named.interpreter or not text.startswith("#!"))
-        ):  # else it was said
+        # Windows line ends in an interpreter line that is used are an error of `_check_start`.
+        is_new = line > 1 or file.interpreter or not text.startswith("#!")
+        if is_shell_script and "\r\n" in text and is_new:
             self.diagnostics.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
-        at = find_blocking_exit_1(text) if self._may_block() else None
-        if at is not None:
-            self.diagnostics.append(Diagnostic(path, at, "", WARNING, *EXIT_1_WARNING))
+        exit_line = find_blocking_exit_1(text) if self.can_block else None
+        if exit_line is not None:
+            self.diagnostics.append(Diagnostic(path, exit_line, "", WARNING, *EXIT_1_WARNING))
+
+
+def find_start_error(path: str) -> tuple[str, str]:
+    """Return why a script cannot be started, and a fix; two empty texts if it can."""
+    reason = find_interpreter_error(first_bytes(path))
+    if not reason:
+        return "", ""
+    return (
+        reason,
+        "convert the file to LF line ends" if "Windows" in reason else "name an interpreter that is installed",
+    )
 
 
 def _find_project(hook: Hook) -> str:
-    """Return the project that a settings file belongs to; nothing for the user's and a plugin's, which serve many."""
+    """Return the project of a settings file, "" for the user's and for plugins, which serve many projects."""
     folder = os.path.dirname(hook.path)
     user_folder = resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
     if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == user_folder:
@@ -241,12 +234,12 @@ def _find_project(hook: Hook) -> str:
 
 
 def _list_splitting_words(words: list[ShellWord]) -> list[ShellWord]:
-    """Return the words that go wrong if they fall apart."""
+    """Return the words of a command that fails if the shell splits them."""
     return [] if words[0].raw in ("echo", "printf", "[[") else words
 
 
 def _get_mode(path: str) -> int | None:
-    """Return the mode of a file, 0 if there is none, None if nothing can be said."""
+    """Return the mode of a file, 0 if there is no file, None if that cannot be found out."""
     try:
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -256,15 +249,18 @@ def _get_mode(path: str) -> int | None:
 
 
 def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
-    """Return what a hook lacks that asks a model or a server: a model, or the library for it."""
-    told = fix = ""
+    """Return an error if a prompt hook has no model, or a prompt or http hook lacks its library."""
+    message = fix = ""
     if hook.state == ARMED and isinstance(hook.handler, Prompt):
         if not hook.handler.choose_model(model)[0]:
-            told, fix = "no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml'
+            message, fix = (
+                "no model is named for prompt hooks",
+                'model = "provider:name" under [hooks] in your hooks.toml',
+            )
         elif find_spec("pydantic_ai") is None:
-            told, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"
+            message, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"
     elif hook.state == ARMED and isinstance(hook.handler, Http) and find_spec("httpx") is None:
-        told, fix = "http hooks need httpx", "pip install 'boathook[http]'"
-    return (
-        [Diagnostic(hook.path, None, hook.place, ERROR, f"{told}: the hook fails at every event", fix)] if told else []
-    )
+        message, fix = "http hooks need httpx", "pip install 'boathook[http]'"
+    if not message:
+        return []
+    return [Diagnostic(hook.path, None, hook.place, ERROR, f"{message}: the hook fails at every event", fix)]
