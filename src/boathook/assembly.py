@@ -14,8 +14,7 @@ from boathook.ledger.background_log import BackgroundLog
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
-from boathook.sources import source
-from boathook.sources.source import list_user_folders
+from boathook.sources.source import list_sources, list_user_folders
 from boathook.system.locations import (
     STATE_FOLDER,
     current_dir,
@@ -112,13 +111,13 @@ def locate(
     project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Locations:
     """Resolve the locations for a project (default: here); the arguments are those of `load`."""
-    known = {folder.option for folder in list_user_folders()}
+    known = {folder[0] for folder in list_user_folders()}
     if unknown := folders.keys() - known:
         raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
     given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
     start = resolve_start(project)
     return resolve_locations(
-        source.SOURCES, start, read_environment(), given=given, without=without, trust_all=trust_all
+        list_sources(), start, read_environment(), given=given, without=without, trust_all=trust_all
     )
 
 
@@ -139,7 +138,7 @@ def open_trust(locations: Locations) -> TrustStore:
 
 def resolve_state(state: Path | None) -> str:
     """Return the folder for trust, ledger, log and sessions: the given one, else the user's."""
-    given = {STATE_FOLDER.option: os.fspath(state)} if state is not None else {}
+    given = {"state": os.fspath(state)} if state is not None else {}
     return resolve_folder(STATE_FOLDER, read_environment(), given)
 
 
@@ -153,12 +152,12 @@ def resolve_start(project: Path | None) -> str:
 
 
 def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
-    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in source.SOURCES])
+    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in list_sources()])
     return JobContext(projects, catalog.settings.model, home, marks=_list_project_marks())
 
 
 def _list_project_marks() -> tuple[str, ...]:
-    return tuple([marker[1:] for one in source.SOURCES for marker in one.markers])
+    return tuple([marker[1:] for one in list_sources() for marker in one.markers])
 
 
 def one_shot(

@@ -2,6 +2,7 @@
 
 BoathookError
 ├── ConfigError       a file or a command-line value cannot be used
+├── UsageError        a command line of `run` cannot be understood
 ├── TrustError        the trust store cannot be read or written, or a trust command cannot be carried out
 ├── DialectError      the bytes of a host are not an event
 │   ├── NotJson       … because they are not JSON; the call is refused, because a model may have caused that
@@ -28,6 +29,10 @@ class ConfigError(BoathookError):
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
         self.fix = fix
+
+
+class UsageError(BoathookError):
+    """A command line of `run` that cannot be understood."""
 
 
 class TrustError(BoathookError):

@@ -19,7 +19,8 @@ from boathook.core.hook import ARMED, MODIFIED, PROJECT, UNTRUSTED, USER, Comman
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.dialects.dialect import find_dialect
 from boathook.entry.fast_path import _nothing_to_do
-from boathook.entry.options import UsageError, list_flags, parse_options
+from boathook.entry.options import list_flags, parse_options
+from boathook.errors import UsageError
 from boathook.hosts.setup import load_setup
 from boathook.install.command_line import make_command_line, resolve_user_folders
 from boathook.loader import load_hooks
@@ -27,7 +28,7 @@ from boathook.sources import source
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import Source
 from boathook.sources.source_hooks import SourceHooks
-from boathook.system.locations import SourceFolders, UserFolder
+from boathook.system.locations import SourceFolders
 
 # The toy: toy.json holds {"NAME": {"on": EVENT, "tool": REGEX, "run": COMMAND}}
 
@@ -62,7 +63,7 @@ def read_file(path: str, scope: str) -> list[Hook]:
 TOY = Source(
     "toy.json",
     without="toy",
-    user_folder=UserFolder("toy", b"TOY_HOME", ".toy"),
+    user_folder=("toy", b"TOY_HOME", ".toy", "", "Your folder with toy.json."),
     markers=("/.toy/toy.json",),
     reader=f"{__name__}:read_toy",
     dialect="native",
@@ -165,7 +166,7 @@ def test_it_can_be_left_out(toys):
     assert without == {"toy": set(), "project-toy": {"mine"}, "settings": {"mine", "theirs"}}
     assert parse_options(["--without", "toy"]).without == ("toy",)
     assert parse_options(["--toy", "/t"]).folders == {"toy": "/t"}
-    assert "--toy" in [flag.name for flag in list_flags()]
+    assert "--toy" in [flag[0] for flag in list_flags()]
 
 
 def test_without_the_row_its_flags_are_unknown():

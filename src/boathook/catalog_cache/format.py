@@ -5,8 +5,6 @@ checksum, the interpreter's version, and the state of every file and folder it w
 than two seconds before it was read may be changed again without its time showing it, so such a catalogue is not kept.
 """
 
-from __future__ import annotations
-
 import marshal
 import sys
 from _imp import source_hash  # what .pyc files are checked with: fast, and built in
@@ -37,16 +35,16 @@ O_FLAGS = (
 class Compiled:
     """A compiled catalogue that is fresh; its sections are read when asked for."""
 
-    def __init__(self, head: dict[str, Any], body: memoryview) -> None:
+    def __init__(self, head: "dict[str, Any]", body: "memoryview") -> None:
         self.head = head
         self._body = body
 
-    def section(self, name: str) -> Any:
+    def section(self, name: str) -> "Any":
         """Return one section, such as the rows or the hooks of a kind of event."""
         start, end = self.head["sections"][name]
         return marshal.loads(self._body[start:end])
 
-    def restore(self, kind: EventKind) -> Catalog:
+    def restore(self, kind: "EventKind") -> "Catalog":
         """Return the catalogue again, as far as one kind of event needs it."""
         from boathook.core.catalog import Catalog, Settings
         from boathook.core.event import KINDS
@@ -62,15 +60,15 @@ class Compiled:
         )
 
 
-def compiled_path(locations: Locations) -> str | None:
+def compiled_path(locations: "Locations") -> "str | None":
     """Return the file of the compiled catalogue for some locations, or None if it must not or cannot be kept.
 
     A cache inside a project would be the project's word about itself, so it is not used.
     """
-    if locations.untrusted or any(_is_inside(locations.cache, project) for project in locations.projects):
+    projects = locations.projects
+    if locations.untrusted or any(_is_inside(locations.cache, project) for project in projects):
         return None
-    project = next(iter(locations.projects), "/")
-    name = project.replace("%", "%25").replace("/", "%2F")
+    name = (projects[0] if projects else "/").replace("%", "%25").replace("/", "%2F")
     name += f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
     if len(name.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
         return None
@@ -81,7 +79,7 @@ def _is_inside(folder: str, top: str) -> bool:
     return top != "/" and (folder + "/").startswith(top.rstrip("/") + "/")
 
 
-def pack(head: dict[str, Any], sections: dict[str, Any]) -> bytes:
+def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:
     """Return the bytes of a compiled catalogue."""
     body, places = b"", {}
     for name, value in sections.items():
@@ -93,13 +91,13 @@ def pack(head: dict[str, Any], sections: dict[str, Any]) -> bytes:
     return MAGIC + source_hash(FORMAT, rest) + rest
 
 
-def load_compiled(locations: Locations) -> Compiled | None:
+def load_compiled(locations: "Locations") -> "Compiled | None":
     """Load the compiled catalogue for some locations; None if it is missing, damaged, made by another version, or stale."""
     path = compiled_path(locations)
     return read_compiled(path, locations.key) if path is not None else None
 
 
-def read_compiled(path: str, key: tuple[object, ...]) -> Compiled | None:
+def read_compiled(path: str, key: "tuple[object, ...]") -> "Compiled | None":
     """Read a compiled catalogue that was made for these locations, or None."""
     data = _read(path)
     if data is None or not data.startswith(MAGIC):
@@ -115,7 +113,7 @@ def read_compiled(path: str, key: tuple[object, ...]) -> Compiled | None:
     return Compiled(head, view[start + 4 + size :]) if _is_fresh(head["watch"]) else None
 
 
-def _is_fresh(watch: Iterable[tuple[str, Stamp]]) -> bool:
+def _is_fresh(watch: "Iterable[tuple[str, Stamp]]") -> bool:
     stat = system.stat
     for path, before in watch:
         try:
@@ -132,7 +130,7 @@ def _is_fresh(watch: Iterable[tuple[str, Stamp]]) -> bool:
     return True
 
 
-def _read(path: str) -> bytes | None:
+def _read(path: str) -> "bytes | None":
     """Read a file of ours: regular, owned by us, writable by nobody else."""
     try:
         handle = system.open(path, O_FLAGS)
@@ -149,7 +147,7 @@ def _read(path: str) -> bytes | None:
         system.close(handle)
 
 
-def may_match(rows: Iterable[tuple[Any, Any]], tool: str, text: str, gram: int) -> bool:
+def may_match(rows: "Iterable[tuple[Any, Any]]", tool: str, text: str, gram: int) -> bool:
     """Whether any hook can match: its tool words fit the tool's name and its pattern words stand in the text.
 
     No false "no": the words are what every match needs (see core.words).

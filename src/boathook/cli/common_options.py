@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from boathook.core.event import KINDS, SPELLINGS, find_kind
-from boathook.entry.options import SWITCH, VALUES, Flag, list_flags
+from boathook.entry.options import SOURCE, SWITCH, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import list_host_names
+from boathook.sources.source import list_without_names
+
+if TYPE_CHECKING:
+    from boathook.entry.options import Flag
 
 
 class EventParameter(click.ParamType[str]):
@@ -39,13 +43,15 @@ EVENT = EventParameter()
 
 def _make_option(flag: Flag) -> Callable[..., Any]:
     """Return a flag of `run` as click takes it."""
-    if flag.kind == SWITCH:
-        return click.option(flag.name, is_flag=True, help=flag.help)
-    kind = {"EVENT": EVENT, "DIR": click.Path()}.get(flag.metavar)
-    return click.option(flag.name, metavar=flag.metavar, type=kind, multiple=flag.kind == VALUES, help=flag.help)
+    name, kind, _, metavar, help_text = flag
+    if kind == SWITCH:
+        return click.option(name, is_flag=True, help=help_text)
+    value_type = {"EVENT": EVENT, "DIR": click.Path()}.get(metavar)
+    help_text = help_text.format(sources=", ".join(list_without_names()))
+    return click.option(name, metavar=metavar, type=value_type, multiple=kind == SOURCE, help=help_text)
 
 
-_RUN_OPTIONS = {flag.name: _make_option(flag) for flag in list_flags()}
+_RUN_OPTIONS = {flag[0]: _make_option(flag) for flag in list_flags()}
 project_option, state_option, trust_all_option = (
     _RUN_OPTIONS[f"--{name}"] for name in ("project", "state", "trust-all")
 )

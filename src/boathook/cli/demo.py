@@ -58,9 +58,7 @@ def play_demo() -> int:
         say(f"A project with {len(DEMO_HOOKS)} hooks in .agents/hooks: {', '.join(DEMO_HOOKS)}.", "bold")
         say(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
         # Empty folders of the user keep your own hooks out of the demo.
-        folders: dict[str, Any] = {
-            user_folder.option: f"{folder}/{user_folder.option}" for user_folder in list_user_folders()
-        }
+        folders: dict[str, Any] = {option: f"{folder}/{option}" for option, *_ in list_user_folders()}
         with load(project, trust_all=True, **folders) as engine:
             code = _run_agent(engine, project)
         say("")

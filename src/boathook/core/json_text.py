@@ -5,14 +5,12 @@ beyond the interpreter's patience, anything after the value. Writing uses `": "`
 """
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-accelerator: Any
+accelerator: "Any"
 try:
     import _json as accelerator
 except ImportError:  # an interpreter without the C accelerator
@@ -32,7 +30,7 @@ class JsonLimitError(JsonError):
     """JSON that is well made but beyond what is read here."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: "list[tuple[str, Any]]") -> "dict[str, Any]":
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -43,7 +41,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> "Any":
     raise JsonError(f"{name} is not JSON")
 
 
@@ -70,10 +68,10 @@ class _Reading:
     parse_float = staticmethod(_float)
     parse_int = staticmethod(_int)
     parse_constant = staticmethod(_constant)
-    memo: dict[str, str] = {}  # noqa: RUF012
+    memo: "dict[str, str]" = {}  # noqa: RUF012
 
 
-def _make_scan() -> Any:
+def _make_scan() -> "Any":
     if accelerator is not None:
         return accelerator.make_scanner(_Reading())
     import json.scanner
@@ -97,7 +95,7 @@ def decode(data: bytes) -> str:
     return text
 
 
-def loads(text: str, depth: int = MAX_DEPTH) -> Any:
+def loads(text: str, depth: int = MAX_DEPTH) -> "Any":
     """Read one JSON value that fills the whole text; raise JsonError otherwise."""
     start = len(text) - len(text.lstrip(JSON_WHITESPACE))
     try:
@@ -120,7 +118,7 @@ def loads(text: str, depth: int = MAX_DEPTH) -> Any:
     return value
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
+def _deeper_than(value: "Any", limit: int) -> bool:
     level = [value]
     for _ in range(limit):
         level = [
@@ -134,7 +132,7 @@ def _deeper_than(value: Any, limit: int) -> bool:
     return True
 
 
-def _scanned(text: str, start: int) -> tuple[Any, int]:
+def _scanned(text: str, start: int) -> "tuple[Any, int]":
     found: tuple[Any, int]
     try:
         found = _scan(text, start)
@@ -151,7 +149,7 @@ def describe_position(text: str, position: int) -> str:
     return f"line {before.count(chr(10)) + 1} column {position - before.rfind(chr(10))}"
 
 
-def dumps(value: Any) -> str:
+def dumps(value: "Any") -> str:
     """Write JSON text with spaces after colons and commas, non-ASCII kept."""
     if accelerator is None:
         import json
@@ -162,7 +160,7 @@ def dumps(value: Any) -> str:
     return "".join(encode(value, 0))
 
 
-def canonical_json(value: Any) -> bytes:
+def canonical_json(value: "Any") -> bytes:
     """Write JSON the one way that equal values share, to be digested: keys sorted, no spaces."""
     if accelerator is None:
         import json
@@ -174,16 +172,16 @@ def canonical_json(value: Any) -> bytes:
     return "".join(encode(value, 0)).encode("utf-8", "backslashreplace")
 
 
-def dump_line(value: Any) -> bytes:
+def dump_line(value: "Any") -> bytes:
     """Write JSON as one UTF-8 line; a lone surrogate becomes its JSON escape."""
     return (dumps(value) + "\n").encode("utf-8", "backslashreplace")
 
 
-def _refuse(value: object) -> Any:
+def _refuse(value: object) -> "Any":
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-def is_same_json(one: Any, other: Any) -> bool:
+def is_same_json(one: "Any", other: "Any") -> bool:
     """Whether two JSON values are equal; true is not 1, and the order of keys does not matter."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
@@ -194,7 +192,7 @@ def is_same_json(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def iter_leaves(value: Any) -> Iterator[str]:
+def iter_leaves(value: "Any") -> "Iterator[str]":
     """Return every string found anywhere among the values of a JSON value; nesting of any depth."""
     pending: list[Any] = [value]
     while pending:

@@ -1,17 +1,22 @@
-"""Behind the door: most events match no hook, and that is decided here with almost no imports; else the engine is opened.
+"""Most events match no hook: that is decided here, with almost no imports. For everything else the engine is loaded.
 
-This is no second engine. It answers only "nothing to do", and only when the compiled catalogue proves it; everything else,
-trouble of any kind included, is the engine's. `boathook run` comes in this way too.
+This is not a second engine. It answers only that there is nothing to do, and only if the compiled catalogue proves it. All
+errors are for the engine to report. `boathook run` uses this, too. Annotations are quoted in the modules that are imported
+here, because `__future__` would be one more import.
 """
-
-from __future__ import annotations
 
 import sys
 
+if "boathook" not in sys.modules:
+    # Started by `hook_entry`. To import an empty package takes as long as to import a module, so these are made here.
+    for _name in ("catalog_cache", "core", "hosts", "sources", "system"):
+        _package = sys.modules["boathook." + _name] = type(sys)("boathook." + _name)
+        _package.__path__ = [__file__.replace("entry/fast_path.py", _name)]
+
 from boathook.catalog_cache.format import load_compiled, may_match
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, iter_leaves, loads
-from boathook.entry.options import UsageError, parse_options
-from boathook.sources import source
+from boathook.entry.options import parse_options
+from boathook.sources.source import list_sources
 from boathook.system.locations import (
     current_dir,
     find_host_project,
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 _COUNTED_KINDS = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")
 
 
-def enter(args: list[str]) -> NoReturn:
+def enter(args: "list[str]") -> "NoReturn":
     """Answer an event and end the process."""
     if args[:1] == ["--supervise"]:
         _find_libraries()
@@ -62,16 +67,16 @@ def enter(args: list[str]) -> NoReturn:
         system._exit(code)  # whatever else comes, such as a second signal: nothing is left to be done
 
 
-def _read_fast_options(args: list[str]) -> Options | None:
+def _read_fast_options(args: "list[str]") -> "Options | None":
     """Return the options, or None if only the engine can answer with them."""
     try:
         options = parse_options(args)
-    except UsageError:
+    except Exception:  # noqa: BLE001  (the engine reports it)
         return None
     return options if options.is_fast else None
 
 
-def _read_all() -> bytes | None:
+def _read_all() -> "bytes | None":
     if system.isatty(0):
         system.write(2, b"boathook: reading the event (JSON) from the terminal; end it with Ctrl-D\n")
     parts = []
@@ -95,7 +100,7 @@ def _write(answer: bytes) -> bool:
         return False
 
 
-def _find_answer(options: Options, data: bytes) -> bytes | None:
+def _find_answer(options: "Options", data: bytes) -> "bytes | None":
     """Return the answer that says nothing, or None if there may be something to do; the engine reports every error."""
     try:
         return _prove_nothing_to_do(options, data)
@@ -103,7 +108,7 @@ def _find_answer(options: Options, data: bytes) -> bytes | None:
         return None
 
 
-def _prove_nothing_to_do(options: Options, data: bytes) -> bytes | None:
+def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     """Return the answer that says nothing if it is certain that no hook has anything to do with an event, else None."""
     if len(data) > MAX_TEXT_CHARS:
         return None
@@ -138,11 +143,11 @@ def _prove_nothing_to_do(options: Options, data: bytes) -> bytes | None:
     return None if is_wanted else rule["answer"]
 
 
-def _guess_rule(host: str) -> dict[str, Any]:
+def _guess_rule(host: str) -> "dict[str, Any]":
     return {"folder_keys": ("work_dir", "cwd"), "project_variable": f"{host.upper().replace('-', '_')}_PROJECT_DIR"}
 
 
-def _find_start(options: Options, event: dict[str, Any], env: Any, rule: dict[str, Any]) -> str:
+def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "dict[str, Any]") -> str:
     """Return the folder from which projects are searched, "" if it is not a plain one."""
     start = (
         options.project or find_host_project(rule["project_variable"], env) or _find_value(event, rule["folder_keys"])
@@ -153,15 +158,15 @@ def _find_start(options: Options, event: dict[str, Any], env: Any, rule: dict[st
     return "" if "/./" in start + "/" or "/../" in start + "/" else start
 
 
-def _locate(options: Options, start: str, env: Any) -> Any:
+def _locate(options: "Options", start: str, env: "Any") -> "Any":
     if not start or (options.project is not None and not is_dir(options.project)):
         return None
     return resolve_locations(
-        source.SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
+        list_sources(), start, env, given=options.folders, without=options.without, trust_all=options.trust_all
     )
 
 
-def _is_well_formed(event: dict[str, Any], rule: dict[str, Any]) -> bool:
+def _is_well_formed(event: "dict[str, Any]", rule: "dict[str, Any]") -> bool:
     """Whether nothing is unusual about an event; the engine reports what is, and finds out whether another agent calls."""
     texts = [_find_value(event, (key,)) for key in rule["text_keys"]]
     return (
@@ -172,8 +177,8 @@ def _is_well_formed(event: dict[str, Any], rule: dict[str, Any]) -> bool:
 
 
 def _find_call(
-    compiled: Any, options: Options, event: dict[str, Any], rule: dict[str, Any], events: Any, tools: Any
-) -> tuple[Any, Any, Any] | None:
+    compiled: "Any", options: "Options", event: "dict[str, Any]", rule: "dict[str, Any]", events: "Any", tools: "Any"
+) -> "tuple[Any, Any, Any] | None":
     """Return the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
     names = [event[key] for key in rule["event_keys"] if event.get(key) is not None]
     rows = {events.get(name) for name in ([options.event, *names] if options.event is not None else names)}
@@ -206,13 +211,13 @@ def _find_call(
     return kinds, all_names, tool_input
 
 
-def _has_command(tool_input: dict[str, Any], renames: Any) -> bool:
+def _has_command(tool_input: "dict[str, Any]", renames: "Any") -> bool:
     if "command" in tool_input:
         return isinstance(tool_input["command"], str)
     return not any(key == "command" for _, key in renames)
 
 
-def _find_value(event: Any, places: tuple[str, ...]) -> Any:
+def _find_value(event: "Any", places: "tuple[str, ...]") -> "Any":
     """Return the value at the first of some places that has one; a place is a key, or keys with dots between them."""
     for place in places:
         if place in event:
@@ -228,7 +233,7 @@ def _find_value(event: Any, places: tuple[str, ...]) -> Any:
     return None
 
 
-def _may_be_wanted(compiled: Any, kind: str | None, tools: tuple[str, ...], tool_input: Any) -> bool:
+def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]", tool_input: "Any") -> bool:
     """Whether a hook may have anything to do with a kind of event and a tool that has these names."""
     rows = compiled.section(f"rows {kind}") if kind is not None else None
     if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
@@ -236,7 +241,7 @@ def _may_be_wanted(compiled: Any, kind: str | None, tools: tuple[str, ...], tool
     return bool(rows) and _may_match(rows, tools, tool_input, compiled.head["gram"])
 
 
-def _may_match(rows: Any, tools: tuple[str, ...], tool_input: Any, gram: int) -> bool:
+def _may_match(rows: "Any", tools: "tuple[str, ...]", tool_input: "Any", gram: int) -> bool:
     tool_input = {} if tool_input is None else tool_input
     whole = dumps(tool_input)
     text = "\n".join((*iter_leaves(tool_input), whole))
@@ -246,7 +251,7 @@ def _may_match(rows: Any, tools: tuple[str, ...], tool_input: Any, gram: int) ->
 class _LateSite:
     """Makes third-party packages importable when one is first asked for: `-S` left them out, and most events need none."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         """Do at the first unknown import what the interpreter does at its start without -S, then look again."""
         sys.meta_path.remove(self)
         import site

@@ -1,29 +1,25 @@
 """The flags of `run`: one table for the fast path, the full path and the help of the command line."""
 
-from __future__ import annotations
-
 from boathook.sources.source import list_user_folders, list_without_names
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Flag = tuple[str, str, bool, str, str]
+
 NATIVE_HOST = "native"
-SWITCH, VALUE, VALUES, FOLDER = "switch", "value", "values", "folder"
-
-
-class UsageError(Exception):
-    """A command line that cannot be understood."""
-
-
-class Flag:
-    """One flag; `is_fast` if an answer without the engine is possible with it."""
-
-    __slots__ = ("attribute", "help", "is_fast", "kind", "metavar", "name")
-
-    def __init__(self, name: str, kind: str, metavar: str, help: str, *, is_fast: bool = False) -> None:  # noqa: A002
-        self.name = name
-        self.kind = kind
-        self.attribute = name[2:].replace("-", "_")
-        self.metavar = metavar
-        self.help = help
-        self.is_fast = is_fast
+SWITCH, VALUE, SOURCE, FOLDER = "switch", "value", "source", "folder"
+# Each row: the flag, what it takes, whether the fast path may answer with it, what help calls its value, and the help.
+# Plain tuples, because every start of `run` makes them. The folders of the user are flags, too: see `list_flags`.
+FLAGS: "tuple[Flag, ...]" = (
+    ("--host", VALUE, True, "HOST", "The agent that calls (see boathook hosts). Default: native."),
+    ("--event", VALUE, True, "EVENT", "The same as the argument EVENT."),
+    ("--project", VALUE, True, "DIR", "Start from this folder instead of the current one."),
+    ("--json", SWITCH, False, "", "Print the whole verdict as JSON and exit with 0."),
+    ("--debug", SWITCH, False, "", "Print debug output to stderr."),
+    ("--no-ask", SWITCH, False, "", "Nobody can answer questions: a hook that asks blocks the tool call."),
+    ("--without", SOURCE, True, "SOURCE", "Skip hooks that the agent runs itself: {sources}. Can be repeated."),
+    ("--trust-all", SWITCH, True, "", "Treat every project hook as trusted. Only if you know what the hooks do."),
+)
 
 
 class Options:
@@ -41,61 +37,47 @@ class Options:
         self.refuses = False
 
 
-def list_flags() -> list[Flag]:
-    """Return all flags of `run`, those of the sources included."""
-    return [
-        Flag("--host", VALUE, "HOST", "The agent that calls (see boathook hosts). Default: native.", is_fast=True),
-        Flag("--event", VALUE, "EVENT", "The same as the argument EVENT.", is_fast=True),
-        Flag("--project", VALUE, "DIR", "Start from this folder instead of the current one.", is_fast=True),
-        Flag("--json", SWITCH, "", "Print the whole verdict as JSON and exit with 0."),
-        Flag("--debug", SWITCH, "", "Print debug output to stderr."),
-        Flag("--no-ask", SWITCH, "", "Nobody can answer questions: a hook that asks blocks the tool call."),
-        Flag("--without", VALUES, "SOURCE", WITHOUT_HELP.format(", ".join(list_without_names())), is_fast=True),
-        *[Flag(f"--{one.option}", FOLDER, "DIR", one.help, is_fast=True) for one in list_user_folders()],
-        Flag(
-            "--trust-all",
-            SWITCH,
-            "",
-            "Treat every project hook as trusted. Only if you know what the hooks do.",
-            is_fast=True,
-        ),
-    ]
+def list_flags() -> "tuple[Flag, ...]":
+    """Return all flags of `run`, with those for the folders of the user."""
+    return (*FLAGS, *[("--" + option, FOLDER, True, "DIR", text) for option, _, _, _, text in list_user_folders()])
 
 
-WITHOUT_HELP = "Skip hooks that the agent runs itself: {}. Can be repeated."
-
-
-def parse_options(args: list[str]) -> Options:
+def parse_options(args: "list[str]") -> "Options":
     """Read the arguments of `run`; raise UsageError if they cannot be understood."""
     options = Options()
-    flags = {flag.name: flag for flag in list_flags()}
+    flags = {flag[0]: flag for flag in list_flags()}
     rest = list(args)
     while rest:
         word = rest.pop(0)
         name, equals, value = word.partition("=")
-        flag = flags.get(name)
-        if flag is None or (flag.kind == SWITCH and equals):
+        _, kind, is_fast, _, _ = flags.get(name, (name, "", True, "", ""))
+        if not kind or (kind == SWITCH and equals):
             if word.startswith("-") or options.event is not None:
-                raise UsageError(f"unexpected argument '{word}' (see boathook run --help)")
+                raise _make_error(f"unexpected argument '{word}' (see boathook run --help)")
             options.event = word
             continue
-        if flag.kind != SWITCH and not equals:
+        if kind != SWITCH and not equals:
             if not rest:
-                raise UsageError(f"{name} needs a value")
+                raise _make_error(f"{name} needs a value")
             value = rest.pop(0)
-        options.is_fast = options.is_fast and flag.is_fast
-        _set_option(options, flag, value)
+        options.is_fast = options.is_fast and is_fast
+        _set_option(options, kind, name[2:], value)
     return options
 
 
-def _set_option(options: Options, flag: Flag, value: str) -> None:
-    if flag.kind == FOLDER:
-        options.folders[flag.attribute] = value
-    elif flag.kind == SWITCH:
-        setattr(options, flag.attribute, True)
-    elif flag.kind == VALUE:
-        setattr(options, flag.attribute, value)
-    elif value in list_without_names():
-        options.without += (value,)
+def _set_option(options: "Options", kind: str, name: str, value: str) -> None:
+    if kind == FOLDER:
+        options.folders[name] = value
+    elif kind != SOURCE:
+        setattr(options, name.replace("-", "_"), value if kind == VALUE else True)
     elif value:
-        raise UsageError(f"unknown source '{value}' (known: {', '.join(list_without_names())})")
+        known = list_without_names()
+        if value not in known:
+            raise _make_error(f"unknown source '{value}' (known: {', '.join(known)})")
+        options.without += (value,)
+
+
+def _make_error(message: str) -> "Exception":
+    from boathook.errors import UsageError
+
+    return UsageError(message)

@@ -11,11 +11,11 @@ from boathook.core.event import UNMAPPED, parse_host_object
 from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects.dialect import NATIVE, find_dialect
-from boathook.entry.options import Options, UsageError, parse_options
-from boathook.errors import BeyondLimits, DialectError, NotJson
+from boathook.entry.options import Options, parse_options
+from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
 from boathook.hosts.detection import calls_boathook, list_own_files
 from boathook.hosts.host import list_host_names
-from boathook.sources import source
+from boathook.sources.source import list_sources
 from boathook.system.locations import (
     STATE_FOLDER,
     current_dir,
@@ -173,7 +173,7 @@ def _dispatch(event: Event, options: Options, dialect: Dialect) -> Verdict:
     folder = options.project or host_project or event.work_dir.replace("\0", "")
     start = os.path.abspath(make_absolute(folder or current_dir()))
     locations = resolve_locations(
-        source.SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
+        list_sources(), start, env, given=options.folders, without=options.without, trust_all=options.trust_all
     )
     engine = one_shot(
         event.kind,

@@ -4,8 +4,6 @@ Nothing is lost: keys without counterpart stay, and the host's key of each that 
 write keys of ours that its host does not know, to show a guard what will not be done: they give way to what the host reads.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +16,7 @@ COMMAND_KEYS = ("command", "args", "cmd")  # other ways to say what stands in su
 NO_KEY = ""  # instead of a host's key: the host says this in a way that has no counterpart here
 
 
-def translate_call(tools: ToolTable, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, str]]:
+def translate_call(tools: "ToolTable", name: str, given: "Mapping[str, Any]") -> "tuple[str, dict[str, Any], dict[str, str]]":
     """Return our name of a tool, its input under our keys, and the host's key of each that was renamed."""
     ours, renames = tools.get(name, (name, ()))
     names = {key: key for key in given}
@@ -41,7 +39,7 @@ def translate_call(tools: ToolTable, name: str, given: Mapping[str, Any]) -> tup
     return ours, {**{names[key]: value for key, value in given.items()}, **texts}, renamed
 
 
-def normalize_input(tools: ToolTable, name: str, given: Any) -> Any:
+def normalize_input(tools: "ToolTable", name: str, given: "Any") -> "Any":
     """Return an input as an object with the list that the host reads, where its tool takes other shapes as well.
 
     A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model chose.
@@ -55,14 +53,14 @@ def normalize_input(tools: ToolTable, name: str, given: Any) -> Any:
     return {**{key: value for key, value in fields.items() if key not in COMMAND_KEYS}, listed: [text]}
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _fields(value: "Any") -> "dict[str, Any]":
     found: dict[str, Any] = value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
     return found
 
 
 def restore_input(
-    tools: ToolTable, name: str, renamed: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
-) -> dict[str, Any]:
+    tools: "ToolTable", name: str, renamed: "Mapping[str, Any]", before: "Mapping[str, Any]", now: "Mapping[str, Any]"
+) -> "dict[str, Any]":
     """Return an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
     _, renames = tools.get(name, (name, ()))
     now = _without_texts(renames, before, now)
@@ -74,7 +72,7 @@ def restore_input(
     return found
 
 
-def _by_key(renames: Renames) -> dict[str, list[str]]:
+def _by_key(renames: "Renames") -> "dict[str, list[str]]":
     """Return the host's keys that each of our keys may have there, the likeliest first."""
     found: dict[str, list[str]] = {}
     for theirs, key in renames:
@@ -82,14 +80,14 @@ def _by_key(renames: Renames) -> dict[str, list[str]]:
     return found
 
 
-def _away(key: str, given: Mapping[str, Any]) -> str:
+def _away(key: str, given: "Mapping[str, Any]") -> str:
     """Return a key out of the way, for one that the host does not read."""
     while key in given:
         key = f"host_{key}"
     return key
 
 
-def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+def _without_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping[str, Any]") -> "dict[str, Any]":
     """Take away the texts that stand for lists; one that was changed becomes the list."""
     left = dict(now)
     for theirs, key in renames:
@@ -102,7 +100,7 @@ def _without_texts(renames: Renames, before: Mapping[str, Any], now: Mapping[str
     return left
 
 
-def join_lines(value: Any) -> str | None:
+def join_lines(value: "Any") -> "str | None":
     """Return what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
 
     None for anything else.
@@ -120,7 +118,7 @@ def join_lines(value: Any) -> str | None:
     return "\n".join(lines) if lines and len(lines) == len(parts) else None
 
 
-def _program(value: dict[str, Any]) -> str | None:
+def _program(value: "dict[str, Any]") -> "str | None":
     """Return a program and its arguments as a line for the shell."""
     for key in ("commands", "cmd"):
         if key in value:

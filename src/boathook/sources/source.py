@@ -3,16 +3,14 @@
 Lean: the fast path needs to know where files are, so readers are named and not imported.
 """
 
-from __future__ import annotations
-
-from boathook.system.locations import CONFIG_FOLDER, STATE_FOLDER, UserFolder
+from boathook.system.locations import CONFIG_FOLDER, STATE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boathook.sources.source_hooks import SourceHooks
-    from boathook.system.locations import SourceFolders
+    from boathook.system.locations import SourceFolders, UserFolder
 
 
 class Source:
@@ -26,7 +24,14 @@ class Source:
     __slots__ = ("dialect", "markers", "name", "reader", "user_folder", "without")
 
     def __init__(
-        self, name: str, *, without: str, user_folder: UserFolder, markers: tuple[str, ...], reader: str, dialect: str
+        self,
+        name: str,
+        *,
+        without: str,
+        user_folder: "UserFolder",
+        markers: "tuple[str, ...]",
+        reader: str,
+        dialect: str,
     ) -> None:
         self.name = name
         self.without = without
@@ -40,7 +45,7 @@ class Source:
         """The folder of a project that has its files of this source, such as /.claude."""
         return self.markers[0].rpartition("/")[0]
 
-    def read_hooks(self, folders: SourceFolders) -> SourceHooks:
+    def read_hooks(self, folders: "SourceFolders") -> "SourceHooks":
         """Read the hooks of the user and of the project."""
         module, _, function = self.reader.partition(":")
         read: Callable[[SourceFolders], SourceHooks] = getattr(__import__(module, fromlist=[function]), function)
@@ -58,11 +63,9 @@ HOOK_MD_SOURCE = Source(
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",
     without="settings",
-    user_folder=UserFolder(
-        "claude",
-        b"CLAUDE_CONFIG_DIR",
-        ".claude",
-        help="Your folder with settings.json, ignoring environment variables.",
+    user_folder=(
+        *("claude", b"CLAUDE_CONFIG_DIR", ".claude", ""),
+        "Your folder with settings.json, ignoring environment variables.",
     ),
     markers=("/.claude/settings.json", "/.claude/settings.local.json"),
     reader="boathook.sources.settings_json.settings:read_settings_files",
@@ -71,16 +74,21 @@ SETTINGS_JSON_SOURCE = Source(
 SOURCES = (HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE)
 
 
-def find_source(name: str) -> Source:
+def list_sources() -> "tuple[Source, ...]":
+    """Return all sources, in the order in which they count."""
+    return SOURCES
+
+
+def find_source(name: str) -> "Source":
     """Return the source of this name."""
     return next(source for source in SOURCES if source.name == name)
 
 
-def list_user_folders() -> tuple[UserFolder, ...]:
+def list_user_folders() -> "tuple[UserFolder, ...]":
     """Return the folders of the user that a caller may name, each once."""
     return tuple(dict.fromkeys((CONFIG_FOLDER, *[source.user_folder for source in SOURCES], STATE_FOLDER)))
 
 
-def list_without_names() -> tuple[str, ...]:
+def list_without_names() -> "tuple[str, ...]":
     """Return what `--without` may name: sources, and the projects of sources."""
     return tuple([prefix + source.without for source in SOURCES for prefix in ("", "project-")])

@@ -3,8 +3,6 @@
 Lean: the fast path uses this before it knows whether there is anything to do.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os as system
@@ -20,14 +18,15 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     Environment = Mapping[bytes, bytes]
+    UserFolder = tuple[str, bytes, str, str, str]
 
     class LocatedSource(Protocol):
         """What is needed of a source to locate its files; see `boathook.sources.source`."""
 
         name: str
         without: str
-        user_folder: UserFolder
-        markers: tuple[str, ...]
+        user_folder: "UserFolder"
+        markers: "tuple[str, ...]"
 
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "STATE_FOLDER",
     "Locations",
     "SourceFolders",
-    "UserFolder",
     "account_home",
     "current_dir",
     "find_host_project",
@@ -50,7 +48,6 @@ __all__ = [
 ]
 
 REPOSITORY_MARKERS = ("/.git",)
-PROJECT_MARKERS = (*REPOSITORY_MARKERS, "/.agents/hooks")
 DIRECTORY = 0o040000
 FILE_TYPE = 0o170000
 # writable by everybody, or sticky as /tmp is
@@ -58,34 +55,17 @@ SHARED = 0o1002
 MAX_PATH_CHARS = 4096
 
 
-class UserFolder:
-    """How a folder of the user is found: by the command line, else by a variable, else below the home folder."""
-
-    __slots__ = ("below", "default", "help", "option", "variable")
-
-    def __init__(self, option: str, variable: bytes, default: str, below: str = "", help: str = "") -> None:  # noqa: A002
-        self.option = option
-        self.variable = variable
-        self.default = default
-        self.below = below
-        self.help = help
-
-
-CONFIG_FOLDER = UserFolder(
-    "config",
-    b"XDG_CONFIG_HOME",
-    ".config",
-    "/agents",
+# How a folder of the user is found: the option that names it, a variable, its default below the home folder, what is below
+# that, and help for the option. Plain tuples, because every start of `run` makes them.
+CONFIG_FOLDER: "UserFolder" = (
+    *("config", b"XDG_CONFIG_HOME", ".config", "/agents"),
     "Your folder with hooks/ and hooks.toml, ignoring environment variables.",
 )
-STATE_FOLDER = UserFolder(
-    "state",
-    b"XDG_STATE_HOME",
-    ".local/state",
-    "/boathook",
+STATE_FOLDER: "UserFolder" = (
+    *("state", b"XDG_STATE_HOME", ".local/state", "/boathook"),
     "Folder of the trust store and the ledger, instead of the default one.",
 )
-CACHE_FOLDER = UserFolder("cache", b"XDG_CACHE_HOME", ".cache", "/boathook")
+CACHE_FOLDER: "UserFolder" = ("cache", b"XDG_CACHE_HOME", ".cache", "/boathook", "")
 
 
 class SourceFolders:
@@ -101,8 +81,8 @@ class SourceFolders:
         name: str,
         user: str = "",
         project: str = "",
-        markers: tuple[str, ...] = (),
-        own_folders: tuple[str, ...] = (),
+        markers: "tuple[str, ...]" = (),
+        own_folders: "tuple[str, ...]" = (),
     ) -> None:
         self.name = name
         self.user = user
@@ -132,8 +112,8 @@ class Locations:
         config: str = "",
         state: str = "",
         cache: str = "",
-        sources: tuple[SourceFolders, ...] = (),
-        untrusted: tuple[str, ...] = (),
+        sources: "tuple[SourceFolders, ...]" = (),
+        untrusted: "tuple[str, ...]" = (),
         trust_all: bool = False,
     ) -> None:
         self.start = start
@@ -144,7 +124,7 @@ class Locations:
         self.untrusted = untrusted
         self.trust_all = trust_all
 
-    def find(self, source: str) -> SourceFolders:
+    def find(self, source: str) -> "SourceFolders":
         """Return the folders of a source by its name; empty ones if it is left out."""
         for folders in self.sources:
             if folders.name == source:
@@ -152,70 +132,79 @@ class Locations:
         return SourceFolders(source)
 
     @property
-    def projects(self) -> tuple[str, ...]:
+    def projects(self) -> "tuple[str, ...]":
         """The projects of all sources that have one."""
         return tuple([folders.project for folders in self.sources if folders.project])
 
     @property
-    def key(self) -> tuple[object, ...]:
+    def key(self) -> "tuple[object, ...]":
         """What a catalogue that was loaded from here depends on, as plain values."""
         sources = [(folders.name, folders.user, folders.project) for folders in self.sources]
         return (self.config, "" if self.trust_all else self.state, tuple(sources))
 
 
 def resolve_locations(
-    sources: Iterable[LocatedSource],
+    sources: "Iterable[LocatedSource]",
     start: str,
-    env: Environment,
+    env: "Environment",
     *,
-    given: Mapping[str, str] | None = None,
-    without: Collection[str] = (),
+    given: "Mapping[str, str] | None" = None,
+    without: "Collection[str]" = (),
     trust_all: bool = False,
-) -> Locations:
+) -> "Locations":
     """Resolve every folder for a start folder: this is the only place that decides where things are and what to believe.
 
     `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
     leave out, with `project-` before the name only their projects.
     """
     given = {option: path for option, path in given.items() if path} if given else {}
+    home = _home(env)
     sources = [source for source in sources if source.without not in without]
-    used = {folder: resolve_folder(folder, env, given) for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER)}
-    for source in sources:
-        used[source.user_folder] = resolve_folder(source.user_folder, env, given)
+    paths = {
+        folder: _resolve_folder(folder, env, home, given)
+        for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *[source.user_folder for source in sources])
+    }
 
-    def locate(source: LocatedSource, untrusted: tuple[str, ...]) -> SourceFolders:
-        user = used[source.user_folder]
-        own_folders = tuple([path for path in (user, _default_path(source.user_folder, env)) if path not in untrusted])
-        has_projects = f"project-{source.without}" not in without
-        project = find_project(start, source.markers, own_folders) if has_projects else ""
-        return SourceFolders(source.name, "" if user in untrusted else user, project, source.markers, own_folders)
+    def locate(source: "LocatedSource", untrusted: "tuple[str, ...]") -> "SourceFolders":
+        user = paths[source.user_folder]
+        own_folders: tuple[str, ...] = (user, _resolve_folder(source.user_folder, {}, home, {}))
+        if untrusted:
+            own_folders = tuple([path for path in own_folders if path not in untrusted])
+        folders = SourceFolders(source.name, "" if user in untrusted else user, "", source.markers, own_folders)
+        if f"project-{source.without}" not in without:
+            folders.project = folders.find_project(start)
+        return folders
 
     located = [locate(source, ()) for source in sources]
-    doubtful = [(folder, path) for folder, path in used.items() if folder.option not in given]
-    untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], env)
+    doubtful = {folder: path for folder, path in paths.items() if folder[0] not in given}
+    untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
     if untrusted:
         located = [locate(source, untrusted) for source in sources]
+    config = paths[CONFIG_FOLDER]
     return Locations(
         start=start,
-        config="" if used[CONFIG_FOLDER] in untrusted else used[CONFIG_FOLDER],
-        state=used[STATE_FOLDER],
-        cache=used[CACHE_FOLDER],
+        config="" if config in untrusted else config,
+        state=paths[STATE_FOLDER],
+        cache=paths[CACHE_FOLDER],
         sources=tuple(located),
         untrusted=untrusted,
         trust_all=trust_all,
     )
 
 
-def resolve_folder(folder: UserFolder, env: Environment, given: Mapping[str, str] | None = None) -> str:
+def resolve_folder(folder: "UserFolder", env: "Environment", given: "Mapping[str, str] | None" = None) -> str:
     """Return the path of a folder of the user: the given one, else what its variable says if that is plain, else the default."""
-    if given and (path := given.get(folder.option)):
+    return _resolve_folder(folder, env, _home(env), given or {})
+
+
+def _resolve_folder(folder: "UserFolder", env: "Environment", home: str, given: "Mapping[str, str]") -> str:
+    option, variable, default, below, _ = folder
+    path = given.get(option)
+    if path:
         return make_absolute(path)
-    value = env.get(folder.variable, b"")
-    return _text(value).rstrip("/") + folder.below if _is_plain(value) else _default_path(folder, env)
-
-
-def _default_path(folder: UserFolder, env: Environment) -> str:
-    return f"{_home(env)}/{folder.default}{folder.below}"
+    value = env.get(variable)
+    base = _text(value).rstrip("/") if value and _is_plain(value) else f"{home}/{default}"
+    return base + below
 
 
 def _is_plain(value: bytes) -> bool:
@@ -225,7 +214,7 @@ def _is_plain(value: bytes) -> bool:
     return value.startswith(b"/") and not has_detour and not path.startswith((b"/proc/", b"/dev/fd/"))
 
 
-def _home(env: Environment) -> str:
+def _home(env: "Environment") -> str:
     """Return the home folder: without a usable HOME that of the account, because guards must not vanish with a variable."""
     value = env.get(b"HOME", b"")
     return _text(value).rstrip("/") if _is_plain(value) else account_home()
@@ -242,8 +231,8 @@ def account_home() -> str:
 
 
 def _find_untrusted(
-    start: str, folders: list[tuple[UserFolder, str]], projects: list[str], env: Environment
-) -> tuple[str, ...]:
+    start: str, folders: "dict[UserFolder, str]", projects: "list[str]", home: str
+) -> "tuple[str, ...]":
     """Return the folders of the user that are in a project: a variable led there, which may be a trick.
 
     Some hosts load a project's `.env`. A folder is in a project if it is below one of `projects`, below any folder that has
@@ -251,33 +240,37 @@ def _find_untrusted(
     are believed wherever they are, and so is everything in a project that holds the account's home.
     """
     starts = {start, _real(start) or start}
-    tops = {*projects, *[_find_upwards(at, REPOSITORY_MARKERS) for at in starts]}
-    home = _home(env) + "/"
-    tops |= {at for at in starts if _is_private(at) and not home.startswith(at.rstrip("/") + "/")}
+    tops = {*projects}
+    for at in starts:
+        tops.add(_find_upwards(at, REPOSITORY_MARKERS))
+        if _is_private(at) and not f"{home}/".startswith(at.rstrip("/") + "/"):
+            tops.add(at)
+    tops -= {"", "/"}
     seen: dict[str, bool] = {}
-    holders = [(folder, path, _find_holders(path, tops, seen)) for folder, path in folders]
-    if not any(found for _, _, found in holders):
+    holders = {folder: _find_holders(path, tops, seen) for folder, path in folders.items()}
+    if not any(holders.values()):
         return ()
     account = account_home()
-    untrusted = [path for folder, path, found in holders if not _is_believed(folder, path, found, account)]
+    untrusted = [path for folder, path in folders.items() if not _is_believed(folder, path, holders[folder], account)]
     return tuple(dict.fromkeys(untrusted))
 
 
-def _is_believed(folder: UserFolder, path: str, projects: set[str], account: str) -> bool:
+def _is_believed(folder: "UserFolder", path: str, projects: "set[str]", account: str) -> bool:
     """Whether a folder is the account's own, or every project around it holds the account's home."""
-    own = path == f"{account}/{folder.default}{folder.below}"
-    return own or all((account + "/").startswith(project + "/") for project in projects)
+    return path == _resolve_folder(folder, {}, account, {}) or all(
+        (account + "/").startswith(project + "/") for project in projects
+    )
 
 
-def _find_holders(folder: str, tops: set[str], seen: dict[str, bool]) -> set[str]:
+def _find_holders(folder: str, tops: "set[str]", seen: "dict[str, bool]") -> "set[str]":
     """Return the projects that a folder is in, by its own path and by its real one."""
     projects = set()
     for path in {folder, _real(folder) or folder}:
-        projects |= {top for top in tops - {"", "/"} if (path + "/").startswith(top.rstrip("/") + "/")}
+        projects |= {top for top in tops if f"{path}/".startswith(top.rstrip("/") + "/")}
         at = path
         while at:
             if at not in seen:
-                seen[at] = _has_any(at, PROJECT_MARKERS)
+                seen[at] = _exists(at + "/.git") or _exists(at + "/.agents/hooks")
             if seen[at]:
                 projects.add(at)
             at = at.rpartition("/")[0]
@@ -292,7 +285,7 @@ def _is_private(folder: str) -> bool:
         return False
 
 
-def find_project(start: str, markers: tuple[str, ...], own_folders: tuple[str, ...] = ()) -> str:
+def find_project(start: str, markers: "tuple[str, ...]", own_folders: "tuple[str, ...]" = ()) -> str:
     """Return the nearest folder from a start upwards that has one of the markers, or "".
 
     A folder whose marker is in one of the user's own folders is not a project. A start that is reached through a link is
@@ -301,28 +294,28 @@ def find_project(start: str, markers: tuple[str, ...], own_folders: tuple[str, .
     return _find_upwards(start, markers, own_folders) or _find_upwards(_real(start), markers, own_folders)
 
 
-def _find_upwards(start: str, markers: tuple[str, ...], own_folders: tuple[str, ...] = ()) -> str:
+def _find_upwards(start: str, markers: "tuple[str, ...]", own_folders: "tuple[str, ...]" = ()) -> str:
     at = start.rstrip("/")
     if len(at) > MAX_PATH_CHARS:
         at = at[:MAX_PATH_CHARS].rpartition("/")[0]
     while True:
-        if _has_any(at, markers) and not _is_any(at + markers[0].rpartition("/")[0], own_folders):
-            return at or "/"
+        for marker in markers:
+            if _exists(at + marker) and not _is_any(at + marker.rpartition("/")[0], own_folders):
+                return at or "/"
         if "/" not in at:
             return ""
         at = at.rpartition("/")[0]
 
 
-def _has_any(folder: str, markers: tuple[str, ...]) -> bool:
-    return any(_exists(folder + marker) for marker in markers)
-
-
-def _is_any(path: str, others: tuple[str, ...]) -> bool:
+def _is_any(path: str, others: "tuple[str, ...]") -> bool:
     """Whether a folder is one of some others, whatever path leads to it."""
-    return path in others or any(_identity(path) == _identity(other) for other in others)
+    if path in others:
+        return True
+    identity = _identify(path) if others else ()
+    return any(_identify(other) == identity for other in others)
 
 
-def _identity(path: str) -> tuple[str | int, ...]:
+def _identify(path: str) -> "tuple[str | int, ...]":
     try:
         status = system.stat(path)
     except (OSError, ValueError):
@@ -361,7 +354,7 @@ def _real(path: str) -> str:
     return "" if real == path.rstrip("/") else real
 
 
-def read_environment() -> Environment:
+def read_environment() -> "Environment":
     """Return the environment as bytes."""
     found: Any = system.environ
     if found and isinstance(next(iter(found)), str):
@@ -370,7 +363,7 @@ def read_environment() -> Environment:
     return bytewise
 
 
-def find_host_project(variable: str, env: Environment) -> str:
+def find_host_project(variable: str, env: "Environment") -> str:
     """Return the project of a host's session by its variable, "" if there is none: the work dir changes with every `cd`."""
     value = env.get(variable.encode(), b"")
     found = _text(value).rstrip("/")

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from boathook.core.hook import Command, Hook
 from boathook.core.shell import ShellWord
 from boathook.core.value import Value
-from boathook.sources import source
 from boathook.sources.shell_scripts import find_run_files, read_plain_commands, remove_prefix
+from boathook.sources.source import list_sources
 from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
 
 _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
@@ -117,7 +117,7 @@ def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
     It is the file alone if its folder is large, is the project itself, or is that of a source, such as .claude.
     """
     real = os.path.realpath(project)
-    excluded = (real, *[real + each.project_folder for each in source.SOURCES])
+    excluded = (real, *[real + each.project_folder for each in list_sources()])
     roots = dict.fromkeys(_choose_root(file.path, excluded) for file in files)
     return tuple(root for root in roots if not any(_contains(other, root) for other in roots))
 
