@@ -16,7 +16,9 @@ COMMAND_KEYS = ("command", "args", "cmd")  # other ways to say what stands in su
 NO_KEY = ""  # instead of a host's key: the host says this in a way that has no counterpart here
 
 
-def translate_call(tools: "ToolTable", name: str, given: "Mapping[str, Any]") -> "tuple[str, dict[str, Any], dict[str, str]]":
+def translate_call(
+    tools: "ToolTable", name: str, given: "Mapping[str, Any]"
+) -> "tuple[str, dict[str, Any], dict[str, str]]":
     """Return our name of a tool, its input under our keys, and the host's key of each that was renamed."""
     ours, renames = tools.get(name, (name, ()))
     names = {key: key for key in given}
