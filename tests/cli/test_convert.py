@@ -130,7 +130,7 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(place: Place) ->
         b"\n"
         b"# format\n"
         b"\n"
-        b"This hook came from .claude/settings.json, hooks.PostToolUse[0].hooks[0]. Say here what it is for, and whom to ask.\n"
+        b"This hook was converted from .claude/settings.json, hooks.PostToolUse[0].hooks[0]. Describe here what it is for.\n"
     )
     assert (folder / "scripts/run.sh").read_bytes() == (
         b"#!/usr/bin/env bash\n"
@@ -182,7 +182,7 @@ FIELDS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "a timeout below what is allowed": (
         {"timeout": 0.01},
         ["timeout: 100"],
-        ["its timeout of 0.01 s becomes 100 ms, the nearest allowed"],
+        ["its timeout of 0.01 s becomes 100 ms, the nearest allowed value"],
     ),
     "a timeout beyond what is allowed": (
         {"timeout": 3600},
@@ -197,7 +197,7 @@ FIELDS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
         ["timeout: 60000", "async: true"],
         ["this engine cannot wake the agent: the hook runs in the background and its result is logged"],
     ),
-    "once": ({"once": True}, ["timeout: 60000"], ["'once' is not taken along: it runs at every event"]),
+    "once": ({"once": True}, ["timeout: 60000"], ["'once' is dropped: the hook runs at every event"]),
     "a rule that is none": (
         {"if": "((("},
         ["timeout: 60000"],
@@ -346,19 +346,19 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         {"type": "http", "url": "https://example.org/"},
         None,
-        "it posts to an address; a HOOK.md hook runs a script",
+        "it sends the event to a server; a HOOK.md hook runs a script",
     ),
     "powershell": (
         "PreToolUse",
         command("Get-Item", shell="powershell"),
         None,
-        "its shell is powershell; a HOOK.md hook's script is made for sh or bash",
+        "its shell is powershell; scripts are written for sh and bash only",
     ),
     "a matcher on another field": (
         "SessionStart",
         command("true"),
         "startup|resume",
-        "its matcher asks the field 'source' (startup|resume); a matcher of HOOK.md can only ask the tool",
+        "its matcher is about the field 'source' (startup|resume); a matcher of HOOK.md is only about the tool",
     ),
     "an entry that calls boathook": (
         "PreToolUse",
@@ -376,7 +376,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         command("true"),
         "Ba.\nsh",
-        "HOOK.md cannot say it: its matcher holds characters that would be lost",
+        "HOOK.md cannot express it: its matcher contains characters that would be lost",
     ),
     "a backslash at the end": (
         "PreToolUse",
@@ -394,7 +394,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         command("echo \ud800"),
         None,
-        "it holds characters that UTF-8 cannot say",
+        "it contains characters that UTF-8 cannot encode",
     ),
 }
 
@@ -439,7 +439,7 @@ def test_hooks_of_plugins_are_left(place: Place) -> None:
     register.write_text(json.dumps({"plugins": {"a@b": [{"installPath": str(root)}]}}))
     place.settings("project", {"enabledPlugins": {"a@b": True}})
     code, report = place.to_hooks("--move")
-    assert (code, only(report)["reason"]) == (1, "it belongs to a plugin, and comes and goes with it")
+    assert (code, only(report)["reason"]) == (1, "it belongs to a plugin")
 
 
 def test_a_folder_that_is_there_is_never_overwritten(place: Place) -> None:
@@ -858,18 +858,18 @@ def test_a_second_call_finds_its_own_entry_and_refuses_one_that_differs(place: P
     assert place.tree() == before
     (folder / "HOOK.md").write_text((folder / "HOOK.md").read_text().replace("a test", "another"))
     code, report = place.to_settings("--move")
-    reason = "the settings file has another entry for it already (hooks.PreToolUse[0].hooks[0])"
+    reason = "the settings file already has another entry for it (hooks.PreToolUse[0].hooks[0])"
     assert (code, only(report)["reason"], (folder / "HOOK.md").exists()) == (1, reason, True)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a pattern": ({"matcher": "{pattern: rm}"}, "settings.json cannot say matcher.pattern"),
-    "on_failure": ({"on_failure": "block"}, "settings.json cannot say on_failure: block"),
-    "protected": ({"protected": "true"}, "settings.json cannot say protected"),
-    "sandbox": ({"sandbox": "restricted"}, "settings.json cannot say sandbox"),
+    "a pattern": ({"matcher": "{pattern: rm}"}, "settings.json has no field for matcher.pattern"),
+    "on_failure": ({"on_failure": "block"}, "settings.json has no field for on_failure: block"),
+    "protected": ({"protected": "true"}, "settings.json has no field for protected"),
+    "sandbox": ({"sandbox": "restricted"}, "settings.json has no field for sandbox"),
     "requires and a pattern": (
         {"requires": "{bins: [sh]}", "matcher": "{pattern: rm}"},
-        "settings.json cannot say matcher.pattern, requires",
+        "settings.json has no field for matcher.pattern, requires",
     ),
     "an event without counterpart": ({"trigger": "pre-step"}, "settings.json has no event for pre-step"),
     "the end of a turn": ({"trigger": "after_agent"}, "settings.json has no event for post-agent-turn"),
@@ -880,11 +880,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a block of a session": (
         {"trigger": "pre-session"},
-        "it may block, which hooks of settings.json cannot at SessionStart",
+        "it may block, which hooks of settings.json cannot do at SessionStart",
     ),
     "a block of a subagent": (
         {"trigger": "pre-subagent"},
-        "it may block, which hooks of settings.json cannot at SubagentStart",
+        "it may block, which hooks of settings.json cannot do at SubagentStart",
     ),
 }
 
@@ -1042,9 +1042,9 @@ def test_what_changes_on_the_way_to_settings_is_noted(place: Place) -> None:
     assert rows["guard"] == [
         "its priority of 200 is lost: hooks of settings.json have none",
         "its timeout is a fraction of a second (0.25)",
-        "its metadata is not taken along",
-        "its list of variables (env) is not taken along",
-        "Claude Code reads matchers as JavaScript, which may not know (?i",
+        "its metadata is dropped",
+        "its list of variables (env) is dropped",
+        "Claude Code reads matchers as JavaScript patterns, which may not have (?i",
         WORK_DIR,
         "hooks.toml sets its timeout: converted with the current value",
         GROUP_ORDER,

@@ -1,6 +1,6 @@
-"""From settings.json to HOOK.md and back, as far as one form can say what the other does. Pure: hooks in, texts out.
+"""Convert hooks of settings.json to HOOK.md and back, as far as the other form can express them. Pure: hooks in, texts out.
 
-What cannot be said raises `ConversionError`; what changes on the way is a note.
+What the other form cannot express raises `ConversionError`; what changes is a note.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_name
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
-from boathook.sources.fields import TIMEOUT_FIELD
+from boathook.sources.fields import MAX_DESCRIPTION_CHARS, PRIORITY_FIELD, TIMEOUT_FIELD
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.own_commands import text_calls_boathook
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
@@ -25,7 +25,8 @@ _PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")
 _OWN_SCRIPT = re.compile(r"([^/\s\"']+)/scripts/run(?:\.sh|\.py)?[\"']?$")
 _FOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
 _COMPARED_FIELDS = ("name", "kind", "trigger", "background", "on_failure", "dialect", "state")
-_MAX_NAME_CHARS, DESCRIPTION_LIMIT = 56, 1024  # a name has room for its number
+# Shorter than allowed, so that a number can be added.
+_MAX_NAME_CHARS = 56
 
 _NAMES = re.compile(r"\^(?:\((?:\?:)?([A-Za-z0-9_|-]+)\)|([A-Za-z0-9_-]+))\$")
 _NOT_IN_JAVASCRIPT = re.compile(r"\(\?(?!:)[^)]?|\\[AzQEC]|\\p|\[\[:")
@@ -45,7 +46,7 @@ _VARIABLES = re.compile(r"\b(?:AGENT|KIMI|MONOCO)_[A-Z][A-Z_]*")
 
 
 class ConversionError(Exception):
-    """A hook that the other form cannot express: why."""
+    """The reason why the other form cannot express a hook."""
 
 
 class ConvertedFolder(Value):
@@ -58,7 +59,7 @@ class ConvertedFolder(Value):
 
 
 class ConvertedEntry(Value):
-    """An entry of settings.json to be written: its event, its matcher (nothing for all), and itself."""
+    """An entry of settings.json to be written, with its event and its matcher ("" for all)."""
 
     event: str
     matcher: str
@@ -67,20 +68,20 @@ class ConvertedEntry(Value):
 
     @property
     def group(self) -> dict[str, Any]:
-        """Return the group that holds it."""
+        """The group with this entry alone."""
         return {**({"matcher": self.matcher} if self.matcher else {}), "hooks": [self.body]}
 
 
 def suggest_name(hook: Hook) -> str:
-    """Return the name that suits a hook of settings.json: that of its script or program."""
+    """Return a name for a hook of settings.json: that of its script or program."""
     label = hook.name.partition(":")[2].rpartition("#")[0]
-    own = _OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
-    stem = own.group(1) if own else label.rpartition(".")[0] if SCRIPT.fullmatch(label) else label
+    folder = _OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
+    stem = folder.group(1) if folder else label.rpartition(".")[0] if SCRIPT.fullmatch(label) else label
     return re.sub(r"[^A-Za-z0-9._-]", "", stem).lstrip("-_.")[:_MAX_NAME_CHARS] or "hook"
 
 
 def find_free_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that nobody has, numbered if need be; case does not tell names apart, for some disks do not."""
+    """Return a name that is not taken, with a number if necessary; case is ignored, as some file systems do."""
     numbered = (f"{wanted}-{number}" for number in itertools.count(2))
     return next(name for name in (wanted, *itertools.islice(numbered, len(taken) + 1)) if name.lower() not in taken)
 
@@ -90,7 +91,7 @@ def convert_to_folder(
 ) -> ConvertedFolder:
     """Return the folder for a hook of settings.json.
 
-    `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always said.
+    `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always written.
     """
     command = _get_command(hook)
     where = clean_line(origin)
@@ -109,7 +110,7 @@ def convert_to_folder(
         "",
         f"# {name}",
         "",
-        f"This hook came from {where}. Say here what it is for, and whom to ask.",
+        f"This hook was converted from {where}. Describe here what it is for.",
     ]
     manifest = "\n".join(lines) + "\n"
     _check_reading_back(hook, name, manifest)
@@ -118,26 +119,26 @@ def convert_to_folder(
     try:
         return ConvertedFolder(name, manifest.encode(), script.encode(), _list_settings_notes(hook, command, written))
     except UnicodeEncodeError:
-        raise ConversionError("it holds characters that UTF-8 cannot say") from None
+        raise ConversionError("it contains characters that UTF-8 cannot encode") from None
 
 
 def _get_command(hook: Hook) -> Command:
-    """Return the command of a hook that a folder can run."""
+    """Return the command of a hook; ConversionError if a folder cannot run it."""
     if hook.source == PLUGIN:
-        raise ConversionError("it belongs to a plugin, and comes and goes with it")
+        raise ConversionError("it belongs to a plugin")
     if hook.state != ARMED:
         raise ConversionError(f"{hook.state}: {hook.state_reason}")
     handler = hook.handler
     if not isinstance(handler, Command):
-        what = "asks a model" if isinstance(handler, Prompt) else "posts to an address"
+        what = "asks a model" if isinstance(handler, Prompt) else "sends the event to a server"
         raise ConversionError(f"it {what}; a HOOK.md hook runs a script")
     if handler.words is None and handler.text.rstrip().endswith("\\"):
         raise ConversionError("its command ends with a backslash, which means something else at the end of a script")
     if handler.shell == "powershell":
-        raise ConversionError("its shell is powershell; a HOOK.md hook's script is made for sh or bash")
+        raise ConversionError("its shell is powershell; scripts are written for sh and bash only")
     if hook.matcher.subject != TOOL_NAME and hook.matcher.tool is not None:
-        asked = f"'{hook.matcher.subject}' ({hook.matcher.tool.display_text})"
-        raise ConversionError(f"its matcher asks the field {asked}; a matcher of HOOK.md can only ask the tool")
+        field = f"'{hook.matcher.subject}' ({hook.matcher.tool.display_text})"
+        raise ConversionError(f"its matcher is about the field {field}; a matcher of HOOK.md is only about the tool")
     return handler
 
 
@@ -148,27 +149,27 @@ def _write_matcher(hook: Hook) -> list[str]:
 
 
 def _shorten_tool(tool: Pattern) -> str:
-    """Return the pattern of a tool, that of a single name in its shorter form."""
+    """Return the pattern of a tool, for a single name in its shorter form."""
     alone = re.fullmatch(r"\^\(\?:([A-Za-z0-9_-]+)\)\$", tool.source)
     return f"^{alone.group(1)}$" if alone else tool.source
 
 
 def _describe_hook(hook: Hook, written: dict[str, Any]) -> str:
-    said = written.get("description")
-    text = " ".join((hook.description or (said if isinstance(said, str) else "")).split())
+    own = written.get("description")
+    text = " ".join((hook.description or (own if isinstance(own, str) else "")).split())
     about = f" of {hook.matcher.tool.display_text}" if hook.matcher.tool else ""
     label = hook.name.partition(":")[2].rpartition("#")[0]
-    return clean_line(text or f"Runs {label} at {hook.trigger}{about}")[:DESCRIPTION_LIMIT]
+    return clean_line(text or f"Runs {label} at {hook.trigger}{about}")[:MAX_DESCRIPTION_CHARS]
 
 
 def _check_reading_back(hook: Hook, name: str, manifest: str) -> None:
-    """Make sure that a manifest says what was meant, whatever characters are in it."""
-    found, _ = parse_manifest(manifest, path=f"{name}/HOOK.md", folder=name, scope=PROJECT)
-    meant = hook.replace(name=name, state=ARMED, dialect=DIALECT)
-    same = all(getattr(found, field) == getattr(meant, field) for field in _COMPARED_FIELDS)
-    if not same or _get_patterns(found) != _get_patterns(hook):
+    """Raise ConversionError if the manifest means something else than the hook."""
+    parsed, _ = parse_manifest(manifest, path=f"{name}/HOOK.md", folder=name, scope=PROJECT)
+    expected = hook.replace(name=name, state=ARMED, dialect=DIALECT)
+    is_same = all(getattr(parsed, field) == getattr(expected, field) for field in _COMPARED_FIELDS)
+    if not is_same or _get_patterns(parsed) != _get_patterns(hook):
         raise ConversionError(
-            f"HOOK.md cannot say it: {found.state_reason or 'its matcher holds characters that would be lost'}"
+            f"HOOK.md cannot express it: {parsed.state_reason or 'its matcher contains characters that would be lost'}"
         )
 
 
@@ -184,7 +185,7 @@ def _write_command(command: Command) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word for the shell, with the folders it names as variables."""
+    """Quote a word for the shell, with the folders in it as variables."""
     parts = _FOLDER.split(word)
     quoted_parts = [f'"${part}"' if at % 2 else shlex.quote(part) if part else "" for at, part in enumerate(parts)]
     return "".join(quoted_parts) or "''"
@@ -193,10 +194,10 @@ def _quote_word(word: str) -> str:
 def _list_settings_notes(hook: Hook, command: Command, written: dict[str, Any]) -> tuple[str, ...]:
     notes = [describe_diagnostic(problem) for problem in hook.diagnostics]
     if written.get("once"):
-        notes.append("'once' is not taken along: it runs at every event")
+        notes.append("'once' is dropped: the hook runs at every event")
     if to_milliseconds(hook.timeout) != round(hook.timeout * 1000):
         notes.append(
-            f"its timeout of {hook.timeout:g} s becomes {to_milliseconds(hook.timeout)} ms, the nearest allowed"
+            f"its timeout of {hook.timeout:g} s becomes {to_milliseconds(hook.timeout)} ms, the nearest allowed value"
         )
     if "CLAUDE_CODE_REMOTE" in " ".join((command.text, *(command.words or ()))):
         notes.append("CLAUDE_CODE_REMOTE is only set for hooks of settings.json")
@@ -204,27 +205,27 @@ def _list_settings_notes(hook: Hook, command: Command, written: dict[str, Any]) 
 
 
 def to_milliseconds(seconds: float) -> int:
-    """Return a timeout as HOOK.md says it, within its limits."""
+    """Return a time limit as HOOK.md has it, within its range."""
     return min(max(round(seconds * 1000), TIMEOUT_FIELD.low), TIMEOUT_FIELD.high)
 
 
 def quote_yaml(text: str) -> str:
-    """Return a text as a single-quoted YAML scalar: backslashes stay what they are."""
+    """Return a text as a single-quoted YAML scalar, in which backslashes mean themselves."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def clean_line(text: str) -> str:
-    """Return a text as one line that can stand in a comment."""
+    """Return a text as one line for a comment."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def describe_diagnostic(problem: Diagnostic) -> str:
-    """Return a problem of a hook as a note."""
+    """Return a diagnostic as a note."""
     return problem.message + (f" ({problem.fix})" if problem.fix else "")
 
 
 def convert_to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> ConvertedEntry:
-    """Return the entry for an armed HOOK.md hook that is started with `command`; `texts` are its scripts."""
+    """Return the entry for an armed HOOK.md hook that `command` starts; `texts` are its scripts."""
     row = CLAUDE_EVENTS_BY_KIND.get(hook.kind.name) if hook.kind else None
     if row is None:
         raise ConversionError(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
@@ -241,20 +242,19 @@ def convert_to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Conver
 
 
 def _list_unsupported_fields(hook: Hook) -> list[str]:
-    """Name the fields that settings.json has no word for."""
-    found = {
+    is_used = {
         "matcher.pattern": hook.matcher.pattern is not None and hook.kind is not None and hook.kind.has_tool,
         "on_failure: block": hook.on_failure == "block",
         "protected": hook.protected,
         "requires": hook.needs != Needs(),
         "sandbox": hook.sandbox != BASIC,
     }
-    fields = [field for field, there in found.items() if there]
-    return [f"settings.json cannot say {', '.join(fields)}"] if fields else []
+    fields = [field for field, used in is_used.items() if used]
+    return [f"settings.json has no field for {', '.join(fields)}"] if fields else []
 
 
 def _list_unsupported_words(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
-    """Name what a script uses that hooks of settings.json do not have."""
+    """Return reasons why a script does not work as a hook of settings.json."""
     ours = [*_VARIABLES.findall(text)]
     reasons = []
     if hook.dialect != DIALECT:
@@ -262,7 +262,7 @@ def _list_unsupported_words(hook: Hook, row: ClaudeEvent, text: str) -> list[str
         if theirs := sorted(set(_CLAUDE_WORDS.findall(text))):
             reasons.append(f"it is a native hook but uses {', '.join(theirs)} (write dialect: claude into its HOOK.md)")
         if hook.kind is not None and hook.kind.is_pre and not row.refuses:
-            reasons.append(f"it may block, which hooks of settings.json cannot at {row.name}")
+            reasons.append(f"it may block, which hooks of settings.json cannot do at {row.name}")
     if ours:
         reasons.insert(0, f"its script uses {', '.join(sorted(set(ours)))}, which hooks of settings.json do not have")
     return reasons
@@ -275,63 +275,62 @@ def _find_native_words(row: ClaudeEvent, text: str) -> list[str]:
     words += [f"decision: {word or '…'}" for word in decisions if word not in _SHARED_DECISIONS]
     words += [f"decision: {word}" for word in _DECIDED.findall(text) if decisions]
     if re.search(r"\bdecision\b", _DECISION.sub("", text)):
-        words.append("decision")  # however it is put together
+        words.append("decision")
     return words + (["boathook run"] if text_calls_boathook(text) else [])
 
 
 def convert_tool_pattern(tool: Pattern) -> str:
-    """Return a pattern of a tool's name as a matcher of settings.json that means the same."""
+    """Return a pattern of a tool's name as a matcher of settings.json with the same meaning."""
     source = tool.source
     names = _NAMES.fullmatch(source)
     if names:
         result = names.group(1) or names.group(2)
-        meant = f"^(?:{result})$"
+        expected = f"^(?:{result})$"
     else:
-        # letters alone would be read as exact names; in parentheses they are searched, as they are here
-        result = meant = f"({source})" if set(source) <= NAME_LETTERS else source
+        # Letters alone would be read as exact names; in parentheses they are searched, as in HOOK.md.
+        result = expected = f"({source})" if set(source) <= NAME_LETTERS else source
     try:
-        found = compile_names(result)
+        compiled = compile_names(result)
     except ConfigError as error:
         raise ConversionError(str(error)) from None
-    if found is None or found.source != meant:
+    if compiled is None or compiled.source != expected:
         raise ConversionError(f"its tool pattern '{source}' means something else as a matcher of settings.json")
     return result
 
 
 def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    unlike = _NOT_IN_JAVASCRIPT.search(matcher)
-    found = {
-        f"its priority of {hook.priority} is lost: hooks of settings.json have none": hook.priority != 100,
-        f"its timeout is a fraction of a second ({hook.timeout:g})": hook.timeout < 1,
-        "its metadata is not taken along": bool(hook.metadata),
-        "its list of variables (env) is not taken along": bool(hook.env),
-        f"Claude Code reads matchers as JavaScript, which may not know {unlike.group() if unlike else ''}": unlike,
-        f"plain text on standard output was context for the agent; at {row.name} it is only logged": (
-            hook.dialect != DIALECT and not row.plain
-        ),
-        "it runs in the project's folder, no longer in the work dir": not any(
-            ENTER_PROJECT_LINE in text for text in texts
-        ),
-    }
-    return (
-        *(describe_diagnostic(problem) for problem in hook.diagnostics),
-        *(note for note, there in found.items() if there),
-    )
+    notes = [describe_diagnostic(diagnostic) for diagnostic in hook.diagnostics]
+    if hook.priority != PRIORITY_FIELD.default:
+        notes.append(f"its priority of {hook.priority} is lost: hooks of settings.json have none")
+    if hook.timeout < 1:
+        notes.append(f"its timeout is a fraction of a second ({hook.timeout:g})")
+    if hook.metadata:
+        notes.append("its metadata is dropped")
+    if hook.env:
+        notes.append("its list of variables (env) is dropped")
+    if foreign := _NOT_IN_JAVASCRIPT.search(matcher):
+        notes.append(f"Claude Code reads matchers as JavaScript patterns, which may not have {foreign.group()}")
+    if hook.dialect != DIALECT and not row.plain:
+        notes.append(f"plain text on standard output was context for the agent; at {row.name} it is only logged")
+    if not any(ENTER_PROJECT_LINE in text for text in texts):
+        notes.append("it runs in the project's folder, no longer in the work dir")
+    return tuple(notes)
 
 
 def get_written_fields(data: dict[str, Any], place: str) -> dict[str, Any]:
     """Return the fields of the entry at a place, and those of its group."""
-    event, group, at = _parse_place(place)
-    found: dict[str, Any] = data["hooks"][event][group]
-    return {**found, **found["hooks"][at]}
+    event, group, index = _parse_place(place)
+    fields: dict[str, Any] = data["hooks"][event][group]
+    return {**fields, **fields["hooks"][index]}
 
 
 def remove_entries(data: dict[str, Any], places: list[str]) -> None:
-    """Take entries out of the data of a settings file, with the groups and events that are empty then."""
+    """Remove entries from the data of a settings file, and the groups and events that are empty then."""
     hooks = data["hooks"]
-    for event, group, at in sorted(map(_parse_place, places), reverse=True):  # from the end, so that places hold
+    # From the end, so that the earlier places stay right.
+    for event, group, index in sorted(map(_parse_place, places), reverse=True):
         entries = hooks[event][group]["hooks"]
-        del entries[at]
+        del entries[index]
         if not entries:
             del hooks[event][group]
         if not hooks[event]:
@@ -341,26 +340,26 @@ def remove_entries(data: dict[str, Any], places: list[str]) -> None:
 
 
 def _parse_place(place: str) -> tuple[str, int, int]:
-    found = _PLACE.fullmatch(place)
-    if found is None:
-        raise ValueError(f"no place of an entry: {place}")
-    return found[1], int(found[2]), int(found[3])
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise ValueError(f"not the place of an entry: {place}")
+    return match[1], int(match[2]), int(match[3])
 
 
 def add_entry(data: dict[str, Any], entry: ConvertedEntry) -> tuple[str, bool]:
-    """Put an entry into the data of a settings file; return its place, and whether it was there already."""
+    """Add an entry to the data of a settings file; return its place, and whether it was there already."""
     groups = data.get("hooks", {}).get(entry.event, [])
     if not isinstance(groups, list):
-        raise ConversionError(f"hooks.{entry.event} of the settings file is no list")
-    for at, group in enumerate(groups):
+        raise ConversionError(f"hooks.{entry.event} of the settings file is not a list")
+    for group_index, group in enumerate(groups):
         entries = group.get("hooks") if isinstance(group, dict) else None
-        for inner, one in enumerate(entries if isinstance(entries, list) else ()):
-            place = f"hooks.{entry.event}[{at}].hooks[{inner}]"
-            if not isinstance(one, dict) or one.get("command") != entry.body["command"]:
+        for index, other in enumerate(entries if isinstance(entries, list) else ()):
+            place = f"hooks.{entry.event}[{group_index}].hooks[{index}]"
+            if not isinstance(other, dict) or other.get("command") != entry.body["command"]:
                 continue
-            if one == entry.body and group.get("matcher", "") == entry.matcher:
+            if other == entry.body and group.get("matcher", "") == entry.matcher:
                 return place, True
-            raise ConversionError(f"the settings file has another entry for it already ({place})")
+            raise ConversionError(f"the settings file already has another entry for it ({place})")
     place = f"hooks.{entry.event}[{len(groups)}].hooks[0]"
     data.setdefault("hooks", {}).setdefault(entry.event, []).append(entry.group)
     return place, False

@@ -1,4 +1,4 @@
-"""Events made up so that a hook's matcher accepts them: what `doctor` fires hooks with."""
+"""Sample events that the matcher of a hook accepts; `doctor` runs hooks with them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _NUMBER_FIELDS = ("duration_seconds", "duration_ms", "total_steps", "step_count"
 
 
 def build_sample_event(hook: Hook, work_dir: str) -> Event | None:
-    """Return an event that a hook's matcher accepts; None if none could be made up.
+    """Return an event that the matcher of a hook accepts; None if none was found.
 
-    `metadata.doctor` of a HOOK.md may give the fields of one, such as `{tool_input: {command: …}}`.
+    `metadata.doctor` of a HOOK.md may have the fields of one, such as `{tool_input: {command: …}}`.
     """
     if hook.kind is None:
         return None
-    given = hook.metadata.get("doctor") if isinstance(hook.metadata, dict) else None
-    own = given if isinstance(given, dict) else {}
+    doctor = hook.metadata.get("doctor") if isinstance(hook.metadata, dict) else None
+    own = doctor if isinstance(doctor, dict) else {}
     for fields in ({},) if own else _generate_fields(hook, hook.kind):
         data = {**_build_fields(hook.kind), **fields, **own}
         event = Event.of(hook.kind, session_id="doctor", work_dir=work_dir, **data)
@@ -52,18 +52,16 @@ def build_sample_event(hook: Hook, work_dir: str) -> Event | None:
 
 
 def _build_fields(kind: EventKind) -> dict[str, Any]:
-    """Return fields that an event of a kind has."""
     row = CLAUDE_EVENTS_BY_KIND.get(kind.name)
     names = [*kind.fields, *(ours for _, ours in row.renames)] if row else kind.fields
-    found: dict[str, Any] = {name: _SAMPLE_TEXTS[name] for name in names if name in _SAMPLE_TEXTS}
-    found |= dict.fromkeys((name for name in names if name in _NUMBER_FIELDS), 1)
+    fields: dict[str, Any] = {name: _SAMPLE_TEXTS[name] for name in names if name in _SAMPLE_TEXTS}
+    fields |= dict.fromkeys((name for name in names if name in _NUMBER_FIELDS), 1)
     if kind.has_tool:
-        found |= {"tool_name": "Shell", "tool_input": {"command": "true"}}
-    return found
+        fields |= {"tool_name": "Shell", "tool_input": {"command": "true"}}
+    return fields
 
 
 def _generate_fields(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
-    """Return fields to try, the likeliest first."""
     matcher = hook.matcher
     if matcher.subject != TOOL_NAME:
         yield from ({matcher.subject: text} for text in _generate_matching(matcher.tool))
@@ -78,7 +76,7 @@ def _generate_fields(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
 
 
 def list_matching_tools(hook: Hook) -> list[str]:
-    """Return the known tools that a hook's matcher accepts."""
+    """Return the known tools that the matcher of a hook accepts."""
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME:
         return ["Shell"]
@@ -86,7 +84,6 @@ def list_matching_tools(hook: Hook) -> list[str]:
 
 
 def _generate_matching(pattern: Pattern | None) -> Iterator[str]:
-    """Return texts that a pattern is found in."""
     if pattern is None:
         yield ""
         return
@@ -111,7 +108,7 @@ def _generate_candidates(pattern: Pattern) -> Iterator[str]:
 
 
 class _PatternWriter:
-    """Writes a text that fits a parsed pattern; `choice` says which way to go where there are several."""
+    """Writes a text that fits a parsed pattern; `choice` selects one of several possibilities."""
 
     def __init__(self, choice: int) -> None:
         self.choice = choice
@@ -153,7 +150,6 @@ class _PatternWriter:
 
 
 def _write_class(members: Any) -> str:
-    """Return members of a class as they are written."""
     names = {"CATEGORY_DIGIT": "\\d", "CATEGORY_SPACE": "\\s", "CATEGORY_WORD": "\\w"}
     parts = []
     for op, value in members:

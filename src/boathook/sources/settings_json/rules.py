@@ -1,7 +1,7 @@
 """The `if` of a settings.json hook: a permission rule such as `Bash(git *)` or `Edit(src/**)`, read as a matcher.
 
-Claude Code takes shell commands apart before it compares them. Here a rule is searched instead, generously: a hook may run
-where Claude Code would have spared it, never the other way round.
+Claude Code parses shell commands before it compares them. Here a rule is searched, and generously: a hook may run where
+Claude Code would not run it, but never the other way round.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from boathook.errors import ConfigError
 
 _RULE = re.compile(r"([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?", re.DOTALL)
 _SPACES = " \t\r\n"
-MAX_RULE_CHARS = 2000  # characters of a rule; RE2 complains aloud about patterns beyond all measure
+# RE2 writes to stderr about patterns that are much larger.
+MAX_RULE_CHARS = 2000
 _COMMAND_TOOLS = ("Bash", "PowerShell")
 _PATH_TOOLS = ("Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "NotebookRead", "Glob", "Grep", "LS")
 _ALIASES = {
@@ -25,17 +26,17 @@ _ALIASES = {
 }
 _SERVER = re.compile(r"mcp__(?:(?!__).)+")
 _BOUNDARY = r"(?:^|[\s;&|(){}`'\"$=/])"
-_PARAMETER = re.compile(
-    r"(?!domain:)[A-Za-z_]+:(?!\*)"
-)  # model:opus: a rule about a parameter, which is not searched for
-_UNKNOWN_NAME = r"(?:^|[;&|(){}`\n])\s*[\"']?\$"  # a command whose name only the shell will know
+# A rule about a parameter, such as model:opus; it is not searched for.
+_PARAMETER = re.compile(r"(?!domain:)[A-Za-z_]+:(?!\*)")
+# A command whose name only the shell knows.
+_UNKNOWN_NAME = r"(?:^|[;&|(){}`\n])\s*[\"']?\$"
 _UNKNOWN_WORD = r"[$`]"
 _ANYTHING, _GAP = r"(?s:.*)", r"[\s\\]+"
 _PIECES = re.compile(r"(\*\*/?)|(\*|\{[^}/]*\})|(\?|\[[^\]/]*\])|([^*?\[{]+|.)", re.DOTALL)
 
 
 class PermissionRule(Value):
-    """A rule: the tools it is about, as names (none if they cannot be listed) and as a pattern, and what their input holds."""
+    """The tools of a rule, as names (none if they cannot be listed) and as a pattern, and a pattern for their input."""
 
     tools: tuple[str, ...]
     tool: Pattern | None
@@ -43,14 +44,14 @@ class PermissionRule(Value):
 
 
 def read_rule(text: str) -> PermissionRule | None:
-    """Read a rule; None if it is none."""
-    found = _RULE.fullmatch(text.strip(_SPACES))
-    if found is None or len(text) > MAX_RULE_CHARS:
+    """Read a rule; None if the text is not one."""
+    match = _RULE.fullmatch(text.strip(_SPACES))
+    if match is None or len(text) > MAX_RULE_CHARS:
         return None
-    name, inner = found.group(1), (found.group(2) or "").strip(_SPACES)
+    name, inner = match.group(1), (match.group(2) or "").strip(_SPACES)
     try:
-        narrow = inner not in ("", "*", "**") and not _PARAMETER.match(inner)
-        pattern = compile_pattern(_build_pattern(name, inner)) if narrow else None
+        is_narrow = inner not in ("", "*", "**") and not _PARAMETER.match(inner)
+        pattern = compile_pattern(_build_pattern(name, inner)) if is_narrow else None
         if "*" in name or _SERVER.fullmatch(name):
             return PermissionRule(
                 (), compile_pattern(f"^{_build_glob(name, star='.*')}{'' if '*' in name else '(?:__.*)?'}$"), pattern
@@ -72,12 +73,12 @@ def _build_pattern(name: str, text: str) -> str:
 
 
 def _remove_final_star(text: str) -> str:
-    """Take the star off the end: what is searched need not end there."""
+    """Remove the star at the end: a searched text need not end there."""
     return text.replace(":*", "*").rstrip("* ")
 
 
 def _build_command_pattern(text: str) -> str:
-    """Return the pattern of a command: found wherever one may begin, or where only the shell will know what it is."""
+    """Return a pattern that is found wherever the command may begin, or where only the shell knows the command."""
     words = (_build_glob(word, star=_ANYTHING) for word in re.split(" +", text))
     unknown = _UNKNOWN_WORD if " " in text else _UNKNOWN_NAME
     return f"{_BOUNDARY}{_GAP.join(words)}|{unknown}"
@@ -88,12 +89,13 @@ def _build_glob(text: str, star: str) -> str:
 
 
 def _build_path_pattern(text: str) -> str:
-    """Return the pattern of a path rule: found at the end of a path, or as a folder on the way."""
+    """Return a pattern that is found at the end of a path, or as a folder in it."""
     plain = re.sub(r"^(?:(?:~|\.\.?)?/+)+", "", text).rstrip("/")
-    plain = re.sub(r"(?s)\\([^/])", "?", plain).replace("\\/", "/")  # an escaped character: any one will do
+    # Any character is accepted for an escaped one.
+    plain = re.sub(r"(?s)\\([^/])", "?", plain).replace("\\/", "/")
     return f"(?i:(?:^|/){_PIECES.sub(_convert_piece, plain)}(?:/|$))"
 
 
-def _convert_piece(found: re.Match[str]) -> str:
-    deep, some, one, plain = found.groups()
+def _convert_piece(piece: re.Match[str]) -> str:
+    deep, some, one, plain = piece.groups()
     return _ANYTHING if deep else "[^/]*" if some else "[^/]" if one else re.escape(plain)
