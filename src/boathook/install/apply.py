@@ -56,7 +56,6 @@ def adopt_installation(plan: InstallPlan, registry: InstallRegistry) -> None:
 
 
 def forget_installation(plan: InstallPlan, registry: InstallRegistry) -> bool:
-    """Forget an installation that somebody removed by hand; return whether there was one."""
     is_recorded = registry.find(*plan.key) is not None
     if is_recorded:
         apply_plan(plan, registry, is_install=False)
@@ -112,7 +111,6 @@ def _check_writable(path: str) -> None:
 
 
 def _write_all(changes: list[FileChange], record_path: str, write_record: Callable[[], None]) -> None:
-    """Write all files and then their record; if one cannot be written, all are restored."""
     transaction = FileTransaction()
     try:
         with transaction:

@@ -52,7 +52,6 @@ def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]
 
 
 def make_command_line(setup: Setup, event: str, folders: dict[str, str]) -> str:
-    """Return the command for an event as a shell reads it."""
     guard = f'[ -n "${setup.unless_variable}" ] || ' if setup.unless_variable else ""
     return guard + shlex.join(make_command(setup, event, folders))
 

@@ -40,8 +40,6 @@ class OccupiedError(ValueError):
 
 
 class FileFormat(Protocol):
-    """How a text holds entries."""
-
     def find_entries(self, text: str, file: HostFile) -> dict[Any, list[Any]]: ...
 
     def insert_entries(self, text: str, file: HostFile) -> str:
@@ -106,7 +104,6 @@ class _JsonEntries:
         return {_HOOKS: [entry]} if self.is_grouped else entry
 
     def _check_structure(self, editor: JsonEditor) -> None:
-        """Refuse a file that does not have the structure that the agent reads."""
         if not isinstance(editor.value, dict):
             raise EditError("it is not an object", 1)
         hooks = editor.get(_HOOKS)

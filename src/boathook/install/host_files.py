@@ -41,7 +41,6 @@ def find_host_home(setup: Setup, target: InstallTarget) -> str:
 
 
 def find_config_path(setup: Setup, target: InstallTarget) -> str:
-    """Return the file, or the folder of files, that configures an agent's hooks."""
     if target.scope == USER:
         return os.path.join(find_host_home(setup, target), setup.user_file)
     if not setup.project_file:
@@ -53,7 +52,6 @@ def find_config_path(setup: Setup, target: InstallTarget) -> str:
 
 
 def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:
-    """Return the files that hold entries, with the entries."""
     path = find_config_path(setup, target)
     if setup.format == FILES:
         return [

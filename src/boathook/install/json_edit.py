@@ -184,7 +184,6 @@ class JsonEditor:
         return self.root.value
 
     def get(self, *path: str | int) -> Any:
-        """Return the value at a path, None if there is nothing."""
         node = _find_node(self.root, path)
         return node.value if node is not None else None
 
@@ -212,7 +211,6 @@ class JsonEditor:
         self._insert(path[:at], value, path[at])
 
     def append(self, path: JsonPath, value: Any) -> None:
-        """Append a value to the list at a path, which is made if it is missing."""
         node = _find_node(self.root, path)
         if node is None:
             self.set(path, [value])

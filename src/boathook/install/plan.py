@@ -80,7 +80,6 @@ def _refuse_links_out(files: list[HostFile], target: InstallTarget) -> None:
 
 
 def plan_removal(setup: Setup, target: InstallTarget, registry: InstallRegistry) -> InstallPlan:
-    """Return what has to change so that an agent does not call us any more."""
     plan = InstallPlan(setup, target, ())
     old = registry.find(*plan.key)
     files = list_host_files(setup, target)
@@ -121,7 +120,6 @@ def _is_outdated(name: tuple[str, ...], file: HostFile) -> bool:
 def _find_original(
     file: HostFile, real: str, now: bytes | None, record: InstalledFile | None, registry: InstallRegistry
 ) -> bytes | None:
-    """Return the file as it would be without us."""
     if now is None:
         return None
     before = registry.read_copy(record.before) if record and record.before else None
@@ -181,7 +179,6 @@ def read_host_file(path: str) -> bytes | None:
 
 
 def decode_text(data: bytes, path: str) -> str:
-    """Return bytes as text, with a byte order mark if there is one."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:

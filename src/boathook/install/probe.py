@@ -32,7 +32,6 @@ class ProbeResult(Value):
 
 
 def list_installed_events(host: Host, setup: Setup) -> list[HostEvent]:
-    """Return the events that are installed, that of a tool call first."""
     rows = [row for row in host.events if row.name in setup.events]
     return sorted(rows, key=lambda row: row.kind_name != _FIRST_KIND)
 

@@ -32,8 +32,6 @@ class InstalledFile(Value):
 
 
 class Installation(Value):
-    """One agent that calls us, for the user or in one project."""
-
     host: str
     scope: str
     project: str

@@ -174,7 +174,6 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def _find_command_problem(command: InstalledCommand) -> str:
-    """Return why a command does not call this installation, or an empty text."""
     for name, path in (("interpreter", command.python), ("entry point", command.hook_entry)):
         if not os.path.exists(path):
             return f"its {name} is gone: {path}"
@@ -207,7 +206,6 @@ def find_distrust(setup: Setup, target: InstallTarget) -> list[str]:
 
 
 def find_off_switches(setup: Setup, target: InstallTarget) -> list[str]:
-    """Return which settings of an agent turn its hooks off."""
     problems: list[str] = []
     for switch in setup.switches:
         paths = [os.path.join(find_host_home(setup, target), name) for name in switch.user]
@@ -221,7 +219,6 @@ def find_off_switches(setup: Setup, target: InstallTarget) -> list[str]:
 
 
 def _read_setting(path: str, keys: tuple[str, ...]) -> Any:
-    """Return a setting of an agent, None if there is none or it cannot be read."""
     try:
         text = _read_text(path) or ""
         value: Any = parse_toml(text) if path.endswith(".toml") else JsonEditor(text, comments=True).value
@@ -237,7 +234,6 @@ def find_program(setup: Setup) -> str:
 
 
 def find_double_readers(statuses: list[HostStatus]) -> list[str]:
-    """Return where an agent also reads what was installed for another."""
     paths = {(status.host, status.scope): status.path for status in statuses if status.state != ABSENT_STATUS}
     hosts = {host for host, _ in paths}
     notes: list[str] = []

@@ -41,7 +41,6 @@ class TomlTable(Value):
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse a text; EditError gives the error and its line."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except RecursionError:
@@ -53,7 +52,6 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def list_tables(text: str) -> list[TomlTable]:
-    """Return the tables of a text, in order; EditError if it cannot be parsed."""
     parse_toml(text)
     starts = _find_headers(text)
     tables: list[TomlTable] = []

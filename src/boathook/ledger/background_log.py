@@ -17,7 +17,6 @@ class BackgroundLog:
         self.path = path
 
     def find_error(self) -> str:
-        """Return why nothing can be written to the log, or an empty text."""
         try:
             os.close(self._open())
         except OSError as error:

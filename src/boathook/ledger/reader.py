@@ -116,7 +116,6 @@ class LedgerReader:
                 time.sleep(seconds)
 
     def _read_new(self, name: str) -> Iterator[LedgerRecord]:
-        """Yield the records of a file that were not read before."""
         path = f"{self.folder}/{name}"
         size, offset = _get_size(path), self._offsets.get(name, 0)
         # a file that shrank was made anew
@@ -144,14 +143,12 @@ class LedgerReader:
                 yield record
 
     def _parse(self, line: bytes, *, is_chained: bool) -> LedgerRecord | None:
-        """Parse a line; one that is not a record is counted."""
         record = _parse_record(line) if not is_chained or read_link(line) is not None else None
         if record is None and line.strip():
             self.invalid_lines += 1
         return record
 
     def _sort(self, records: Iterator[LedgerRecord]) -> Iterator[LedgerRecord]:
-        """Sort records that are almost in order."""
         waiting: list[tuple[str, int, LedgerRecord]] = []
         for number, record in enumerate(records):
             heapq.heappush(waiting, (_get_time(record), number, record))
@@ -193,7 +190,6 @@ def _iter_lines(path: str, start: int, end: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _skip_line(file: BinaryIO, left: int) -> int:
-    """Skip the rest of a line; return its length."""
     skipped = 0
     while left > skipped and (part := file.readline(min(_CHUNK_BYTES, left - skipped))):
         skipped += len(part)
@@ -337,7 +333,6 @@ class _ChainCheck:
 
 
 def _describe_gap(last: int, found: int) -> str:
-    """Return which numbers are missing between two."""
     if found <= last:
         return f"record {found} comes after record {last}"
     first, until = last + 1, found - 1

@@ -147,7 +147,6 @@ class _RecordBuilder:
         }
 
     def _collect_runs(self) -> list[list[str]]:
-        """Collect the reason and the notes of each run."""
         budget = [4 * _MAX_SEARCHED_CHARS]
         return [self._trim_texts((_get_reason(run), *run.notes[:_MAX_ITEMS]), budget) for run in self.verdict.runs]
 

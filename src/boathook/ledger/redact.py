@@ -18,22 +18,17 @@ _MAX_SIGN_DISTANCE = 12
 
 # how the names of secrets end, without separators: API_KEY, apiKey and api-key are the same
 _SECRET_ENDINGS = (
-    "token",
-    "secret",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "signingkey",
-    "encryptionkey",
-    "accountkey",
-    "authorization",
-    "credential",
-    "credentials",
-    "cookie",
-    "secretvalue",
-    "secretstring",
-    "tokenvalue",
+    *("token", "secret", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey"),
+    *(
+        "accountkey",
+        "authorization",
+        "credential",
+        "credentials",
+        "cookie",
+        "secretvalue",
+        "secretstring",
+        "tokenvalue",
+    ),
 )
 _SECRET_PARTS = ("password", "passwd", "passphrase", "secretaccesskey")
 _SECRET_NAMES = ("auth", "jwt", "otp", "pass", "passcode", "pat", "pin", "pwd")
@@ -97,7 +92,6 @@ def _has_value(text: str, name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the value of a key or option with this name is secret."""
     joined = _join_words(name)
     if joined in _SECRET_NAMES or _has_any(joined, _SECRET_PARTS) or name.casefold().endswith("_pass"):
         return True

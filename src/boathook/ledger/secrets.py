@@ -117,7 +117,6 @@ _patterns: dict[str, Pattern[str]] = {}
 
 
 def hide_secret(text: str, name: str) -> str:
-    """Return what is written in place of a secret."""
     if not text or _compile(_HIDDEN).fullmatch(text):
         return text
     digest = hexdigest(text.encode("utf-8", "surrogatepass"))[:8]

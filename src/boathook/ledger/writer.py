@@ -42,16 +42,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class ChainLink(Value):
-    """What chains a line to the one before it."""
-
     seq: int = 0
     hash: str = "0" * 64
     prev: str = ""
 
 
 class LedgerHead(Value):
-    """Where the ledger ends: the segment and its size, and the last link."""
-
     segment: str
     size: int
     link: ChainLink
@@ -298,7 +294,6 @@ def chain_line(body: bytes, last: ChainLink) -> tuple[bytes, ChainLink]:
 
 
 def read_link(line: bytes) -> ChainLink | None:
-    """Return the link that a complete line contains, or None."""
     body, _, end = line.rpartition(b',"hash":"')
     rest, _, prev = body.rpartition(b',"prev":"')
     seq = rest.rpartition(b'"seq":')[2]
@@ -405,7 +400,6 @@ def parse_segment_name(name: str) -> tuple[str, int]:
 
 
 def list_segments(folder: str) -> list[str]:
-    """Return the names of the segments, the oldest first."""
     names = (name for name in os.listdir(folder) if parse_segment_name(name) != NOT_A_SEGMENT)
     return sorted(names, key=parse_segment_name)
 

@@ -13,8 +13,6 @@ _WORKERS = 8
 
 
 class RefusingRunner(Protocol):
-    """Runs calls, and tells which it would refuse."""
-
     def find_refusal(self, call: Call) -> str: ...
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]: ...

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     class CallRunner(Protocol):
         """Runs calls; data readable on `cancel` ends them early."""
 
-        def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
-            """Run calls together and return their exits in order."""
-            ...
+        def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]: ...
 
 
 class Cancellation:
@@ -33,7 +31,6 @@ class Cancellation:
         self._handle = -1
 
     def run(self, runner: CallRunner, calls: tuple[Call, ...]) -> tuple[Exit, ...]:
-        """Run calls until they end or are cancelled."""
         with self._lock:
             if self._is_cancelled:
                 return tuple(Exit(error=FAILED, detail="cancelled") for _ in calls)

@@ -182,7 +182,6 @@ class Child:
                 os.close(handle)
 
     def collect_exit(self, seconds: float) -> Exit:
-        """Wait for the leader, which has ended or is given up, and return the exit."""
         code = _wait_for_exit(self.pid, self.pidfd)
         self.is_reaped = True
         self.drain()

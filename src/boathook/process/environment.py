@@ -9,7 +9,7 @@ not taken for secrets; neither are MAX_TOKENS and the like, which are counts.
 from __future__ import annotations
 
 from boathook.core.hook import USER, Http, Prompt
-from boathook.system.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, leads_into, tops_of
+from boathook.system.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, find_project_tops, points_into
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def find_secret_variables(hook: Hook, env: Mapping[bytes, bytes]) -> tuple[str, 
 
 def remove_project_code(env: dict[bytes, bytes], projects: Iterable[str], *, is_user_hook: bool) -> tuple[str, ...]:
     """Remove from an environment what would load code of a project; return notes about it. User hooks keep their functions."""
-    tops, home = tops_of(projects), env.get(b"HOME", b"")
+    tops, home = find_project_tops(projects), env.get(b"HOME", b"")
     prefixes = tuple(CODE_VARIABLE_PREFIXES)
     notes = []
     for name in sorted(name for name in env if name in CODE_VARIABLES or name.startswith(prefixes)):
@@ -101,7 +101,6 @@ def _find_kind(name: bytes) -> str:
 def _filter_value(
     name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, is_user_hook: bool
 ) -> tuple[bytes, str]:
-    """Return what a hook gets of a variable, and a note about the rest."""
     kind = _find_kind(name)
     if len(value) > _MAX_VALUE_BYTES and kind != "code":
         return b"", "is too long to be checked and was removed"
@@ -127,7 +126,7 @@ def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tu
     allowed = [
         entry
         for entry in entries
-        if entry and ((is_library and b"/" not in entry) or not leads_into(_decode(entry), tops))
+        if entry and ((is_library and b"/" not in entry) or not points_into(_decode(entry), tops))
     ]
     if not value or len(allowed) == len(entries):
         return value, ""
@@ -138,7 +137,7 @@ def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tu
 def _is_file_inside(value: bytes, tops: tuple[str, ...]) -> bool:
     if not value:
         return False
-    return _mentions(value, tops) or any(leads_into(_decode(entry), tops) for entry in value.split(b":"))
+    return _mentions(value, tops) or any(points_into(_decode(entry), tops) for entry in value.split(b":"))
 
 
 def _expand_home(value: bytes, home: bytes) -> bytes:
@@ -160,7 +159,7 @@ def _split_words(value: bytes) -> list[bytes]:
 
 def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
     """Whether options load a file in a project by an indirect path, or one that is searched for where a hook runs."""
-    if any(word.startswith(b"/") and leads_into(_decode(word), tops) for word in _split_words(value)):
+    if any(word.startswith(b"/") and points_into(_decode(word), tops) for word in _split_words(value)):
         return True
     words = value.replace(b"=", b" ").split()
     loaded = [words[at + 1] for at, word in enumerate(words[:-1]) if word in _LOADING_OPTIONS]
@@ -169,7 +168,7 @@ def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
     ]
     # any other -rNAME is for Ruby to find
     loaded += [word[2:] for word in value.split() if word.startswith((b"-r/", b"-r."))]
-    return any(leads_into(_decode(path.removeprefix(b"file://")), tops) for path in loaded if path)
+    return any(points_into(_decode(path.removeprefix(b"file://")), tops) for path in loaded if path)
 
 
 def _mentions(value: bytes, tops: tuple[str, ...]) -> bool:

@@ -76,8 +76,6 @@ class JobContext(Value):
 
 
 class HookRunner:
-    """Runs hooks that are processes, in all their forms."""
-
     def __init__(
         self,
         process: ProcessRunner,
@@ -106,7 +104,6 @@ class HookRunner:
         return self.make_job(call).refused
 
     def make_job(self, call: Call) -> Job:
-        """Work out everything about a process before it starts."""
         hook, event = call.hook, call.event
         env = copy_environment() if self._environ is None else dict(self._environ)
         if self._sessions is not None:
@@ -170,7 +167,6 @@ class HookRunner:
         )
 
     def _confine(self, job: Job, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
-        """Return a job that runs in the sandbox of its hook, or the reason why it cannot."""
         from boathook.process.sandbox import choose_sandbox_dir, plan_sandbox
 
         # what it leaves for hooks without a sandbox would be a way out
@@ -236,7 +232,6 @@ def copy_environment() -> dict[bytes, bytes]:
 
 
 def find_unmet_need(hook: Hook, env: Mapping[bytes, bytes]) -> str:
-    """Return which need of a hook is not met here, or an empty text."""
     if hook.state != ARMED:
         return hook.state_reason
     if count_nested_hooks(env) >= MAX_NESTED_HOOKS:

@@ -47,7 +47,6 @@ def find_version() -> int:
 
 
 def find_limitation(version: int, *, network: bool) -> str:
-    """Return why a version cannot confine a hook, or an empty text."""
     if not version:
         return "this system has no Landlock"
     if version < _FILES_SINCE:
@@ -106,7 +105,6 @@ def _call(name: str, *args: int | bytes | None) -> int:
 
 
 def run_confined(args: list[str]) -> None:
-    """Confine this process and become another program."""
     at = args.index("--")
     options = [word for word in args[:at] if word.startswith("--")]
     error_text = confine([word for word in args[:at] if word not in options], network="--network" in options)

@@ -73,7 +73,6 @@ def make_ulimit_command(limits: ProcessLimits) -> tuple[str, ...]:
 
 
 def set_limits(pid: int, limits: ProcessLimits) -> None:
-    """Set the limits of a process from outside, where the system allows it."""
     import resource
 
     try:

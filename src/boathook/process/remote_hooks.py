@@ -116,7 +116,6 @@ class Reporter:
 
 
 def run_remote_hook() -> int:
-    """Read the question from standard input, print the answer or an error, and return the exit code."""
     reporter = Reporter()
     try:
         question = json.loads(sys.stdin.buffer.read())
@@ -241,7 +240,6 @@ def _decode_body(reply: Response, data: bytes) -> str:
 
 
 def _ask_model(question: dict[str, Any], reporter: Reporter) -> bytes:
-    """Ask a model the prompt and return its judgement as a line of JSON."""
     name = question["model"]
     hint = "use a faster model or raise the hook's timeout"
     reporter.fail_after(question["timeout"], f"{name} did not answer within {question['timeout']:g} s; {hint}")
@@ -318,7 +316,6 @@ def _describe_connection_error(name: str, error: Exception, hint: str) -> str:
 
 
 def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and its causes, down to the system's own."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

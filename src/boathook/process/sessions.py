@@ -11,8 +11,6 @@ MAX_EXPORTS_BYTES = 64 * 1024
 
 
 class Sessions:
-    """Small files per session in a folder, which is made when needed."""
-
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
@@ -49,7 +47,6 @@ class Sessions:
         return {name.encode(): value.encode("utf-8", "surrogateescape") for name, value in variables.items()}
 
     def stop_blocks(self, session: str) -> int:
-        """Return how often in a row a session's stop was refused."""
         path = self._find_path(session, "stops")
         try:
             text = read_text(path, 16) if path is not None else ""

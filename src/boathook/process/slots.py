@@ -39,7 +39,6 @@ _pools: dict[str, _SlotPool] = {}
 
 
 def _get_pool() -> _SlotPool:
-    """Return the slots of this process, made on first use."""
     pool = _pools.get("")
     if pool is not None:
         return pool
@@ -63,8 +62,6 @@ def _is_readable(handle: int) -> bool:
 
 
 class Slots:
-    """The slots of one stage, for `hooks` that run at once."""
-
     def __init__(self, hooks: int) -> None:
         self._needed = max(1, -(-hooks * _HANDLES_PER_HOOK // _HANDLES_PER_SLOT))
         self._held: list[SimpleQueue[None]] = []

@@ -27,8 +27,6 @@ HOOK_ENTRY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file
 
 
 class Supervisor:
-    """Starts a supervisor for every async hook."""
-
     def __init__(self, hooks: HookRunner, spawn: Spawn, state: str, about: dict[str, str] | None = None) -> None:
         self._hooks = hooks
         self._spawn = spawn

@@ -108,12 +108,12 @@ def which(name: str, path: str | None = None, avoid: Iterable[str] | None = None
         found = f"{folder or '.'}/{name}"
         if not os.access(found, os.X_OK) or os.path.isdir(found):
             continue
-        if avoid is None or folder in SYSTEM_BINS or not leads_into(found, tops_of(avoid)):
+        if avoid is None or folder in SYSTEM_BINS or not points_into(found, find_project_tops(avoid)):
             return found
     return None
 
 
-def tops_of(places: Iterable[str]) -> tuple[str, ...]:
+def find_project_tops(places: Iterable[str]) -> tuple[str, ...]:
     """Return the projects that some folders are or lie in, as given and as they really are.
 
     One that holds the home folder of the account is the user's own, and leads nowhere.
@@ -140,7 +140,7 @@ def _repository(place: str) -> str:
     return at
 
 
-def leads_into(path: str, tops: Iterable[str]) -> bool:
+def points_into(path: str, tops: Iterable[str]) -> bool:
     """Whether a path leads into a project, or may do so: relative ones depend on where a hook runs, some on who asks."""
     if not path.startswith("/"):
         return True
