@@ -102,7 +102,7 @@ def _make_plugin(setup: Setup, target: InstallTarget) -> str:
     words = make_command(setup, "", target.folders)
     at = words.index("--event")
     command = json.dumps(words[:at] + words[at + 2 :], ensure_ascii=False)
-    with open(os.path.join(os.path.dirname(__file__), "opencode.js"), encoding="utf-8") as file:
+    with open(os.path.join(os.path.dirname(__file__), f"{setup.name}.js"), encoding="utf-8") as file:
         return file.read().replace("COMMAND = []", f"COMMAND = {command}", 1)
 
 
