@@ -28,13 +28,13 @@ from boathook.agent.scripted import ScriptedModel
 from boathook.cli.commands import COMMANDS, cli
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.tool_names import TOOL_INPUT_KEYS, TOOL_NAMES
 from boathook.dialects.claude import FILLED
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, spoken
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS, ClaudeEvent
 from boathook.hosts.host import CAPABILITIES, Host, HostEvent, list_derived_kinds, list_host_names, load_host
 from boathook.hosts.setup import load_setup
+from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_tool_names
 from boathook.inprocess import matching
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS, CONTEXT_CLASSES, Context
 from boathook.inprocess.hooks import list_decorators
@@ -151,7 +151,8 @@ def tools() -> str:
         "|---|---|---|",
     ]
     lines += [
-        f"| `{name}` | {_codes(TOOL_INPUT_KEYS[name])} | {_codes(others)} |" for name, others in TOOL_NAMES.items()
+        f"| `{name}` | {_codes(TOOL_INPUT_KEYS[name])} | {_codes(others)} |"
+        for name, others in list_tool_names().items()
     ]
     return "\n".join(lines) + "\n"
 

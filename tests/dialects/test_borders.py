@@ -13,13 +13,13 @@ import pytest
 
 from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Outcome
-from boathook.core.tool_names import is_claude_tool
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_dialect
 from boathook.hosts.capabilities import misfits, wants
 from boathook.hosts.detection import find_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
+from boathook.hosts.tool_names import is_claude_tool
 from core.making import a_hook
 
 End = tuple[int, object, str]

@@ -16,13 +16,13 @@ from boathook.core.catalog import Selector
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.tool_names import KNOWN_TOOLS, TOOL_INPUT_KEYS, TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects.claude import write_event
 from boathook.dialects.dialect import find_dialect
 from boathook.errors import DialectError
 from boathook.hosts.host import CAPABILITIES, list_host_names, load_host
 from boathook.hosts.tool_calls import LIST_MARK, restore_input, translate_call
+from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_known_tools, list_tool_names
 from core.making import a_hook, json_values
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/hosts"
@@ -292,8 +292,8 @@ ALL_TOOLS = [(host, tool) for host in list_host_names() for tool in load_host(ho
 @pytest.mark.parametrize("host", list_host_names())
 def test_tables_of_tools_use_known_names_and_keys(host):
     for name, (ours, renames) in load_host(host).tools.items():
-        assert name in KNOWN_TOOLS
-        assert name == ours or name in TOOL_NAMES[ours]
+        assert name in list_known_tools()
+        assert name == ours or name in list_tool_names()[ours]
         assert {key for _, key in renames} <= set(TOOL_INPUT_KEYS[ours])
         theirs = {place.removesuffix(LIST_MARK) for place, key in renames if place != key}
         assert not theirs & {key for _, key in renames}

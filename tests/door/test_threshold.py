@@ -29,13 +29,13 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.outcome import Outcome
-from boathook.core.tool_names import TOOL_NAMES
 from boathook.core.verdict import Verdict
 from boathook.dialects import native
 from boathook.dialects.dialect import find_dialect
 from boathook.entry.fast_path import _prove_nothing_to_do, _read_fast_options
 from boathook.entry.options import Options, parse_options
 from boathook.hosts.host import list_host_names, load_host
+from boathook.hosts.tool_names import list_tool_names
 from core.making import a_hook, inputs, json_values, patterns, tool_patterns, tools
 
 
@@ -153,7 +153,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
     """Draw a host, the event that its command names, and a payload, mostly one that it could send."""
     host = load_host(draw(st.sampled_from(list_host_names())))
     row = draw(st.sampled_from([one for one in host.events if one.kind.has_tool] * 3 + list(host.events)))
-    tool = draw(st.sampled_from([*host.tools, *TOOL_NAMES, "mcp__x__y", ""]) | json_values)
+    tool = draw(st.sampled_from([*host.tools, *list_tool_names(), "mcp__x__y", ""]) | json_values)
     given = draw(host_inputs | host_inputs | host_inputs.map(json.dumps) | json_values)
     theirs = {ours: place for place, ours in row.renames}
     own = (theirs.get("tool_name", "tool_name"), theirs.get("tool_input", "tool_input"))

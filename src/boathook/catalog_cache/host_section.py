@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from boathook.core.event import SPELLINGS
-from boathook.core.tool_names import CLAUDE_TOOLS, KNOWN_TOOLS, find_canonical_name, find_claude_name
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.hosts.host import Host, HostEvent, list_derived_kinds, list_host_names, load_host
+from boathook.hosts.tool_names import CLAUDE_TOOLS, find_canonical_name, find_claude_name, list_known_tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make_tools_section() -> dict[str, Any]:
     """Return the names and renames of tools that a host's table does not have, under the names that they have anywhere."""
     names = {
         name: (find_canonical_name(name), name, find_claude_name(find_canonical_name(name), name))
-        for name in (*KNOWN_TOOLS, *CLAUDE_TOOLS)
+        for name in (*list_known_tools(), *CLAUDE_TOOLS)
     }
     return {name: (tuple(dict.fromkeys(all_names)), ()) for name, all_names in names.items()}
 

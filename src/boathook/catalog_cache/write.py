@@ -8,12 +8,12 @@ from typing import Any
 
 from boathook.catalog_cache.format import compiled_path, pack
 from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
-from boathook.core import tool_names as tools
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, can_take_part, should_report_skip
 from boathook.core.event import KINDS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM, PrefilterWords, index_words
 from boathook.hosts import host as hosts
+from boathook.hosts import tool_names as tools
 from boathook.hosts.host import list_host_names
 from boathook.system.files import write_private
 from boathook.system.locations import Locations

@@ -41,10 +41,10 @@ from boathook.core.hook import (
     Script,
 )
 from boathook.core.matcher import TOOL_NAME
-from boathook.core.tool_names import SERVER_TOOL_MARKS
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import Engine
+from boathook.hosts.tool_names import SERVER_TOOL_MARKS
 from boathook.ledger.reader import LedgerReader
 from boathook.sources.samples import build_sample_event, list_matching_tools
 from boathook.sources.source import list_sources

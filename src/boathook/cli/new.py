@@ -13,8 +13,8 @@ from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.show import say
 from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
-from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.errors import ConfigError
+from boathook.hosts.tool_names import list_known_tools
 from boathook.sources.fields import HOOK_NAME, is_hook_name
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
@@ -111,7 +111,7 @@ def create_hook(
 
 def _make_example(tool: str | None, pattern: str | None) -> str:
     """Return options of `explain` that the hook probably matches."""
-    name = next((known for known in KNOWN_TOOLS if tool and re.search(tool, known)), tool)
+    name = next((known for known in list_known_tools() if tool and re.search(tool, known)), tool)
     options = f" --tool {shlex.quote(name)}" if name else ""
     return options + (""" --input '{"command": "…"}'""" if pattern else "")
 

@@ -174,7 +174,10 @@ def parse_host_object(data: bytes) -> dict[str, Any]:
 
 
 class Event(Value):
-    """One thing that happens in an agent. `data` holds the fields of its kind and whatever else the host sent."""
+    """One thing that happens in an agent. `data` holds the fields of its kind and whatever else the host sent.
+
+    `tool_aliases` are other names of the tool, by which a matcher may mean it.
+    """
 
     kind: EventKind
     timestamp: str = ""
@@ -182,6 +185,7 @@ class Event(Value):
     work_dir: str = ""
     context: Mapping[str, Any] = {}
     data: Mapping[str, Any] = {}
+    tool_aliases: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, kind: str | EventKind, **fields: Any) -> Event:
@@ -199,13 +203,8 @@ class Event(Value):
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """Return every name that a matcher may mean: ours, and where a host's was translated, the host's and Claude Code's."""
-        theirs = self.data.get(HOST_TOOL)
-        if not isinstance(theirs, str):
-            return (self.tool_name,)
-        from boathook.core.tool_names import find_claude_name
-
-        return tuple(dict.fromkeys((self.tool_name, theirs, find_claude_name(self.tool_name, theirs))))
+        """Every name by which a matcher may mean the tool."""
+        return tuple(dict.fromkeys((self.tool_name, *self.tool_aliases))) if self.tool_aliases else (self.tool_name,)
 
     @property
     def tool_input(self) -> Any:

@@ -11,7 +11,6 @@ from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import AnswerError
 from boathook.core.text import MAX_REASON_CHARS, clean_text
-from boathook.core.tool_names import find_claude_name, is_claude_tool
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit
 from boathook.dialects.answers import (
     check_types,
@@ -22,6 +21,7 @@ from boathook.dialects.answers import (
     texts,
 )
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
+from boathook.hosts.tool_names import find_claude_name, is_claude_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Four pure functions. An answer written for a host is itself a valid answer of a 
 
 from __future__ import annotations
 
-from boathook.core.event import COMMON_FIELDS, Event, EventKind, find_kind, parse_host_object
+from boathook.core.event import COMMON_FIELDS, HOST_TOOL, Event, EventKind, find_kind, parse_host_object
 from boathook.core.json_text import JsonError, decode, describe_json_type, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import AnswerError
@@ -79,8 +79,17 @@ def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
             raise DialectError(f"the event's '{key}' must be {words}, not {describe_json_type(fields[key])}")
     kind = _kind(fields.get("event_type"), name)
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
-    common = [fields.get(key, "") for key in COMMON_FIELDS[1:4]]
-    return Event(kind, common[0], common[1], common[2], fields.get("context", {}), data)
+    timestamp, session, folder = (fields.get(key, "") for key in COMMON_FIELDS[1:4])
+    return Event(kind, timestamp, session, folder, fields.get("context", {}), data, _find_aliases(data))
+
+
+def _find_aliases(data: dict[str, Any]) -> tuple[str, ...]:
+    theirs = data.get(HOST_TOOL)
+    if not isinstance(theirs, str):
+        return ()
+    from boathook.hosts.tool_names import find_aliases
+
+    return find_aliases(data.get("tool_name", ""), theirs)
 
 
 def _kind(in_data: str | None, beside: str | None) -> EventKind:

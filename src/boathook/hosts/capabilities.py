@@ -7,8 +7,8 @@ guard. What hooks then really want and do not get stands in the ledger, said or 
 from __future__ import annotations
 
 from boathook.core.matcher import TOOL_NAME
-from boathook.core.tool_names import SERVER_TOOL_MARKS, find_claude_name
 from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent
+from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ Its tool gate shuts at any exit code but 0, and loses what stderr says: all answ
 
 from __future__ import annotations
 
-from boathook.core.tool_names import CLAUDE_TOOLS
 from boathook.hosts.host import (
     ADD_CONTEXT,
     ALLOW_CALL,
@@ -18,6 +17,7 @@ from boathook.hosts.host import (
     Host,
     HostEvent,
 )
+from boathook.hosts.tool_names import CLAUDE_TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

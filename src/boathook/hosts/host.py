@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 CAPABILITIES = ("block", "ask", "allow", "stop", "input", "output", "context")
 # All other modules of this folder are agents.
 _HELPER_MODULES = (
-    "capabilities",
-    "capability_table",
-    "claude_events",
-    "detection",
-    "host",
-    "setup",
-    "tool_calls",
+    *("capabilities", "capability_table", "claude_events", "detection", "host", "setup", "tool_calls", "tool_names"),
 )
 
 SPECIFIC_OUTPUT = "hookSpecificOutput"

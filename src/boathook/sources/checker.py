@@ -7,8 +7,8 @@ import os
 from boathook.core.catalog import Catalog
 from boathook.core.event import EventKind
 from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook
-from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.errors import ConfigError
+from boathook.hosts.tool_names import list_known_tools
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, NO_ENTRY_POINT, find_manifest, read_hook, scan_hooks
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.settings_json.settings_checker import (
@@ -143,11 +143,11 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
     tool = hook.matcher.tool
-    if tool is None or any(tool.search(name) for name in KNOWN_TOOLS) or may_be_server_tool(tool):
+    if tool is None or any(tool.search(name) for name in list_known_tools()) or may_be_server_tool(tool):
         return []
     import difflib
 
-    near = difflib.get_close_matches(tool.source.strip("^$()"), KNOWN_TOOLS, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(tool.source.strip("^$()"), list_known_tools(), n=1, cutoff=0.5)
     common = "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
     fix = f"did you mean '{near[0]}'?" if near else common
     message = f"the tool pattern '{tool.source}' matches no known tool; this hook may never run on {kind.name}"

@@ -9,8 +9,8 @@ from typing import Any
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import Hook
 from boathook.core.matcher import TOOL_NAME, Pattern
-from boathook.core.tool_names import KNOWN_TOOLS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
+from boathook.hosts.tool_names import list_known_tools
 
 _MAX_REPEATS = 3
 _MAX_TRIES = 24
@@ -80,7 +80,7 @@ def list_matching_tools(hook: Hook) -> list[str]:
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME:
         return ["Shell"]
-    return [name for name in KNOWN_TOOLS if tool.search(name)]
+    return [name for name in list_known_tools() if tool.search(name)]
 
 
 def _generate_matching(pattern: Pattern | None) -> Iterator[str]:

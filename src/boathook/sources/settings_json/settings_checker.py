@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.matcher import TOOL_NAME, Pattern
 from boathook.core.shell import SHELL_NAMES, ShellWord
-from boathook.core.tool_names import KNOWN_TOOLS, SERVER_TOOL_MARKS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
+from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
 from boathook.sources.shell_scripts import (
     SHELL_BUILTINS,
     RunFile,
@@ -46,7 +46,7 @@ _CLAUDE_TOOLS = (
 # Tools of other agents count as well, unless they look like a slip: `Shell` does, `bash` does not.
 _TOOLS = (
     *_CLAUDE_TOOLS,
-    *(name for name in KNOWN_TOOLS if name.lower() not in {tool.lower() for tool in _CLAUDE_TOOLS}),
+    *(name for name in list_known_tools() if name.lower() not in {tool.lower() for tool in _CLAUDE_TOOLS}),
 )
 # Values of matchers that do not ask for a tool; for events that are missing here people choose the names.
 MATCHER_VALUES = {
