@@ -23,8 +23,10 @@ $(READY): $(INSTALLED)
 demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
+# What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py

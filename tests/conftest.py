@@ -35,6 +35,12 @@ TRUSTING = ("run", "list", "explain", "agent")
 FIELDS = {"description": "a test", "trigger": "pre-tool-call"}
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many workers `-n auto` is: many tests wait for processes, so there are more than processors."""
+    return (os.cpu_count() or 1) + 2
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what root cannot test to `make test-as-user`."""
     if os.geteuid() == 0:
