@@ -1,1 +1,1 @@
-"""Installing boathook in agents."""
+"""Install boathook in agents."""

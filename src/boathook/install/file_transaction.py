@@ -84,7 +84,7 @@ def find_missing_folders(path: str) -> list[str]:
 
 
 def replace_file(path: str, data: bytes | None, mode: int) -> None:
-    """Replace a file in one step, or remove it if there is no data; until it is complete, nobody else can read it."""
+    """Replace a file in one step, or remove it if there is no data; until it is complete, other users cannot read it."""
     if data is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)

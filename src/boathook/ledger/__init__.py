@@ -1,1 +1,1 @@
-"""The record of every event: written, redacted, read."""
+"""The records of events: written without secrets, read and verified."""

@@ -55,7 +55,7 @@ class LedgerProblem(Value):
 class LedgerReport(Value):
     """The result of verifying the ledger.
 
-    Torn lines are those of writers that were killed while writing, before anybody relied on the record.
+    Torn lines are those of writers that were killed while writing, before their record was reported as written.
     """
 
     segments: int = 0

@@ -47,7 +47,7 @@ def make_dispatch_record(
 ) -> _Fields:
     """Return the record of a dispatch.
 
-    `around` are host and project, `whole` keeps all fields of the event, `degraded` is what the host could not be told.
+    `around` are host and project, `whole` keeps all fields of the event, `degraded` is what the host cannot express.
     """
     return _RecordBuilder(verdict, degraded).build(around, time, seconds, whole=whole)
 

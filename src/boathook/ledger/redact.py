@@ -106,7 +106,7 @@ def _join_words(name: str) -> str:
 
 
 def _strip_suffix(joined: str) -> str:
-    """Return a name without what tells several apart: apitokenv2, secretkeybase."""
+    """Return a name without a suffix that distinguishes several: apitokenv2, secretkeybase."""
     stripped = joined.rstrip("0123456789")
     return (stripped.removesuffix("v") if stripped != joined else stripped).removesuffix("base")
 

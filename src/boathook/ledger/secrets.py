@@ -27,7 +27,7 @@ _BLANK = r"\s{0,4}+"
 _SCHEME = r"(?:(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256) +)?+"
 _REST = r"([^\s\"'][^\r\n\"']*+)"
 _QUOTES = r"[\\\"']{0,4}"
-# what code says of types is no secret
+# names of types in code are not secrets
 _PLAIN = r"(?!(?:str|string|none|null|nil|true|false|bool|int|any|bytes|undefined)(?![\w\-]))"
 _DOUBLE, _SINGLE = r"\"(?:[^\"\\\n]|\\.)*+", r"'[^'\n]*+"
 # more of a word of the shell, behind a quoted part: 'a'"b"c

@@ -96,7 +96,7 @@ class Ledger:
         handle, size, last, is_torn = self._open_end(segment, head)
         try:
             if head is None and last.seq:
-                # records after the last one may have been cut off; nobody can know any more
+                # records after the last one may have been cut off, which can no longer be known
                 body += HEAD_LOST_FIELD
             elif head is None:
                 # no record without a head, wherever a writer is killed

@@ -1,1 +1,1 @@
-"""Running hooks as processes."""
+"""Run hooks as processes."""

@@ -45,7 +45,7 @@ class BackgroundPool:
     def _run(self, call: Call, cancellation: Cancellation) -> None:
         try:
             end = cancellation.run(self._runner, (call,))[0]
-        except Exception as error:  # noqa: BLE001  (nobody waits for this thread: it must not fail in silence)
+        except Exception as error:  # noqa: BLE001  (no caller would see an exception of this thread)
             end = Exit(error=FAILED, detail=f"the engine failed to run it: {type(error).__name__}: {error}")
         self._report(call, end)
 

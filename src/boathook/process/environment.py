@@ -1,7 +1,7 @@
 """What a hook must not find in its environment: variables that load code of the project, and secrets.
 
-A hook is trusted by its bytes, and some hosts load a project's `.env`. Through BASH_ENV or LD_PRELOAD a file of the project that
-nobody reviewed would run inside a trusted hook, or inside one of the user's. Values that point elsewhere stay: people rely on
+A hook is trusted by its bytes, and some hosts load a project's `.env`. Through BASH_ENV or LD_PRELOAD an unreviewed file of the
+project would run inside a trusted hook, or inside one of the user's. Values that point elsewhere stay: people rely on
 them. Secrets are recognized by name only. Names are split at `_`, so that KEYBOARD, MONKEY_PATCH and TOKENIZERS_PARALLELISM are
 not taken for secrets; neither are MAX_TOKENS and the like, which are counts.
 """

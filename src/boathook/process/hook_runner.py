@@ -138,7 +138,7 @@ class HookRunner:
         return job.replace(argv=entry.argv, warnings=(entry.warning,))
 
     def _remove_project_code(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
-        """Remove variables that would make a hook run code of the project that nobody reviewed; return notes about them."""
+        """Remove variables that would make a hook run unreviewed code of the project; return notes about them."""
         if CODE_VARIABLES.keys().isdisjoint(env) and not any(name.startswith(_CODE_PREFIXES) for name in env):
             return ()
         from boathook.process.environment import remove_project_code

@@ -139,7 +139,7 @@ def is_ancestor_mark(mark: bytes) -> bool:
 
 
 def _identify_self() -> bytes:
-    """Return a name of this process that nobody can guess: its number, and when it was started."""
+    """Return a name of this process that cannot be guessed: its number, and when it was started."""
     fields = _read_stat(os.getpid())
     return b"%d-%s" % (os.getpid(), fields[_START_FIELD] if fields else b"0")
 

@@ -221,7 +221,7 @@ def _list_hidden() -> list[str]:
 def _list_readable(hook: Hook, project: str, argv: tuple[str, ...], marks: tuple[str, ...]) -> tuple[str, ...]:
     """Return what a hook must be able to read: the project, its own files, and what runs them.
 
-    The work dir is not one of them: an event may come from anywhere, from ~/.ssh too.
+    The work dir is not included: an event may come from anywhere, from ~/.ssh too.
     """
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
     copy = hook.approval.copy_folder if hook.approval else ""
@@ -231,7 +231,7 @@ def _list_readable(hook: Hook, project: str, argv: tuple[str, ...], marks: tuple
 
 
 def _is_private(folder: str, marks: tuple[str, ...]) -> bool:
-    """Whether a work dir that stands for a project is in /run or a dot folder of a home, and has no mark of a project."""
+    """Whether a work dir that is used as a project is in /run or a dot folder of a home, and has no mark of a project."""
     homes, real = _find_homes(), os.path.realpath(folder)
     if not any(real.startswith(f"{home}/.") for home in homes) and not _is_below_any(real, _SOCKET_FOLDERS):
         return False
