@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 from click.testing import CliRunner
+from generate_fields import write_fields_page
 from generate_schemas import FOLDER as SCHEMA_FOLDER
 from generate_schemas import write_schemas
 
@@ -723,6 +724,7 @@ def main() -> int:
     """Write or check the files; give the exit code."""
     made = {
         REFERENCE / "events.md": events(),
+        REFERENCE / "fields.md": write_fields_page(MADE.strip()),
         REFERENCE / "settings.md": settings(),
         REFERENCE / "tools.md": tools(),
         REFERENCE / "hosts.md": hosts(),

@@ -61,7 +61,7 @@ class Field(Value):
     explain: Callable[[Any], tuple[str, str]] | None = None
 
     @property
-    def expected(self) -> str:
+    def expectation(self) -> str:
         """What the value must be, in words."""
         return self.type.expected.format(low=self.low, high=self.high, words=join_words(self.words))
 
@@ -238,7 +238,7 @@ HOOK_MD_FIELDS = (
     ASYNC_FIELD,
     PRIORITY_FIELD,
     ON_FAILURE_FIELD,
-    Field("protected", FLAG, "a project can neither replace nor disable the hook", default=False),
+    Field("protected", FLAG, "a project cannot replace or disable the hook; for your own hooks only", default=False),
     Field(
         "requires",
         MAPPING,
@@ -253,7 +253,7 @@ HOOK_MD_FIELDS = (
     SANDBOX_FIELD,
     NETWORK_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
-    Field("metadata", MAPPING, "anything; the engine does not read it"),
+    Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
 TUNABLE_FIELDS = tuple(
     field.replace(default=None)
@@ -351,7 +351,7 @@ SETTINGS_ENTRY_FIELDS = {
     kind: (
         *own,
         ENTRY_TYPE_FIELD,
-        Field("timeout", DURATION, "the time limit in seconds", DEFAULT_SECONDS[kind], high=MAX_SECONDS),
+        Field("timeout", DURATION, f"the time limit in seconds, at most {MAX_SECONDS}", DEFAULT_SECONDS[kind]),
         Field("if", ANYTHING, "a rule such as `Bash(git *)`; the hook runs only on calls that match it", nullable=True),
         Field("statusMessage", ANYTHING, "the description of the hook"),
         Field("once", ANYTHING, "has no effect here"),
@@ -417,7 +417,7 @@ class FieldChecker:
         return self.check(field.fields, value, key)
 
     def _report_wrong(self, field: Field, key: str, value: Any, kept: Any) -> None:
-        message = f"'{field.key}' must be {field.expected}"
+        message = f"'{field.key}' must be {field.expectation}"
         if not (isinstance(value, list) and field.type in _LIST_TYPES):
             message += f", not {describe_value(value)}"
         fix = self._show_example(field)
