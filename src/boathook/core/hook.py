@@ -183,6 +183,7 @@ class Hook(Value):
 
     @property
     def mode(self) -> str:
+        """The way it runs: `sync` or `async`."""
         return "async" if self.background else "sync"
 
     @property
