@@ -512,7 +512,7 @@ def test_an_event_at_which_no_model_can_be_asked_makes_the_entry_invalid(world, 
         verdict = ask({**TOOL, "event_type": "post-tool-call"})
     [skip] = verdict["skipped"]
     events = "UserPromptSubmit, PreToolUse, PermissionRequest, Stop, SubagentStop"
-    why = f"hooks.PostToolUse[0].hooks[0] a prompt hook cannot be asked at PostToolUse (possible at: {events})"
+    why = f"hooks.PostToolUse[0].hooks[0]: prompt hooks cannot run at PostToolUse (possible at: {events})"
     assert (skip["why"], verdict["system_message"], asked.requests) == (why, ["seen"], [])
 
 
