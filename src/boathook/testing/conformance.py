@@ -297,9 +297,9 @@ def _library_list(library: Library, want: Any) -> list[str]:
 
 
 def _row(hook: Any) -> dict[str, Any]:
-    plain = ("name", "scope", "priority", "mode", "state", "why", "source", "place", "sandbox", "network")
+    plain = ("name", "scope", "priority", "mode", "state", "source", "place", "sandbox", "network")
     row = {name: getattr(hook, name) for name in plain}
-    row |= {"event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000)}
+    row |= {"why": hook.state_reason, "event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000)}
     return {**row, "diagnostics": [str(problem) for problem in hook.diagnostics]}
 
 
