@@ -56,7 +56,8 @@ def write_fields_page(notice: str) -> str:
 def _write_rows(rows: tuple[Field, ...], place: str = "") -> Iterator[str]:
     for field in rows:
         key = f"`{place}{field.key}`" + ("*" if field.user_only else "")
-        default = "required" if field.required else "–" if field.default is None else f"`{dumps(field.default)}`"
+        default = "–" if field.default is None else f"`{dumps(field.default)}`"
+        default = "required" if field.required else default
         yield f"| {key} | {field.expectation} | {default} | {field.about} | {_describe_wrong(field)} |"
         many = "[]" if field.type is fields.NAMED_TABLES else ""
         yield from _write_rows(field.fields, f"{place}{field.key}{many}.")

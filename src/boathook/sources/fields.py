@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from boathook.core.event import SPELLINGS, find_kind
@@ -19,19 +20,16 @@ from boathook.errors import UnknownEvent
 
 YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
-MAX_DIAGNOSTICS = 100
-MAX_SUGGESTIONS = 20
-_MAX_SHOWN_CHARS = 40
-_MAX_SHOWN_NUMBER = 10**15
+MAX_DIAGNOSTICS, MAX_SUGGESTIONS = 100, 20
+_MAX_SHOWN_CHARS, _MAX_SHOWN_NUMBER = 40, 10**15
 
 
 class FieldType(Value):
-    """What a value may be. `find_nearest` returns what is still good of a wrong value, or None."""
+    """What a value may be: in words, as a Python type, and a test for it, or for each of its items."""
 
-    name: str
     expected: str
-    is_valid: Callable[[Any, Field], bool]
-    find_nearest: Callable[[Any, Field], Any] | None = None
+    base: Any
+    accepts: Callable[[Any], bool] | None = None
 
 
 class Field(Value):
@@ -39,7 +37,7 @@ class Field(Value):
 
     A wrong value is ignored, so that the default counts, with three exceptions: `fallback` is used instead of it, a
     `tolerant` field uses what is still good of it, and a `refused` one makes the whole hook invalid. `explain` returns the
-    message and the fix for a wrong value where the general sentence does not help.
+    message and the fix for a wrong text where the general sentence does not help.
     """
 
     key: str
@@ -58,131 +56,109 @@ class Field(Value):
     tolerant: bool = False
     fallback: Any = None
     consequence: str = ""
-    explain: Callable[[Any], tuple[str, str]] | None = None
+    explain: Callable[[str], tuple[str, str]] | None = None
 
     @property
     def expectation(self) -> str:
         """What the value must be, in words."""
         return self.type.expected.format(low=self.low, high=self.high, words=join_words(self.words))
 
+    def is_absent(self, value: Any) -> bool:
+        """Whether a value counts as if the key were missing."""
+        return (self.nullable and value is None) or (self.required and value in (None, ""))
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    def is_valid(self, value: Any) -> bool:
+        """Whether a value may be written there."""
+        base, accepts = self.type.base, self.type.accepts
+        if not isinstance(value, base) or (isinstance(value, bool) and base not in (bool, object)):
+            return False
+        if self.words or self.high:
+            size = len(value) if isinstance(value, str) else value
+            return value in self.words if self.words else self.low <= size <= self.high
+        items = value if base is list else value.values() if base is dict else (value,)
+        return accepts is None or all(map(accepts, items))
+
+    def find_nearest(self, value: Any) -> Any:
+        """Return what is still good of a wrong value; None if nothing is."""
+        base, accepts = self.type.base, self.type.accepts
+        if base is list and accepts is not None:
+            return [item for item in value if accepts(item)] if isinstance(value, list) else []
+        if not isinstance(value, base) or isinstance(value, bool):
+            return None
+        return min(max(value, self.low), self.high) if base is int else value
 
 
-def _clamp(value: Any, field: Field) -> int | None:
-    return min(max(value, field.low), field.high) if _is_number(value) else None
+def is_hook_name(text: str) -> bool:
+    """Whether a text can be the name of a HOOK.md hook."""
+    is_short = text.isascii() and 0 < len(text) <= MAX_NAME_CHARS
+    return is_short and text[0].isalnum() and all(char.isalnum() or char in "-_." for char in text)
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _is_line(value: Any, _: object = None) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
-
-
-def split_url(value: Any) -> urllib.parse.SplitResult | None:
+def split_url(text: str) -> urllib.parse.SplitResult | None:
     """Return the parts of an http or https address; None if it is not one."""
     try:
-        parts = urllib.parse.urlsplit(value) if _is_line(value) else None
+        parts = urllib.parse.urlsplit(text)
     except ValueError:
         return None
-    return parts if parts and parts.scheme in ("http", "https") and parts.hostname else None
+    return parts if _is_line(text) and parts.scheme in ("http", "https") and parts.hostname else None
 
 
-def _explain_url(value: Any) -> tuple[str, str]:
-    shown = "" if isinstance(value, str) else f", not {describe_value(value)}"
-    return f"'url' must begin with https:// or http:// and name a host{shown}", ""
+def _is_line(text: str) -> bool:
+    return bool(text.strip()) and "\0" not in text
 
 
-def _keep_names(value: Any, _: Field) -> list[str]:
-    return [name for name in value if isinstance(name, str) and name] if isinstance(value, list) else []
-
-
-def is_hook_name(value: Any, _: object = None) -> bool:
-    """Whether a value can be the name of a HOOK.md hook."""
-    if not isinstance(value, str) or not value.isascii() or not 0 < len(value) <= MAX_NAME_CHARS:
-        return False
-    return value[0].isalnum() and all(char.isalnum() or char in "-_." for char in value)
-
-
-def _explain_event(value: Any) -> tuple[str, str]:
-    try:
-        find_kind(str(value))
-    except UnknownEvent as error:
-        return str(error), f"write '{error.nearest}'" if error.nearest else "boathook events lists the known ones"
-    return f"'trigger' must be the name of an event, not {describe_value(value)}", "for example trigger: pre-tool-call"
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _is_named_table(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str)
 
 
-def _keep_named_tables(value: Any, _: Field) -> list[dict[str, Any]]:
-    return [table for table in value if _is_named_table(table)] if isinstance(value, list) else []
+def _explain_event(text: str) -> tuple[str, str]:
+    try:
+        find_kind(text)
+    except UnknownEvent as error:
+        return str(error), f"write '{error.nearest}'" if error.nearest else "boathook events lists the known ones"
+    raise ValueError(text)
 
 
-ANYTHING = FieldType("anything", "anything", lambda _value, _field: True)
-TEXT = FieldType("text", "text", lambda value, _: isinstance(value, str))
-SHORT_TEXT = FieldType(
-    "text",
-    "text of at most {high} characters",
-    lambda value, field: isinstance(value, str) and len(value) <= field.high,
-    lambda value, _: value if isinstance(value, str) else None,
-)
-LINE = FieldType("text", "text that is not empty and has no NUL character", _is_line)
-URL = FieldType("address", "an http or https address", lambda value, _: split_url(value) is not None)
+def _explain_url(_: str) -> tuple[str, str]:
+    # The address may contain a secret, so it is not shown.
+    return "'url' must begin with https:// or http:// and name a host", ""
+
+
+ANYTHING = FieldType("anything", object)
+TEXT = FieldType("text", str)
+SHORT_TEXT = FieldType("text of at most {high} characters", str)
+LINE = FieldType("text that is not empty and has no NUL character", str, _is_line)
+WORD = FieldType("{words}", str)
 HOOK_NAME = FieldType(
-    "name",
-    f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit",
-    is_hook_name,
+    f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit", str, is_hook_name
 )
-EVENT_NAME = FieldType("event", "the name of an event", lambda value, _: isinstance(value, str) and value in SPELLINGS)
-MODEL = FieldType("provider:name", "text like provider:name", lambda value, _: isinstance(value, str) and ":" in value)
-ABSOLUTE_PATH = FieldType(
-    "absolute path",
-    "an absolute path",
-    lambda value, _: isinstance(value, str) and os.path.isabs(value) and "\0" not in value,
-)
-FLAG = FieldType("true or false", "true or false", lambda value, _: isinstance(value, bool))
-INTEGER = FieldType(
-    "whole number",
-    "a whole number from {low} to {high}",
-    lambda value, field: _is_number(value) and field.low <= value <= field.high,
-    _clamp,
-)
-DURATION = FieldType(
-    "seconds",
-    "a number of seconds above 0",
-    lambda value, _: isinstance(value, int | float) and not isinstance(value, bool) and value > 0,
-)
-WORD = FieldType("word", "{words}", lambda value, field: isinstance(value, str) and value in field.words)
-NAME_LIST = FieldType(
-    "list of names", "a list of names", lambda value, _: _are_texts(value) and all(name for name in value), _keep_names
-)
-TEXT_LIST = FieldType("list of texts", "a list of texts", lambda value, _: _are_texts(value))
+EVENT_NAME = FieldType("the name of an event", str, SPELLINGS.__contains__)
+MODEL = FieldType("text like provider:name", str, lambda text: ":" in text)
+ABSOLUTE_PATH = FieldType("an absolute path", str, lambda path: os.path.isabs(path) and "\0" not in path)
+URL = FieldType("an http or https address", str, lambda text: split_url(text) is not None)
+FLAG = FieldType("true or false", bool)
+INTEGER = FieldType("a whole number from {low} to {high}", int)
+DURATION = FieldType("a number of seconds above 0", (int, float), lambda seconds: seconds > 0)
+NAME_LIST = FieldType("a list of names", list, lambda name: _is_text(name) and name != "")
+TEXT_LIST = FieldType("a list of texts", list, _is_text)
 ARGUMENT_LIST = FieldType(
-    "list of texts",
-    "a list of texts without NUL characters",
-    lambda value, _: _are_texts(value) and not any("\0" in text for text in value),
+    "a list of texts without NUL characters", list, lambda text: _is_text(text) and "\0" not in text
 )
-TEXT_MAP = FieldType(
-    "object of texts",
-    "an object of texts",
-    lambda value, _: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
-)
-EVENT_MAP = FieldType("object of events", "an object of events", lambda value, _: isinstance(value, dict))
-MAPPING = FieldType("mapping", "a mapping", lambda value, _: isinstance(value, dict))
-TABLE = FieldType("table", "a table", lambda value, _: isinstance(value, dict))
-NAMED_TABLES = FieldType(
-    "list of tables",
-    "a list of tables that each have a name",
-    lambda value, field: isinstance(value, list) and len(_keep_named_tables(value, field)) == len(value),
-    _keep_named_tables,
-)
+TEXT_MAP = FieldType("an object of texts", dict, _is_text)
+EVENT_MAP = FieldType("an object of events", dict)
+MAPPING = FieldType("a mapping", dict)
+TABLE = FieldType("a table", dict)
+NAMED_TABLES = FieldType("a list of tables that each have a name", list, _is_named_table)
 
-_LIST_TYPES = (NAME_LIST, TEXT_LIST, ARGUMENT_LIST, NAMED_TABLES)
+_user = partial(Field, user_only=True)
+_needed = partial(Field, required=True, refused=True)
+_optional = partial(Field, nullable=True, refused=True)
+_names = partial(Field, type=NAME_LIST, tolerant=True)
+_tables = partial(Field, type=NAMED_TABLES, tolerant=True, example=[{"name": "…"}])
 
 TIMEOUT_FIELD = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
 ASYNC_FIELD = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
@@ -198,117 +174,62 @@ SANDBOX_FIELD = Field(
     example=ISOLATED,
 )
 NETWORK_FIELD = Field("network", FLAG, "whether a confined hook may use the network", default=False)
-ENV_FIELD = Field("env", NAME_LIST, "environment variables that the hook uses", tolerant=True, example=["TOKEN"])
+ENV_FIELD = _names("env", about="environment variables that the hook uses", example=["TOKEN"])
 
-_PATTERN = Field("", TEXT, "", nullable=True, refused=True)
-_NEEDED = Field("", NAME_LIST, "", tolerant=True, example=["git"])
+_PATTERNS = (
+    _optional("tool", TEXT, "an RE2 pattern, searched in the name of the tool"),
+    _optional("pattern", TEXT, "an RE2 pattern, searched in the input of the tool"),
+)
+_NEEDS = (
+    _names("bins", about="programs on the PATH", example=["git"]),
+    _names("env", about="environment variables that are set", example=["TOKEN"]),
+    _names("os", about="operating systems, such as linux or darwin", example=["linux"]),
+)
+_DESCRIPTION = Field("description", SHORT_TEXT, "what the hook does", high=MAX_DESCRIPTION_CHARS, required=True)
 HOOK_MD_FIELDS = (
     Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
-    Field(
-        "description",
-        SHORT_TEXT,
-        "what the hook does",
-        high=MAX_DESCRIPTION_CHARS,
-        example="Blocks force pushes",
-        required=True,
-        tolerant=True,
-    ),
-    Field(
-        "trigger",
-        EVENT_NAME,
-        "the event that the hook runs on",
-        required=True,
-        refused=True,
-        example="pre-tool-call",
-        explain=_explain_event,
-    ),
-    Field(
-        "matcher",
-        MAPPING,
-        "which tool calls the hook runs on",
-        fields=(
-            _PATTERN.replace(key="tool", about="an RE2 pattern, searched in the name of the tool"),
-            _PATTERN.replace(key="pattern", about="an RE2 pattern, searched in the input of the tool"),
-        ),
-        nullable=True,
-        refused=True,
-        example={"tool": "Shell"},
-    ),
+    _DESCRIPTION.replace(tolerant=True, example="Blocks force pushes"),
+    _needed("trigger", EVENT_NAME, "the event that the hook runs on", example="pre-tool-call", explain=_explain_event),
+    _optional("matcher", MAPPING, "which tool calls the hook runs on", fields=_PATTERNS, example={"tool": "Shell"}),
     TIMEOUT_FIELD,
     ASYNC_FIELD,
     PRIORITY_FIELD,
     ON_FAILURE_FIELD,
     Field("protected", FLAG, "a project cannot replace or disable the hook; for your own hooks only", default=False),
-    Field(
-        "requires",
-        MAPPING,
-        "what must be there for the hook to run",
-        fields=(
-            _NEEDED.replace(key="bins", about="programs on the PATH"),
-            _NEEDED.replace(key="env", about="environment variables that are set", example=["TOKEN"]),
-            _NEEDED.replace(key="os", about="operating systems, such as linux or darwin", example=["linux"]),
-        ),
-    ),
+    Field("requires", MAPPING, "what must be there for the hook to run", fields=_NEEDS),
     ENV_FIELD,
     SANDBOX_FIELD,
     NETWORK_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
-TUNABLE_FIELDS = tuple(
-    field.replace(default=None)
-    for field in (TIMEOUT_FIELD, PRIORITY_FIELD, ASYNC_FIELD, ON_FAILURE_FIELD, SANDBOX_FIELD)
-)
-_GRANT_FIELDS = (
+
+_TUNED = (TIMEOUT_FIELD, PRIORITY_FIELD, ASYNC_FIELD, ON_FAILURE_FIELD, SANDBOX_FIELD)
+TUNABLE_FIELDS = tuple(field.replace(default=None) for field in _TUNED)
+_OVERRIDE_PROJECT = _user("project", ABSOLUTE_PATH, "the only project that the override is for", fallback="")
+_OVERRIDE_FIELDS = (
+    Field("name", TEXT, "the name of a hook, as `boathook list` shows it"),
+    *TUNABLE_FIELDS,
     NETWORK_FIELD.replace(default=None, user_only=True),
     ENV_FIELD.replace(about="more environment variables", user_only=True, tolerant=False),
-)
-_HOOK_NAME = Field("name", TEXT, "the name of a hook, as `boathook list` shows it")
-_OVERRIDE_PROJECT = Field(
-    "project",
-    ABSOLUTE_PATH,
-    "the only project that the override is for",
-    user_only=True,
-    fallback="",
-    consequence="the override is for no project",
-    example="/path/to/project",
+    _OVERRIDE_PROJECT.replace(consequence="the override is for no project", example="/path/to/project"),
 )
 HOOKS_TOML_FIELDS = (
     Field("enabled", FLAG, "false disables all hooks (in a project's file: its own)", default=True),
-    Field("debug", FLAG, "write debug lines, like `--debug`", default=False, user_only=True),
-    Field(
-        "strict_exit_codes",
-        FLAG,
-        "only exit code 2 blocks, not `decision: deny` with exit code 0",
-        default=False,
-        user_only=True,
-    ),
-    Field("max_stop_blocks", INTEGER, "how often hooks may send an agent back to work", 3, 0, 100, user_only=True),
-    Field(
-        "max_timeout", INTEGER, "the time limit of every hook in milliseconds", 600_000, 100, 600_000, user_only=True
-    ),
-    Field("model", MODEL, "the model that prompt hooks ask", user_only=True, example="anthropic:…"),
-    Field("untrusted", WORD, "what an untrusted hook does", "skip", words=("skip", "block"), user_only=True),
-    Field("record", WORD, "how much of an event is logged", "summary", words=("summary", "whole"), user_only=True),
-    Field(
-        "degraded",
-        WORD,
-        "what happens to an effect that the agent cannot express",
-        "tell",
-        words=("tell", "refuse"),
-        user_only=True,
+    _user("debug", FLAG, "write debug lines, like `--debug`", default=False),
+    _user("strict_exit_codes", FLAG, "only exit code 2 blocks, not `decision: deny` with exit code 0", default=False),
+    _user("max_stop_blocks", INTEGER, "how often hooks may send an agent back to work", 3, 0, 100),
+    _user("max_timeout", INTEGER, "the time limit of every hook in milliseconds", 600_000, 100, 600_000),
+    _user("model", MODEL, "the model that prompt hooks ask", example="anthropic:…"),
+    _user("untrusted", WORD, "what an untrusted hook does", "skip", words=("skip", "block")),
+    _user("record", WORD, "how much of an event is logged", "summary", words=("summary", "whole")),
+    _user(
+        "degraded", WORD, "what happens to an effect that the agent cannot express", "tell", words=("tell", "refuse")
     ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
-    Field("disable", NAMED_TABLES, "hooks that do not run", tolerant=True, example=[{"name": "…"}]),
-    Field(
-        "override",
-        NAMED_TABLES,
-        "values that replace those of a hook",
-        fields=(_HOOK_NAME, *TUNABLE_FIELDS, *_GRANT_FIELDS, _OVERRIDE_PROJECT),
-        tolerant=True,
-        example=[{"name": "…"}],
-    ),
+    _tables("disable", about="hooks that do not run"),
+    _tables("override", about="values that replace those of a hook", fields=_OVERRIDE_FIELDS),
 )
 HOOKS_FIELD = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML_FIELDS)
 
@@ -317,46 +238,38 @@ SETTINGS_FILE_FIELDS = (
     Field("disableAllHooks", FLAG, "true disables all hooks of settings.json", default=False),
     Field("enabledPlugins", ANYTHING, "plugins whose hooks run"),
 )
-MATCHER_FIELD = Field("matcher", TEXT, "which tools the hooks run on", nullable=True, refused=True)
-ENTRY_TYPE_FIELD = Field(
-    "type",
-    WORD,
-    "how the hook runs",
-    words=("command", "prompt", "http"),
-    example="command",
-    required=True,
-    refused=True,
-)
+MATCHER_FIELD = _optional("matcher", TEXT, "which tools the hooks run on")
 MAX_SECONDS = 600
 DEFAULT_SECONDS = {"command": 60, "prompt": 30, "http": 60}
+ENTRY_TYPE_FIELD = _needed("type", WORD, "how the hook runs", words=tuple(DEFAULT_SECONDS), example="command")
 _ENTRY_FIELDS = {
     "command": (
-        Field("command", LINE, "a command line, or a program if there are `args`", required=True, refused=True),
-        Field("args", ARGUMENT_LIST, "arguments; the program is started without a shell", nullable=True, refused=True),
-        Field("shell", WORD, "the shell", words=("bash", "powershell"), nullable=True, refused=True),
+        _needed("command", LINE, "a command line, or a program if there are `args`"),
+        _optional("args", ARGUMENT_LIST, "arguments; the program is started without a shell"),
+        _optional("shell", WORD, "the shell", words=("bash", "powershell")),
         ASYNC_FIELD,
         Field("asyncRewake", FLAG, "the same as `async` here", default=False),
     ),
     "prompt": (
-        Field("prompt", LINE, "the question for a model", required=True, refused=True),
+        _needed("prompt", LINE, "the question for a model"),
         Field("model", TEXT, "the model that is asked, instead of `hooks.model`", nullable=True),
     ),
     "http": (
-        Field("url", URL, "where the event is sent", required=True, refused=True, explain=_explain_url),
+        _needed("url", URL, "where the event is sent", explain=_explain_url),
         Field("headers", TEXT_MAP, "headers of the request", refused=True),
         Field("allowedEnvVars", TEXT_LIST, "environment variables that headers may use", refused=True),
     ),
 }
 SETTINGS_ENTRY_FIELDS = {
     kind: (
-        *own,
+        *own_fields,
         ENTRY_TYPE_FIELD,
         Field("timeout", DURATION, f"the time limit in seconds, at most {MAX_SECONDS}", DEFAULT_SECONDS[kind]),
         Field("if", ANYTHING, "a rule such as `Bash(git *)`; the hook runs only on calls that match it", nullable=True),
         Field("statusMessage", ANYTHING, "the description of the hook"),
         Field("once", ANYTHING, "has no effect here"),
     )
-    for kind, own in _ENTRY_FIELDS.items()
+    for kind, own_fields in _ENTRY_FIELDS.items()
 }
 
 
@@ -392,23 +305,26 @@ class FieldChecker:
         for key, value in data.items():
             if key not in known:
                 self._report_unknown(prefix + key, key, known)
-            elif not _is_absent(known[key], value):
+            elif not known[key].is_absent(value):
                 checked = self._check_value(known[key], prefix + key, value)
                 if checked is not None:
                     values[key] = checked
         for field in fields:
-            if field.required and _is_absent(field, data.get(field.key)):
-                self._report_missing(field, prefix + field.key)
+            if field.required and field.is_absent(data.get(field.key)):
+                used = "" if field.default is None else f"; {_show(field.default)} is used"
+                self._report_error(
+                    field, prefix + field.key, f"'{field.key}' is missing", used, self._show_example(field)
+                )
         return values
 
     def _check_value(self, field: Field, key: str, value: Any) -> Any:
         if field.user_only and self.scope == PROJECT:
             self.report(WARNING, key, f"'{field.key}' can only be set by the user; it is ignored here")
             return None
-        if not field.type.is_valid(value, field):
-            nearest = field.type.find_nearest
-            kept = nearest(value, field) if field.tolerant and nearest else field.fallback
-            self._report_wrong(field, key, value, kept)
+        if not field.is_valid(value):
+            kept = field.find_nearest(value) if field.tolerant else field.fallback
+            message, fix = self._describe_wrong(field, value)
+            self._report_error(field, key, message, f"; {_describe_consequence(field, value, kept)}", fix)
             value = kept
         if not field.fields or value is None:
             return value
@@ -416,25 +332,19 @@ class FieldChecker:
             return [self.check(field.fields, item, key) for item in value]
         return self.check(field.fields, value, key)
 
-    def _report_wrong(self, field: Field, key: str, value: Any, kept: Any) -> None:
+    def _describe_wrong(self, field: Field, value: Any) -> tuple[str, str]:
+        if field.explain is not None and isinstance(value, str):
+            return field.explain(value)
         message = f"'{field.key}' must be {field.expectation}"
-        if not (isinstance(value, list) and field.type in _LIST_TYPES):
+        if not (isinstance(value, list) and field.type.base is list):
             message += f", not {describe_value(value)}"
-        fix = self._show_example(field)
-        if field.explain is not None:
-            message, fix = field.explain(value)
-        if field.refused:
-            self.refuse(key, message, fix)
-        else:
-            self.report(ERROR, key, f"{message}; {_describe_consequence(field, value, kept)}", fix)
+        return message, self._show_example(field)
 
-    def _report_missing(self, field: Field, key: str) -> None:
-        message, fix = f"'{field.key}' is missing", self._show_example(field)
+    def _report_error(self, field: Field, key: str, message: str, consequence: str, fix: str) -> None:
         if field.refused:
             self.refuse(key, message, fix)
         else:
-            used = "" if field.default is None else f"; {_show(field.default)} is used"
-            self.report(ERROR, key, message + used, fix)
+            self.report(ERROR, key, message + consequence, fix)
 
     def _report_unknown(self, key: str, name: str, known: Iterable[str]) -> None:
         self._suggestions += 1
@@ -447,10 +357,6 @@ class FieldChecker:
             return ""
         text = value if isinstance(value, str) and self._pair == YAML_PAIR else dumps(value)
         return f"for example {self._pair.format(field.key, text)}"
-
-
-def _is_absent(field: Field, value: Any) -> bool:
-    return (field.nullable and value is None) or (field.required and value in (None, ""))
 
 
 def _describe_consequence(field: Field, value: Any, kept: Any) -> str:
@@ -474,14 +380,14 @@ def describe_value(value: Any) -> str:
         return "a number that large"
     if isinstance(value, bool | int | float):
         return str(value).lower()
-    if isinstance(value, str):
-        if not value.strip():
-            return "empty text"
-        if "\0" in value:
-            return "text with a NUL character"
-        is_short = len(value) <= _MAX_SHOWN_CHARS and value.isprintable()
-        return f"'{value}'" if is_short else f"text of {len(value)} characters"
-    return describe_json_type(value)
+    if not isinstance(value, str):
+        return describe_json_type(value)
+    if not value.strip():
+        return "empty text"
+    if "\0" in value:
+        return "text with a NUL character"
+    is_short = len(value) <= _MAX_SHOWN_CHARS and value.isprintable()
+    return f"'{value}'" if is_short else f"text of {len(value)} characters"
 
 
 def join_words(words: Iterable[str]) -> str:
