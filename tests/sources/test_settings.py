@@ -510,7 +510,7 @@ ENTRIES = {
     "an address without host": ({"type": "http", "url": "https:///x"}, URL, ""),
     "an address that cannot be read": ({"type": "http", "url": "https://[x"}, URL, ""),
     "a file": ({"type": "http", "url": "file:///etc/passwd"}, URL, ""),
-    "an address that is a number": ({"type": "http", "url": 5}, f"{URL}, not 5", ""),
+    "an address that is a number": ({"type": "http", "url": 5}, "'url' must be an http or https address, not 5", ""),
     "headers as a list": ({**POST, "headers": []}, "'headers' must be an object of texts, not a list", ""),
     "headers as numbers": ({**POST, "headers": {"a": 1}}, "'headers' must be an object of texts, not an object", ""),
     "variables as text": ({**POST, "allowedEnvVars": "A"}, "'allowedEnvVars' must be a list of texts, not 'A'", ""),

@@ -70,12 +70,14 @@ class Field(Value):
     def is_valid(self, value: Any) -> bool:
         """Whether a value may be written there."""
         base, accepts = self.type.base, self.type.accepts
-        if not isinstance(value, base) or (isinstance(value, bool) and base not in (bool, object)):
+        if not isinstance(value, base) or (base is not bool and base is not object and isinstance(value, bool)):
             return False
         if self.words or self.high:
-            size = len(value) if isinstance(value, str) else value
+            size = len(value) if base is str else value
             return value in self.words if self.words else self.low <= size <= self.high
-        items = value if base is list else value.values() if base is dict else (value,)
+        items: Iterable[Any] = (value,)
+        if base is list or base is dict:
+            items = value if base is list else value.values()
         return accepts is None or all(map(accepts, items))
 
     def find_nearest(self, value: Any) -> Any:
@@ -276,8 +278,9 @@ SETTINGS_ENTRY_FIELDS = {
 class FieldChecker:
     """Checks the fields of one file or one entry and collects diagnostics; `refusal` is the first that makes a hook invalid."""
 
-    def __init__(self, path: str, scope: str, pair: str) -> None:
-        self.path, self.scope = path, scope
+    def __init__(self, path: str, scope: str, pair: str, defaults: Mapping[str, Any] | None = None) -> None:
+        """Check a file of a scope; `pair` is how it writes a key and a value, `defaults` replace those of the table."""
+        self.path, self.scope, self.defaults = path, scope, defaults or {}
         self.lines: dict[str, int] = {}
         self.diagnostics: list[Diagnostic] = []
         self.refusal: Diagnostic | None = None
@@ -311,7 +314,8 @@ class FieldChecker:
                     values[key] = checked
         for field in fields:
             if field.required and field.is_absent(data.get(field.key)):
-                used = "" if field.default is None else f"; {_show(field.default)} is used"
+                default = self._get_default(field)
+                used = "" if default is None else f"; {_show(default)} is used"
                 self._report_error(
                     field, prefix + field.key, f"'{field.key}' is missing", used, self._show_example(field)
                 )
@@ -324,7 +328,7 @@ class FieldChecker:
         if not field.is_valid(value):
             kept = field.find_nearest(value) if field.tolerant else field.fallback
             message, fix = self._describe_wrong(field, value)
-            self._report_error(field, key, message, f"; {_describe_consequence(field, value, kept)}", fix)
+            self._report_error(field, key, message, f"; {self._describe_consequence(field, value, kept)}", fix)
             value = kept
         if not field.fields or value is None:
             return value
@@ -352,22 +356,24 @@ class FieldChecker:
         self.report(WARNING, key, f"unknown key '{name}'", fix)
 
     def _show_example(self, field: Field) -> str:
-        value = field.default if field.example is None else field.example
+        value = self._get_default(field) if field.example is None else field.example
         if value is None:
             return ""
         text = value if isinstance(value, str) and self._pair == YAML_PAIR else dumps(value)
         return f"for example {self._pair.format(field.key, text)}"
 
+    def _get_default(self, field: Field) -> Any:
+        return self.defaults.get(field.key, field.default)
 
-def _describe_consequence(field: Field, value: Any, kept: Any) -> str:
-    if field.consequence:
-        return field.consequence
-    if kept is not None and kept is value:
-        return "it is used as it is"
-    if isinstance(kept, list):
-        return "only its valid items are used" if kept else "it is ignored"
-    used = field.default if kept is None else kept
-    return "it is ignored" if used is None else f"{_show(used)} is used"
+    def _describe_consequence(self, field: Field, value: Any, kept: Any) -> str:
+        if field.consequence:
+            return field.consequence
+        if kept is not None and kept is value:
+            return "it is used as it is"
+        if isinstance(kept, list):
+            return "only its valid items are used" if kept else "it is ignored"
+        used = self._get_default(field) if kept is None else kept
+        return "it is ignored" if used is None else f"{_show(used)} is used"
 
 
 def _show(value: Any) -> str:

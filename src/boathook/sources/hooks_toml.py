@@ -114,52 +114,40 @@ def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
 
 def check_configs(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> tuple[Diagnostic, ...]:
     """Return a warning for everything that a hooks.toml asks for and that has no effect."""
-    warnings = [
-        *_check_project(hooks, project),
-        *_check_priorities(hooks, project, user),
-        *_check_protected(hooks, user),
-    ]
+    warnings = (*_list_ineffective(hooks, project, user), *list_ineffective_sandbox(hooks, project, user))
+    unknown = _list_unknown_names({hook.name for hook in hooks}, project, user)
+    return tuple(Diagnostic(config.path, None, key, WARNING, text) for config, key, text in (*warnings, *unknown))
+
+
+def _list_ineffective(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> Iterator[ConfigWarning]:
+    projects = {hook.name for hook in hooks if hook.scope == PROJECT}
+    # Local hooks are the user's, too.
+    users = {hook.name: hook for hook in hooks if hook.scope != PROJECT}
+    for name in project.disable:
+        if name in users and name not in projects:
+            yield project, "hooks.disable", f"a project cannot disable your hook '{name}'"
+    for name, tuning in project.override:
+        if name in users and name not in projects and tuning != {"on_failure": "block"}:
+            yield project, "hooks.override", f"a project can only set on_failure = block for your hook '{name}'"
+    grouped = {hook.name for hook in hooks if hook.is_grouped}
+    for config in (user, project):
+        for name, tuning in config.override:
+            if name in grouped and "priority" in tuning:
+                yield config, "hooks.override", f"priority has no effect on '{name}': settings hooks run together"
+    for name in user.disable:
+        if name in users and users[name].protected:
+            message = f"'{name}' is protected, so it is not disabled; remove 'protected' from its HOOK.md first"
+            yield user, "hooks.disable", message
     if project.defaults.get("on_failure") == "allow" and user.defaults.get("on_failure") == "block":
-        message = "a project cannot turn your on_failure = block into allow"
-        warnings.append((project, "hooks.defaults", message))
-    warnings += list_ineffective_sandbox(hooks, project, user)
-    names = {hook.name for hook in hooks}
+        yield project, "hooks.defaults", "a project cannot turn your on_failure = block into allow"
+
+
+def _list_unknown_names(names: set[str], project: HooksConfig, user: HooksConfig) -> Iterator[ConfigWarning]:
     for config in (user, project):
         overridden = (name for name, tuning in config.override if applies_to_project(tuning, project))
         for name in (*config.disable, *overridden):
             if name not in names:
-                warnings.append((config, "hooks", f"there is no hook named '{name}'"))
-    return tuple(Diagnostic(config.path, None, key, WARNING, message) for config, key, message in warnings)
-
-
-def _check_project(hooks: tuple[Hook, ...], project: HooksConfig) -> Iterator[ConfigWarning]:
-    projects = {hook.name for hook in hooks if hook.scope == PROJECT}
-    # Local hooks are the user's, too.
-    users = {hook.name for hook in hooks if hook.scope != PROJECT} - projects
-    for name in project.disable:
-        if name in users:
-            yield project, "hooks.disable", f"a project cannot disable your hook '{name}'"
-    for name, tuning in project.override:
-        if name in users and tuning != {"on_failure": "block"}:
-            message = f"a project can only set on_failure = block for your hook '{name}'"
-            yield project, "hooks.override", message
-
-
-def _check_priorities(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> Iterator[ConfigWarning]:
-    together = {hook.name for hook in hooks if hook.is_grouped}
-    for config in (user, project):
-        for name, tuning in config.override:
-            if name in together and "priority" in tuning:
-                message = f"priority has no effect on '{name}': settings hooks run together"
-                yield config, "hooks.override", message
-
-
-def _check_protected(hooks: tuple[Hook, ...], user: HooksConfig) -> Iterator[ConfigWarning]:
-    protected = {hook.name for hook in hooks if hook.scope != PROJECT and hook.protected}
-    for name in user.disable:
-        if name in protected:
-            message = f"'{name}' is protected, so it is not disabled; remove 'protected' from its HOOK.md first"
-            yield user, "hooks.disable", message
+                yield config, "hooks", f"there is no hook named '{name}'"
 
 
 def cap_timeout(hook: Hook, settings: Settings) -> Hook:

@@ -53,14 +53,18 @@ def read_hook_folders(folders: SourceFolders) -> SourceHooks:
     """Read the hooks of the user and of a project; a project whose folder of hooks is the user's has none of its own."""
     user_root, project_root = f"{folders.user}/hooks", f"{folders.project}/.agents/hooks"
     user = scan_hooks(user_root, USER, folders.user) if folders.user else HookLevel()
-    project = "" if folders.user and _is_same_folder(user_root, project_root) else folders.project
+    project = "" if folders.user and is_same_folder(user_root, project_root) else folders.project
     local = scan_hooks(project_root, PROJECT, project) if project else HookLevel()
     diagnostics, watch = (*user.diagnostics, *local.diagnostics), (*user.watch, *local.watch)
     return SourceHooks((*user.hooks, *local.hooks), diagnostics, watch, project, _settle_hooks)
 
 
-def _is_same_folder(one: str, other: str) -> bool:
-    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+def is_same_folder(one: str, other: str) -> bool:
+    """Whether two paths are one folder; False if that cannot be found out."""
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
 
 
 def scan_hooks(root: str, scope: str, top: str) -> HookLevel:

@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from boathook.core.event import SPELLINGS, EventKind
-from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
+from boathook.core.hook import ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.errors import ConfigError
@@ -18,37 +18,36 @@ _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 _NULLS = ("", "~", "null")
 _MAX_DIGITS = 18
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
-_SAME_KEYS = ("description", "priority", "on_failure", "protected", "sandbox", "network", "metadata")
+_SAME_KEYS = ("name", "description", "priority", "on_failure", "protected", "sandbox", "network", "metadata")
 
 
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
     """Return the hook of a manifest and the keys that its author wrote. Never raises, whatever the text is."""
     folder_name = folder.rpartition("/")[2]
     shown_name = escape_undecodable(folder_name)
-    hook = Hook(shown_name, None, "", scope, Script(folder), path, find_dialect(NATIVE))
-    checker = FieldChecker(path, scope, YAML_PAIR)
+    checker = FieldChecker(path, scope, YAML_PAIR, {"name": shown_name})
+    data: dict[str, Any] = {}
+    fields: dict[str, Any] = {"name": shown_name, "kind": None, "trigger": "", "dialect": find_dialect(NATIVE)}
     try:
         frontmatter = read_frontmatter(text)
     except FrontmatterError as error:
         checker.refuse("", error.message, error.fix, error.line)
-        return _finish(hook, checker), frozenset()
-    for line, message in frontmatter.forgiven:
-        checker.report(WARNING, "", message, line=line)
-    name, *others = HOOK_MD_FIELDS
-    fields = (name.replace(default=shown_name), *others)
-    data = _read_values(frontmatter.top, fields, checker.lines)
-    if isinstance(data.get("name"), str):
-        data["name"] = unicodedata.normalize("NFC", data["name"])
-    values = checker.check(fields, data)
-    if values.get("name", folder_name) != folder_name:
-        checker.report(WARNING, "name", f"name '{values['name']}' differs from its folder '{shown_name}'")
-    trigger = data.get("trigger", "")
-    hook = hook.replace(
-        name=values.get("name", shown_name),
-        kind=SPELLINGS.get(values.get("trigger", "")),
-        trigger=trigger if isinstance(trigger, str) else "",
-    )
-    return _finish(_apply_values(hook, values, checker), checker), frozenset(data)
+    else:
+        for line, message in frontmatter.forgiven:
+            checker.report(WARNING, "", message, line=line)
+        data = _read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
+        if isinstance(data.get("name"), str):
+            data["name"] = unicodedata.normalize("NFC", data["name"])
+        values = checker.check(HOOK_MD_FIELDS, data)
+        if values.get("name", folder_name) != folder_name:
+            checker.report(WARNING, "name", f"name '{values['name']}' differs from its folder '{shown_name}'")
+        fields |= {"trigger": data["trigger"]} if isinstance(data.get("trigger"), str) else {}
+        fields |= _build_fields(values, checker)
+    if checker.refusal:
+        fields |= {"state": INVALID, "state_reason": checker.refusal.message}
+    diagnostics = tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0))
+    hook = Hook(scope=scope, handler=Script(folder), path=path, diagnostics=diagnostics, **fields)
+    return hook, frozenset(data)
 
 
 def escape_undecodable(name: str) -> str:
@@ -56,36 +55,30 @@ def escape_undecodable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _finish(hook: Hook, checker: FieldChecker) -> Hook:
-    refusal = checker.refusal
-    return hook.replace(
-        state=INVALID if refusal else ARMED,
-        state_reason=refusal.message if refusal else "",
-        diagnostics=tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0)),
-    )
-
-
-def _apply_values(hook: Hook, values: dict[str, Any], checker: FieldChecker) -> Hook:
-    changes = {key: values[key] for key in _SAME_KEYS if key in values}
+def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, Any]:
+    kind = SPELLINGS.get(values.get("trigger", ""))
+    fields = {key: values[key] for key in _SAME_KEYS if key in values}
+    fields["kind"] = kind
     if "timeout" in values:
-        changes["timeout"] = values["timeout"] / 1000
+        fields["timeout"] = values["timeout"] / 1000
+    if "async" in values:
+        fields["background"] = values["async"]
+    if "env" in values:
+        fields["env"] = tuple(values["env"])
+    if "requires" in values:
+        fields["needs"] = Needs(**{key: tuple(names) for key, names in values["requires"].items()})
     if "matcher" in values:
-        changes["matcher"] = _build_matcher(values["matcher"], hook.kind, checker)
-    if changes.get("protected") and hook.scope == PROJECT:
+        fields["matcher"] = _build_matcher(values["matcher"], kind, checker)
+    if values.get("protected") and checker.scope == PROJECT:
         checker.report(ERROR, "protected", "only a user hook can be protected; it is ignored here", "remove it")
-        del changes["protected"]
+        del fields["protected"]
     dialect = values.get("dialect", NATIVE)
-    if dialect != NATIVE and hook.kind is not None and hook.kind.name not in CLAUDE_EVENTS_BY_KIND:
-        message = f"the dialect '{dialect}' has no event like {hook.kind.name}; native is used"
+    if dialect != NATIVE and kind is not None and kind.name not in CLAUDE_EVENTS_BY_KIND:
+        message = f"the dialect '{dialect}' has no event like {kind.name}; native is used"
         checker.report(ERROR, "dialect", message, "remove it")
-        dialect = NATIVE
-    return hook.replace(
-        dialect=find_dialect(dialect),
-        background=values.get("async", False),
-        env=tuple(values.get("env", ())),
-        needs=Needs(**{key: tuple(names) for key, names in values.get("requires", {}).items()}),
-        **changes,
-    )
+    elif dialect != NATIVE:
+        fields["dialect"] = find_dialect(dialect)
+    return fields
 
 
 def _build_matcher(sources: dict[str, str], kind: EventKind | None, checker: FieldChecker) -> Matcher:

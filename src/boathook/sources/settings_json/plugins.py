@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from boathook.core.hook import ERROR, PLUGIN, PROJECT, USER, WARNING, Diagnostic
-from boathook.sources.settings_json.settings_file import LOCAL, SettingsFile, is_same_file, read_settings
+from boathook.sources.hook_md.folder import is_same_folder
+from boathook.sources.settings_json.settings_file import LOCAL, SettingsFile, read_settings
 from boathook.system.files import FileError, may_be_there, read_text
 
 MAX_PLUGINS = 400
@@ -89,4 +90,4 @@ def _find_folder(plugin: Any, project: str) -> str:
 
 
 def _is_project(path: Any, project: str) -> bool:
-    return isinstance(path, str) and bool(path and project) and is_same_file(path, project)
+    return isinstance(path, str) and bool(path and project) and is_same_folder(path, project)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from boathook.core.hook import ARMED, DISABLED, PROJECT, SHADOWED, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
+from boathook.sources.hook_md.folder import is_same_folder
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.settings_json.plugins import list_kept_plugins, load_plugins
 from boathook.sources.settings_json.settings_file import (
     LOCAL,
     SETTINGS_NAMES,
     SettingsFile,
-    is_same_file,
     mentions_hooks,
     read_settings,
 )
@@ -43,7 +43,7 @@ def read_settings_files(folders: SourceFolders) -> SourceHooks:
 def load_settings(claude: str, project: str) -> LoadedSettings:
     """Load the hooks of the user's settings folder and of a project; either may be empty."""
     files = [read_settings(f"{claude}/settings.json", USER)] if claude else []
-    if project and not (claude and is_same_file(claude, f"{project}/.claude")):
+    if project and not (claude and is_same_folder(claude, f"{project}/.claude")):
         named = zip(SETTINGS_NAMES, (PROJECT, LOCAL), strict=True)
         files += [read_settings(f"{project}/.claude/{name}", scope, project) for name, scope in named]
     plugins, plugin_paths = load_plugins(claude, project, files)

@@ -180,14 +180,6 @@ class _FileReader:
                     self.hooks.append(hook.replace(diagnostics=problems))
 
 
-def is_same_file(one: str, other: str) -> bool:
-    """Whether two paths are one file or folder; False if that cannot be found out."""
-    try:
-        return os.path.samefile(one, other)
-    except (OSError, ValueError):
-        return False
-
-
 def mentions_hooks(path: str) -> bool:
     """Whether a settings file says anything about hooks; a file that cannot be read may."""
     try:
