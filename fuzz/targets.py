@@ -44,7 +44,7 @@ from boathook.sources.hooks_toml import (
     read_hooks_toml,
     tune_hook,
 )
-from boathook.sources.own_commands import text_calls_boathook
+from boathook.sources.own_commands import has_own_command
 from boathook.sources.settings_json.settings import load_settings
 from boathook.sources.settings_json.settings_entry import MAX_SEARCHED_CHARS
 from boathook.sources.settings_json.settings_file import mentions_hooks, read_settings
@@ -181,7 +181,7 @@ def _shell(data: bytes) -> tuple[list[ShellCommand], str]:
 
 
 def _search(found: tuple[list[ShellCommand], str]) -> None:
-    text_calls_boathook(f"boathook\n{found[1]}")
+    has_own_command(f"boathook\n{found[1]}")
 
 
 # What hooks answer

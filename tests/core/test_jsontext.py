@@ -144,7 +144,7 @@ def test_numbers_that_are_no_json_are_not_written(value):
 
 
 def test_what_is_no_json_value_is_not_written():
-    with pytest.raises(TypeError, match="set is no JSON value"):
+    with pytest.raises(TypeError, match="set is not a JSON value"):
         dumps({"a": {1}})
 
 

@@ -22,7 +22,7 @@ from boathook.sources.fields import MAX_DIAGNOSTICS
 from boathook.sources.hook_md.frontmatter import FrontmatterError, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import MAX_DOTS_PER_LINE, read_hooks_toml
-from boathook.sources.own_commands import calls_boathook, text_calls_boathook
+from boathook.sources.own_commands import has_own_command, is_own_command
 from boathook.sources.settings_json.plugins import MAX_PLUGINS
 from boathook.sources.settings_json.settings import load_settings
 from boathook.sources.settings_json.settings_file import (
@@ -226,7 +226,7 @@ def test_thousands_of_plugins_are_not_all_looked_for(tmp_path):
 @pytest.mark.parametrize("unit", ["! ", "env ", "-a ", "A=1 ", "'\n", "a\n", "$(boathook ", "eval boathook "])
 @pytest.mark.parametrize("head", ["boathook ; env ", "boathook '"])
 def test_commands_are_searched_in_a_time_by_their_length(head, unit):
-    assert grows_in_proportion(lambda count: text_calls_boathook(head + unit * count), 500)
+    assert grows_in_proportion(lambda count: has_own_command(head + unit * count), 500)
 
 
 @pytest.mark.parametrize(
@@ -243,13 +243,13 @@ def test_commands_are_searched_in_a_time_by_their_length(head, unit):
     ],
 )
 def test_a_call_of_ours_is_still_found(text):
-    assert text_calls_boathook(text)
+    assert has_own_command(text)
 
 
 def test_words_in_quotes_are_no_calls_of_ours():
-    assert not text_calls_boathook("echo 'boathook run'")
-    assert not text_calls_boathook('echo "boathook run" \\; boathook')
-    assert not calls_boathook(Command("echo boathook run"))
+    assert not has_own_command("echo 'boathook run'")
+    assert not has_own_command('echo "boathook run" \\; boathook')
+    assert not is_own_command(Command("echo boathook run"))
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 40_000, "'" * 40_001, '"\\' * 30_000])

@@ -31,7 +31,7 @@ from boathook.dialects.dialect import find_dialect
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.loader import load_hooks
-from boathook.sources.own_commands import calls_boathook, text_calls_boathook
+from boathook.sources.own_commands import has_own_command, is_own_command
 from boathook.sources.settings_json.settings import find_settings_project, load_settings
 from boathook.sources.settings_json.settings_file import SettingsFile, read_settings
 from boathook.sources.source import SOURCES
@@ -963,7 +963,7 @@ WINDOWS = {
 
 @pytest.mark.parametrize(("handler", "found"), WINDOWS.items(), ids=lambda value: getattr(value, "text", None))
 def test_a_call_of_us_is_known_by_paths_of_windows_too(handler, found):
-    assert calls_boathook(handler) is found
+    assert is_own_command(handler) is found
 
 
 pieces = st.sampled_from(
@@ -973,8 +973,8 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30))
 def test_no_text_makes_looking_for_a_call_of_us_fail(text):
-    assert isinstance(text_calls_boathook(text), bool)
-    assert text_calls_boathook(f"{text.replace(chr(39), '').replace(chr(34), '')}\n\nboathook run") or "\\" in text
+    assert isinstance(has_own_command(text), bool)
+    assert has_own_command(f"{text.replace(chr(39), '').replace(chr(34), '')}\n\nboathook run") or "\\" in text
 
 
 def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):

@@ -11,7 +11,7 @@ from boathook.catalog_cache.host_section import make_host_sections, make_tools_s
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, can_take_part, should_report_skip
 from boathook.core.event import KINDS, EventKind
 from boathook.core.hook import Diagnostic, Hook, hook_to_data
-from boathook.core.prefilter import EQUALS, GRAM, PrefilterWords, index_words
+from boathook.core.prefilter import EQUALS, GRAM_CHARS, PrefilterWords, index_words
 from boathook.hosts import host as hosts
 from boathook.hosts import tool_names as tools
 from boathook.hosts.host import list_host_names
@@ -37,7 +37,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     head: dict[str, Any] = {"key": locations.key, "watch": stamps}
-    head["gram"] = GRAM
+    head["gram"] = GRAM_CHARS
     head["projects"] = catalog.projects
     head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
     head |= _settings_to_data(catalog)

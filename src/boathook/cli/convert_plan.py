@@ -26,7 +26,7 @@ from boathook.sources.conversion import (
 )
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, read_hook
 from boathook.sources.hooks_toml import read_hooks_toml
-from boathook.sources.own_commands import calls_boathook
+from boathook.sources.own_commands import is_own_command
 from boathook.sources.settings_json.settings import find_settings_project
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 from boathook.sources.settings_json.settings_file import LOCAL, mentions_hooks, read_settings
@@ -143,7 +143,7 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
 
 def _has_own_call(catalog: Catalog) -> bool:
     """Whether Claude Code calls boathook, so that HOOK.md hooks run there too."""
-    return any(isinstance(hook.handler, Command) and calls_boathook(hook.handler) for hook in catalog.hooks)
+    return any(isinstance(hook.handler, Command) and is_own_command(hook.handler) for hook in catalog.hooks)
 
 
 class _FolderBuilder:

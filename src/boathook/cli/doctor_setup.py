@@ -24,7 +24,7 @@ from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import Ledger, make_record_id
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.sources.own_commands import calls_boathook, find_own_path
+from boathook.sources.own_commands import find_own_path, is_own_command
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.programs import which
 from boathook.trust.store import TrustStore
@@ -65,7 +65,7 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[Healt
 
 def list_own_calls(catalog: Catalog) -> list[Hook]:
     """Return the settings.json entries that call boathook; they are how a host reaches hooks, and not hooks."""
-    return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and calls_boathook(hook.handler)]
+    return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and is_own_command(hook.handler)]
 
 
 def _examine_sandboxes() -> list[HealthFinding]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from boathook.core.text import CONTROL
+from boathook.core.text import CONTROL_CHARS
 
 OUTPUT_VERSION = 1
 STATE_STYLES = {
@@ -66,7 +66,7 @@ def say(text: str, style: str = "", *, err: bool = False) -> None:
 
 def make_printable(text: str) -> str:
     """Return a text without control characters, with undecodable bytes as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode().translate(CONTROL)
+    return text.encode("utf-8", "backslashreplace").decode().translate(CONTROL_CHARS)
 
 
 def format_count(number: int, noun: str) -> str:

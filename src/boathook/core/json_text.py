@@ -1,7 +1,7 @@
-"""Strict JSON, read and written the one way the protocol wants, without importing `json` (which needs `re`).
+"""Strict JSON, read and written as the protocol wants it, without importing `json` (which needs `re`).
 
-Reading refuses what hides a decision or cannot be written again: repeated keys, NaN, infinities, numbers beyond limits, nesting
-beyond the interpreter's patience, anything after the value. Writing uses `": "` and `", "` and keeps non-ASCII.
+Reading refuses what hides a decision or cannot be written again: repeated keys, NaN, infinities, numbers and nesting beyond the
+limits, anything after the value. Writing uses `": "` and `", "` and keeps non-ASCII.
 """
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
@@ -13,77 +13,80 @@ if TYPE_CHECKING:
 accelerator: "Any"
 try:
     import _json as accelerator
-except ImportError:  # an interpreter without the C accelerator
+except ImportError:
+    # An interpreter without the C accelerator.
     accelerator = None
 
 JSON_WHITESPACE = " \t\n\r"
 INFINITY = float("inf")
-MAX_TEXT_CHARS = 1 << 20  # a longer tool input is not searched: it counts as a match
-MAX_DEPTH = 200  # far below where the interpreter's own limit would strike while writing
+# A longer tool input is not searched: it counts as a match.
+MAX_TEXT_CHARS = 1 << 20
+# Far below the interpreter's own limit, which would apply to writing.
+MAX_DEPTH = 200
 
 
 class JsonError(ValueError):
-    """What is wrong with a JSON text, in words."""
+    """What is wrong with a JSON text."""
 
 
 class JsonLimitError(JsonError):
-    """JSON that is well made but beyond what is read here."""
+    """JSON that is valid but beyond the limits."""
 
 
-def _object(pairs: "list[tuple[str, Any]]") -> "dict[str, Any]":
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _make_object(pairs: "list[tuple[str, Any]]") -> "dict[str, Any]":
+    value = dict(pairs)
+    if len(value) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
                 raise JsonError(f"repeated key {key!r}")
             seen.add(key)
-    return found
+    return value
 
 
-def _constant(name: str) -> "Any":
+def _refuse_constant(name: str) -> "Any":
     raise JsonError(f"{name} is not JSON")
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     number = float(text)
     if number in (INFINITY, -INFINITY):
         raise JsonLimitError(f"number {text[:20]} is beyond limits")
     return number
 
 
-def _int(text: str) -> int:
+def _parse_int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise JsonLimitError(f"number of {len(text)} digits is beyond limits") from None
 
 
-class _Reading:
+class _ScannerSettings:
     """The settings that the C scanner asks its context for."""
 
     strict = True
     object_hook = None
-    object_pairs_hook = staticmethod(_object)
-    parse_float = staticmethod(_float)
-    parse_int = staticmethod(_int)
-    parse_constant = staticmethod(_constant)
+    object_pairs_hook = staticmethod(_make_object)
+    parse_float = staticmethod(_parse_float)
+    parse_int = staticmethod(_parse_int)
+    parse_constant = staticmethod(_refuse_constant)
     memo: "dict[str, str]" = {}  # noqa: RUF012
 
 
 def _make_scan() -> "Any":
     if accelerator is not None:
-        return accelerator.make_scanner(_Reading())
+        return accelerator.make_scanner(_ScannerSettings())
     import json.scanner
 
-    return json.scanner.py_make_scanner(_Reading())  # type: ignore[attr-defined]
+    return json.scanner.py_make_scanner(_ScannerSettings())  # type: ignore[attr-defined]
 
 
 _scan = _make_scan()
 
 
 def decode(data: bytes) -> str:
-    """Read UTF-8 bytes, a byte-order mark forgiven; name the place of a byte that is none."""
+    """Read UTF-8 bytes, with or without a byte-order mark; raise JsonError with the position of a wrong byte."""
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
     try:
@@ -99,26 +102,27 @@ def loads(text: str, depth: int = MAX_DEPTH) -> "Any":
     """Read one JSON value that fills the whole text; raise JsonError otherwise."""
     start = len(text) - len(text.lstrip(JSON_WHITESPACE))
     try:
-        value, end = _scanned(text, start)
+        value, end = _scan_value(text, start)
     except JsonError:
         raise
     except StopIteration as error:
         raise JsonError(f"no JSON value at {describe_position(text, error.value)}") from None
     except RecursionError:
         raise JsonLimitError("nested too deep") from None
-    except ValueError as error:  # json.JSONDecodeError, raised by the scanner itself
+    # The scanner itself raises json.JSONDecodeError.
+    except ValueError as error:
         message = getattr(error, "msg", str(error))
         raise JsonError(f"{message} at {describe_position(text, getattr(error, 'pos', 0))}") from None
     rest = text[end:].strip(JSON_WHITESPACE)
     if rest:
         what = "a second document" if rest[0] in '{["' else "text"
         raise JsonError(f"{what} after the JSON value at {describe_position(text, end)}")
-    if text.count("[") + text.count("{") > depth and _deeper_than(value, depth):
+    if text.count("[") + text.count("{") > depth and _is_deeper_than(value, depth):
         raise JsonLimitError(f"nested too deep (more than {depth} levels)")
     return value
 
 
-def _deeper_than(value: "Any", limit: int) -> bool:
+def _is_deeper_than(value: "Any", limit: int) -> bool:
     level = [value]
     for _ in range(limit):
         level = [
@@ -132,11 +136,12 @@ def _deeper_than(value: "Any", limit: int) -> bool:
     return True
 
 
-def _scanned(text: str, start: int) -> "tuple[Any, int]":
+def _scan_value(text: str, start: int) -> "tuple[Any, int]":
     found: tuple[Any, int]
     try:
         found = _scan(text, start)
-    except SystemError:  # older scanners can only raise their error if json.decoder is loaded already
+    # Older scanners can only raise their error if json.decoder is loaded already.
+    except SystemError:
         import json.decoder  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
         found = _scan(text, start)
@@ -144,7 +149,7 @@ def _scanned(text: str, start: int) -> "tuple[Any, int]":
 
 
 def describe_position(text: str, position: int) -> str:
-    """Report a position as line and column."""
+    """Return a position as line and column."""
     before = text[:position]
     return f"line {before.count(chr(10)) + 1} column {position - before.rfind(chr(10))}"
 
@@ -178,7 +183,7 @@ def dump_line(value: "Any") -> bytes:
 
 
 def _refuse(value: object) -> "Any":
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def is_same_json(one: "Any", other: "Any") -> bool:
@@ -206,7 +211,7 @@ def iter_leaves(value: "Any") -> "Iterator[str]":
 
 
 def describe_json_type(value: object) -> str:
-    """Report in words what kind of JSON value something is."""
+    """Return the type of a JSON value in words."""
     return TYPE_WORDS.get(type(value).__name__, type(value).__name__)
 
 

@@ -1,8 +1,8 @@
-"""The words of a pattern: literals of which at least one stands in every text that the pattern matches.
+"""The words of a pattern: literals of which at least one is in every text that the pattern matches.
 
-Most events match no hook, and words say so without a regular expression. Where a pattern is nothing but words (`Shell`,
-`rm -rf /|mkfs`, `^(Shell|Bash)$`) they are the whole truth. Conservative on purpose: whatever is not plainly understood gives
-no words, and the regular expression decides. Works on patterns that RE2 has already accepted.
+Most events match no hook, and the words show that without a regular expression. If a pattern consists of words only (`Shell`,
+`rm -rf /|mkfs`, `^(Shell|Bash)$`), they decide alone. A pattern that is not plainly understood has no words, and the regular
+expression decides. The patterns must be ones that RE2 accepts.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-GRAM = 3
-LONGEST = 1000  # characters of a pattern that is looked into
-MOST = 32  # words of one pattern; beyond that they cost more than they save
+GRAM_CHARS = 3
+_MAX_SOURCE_CHARS = 1000
+# More words of one pattern cost more than they save.
+_MAX_WORDS = 32
 
 CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
 
-START, END, GAP = "^", "$", "."
+_START, _END, _GAP = "^", "$", "."
 
 
 class PrefilterWords(Value):
-    """Words of a pattern, and what they prove: that it matches (contains, equals) or only that it may (hint)."""
+    """The words of a pattern, and what they prove: that it matches (contains, equals) or that it may (hint)."""
 
     any_of: tuple[str, ...]
     proof: str
@@ -36,11 +37,11 @@ class PrefilterWords(Value):
 
 
 class _Unclear(Exception):
-    """The pattern holds something that is not plainly understood."""
+    """The pattern has something that is not plainly understood."""
 
 
 class _Piece(Value):
-    """A part of a branch: exact alternatives, or (exact=False) words it needs, which may be none."""
+    """A part of a branch: exact alternatives, or words of which it needs one, if any."""
 
     words: tuple[str, ...]
     exact: bool = True
@@ -50,21 +51,21 @@ _ANYTHING = _Piece((), exact=False)
 
 
 def find_words(source: str) -> PrefilterWords | None:
-    """Work out the words of a pattern; None where nothing certain can be said."""
-    if len(source) > LONGEST or source.count("(") > MOST:
+    """Return the words of a pattern, None if they are not certain."""
+    if len(source) > _MAX_SOURCE_CHARS or source.count("(") > _MAX_WORDS:
         return None
     try:
-        branches, at = _parse(source, 0)
+        branches, at = _read_branches(source, 0)
     except _Unclear:
         return None
     if at != len(source):
         return None
-    return _whole(branches) or _hint([_needed(branch) for branch in branches])
+    return _find_exact_words(branches) or _make_hint([_find_needed_words(branch) for branch in branches])
 
 
-def _whole(branches: list[list[_Piece | str]]) -> PrefilterWords | None:
-    """Return the words if they alone decide: all branches exact, and all of them anchored or none."""
-    anchored = [(b[:1] == [START], b[-1:] == [END]) for b in branches]
+def _find_exact_words(branches: list[list[_Piece | str]]) -> PrefilterWords | None:
+    """Return the words if they decide alone: all branches are exact, and all of them are anchored or none is."""
+    anchored = [(b[:1] == [_START], b[-1:] == [_END]) for b in branches]
     if len(set(anchored)) != 1 or anchored[0] not in ((True, True), (False, False)):
         return None
     both = anchored[0][0]
@@ -76,29 +77,31 @@ def _whole(branches: list[list[_Piece | str]]) -> PrefilterWords | None:
         pieces = [piece for piece in inner if isinstance(piece, _Piece)]
         if len(pieces) != len(inner) or not all(piece.exact for piece in pieces):
             return None
-        product = _product(pieces)
+        product = _combine_pieces(pieces)
         if not product or (not both and not all(product)):
             return None
         words += product
-    return PrefilterWords(tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS) if len(words) <= MOST else None
+    return (
+        PrefilterWords(tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS) if len(words) <= _MAX_WORDS else None
+    )
 
 
-def _hint(needed: list[tuple[str, ...]]) -> PrefilterWords | None:
+def _make_hint(needed: list[tuple[str, ...]]) -> PrefilterWords | None:
     words = tuple(dict.fromkeys(word for branch in needed for word in branch))
-    if not all(needed) or not all(words) or len(words) > MOST:
+    if not all(needed) or not all(words) or len(words) > _MAX_WORDS:
         return None
     return PrefilterWords(words, HINT)
 
 
-def _needed(branch: list[_Piece | str]) -> tuple[str, ...]:
-    """Return the most telling words of one branch: the set whose shortest word is longest."""
+def _find_needed_words(branch: list[_Piece | str]) -> tuple[str, ...]:
+    """Return the most specific words of a branch: the set whose shortest word is longest."""
     candidates: list[tuple[str, ...]] = []
     run: list[_Piece] = []
-    for piece in [*branch, GAP]:
+    for piece in [*branch, _GAP]:
         if isinstance(piece, _Piece) and piece.exact:
             run.append(piece)
             continue
-        candidates.append(tuple(_product(run)))
+        candidates.append(tuple(_combine_pieces(run)))
         run = []
         if isinstance(piece, _Piece):
             candidates.append(piece.words)
@@ -106,19 +109,19 @@ def _needed(branch: list[_Piece | str]) -> tuple[str, ...]:
     return max(usable, key=lambda words: min(map(len, words)), default=())
 
 
-def _product(pieces: list[_Piece]) -> list[str]:
-    """Put exact pieces together in every way; nothing if there are too many."""
+def _combine_pieces(pieces: list[_Piece]) -> list[str]:
+    """Return every combination of exact pieces, [] if there are too many."""
     if not pieces:
         return []
     words = [""]
     for piece in pieces:
         words = [left + right for left in words for right in piece.words]
-        if len(words) > MOST:
+        if len(words) > _MAX_WORDS:
             return []
     return words
 
 
-def _parse(source: str, at: int) -> tuple[list[list[_Piece | str]], int]:
+def _read_branches(source: str, at: int) -> tuple[list[list[_Piece | str]], int]:
     """Read alternatives up to the end or a closing parenthesis."""
     branches: list[list[_Piece | str]] = [[]]
     while at < len(source) and source[at] != ")":
@@ -126,20 +129,20 @@ def _parse(source: str, at: int) -> tuple[list[list[_Piece | str]], int]:
             branches.append([])
             at += 1
             continue
-        piece, at = _atom(source, at)
-        piece, at = _quantified(piece, source, at)
+        piece, at = _read_atom(source, at)
+        piece, at = _read_quantifiers(piece, source, at)
         branches[-1].append(piece)
     return branches, at
 
 
-def _atom(source: str, at: int) -> tuple[_Piece | str, int]:
+def _read_atom(source: str, at: int) -> tuple[_Piece | str, int]:
     char = source[at]
     if char == "(":
-        return _group(source, at)
+        return _read_group(source, at)
     if char == "[":
-        return _ANYTHING, _class_end(source, at) + 1
+        return _ANYTHING, _find_class_end(source, at) + 1
     if char == "\\":
-        return _escape(source, at)
+        return _read_escape(source, at)
     if char in "^$.":
         return char, at + 1
     if char in "?*+{":
@@ -147,52 +150,54 @@ def _atom(source: str, at: int) -> tuple[_Piece | str, int]:
     return _Piece((char,)), at + 1
 
 
-def _escape(source: str, at: int) -> tuple[_Piece | str, int]:
+def _read_escape(source: str, at: int) -> tuple[_Piece | str, int]:
     escaped = source[at + 1 : at + 2]
     if escaped and not escaped.isalnum():
         return _Piece((escaped,)), at + 2
     if escaped and escaped in "bBdDwWsSAz":
-        return GAP, at + 2
+        return _GAP, at + 2
     raise _Unclear
 
 
-def _group(source: str, at: int) -> tuple[_Piece, int]:
+def _read_group(source: str, at: int) -> tuple[_Piece, int]:
     at += 1
     if source.startswith("?:", at):
         at += 2
     elif source.startswith("?", at):
-        raise _Unclear  # flags change the meaning of what follows; names are rare
-    branches, at = _parse(source, at)
+        # Flags change the meaning of what follows.
+        raise _Unclear
+    branches, at = _read_branches(source, at)
     if source[at : at + 1] != ")":
         raise _Unclear
     pieces = [[p for p in b if isinstance(p, _Piece)] for b in branches]
     if all(len(p) == len(b) and all(x.exact for x in p) for p, b in zip(pieces, branches, strict=True)):
-        ways = [_product(p) if p else [""] for p in pieces]
+        ways = [_combine_pieces(p) if p else [""] for p in pieces]
         words = [word for way in ways for word in way]
-        if all(ways) and len(words) <= MOST:
+        if all(ways) and len(words) <= _MAX_WORDS:
             return _Piece(tuple(words)), at + 1
-    hint = _hint([_needed(branch) for branch in branches])
+    hint = _make_hint([_find_needed_words(branch) for branch in branches])
     return _Piece(hint.any_of if hint else (), exact=False), at + 1
 
 
-def _quantified(piece: _Piece | str, source: str, at: int) -> tuple[_Piece | str, int]:
-    """Read quantifiers behind an atom; an optional atom proves nothing, a repeated one is there at least once."""
+def _read_quantifiers(piece: _Piece | str, source: str, at: int) -> tuple[_Piece | str, int]:
+    """Read the quantifiers of an atom; an optional atom proves nothing, a repeated one is there at least once."""
     while at < len(source) and source[at] in "?*+{":
         char = source[at]
         if char == "{":
             close = source.find("}", at)
             inner = source[at + 1 : close]
             if close < 0 or not inner or inner.strip("0123456789,"):
-                raise _Unclear  # a brace that RE2 reads as itself
+                # RE2 reads such a brace as itself.
+                raise _Unclear
             at = close
         once = char == "+" and isinstance(piece, _Piece)
-        piece = _Piece(piece.words, exact=False) if once and isinstance(piece, _Piece) else GAP
+        piece = _Piece(piece.words, exact=False) if once and isinstance(piece, _Piece) else _GAP
         at += 1
     return piece, at
 
 
-def _class_end(source: str, at: int) -> int:
-    """Find the bracket that closes a character class."""
+def _find_class_end(source: str, at: int) -> int:
+    """Return where the bracket is that closes a character class."""
     at += 1
     if source[at : at + 1] == "^":
         at += 1
@@ -214,9 +219,9 @@ def _class_end(source: str, at: int) -> int:
 
 
 def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Index many words by one letter group each, the rarest it has; return the index and the words too short for it.
+    """Index words by the rarest letter group (gram) of each; return the index, and the words that are too short for it.
 
-    A text is then looked up group by group (`grams_of`), so the cost depends on the text and not on the number of words.
+    A text is then looked up gram by gram (`list_grams`), so the cost depends on the text and not on the number of words.
     """
     unique = tuple(dict.fromkeys(words))
     count: dict[str, int] = {}
@@ -231,9 +236,9 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple
             index.setdefault(min(sorted(grams), key=count.__getitem__), []).append(word)
         else:
             short.append(word)
-    return {gram: tuple(found) for gram, found in index.items()}, tuple(short)
+    return {gram: tuple(words) for gram, words in index.items()}, tuple(short)
 
 
 def list_grams(text: str) -> set[str]:
     """Return the letter groups of a text."""
-    return {text[at : at + GRAM] for at in range(len(text) - GRAM + 1)}
+    return {text[at : at + GRAM_CHARS] for at in range(len(text) - GRAM_CHARS + 1)}

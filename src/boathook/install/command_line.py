@@ -13,7 +13,7 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setup import BY_BOTH, BY_HOST, Setup
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, text_calls_boathook
+from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, has_own_command
 from boathook.sources.source import list_user_folders
 from boathook.system.locations import read_environment, resolve_folder
 
@@ -101,4 +101,4 @@ def is_unmanaged_command(text: str, host: str) -> bool:
     """Whether a command calls boathook but was not installed for a host, or does more than an installed one."""
     if is_installed_command(text, host):
         return False
-    return text_calls_boathook(text) or (" --host " in text and bool(HOOK_ENTRY_PATH.search(find_own_path(text))))
+    return has_own_command(text) or (" --host " in text and bool(HOOK_ENTRY_PATH.search(find_own_path(text))))

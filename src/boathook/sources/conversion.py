@@ -17,7 +17,7 @@ from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 from boathook.sources.fields import MAX_DESCRIPTION_CHARS, PRIORITY_FIELD, TIMEOUT_FIELD
 from boathook.sources.hook_md.manifest import parse_manifest
-from boathook.sources.own_commands import text_calls_boathook
+from boathook.sources.own_commands import has_own_command
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 
 ENTER_PROJECT_LINE = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
@@ -276,7 +276,7 @@ def _find_native_words(row: ClaudeEvent, text: str) -> list[str]:
     words += [f"decision: {word}" for word in _DECIDED.findall(text) if decisions]
     if re.search(r"\bdecision\b", _DECISION.sub("", text)):
         words.append("decision")
-    return words + (["boathook run"] if text_calls_boathook(text) else [])
+    return words + (["boathook run"] if has_own_command(text) else [])
 
 
 def convert_tool_pattern(tool: Pattern) -> str:

@@ -43,25 +43,25 @@ _SUBCOMMANDS = {
 }
 
 
-def calls_boathook(handler: Command) -> bool:
+def is_own_command(handler: Command) -> bool:
     """Whether a command starts `boathook run` or the entry that hosts start."""
     if handler.words is not None:
-        return _words_call_boathook([handler.text, *handler.words], 0)
-    return text_calls_boathook(handler.text)
+        return _are_own_words([handler.text, *handler.words], 0)
+    return has_own_command(handler.text)
 
 
-def only_calls_boathook(handler: Command) -> bool:
+def is_only_own_command(handler: Command) -> bool:
     """Whether a command that calls boathook does nothing else, like the one that is installed: then it need not run."""
     words = handler.text.split() if handler.words is None else [handler.text]
     is_script = bool(words) and _get_base_name(words[0]) in (*SHELL_NAMES, "eval")
     return not is_script and not set(handler.text) & set(";&|<>()`$\n")
 
 
-def text_calls_boathook(text: str, depth: int = 0) -> bool:
+def has_own_command(text: str, depth: int = 0) -> bool:
     """Whether a line or a script for the shell calls boathook."""
     if PROGRAM_NAME not in text or depth > _MAX_DEPTH:
         return False
-    return any(_command_calls_boathook(command, depth) for command in _read_commands(text))
+    return any(_is_own(command, depth) for command in _read_commands(text))
 
 
 def find_own_path(text: str) -> str:
@@ -83,17 +83,17 @@ def _read_commands(text: str) -> Iterator[ShellCommand]:
         yield from ShellReader(text.translate(_WITHOUT_QUOTES)).read_all()
 
 
-def _command_calls_boathook(command: ShellCommand, depth: int) -> bool:
+def _is_own(command: ShellCommand, depth: int) -> bool:
     words = [word.text for word in command.words]
-    if any(PROGRAM_NAME in word for word in words) and _words_call_boathook(words, depth):
+    if any(PROGRAM_NAME in word for word in words) and _are_own_words(words, depth):
         return True
     scripts = [redirection.body for redirection in command.redirections if PROGRAM_NAME in redirection.body]
     program = _unwrap(words)[:1] if scripts else []
     is_shell = bool(program) and _get_base_name(program[0]) in SHELL_NAMES
-    return is_shell and any(text_calls_boathook(script, depth + 1) for script in scripts)
+    return is_shell and any(has_own_command(script, depth + 1) for script in scripts)
 
 
-def _words_call_boathook(words: list[str], depth: int) -> bool:
+def _are_own_words(words: list[str], depth: int) -> bool:
     """Whether a simple command calls boathook, also by a script that it gives to a shell."""
     words = _unwrap(words)
     if not words:
@@ -104,11 +104,11 @@ def _words_call_boathook(words: list[str], depth: int) -> bool:
     if _PROGRAM.fullmatch(program):
         return _get_subcommand(arguments) == "run"
     if program == "eval":
-        return text_calls_boathook(" ".join(arguments), depth + 1)
+        return has_own_command(" ".join(arguments), depth + 1)
     if program in SHELL_NAMES:
         at = next((index for index, word in enumerate(arguments) if re.fullmatch(r"-[a-z]*c", word)), None)
-        return at is not None and text_calls_boathook("".join(arguments[at + 1 : at + 2]), depth + 1)
-    return bool(PYTHON_PROGRAM.fullmatch(program)) and _python_calls_boathook(arguments)
+        return at is not None and has_own_command("".join(arguments[at + 1 : at + 2]), depth + 1)
+    return bool(PYTHON_PROGRAM.fullmatch(program)) and _is_own_python_call(arguments)
 
 
 def _unwrap(words: list[str]) -> list[str]:
@@ -144,7 +144,7 @@ def _remove_options(words: list[str], options_with_value: tuple[str, ...]) -> li
     return words
 
 
-def _python_calls_boathook(arguments: list[str]) -> bool:
+def _is_own_python_call(arguments: list[str]) -> bool:
     while arguments and arguments[0].startswith("-") and not re.fullmatch(r"-[A-Za-z]*[cm]", arguments[0]):
         if arguments[0] == f"-m{PROGRAM_NAME}":
             return _get_subcommand(arguments[1:]) == "run"

@@ -45,7 +45,7 @@ _UV_OPTIONS_WITHOUT_VALUE = ("--script", "-s", "--quiet", "-q", "--no-project", 
 _SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua)")
 
 
-def read_script(path: str) -> str:
+def read_script_text(path: str) -> str:
     """Return the text of a script, "" if the file is not a script or cannot be read."""
     try:
         data = read_regular(path, MAX_SCRIPT_BYTES)

@@ -114,7 +114,7 @@ def _find_run_words(commands: list[list[ShellWord]], project: str) -> Iterator[t
 def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
     """Return what is hashed and copied for some files: the folder of each, because its helpers are there.
 
-    It is the file alone if its folder is large, is the project itself, or is that of a source, such as .claude.
+    It is the file alone if its folder is large, is the project itself, or is the one of a source.
     """
     real = os.path.realpath(project)
     excluded = (real, *[real + each.project_folder for each in list_sources()])

@@ -24,7 +24,7 @@ from boathook.sources.shell_scripts import (
     find_run_files,
     has_blocking_exit_1,
     read_first_pipeline,
-    read_script,
+    read_script_text,
     remove_prefix,
 )
 from boathook.sources.source import SETTINGS_JSON_SOURCE
@@ -201,7 +201,7 @@ class _CommandChecker:
                 self._report(ERROR, f"{path} cannot be started: {start_error}", fix)
 
     def _check_text(self, path: str, file: RunFile) -> None:
-        text = read_script(path) if path and not _FOREIGN_FOLDER.search(path) else ""
+        text = read_script_text(path) if path and not _FOREIGN_FOLDER.search(path) else ""
         is_shell_script = file.interpreter in SHELL_NAMES if file.interpreter else _SHELL_SCRIPT.fullmatch(path)
         line = text.partition("\r\n")[0].count("\n") + 1
         # Windows line ends in an interpreter line that is used are an error of `_check_start`.

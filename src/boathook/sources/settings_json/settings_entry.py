@@ -37,7 +37,7 @@ from boathook.sources.fields import (
     describe_value,
     split_url,
 )
-from boathook.sources.own_commands import PROGRAM_NAME, calls_boathook, only_calls_boathook
+from boathook.sources.own_commands import PROGRAM_NAME, is_only_own_command, is_own_command
 from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
 
 DIALECT = find_dialect("claude")
@@ -86,10 +86,10 @@ class FileContext:
         self._weight -= weight + _MIN_PATTERN_WEIGHT
         return self._weight >= 0
 
-    def calls_boathook(self, command: Command) -> bool:
+    def is_own_command(self, command: Command) -> bool:
         """Whether a command starts boathook. Beyond the limit nothing is searched; such a call is refused when it runs."""
         self._chars -= len(command.line) if PROGRAM_NAME in command.line else 0
-        return self._chars >= 0 and calls_boathook(command)
+        return self._chars >= 0 and is_own_command(command)
 
     def build_hook(self, row: ClaudeEvent, place: str, name: str, handler: HookHandler, **fields: Any) -> Hook:
         """Return a hook of this file."""
@@ -135,10 +135,10 @@ class _EntryReader:
             "background": values.get("async", False) or values.get("asyncRewake", False),
             "description": values["statusMessage"] if isinstance(values.get("statusMessage"), str) else "",
         }
-        if isinstance(handler, Command) and self.file.calls_boathook(handler):
+        if isinstance(handler, Command) and self.file.is_own_command(handler):
             changes |= {
                 "state": DISABLED,
-                "state_reason": IS_INSTALLED_CALL if only_calls_boathook(handler) else CALLS_BOATHOOK,
+                "state_reason": IS_INSTALLED_CALL if is_only_own_command(handler) else CALLS_BOATHOOK,
             }
         elif never:
             changes |= {"state": DISABLED, "state_reason": never}
