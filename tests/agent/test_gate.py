@@ -14,7 +14,7 @@ from .making import Witness, agent_of, call, child, feedback, said, text_tool
 
 REPLIES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 MORE = "write the tests"
-LET_THROUGH = "the stop was refused {} times in this turn and is let through now; the gate said: " + MORE
+LET_THROUGH = "the stop was refused {} times in this turn and is let through now; the hook's reason: " + MORE
 
 
 def refuse(_: Any) -> Outcome:
@@ -113,7 +113,7 @@ def test_a_stop_for_want_of_steps_cannot_be_refused() -> None:
     builder = builder.with_limits(max_steps=2).with_hooks(witness.stack)
     result = builder.on_stop(refuse).build().run("go")
     assert (len(result.steps), result.status, result.stop_reason) == (2, "done", "max_steps")
-    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the gate said: {MORE}",)
+    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the hook's reason: {MORE}",)
     assert [stop["stop_reason"] for stop in witness.of("pre-agent-turn-stop", "post-agent-turn-stop")] == [
         "max_steps",
         "max_steps",
@@ -124,7 +124,7 @@ def test_a_stop_after_a_persons_refusal_cannot_be_refused() -> None:
     builder, model = agent_of(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
     result = builder.with_permission(lambda *_: False).on_stop(refuse).build().run("go")
     assert (len(result.steps), result.stop_reason) == (1, "tool_rejected")
-    assert result.messages == (f"a stop for 'tool_rejected' cannot be refused; the gate said: {MORE}",)
+    assert result.messages == (f"a stop for 'tool_rejected' cannot be refused; the hook's reason: {MORE}",)
     assert [(one.text, one.is_error) for one in result.steps[0].results] == [
         ("deploy wants to run (refused by a person)", True)
     ]
@@ -135,7 +135,7 @@ def test_a_stop_at_the_last_step_cannot_be_refused_and_the_person_hears_of_it() 
     builder, _ = agent_of("one", "two", "three")
     result = builder.with_limits(max_steps=2).on_stop(refuse).build().run("go")
     assert (result.text, result.stop_reason) == ("two", "no_tool_calls")
-    assert result.messages == (f"the stop could not be refused after 2 steps; the gate said: {MORE}",)
+    assert result.messages == (f"the stop could not be refused after 2 steps; the hook's reason: {MORE}",)
 
 
 def test_a_stack_put_together_by_hand_has_the_limit_too() -> None:
@@ -150,7 +150,7 @@ def test_a_patient_gate_is_held_by_the_steps_and_by_the_reason_to_stop() -> None
     assert result.text == "six"
     builder, _ = agent_of(*[call("work")] * 5, tools=(text_tool("work"),))
     result = builder.with_hooks(stack).with_limits(max_steps=2).build().run("go")
-    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the gate said: {MORE}",)
+    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the hook's reason: {MORE}",)
 
 
 def test_what_the_agent_said_in_an_earlier_turn_is_not_what_it_says_now() -> None:
@@ -178,7 +178,7 @@ def test_a_subagent_is_sent_back_three_times_and_the_person_hears_of_the_fourth(
     assert said(helper.requests[-1]).count(feedback(MORE)) == 3
     assert said(model.requests[-1])[-1] == "tool: four"
     assert [stop["result"] for stop in witness.of("post-subagent")] == ["one", "two", "three", "four"]
-    assert result.messages == (f"the stop was refused 3 times and is let through now; the gate said: {MORE}",)
+    assert result.messages == (f"the stop was refused 3 times and is let through now; the hook's reason: {MORE}",)
 
 
 def test_how_often_a_subagent_is_sent_back_can_be_set_for_it() -> None:
@@ -196,7 +196,7 @@ def test_a_subagent_that_has_no_steps_left_is_not_sent_back() -> None:
     witness = Witness()
     result = builder.on_subagent_stop(refuse).with_hooks(witness.stack).build().run("go")
     assert len(witness.of("post-subagent")) == 1
-    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the gate said: {MORE}",)
+    assert result.messages == (f"a stop for 'max_steps' cannot be refused; the hook's reason: {MORE}",)
 
 
 def test_a_stop_of_the_main_agent_is_not_asked_about_for_a_subagent() -> None:

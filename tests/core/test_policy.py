@@ -105,18 +105,18 @@ GATE = {
     "beyond the limit": (
         {"stop_block_count": 3},
         3,
-        "the stop was refused 3 times in this turn and is let through now; the gate said: not yet",
+        "the stop was refused 3 times in this turn and is let through now; the hook's reason: not yet",
     ),
     "with no limit left at all": (
         {"stop_block_count": 0},
         0,
-        "the stop was refused 0 times in this turn and is let through now; the gate said: not yet",
+        "the stop was refused 0 times in this turn and is let through now; the hook's reason: not yet",
     ),
     "a higher limit": ({"stop_block_count": 9}, 10, ""),
     "another reason to stop": (
         {"stop_reason": "max_steps"},
         3,
-        "a stop for 'max_steps' cannot be refused; the gate said: not yet",
+        "a stop for 'max_steps' cannot be refused; the hook's reason: not yet",
     ),
     "a reason that was not said": ({"stop_reason": None}, 3, ""),
     "no count": ({}, 3, ""),

@@ -300,8 +300,8 @@ def test_a_stop_is_refused_three_times_in_a_turn_and_only_if_it_can_be(way, arou
     context = fresh("pre-agent-turn-stop", **fields)
     outcome = way.process(hooks.stack, context)
     told = {
-        3: "the stop was refused 3 times in this turn and is let through now; the gate said: go on",
-        0: "a stop for 'max_steps' cannot be refused; the gate said: go on",
+        3: "the stop was refused 3 times in this turn and is let through now; the hook's reason: go on",
+        0: "a stop for 'max_steps' cannot be refused; the hook's reason: go on",
     }
     if blocked:
         assert outcome == Outcome.block("go on")

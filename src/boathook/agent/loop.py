@@ -247,7 +247,7 @@ class Loop:
         elif self.state.step_count >= self.agent.max_steps:
             limit = f"the stop could not be refused after {self.state.step_count} steps"
         if limit:
-            self._send_message(f"{limit}; the gate said: {join_reasons(outcome, '; ')}")
+            self._send_message(f"{limit}; the hook's reason: {join_reasons(outcome, '; ')}")
         return not limit
 
     async def _run_step(self) -> Step:

@@ -137,15 +137,15 @@ def _is_deeper_than(value: "Any", limit: int) -> bool:
 
 
 def _scan_value(text: str, start: int) -> "tuple[Any, int]":
-    found: tuple[Any, int]
+    scanned: tuple[Any, int]
     try:
-        found = _scan(text, start)
+        scanned = _scan(text, start)
     # Older scanners can only raise their error if json.decoder is loaded already.
     except SystemError:
         import json.decoder  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-        found = _scan(text, start)
-    return found
+        scanned = _scan(text, start)
+    return scanned
 
 
 def describe_position(text: str, position: int) -> str:

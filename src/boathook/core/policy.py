@@ -62,10 +62,10 @@ class Policy(Value):
         stop_reason = event.data.get("stop_reason") or "no_tool_calls"
         reasons = "; ".join(outcome.reasons)
         if stop_reason != "no_tool_calls":
-            message = f"a stop for '{stop_reason}' cannot be refused; the gate said: {reasons}"
+            message = f"a stop for '{stop_reason}' cannot be refused; the hook's reason: {reasons}"
         elif isinstance(count, int) and count >= self.max_stop_blocks:
             message = (
-                f"the stop was refused {count} times in this turn and is let through now; the gate said: {reasons}"
+                f"the stop was refused {count} times in this turn and is let through now; the hook's reason: {reasons}"
             )
         else:
             return outcome

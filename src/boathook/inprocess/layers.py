@@ -146,10 +146,10 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
     if layer.max_rounds is None or opinion.decision != Decision.BLOCK or not isinstance(context, StopContext):
         return opinion, context
     if context.reason != "no_tool_calls":
-        message = f"a stop for '{context.reason}' cannot be refused; the gate said: {opinion.reason}"
+        message = f"a stop for '{context.reason}' cannot be refused; the hook's reason: {opinion.reason}"
     elif context.block_count >= layer.max_rounds:
         message = f"the stop was refused {context.block_count} times in this turn and is let through now; "
-        message += f"the gate said: {opinion.reason}"
+        message += f"the hook's reason: {opinion.reason}"
     else:
         return opinion, context
     return NOTHING, context.add_message(message)
