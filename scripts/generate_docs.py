@@ -203,7 +203,7 @@ def _host(host: Host) -> list[str]:
         "",
         f"## {host.title}",
         "",
-        f"Event in {at[0]}, session in {at[1]}, folder in {at[2]}.",
+        f"Event in {at[0]}, session in {at[1]}, folder {f'in {at[2]}' if at[2] else 'not named: the one where it runs'}.",
         *([f"{host.block_side_effect}."] if host.block_side_effect else []),
         "",
         "| event | here | how it is said |",

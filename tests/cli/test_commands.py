@@ -11,6 +11,8 @@ import pytest
 from tests import forked
 from tests.conftest import trusting
 
+from boathook.hosts.host import list_host_names
+
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
 BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"
 
@@ -389,10 +391,10 @@ def test_events_json_lists_all_kinds(project: Project) -> None:
 
 
 def test_hosts_are_listed_with_how_they_are_known(project: Project) -> None:
-    lines = project.run("hosts").stdout.splitlines()
-    assert len(lines) == 12
-    assert "gemini     Gemini CLI   run, version 0.61.0" in lines
-    assert "cursor     Cursor       read: vendor's documentation of August 2026" in lines
+    lines = [line.split() for line in project.run("hosts").stdout.splitlines()]
+    assert [line[0] for line in lines] == ["HOST", *list_host_names()]
+    assert ["gemini", "Gemini", "CLI", "run,", "version", "0.61.0"] in lines
+    assert ["cursor", "Cursor", "read:", "vendor's", "documentation", "of", "August", "2026"] in lines
 
 
 def test_hosts_capabilities_tell_seen_from_read(project: Project) -> None:

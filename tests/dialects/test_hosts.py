@@ -1,4 +1,4 @@
-"""Hosts by their tables: payloads captured from real ones are golden, and answers are what was seen to work there."""
+"""Hosts by their tables: payloads that were captured or documented are golden, and answers are what was seen to work there."""
 
 from __future__ import annotations
 
@@ -81,6 +81,15 @@ MAPPED = {
     },
     "kimi-code": {"TurnStarted": "unmapped"},
     "qwen": {"InstructionsLoaded": "unmapped", "MessageDisplay": "unmapped", "PostToolBatch": "unmapped"},
+    "windsurf": {
+        "pre_user_prompt": "pre-agent-turn",
+        **dict.fromkeys(("pre_run_command", "pre_read_code", "pre_write_code", "pre_mcp_tool_use"), "pre-tool-call"),
+        **dict.fromkeys(
+            ("post_run_command", "post_read_code", "post_write_code", "post_mcp_tool_use"), "post-tool-call"
+        ),
+        "post_cascade_response": "post-agent-turn",
+        "post_setup_worktree": "unmapped",
+    },
 }
 
 
@@ -107,15 +116,17 @@ def test_a_captured_payload_needs_no_name_beside_it_if_it_has_one(path):
 def test_session_and_folder_are_found_whatever_a_host_calls_them(path):
     payload, event = json.loads(path.read_text()), read(path)
     if event.kind is not UNMAPPED:
-        session = next(payload[key] for key in ("session_id", "sessionId", "taskId") if key in payload)
-        assert (event.session_id, event.work_dir) == (session, "/home/user/project")
+        keys = ("session_id", "sessionId", "taskId", "trajectory_id")
+        session = next(payload[key] for key in keys if key in payload)
+        folder = "" if host_of(path) == "windsurf" else "/home/user/project"
+        assert (event.session_id, event.work_dir) == (session, folder)
 
 
 @pytest.mark.parametrize("path", CAPTURED, ids=shown)
 def test_every_value_of_a_payload_is_kept(path):
     payload, event = json.loads(path.read_text()), read(path)
     told = json.dumps([event.session_id, event.work_dir, event.timestamp, event.data])
-    names = ("hook_event_name", "hookName", "tool_input", "toolArgs", "toolInput")
+    names = ("hook_event_name", "hookName", "agent_action_name", "tool_input", "toolArgs", "toolInput", "tool_info")
     for key, value in payload.items():
         assert key in names or json.dumps(value) in told
 
@@ -130,6 +141,9 @@ CALLS = {
     "copilot preToolUse.task": ("Agent", "task", {"description", "prompt", "subagent_type", "name", "mode"}),
     "copilot permissionRequest": ("Shell", "bash", {"command"}),
     "copilot-pascalcase PreToolUse": ("Shell", "Bash", {"command", "description"}),
+    "droid PreToolUse": ("Shell", "Execute", {"command"}),
+    "droid PreToolUse.Create": ("WriteFile", "Create", {"file_path", "content"}),
+    "droid PreToolUse.Edit": ("EditFile", "Edit", {"file_path", "old_string", "new_string"}),
     "gemini BeforeTool": ("Shell", "run_shell_command", {"command", "description"}),
     "gemini BeforeTool.write_file": ("WriteFile", "write_file", {"file_path", "content"}),
     "kimi-cli PreToolUse": ("Shell", "Shell", {"command"}),
@@ -138,8 +152,15 @@ CALLS = {
     "kimi-code PreToolUse": ("Shell", "Bash", {"command"}),
     "kimi-code PreToolUse.Write": ("WriteFile", "Write", {"file_path", "content"}),
     "kimi-code PostToolUseFailure.NoSuchTool": ("NoSuchTool", "NoSuchTool", set()),
+    "kiro-cli PreToolUse": ("Shell", "execute_bash", {"command"}),
+    "kiro-cli PreToolUse.fs_read": ("ReadFile", "fs_read", {"operations", "file_path"}),
+    "kiro-cli PreToolUse.fs_write": ("WriteFile", "fs_write", {"command", "file_path", "content"}),
     "qwen PreToolUse": ("Shell", "run_shell_command", {"command", "description"}),
     "qwen PreToolUse.agent": ("Agent", "agent", {"description", "prompt", "subagent_type"}),
+    "windsurf pre_run_command": ("Shell", "run_command", {"command", "cwd"}),
+    "windsurf pre_read_code": ("ReadFile", "read_code", {"file_path"}),
+    "windsurf pre_write_code": ("EditFile", "write_code", {"file_path", "edits"}),
+    "windsurf pre_mcp_tool_use": ("mcp__github__create_issue", "mcp__github__create_issue", {"owner", "title"}),
 }
 
 
@@ -686,7 +707,7 @@ def test_a_table_is_sound(host):
 
 def test_no_host_is_told_to_ask_where_that_hangs_or_is_ignored():
     can_ask = {host for host in list_host_names() for row in load_host(host).events if row.ask}
-    assert can_ask == {"claude", "copilot", "qwen", "vscode"}
+    assert can_ask == {"claude", "copilot", "droid", "qwen", "vscode"}
 
 
 def test_copilot_never_ends_with_another_exit_code_than_0():

@@ -626,6 +626,7 @@ def test_timeouts_are_in_the_unit_of_the_host_and_within_its_limits():
     assert {(setup.name, setup.compute_timeout("SessionEnd")) for setup in list_setups()} == {
         *(("claude", 60), ("codex", 3), ("copilot", 600), ("gemini", 600_000), ("kimi-code", 600), ("kimi-cli", 600)),
         *(("qwen", 600_000), ("cline", 600), ("opencode", 600), ("cursor", 600), ("vscode", 600)),
+        *(("droid", 600), ("kiro-cli", 600), ("windsurf", 600)),
     }
 
 

@@ -91,8 +91,8 @@ class HostDialect:
         if isinstance(timestamp, str):
             del rest["timestamp"]
         data = _rename_fields(rest, row)
-        if row.tool_name:
-            data.setdefault("tool_name", _fill_places(row.tool_name, fields))
+        if row.tool_name and data.get("tool_name") is None:
+            data["tool_name"] = _fill_places(row.tool_name, fields)
         kind = row.kind
         if row.failure_at and kind.has_tool and _has_failed(fields, row.failure_at):
             kind = SPELLINGS[_FAILURE_KIND]

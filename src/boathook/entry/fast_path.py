@@ -191,7 +191,8 @@ def _find_call(
     # no tool is called
     if not name_places:
         return kinds, ("",), {}
-    name, tool_input = _find_value(event, name_places) or tool_name, _find_value(event, input_places)
+    name, tool_input = _find_value(event, name_places), _find_value(event, input_places)
+    name = tool_name if name is None and tool_name else name
     if not isinstance(name, str) or "{" in name:
         return None
     known = tools.get(name) or compiled.section("tools").get(name) if tools is not None else None

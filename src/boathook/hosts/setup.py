@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-GROUPS, FLAT, TABLES, FILES, PLUGIN = "groups", "flat", "tables", "files", "plugin"
+GROUPS, FLAT, LIST, TABLES, FILES, PLUGIN = "groups", "flat", "list", "tables", "files", "plugin"
 BY_HOST, BY_US = "by the host itself", "by boathook"
 BY_BOTH = "of a project by the host itself, yours by boathook"
 # Our own deadlines are shorter, and the host must not cut them.
@@ -44,10 +44,11 @@ class Setup(Value):
     """One agent: where its configuration is and what is written there.
 
     `home` is a variable that moves its folder, and the folder's usual place below the account's; `user_file` and `project_file`
-    are below the two (for FILES, folders). `units_per_second` is the unit of its timeouts; `max_seconds`: events with a shorter
-    limit; `extra_values` are written beside the hooks; `unless_variable` is set by another agent that reads the same file.
-    `settings_runner` says who runs the hooks of settings.json, `evidence` how that is known; `reads_files_of`: agents whose
-    files it reads too; `has_entry_trust`: it runs only entries whose hash it trusts.
+    are below the two (for FILES, folders). In a LIST and in TABLES an entry has its event at `event_key`, and its handler may be
+    an object at `handler_key`; without `timeout_key` it has no timeout. `units_per_second` is the unit of its timeouts;
+    `max_seconds`: events with a shorter limit; `extra_values` are written beside the hooks; `unless_variable` is set by another
+    agent that reads the same file. `settings_runner` says who runs the hooks of settings.json, `evidence` how that is known;
+    `reads_files_of`: agents whose files it reads too; `has_entry_trust`: it runs only entries whose hash it trusts.
     """
 
     name: str
@@ -58,6 +59,8 @@ class Setup(Value):
     format: str
     command_key: str = "command"
     timeout_key: str = "timeout"
+    event_key: str = "event"
+    handler_key: str = ""
     units_per_second: int = 1
     entry_fields: Mapping[str, Any] = COMMAND_FIELDS
     extra_values: Mapping[tuple[str, ...], Any] = {}

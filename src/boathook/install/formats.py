@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from typing import Any, Protocol
 
 from boathook.core.value import Value
-from boathook.hosts.setup import FILES, FLAT, GROUPS, PLUGIN, TABLES, Setup
+from boathook.hosts.setup import FILES, FLAT, GROUPS, LIST, PLUGIN, TABLES, Setup
 from boathook.install.command_line import is_installed_command
 from boathook.install.json_edit import EditError, JsonEditor, JsonPath
 from boathook.install.toml_edit import TomlTable, add_table, list_tables, parse_toml, remove_empty_list, remove_tables
@@ -16,8 +16,6 @@ TRUST_TABLES, JSON_VALUES = "trust", "values"
 INSTALL_MARK = "made by `boathook install"
 _HOOKS = "hooks"
 _IN_BRACKETS = "'hooks' is a list in brackets"
-# keys to a group that is all ours, or to a flat entry; an entry in a group of others has more
-_OWN_PATH_LENGTH = 3
 _BLANK = "\ufeff \t\r\n"
 
 
@@ -52,16 +50,19 @@ class FileFormat(Protocol):
 
 
 class _JsonEntries:
-    """Entries in lists by event below `hooks`: in groups that have a list of their own, or flat."""
+    """Entries below `hooks`: in a list for each event, in groups that have a list of their own or flat; or all in one list."""
 
-    def __init__(self, *, is_grouped: bool) -> None:
+    def __init__(self, *, is_grouped: bool = False, is_one_list: bool = False) -> None:
         self.is_grouped = is_grouped
+        self.is_one_list = is_one_list
+        # keys to a group that is all ours, or to a flat entry; an entry in a group of others has more
+        self._own_path_length = 2 if is_one_list else 3
 
     def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
         editor = JsonEditor(text, comments=file.setup.has_comments)
         entries: dict[str, list[Any]] = {}
-        for path in self._find_paths(editor, file):
-            entries.setdefault(str(path[1]), []).append(editor.get(*path))
+        for event, path in self._find_paths(editor, file):
+            entries.setdefault(event, []).append(editor.get(*path))
         return entries
 
     def insert_entries(self, text: str, file: HostFile) -> str:
@@ -71,23 +72,23 @@ class _JsonEntries:
             if editor.get(*extra) is None:
                 editor.set(extra, value)
         for event, entry in file.wanted.items():
-            paths = [path for path in self._find_paths(editor, file) if path[1] == event]
-            own = next((path for path in paths if len(path) == _OWN_PATH_LENGTH), None)
+            paths = [path for name, path in self._find_paths(editor, file) if name == event]
+            own = next((path for path in paths if len(path) == self._own_path_length), None)
             if own is None:
-                editor.append((_HOOKS, event), self._wrap(entry))
+                editor.append((_HOOKS,) if self.is_one_list else (_HOOKS, event), self._wrap(entry))
             elif editor.get(*own) != self._wrap(entry):
                 editor.set(own, self._wrap(entry))
             for path in reversed([path for path in paths if path != own]):
                 editor.remove(path)
-        for path in reversed(self._find_paths(editor, file)):
-            if path[1] not in file.wanted:
+        for event, path in reversed(self._find_paths(editor, file)):
+            if event not in file.wanted:
                 self._remove(editor, path, {})
         return editor.render()
 
     def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
         editor = JsonEditor(text, comments=file.setup.has_comments)
         old = JsonEditor(before, comments=file.setup.has_comments).value if before is not None else {}
-        for path in reversed(self._find_paths(editor, file)):
+        for _, path in reversed(self._find_paths(editor, file)):
             self._remove(editor, path, old)
         extras = file.setup.extra_values
         is_alone = not set(editor.value) - {path[0] for path in extras}
@@ -107,16 +108,21 @@ class _JsonEntries:
         if not isinstance(editor.value, dict):
             raise EditError("it is not an object", 1)
         hooks = editor.get(_HOOKS)
-        if hooks is not None and not isinstance(hooks, dict):
-            raise EditError(f"'{_HOOKS}' is not an object", 1)
+        if hooks is not None and not isinstance(hooks, list if self.is_one_list else dict):
+            raise EditError(f"'{_HOOKS}' is not {'a list' if self.is_one_list else 'an object'}", 1)
 
-    def _find_paths(self, editor: JsonEditor, file: HostFile) -> list[JsonPath]:
-        """Return where our entries are: a group that is all ours as a whole, else each handler in it."""
+    def _find_paths(self, editor: JsonEditor, file: HostFile) -> list[tuple[str, JsonPath]]:
+        """Return the events and paths of our entries: a group that is all ours as a whole, else each handler in it."""
         hooks = editor.get(_HOOKS)
-        paths: list[JsonPath] = []
+        paths: list[tuple[str, JsonPath]] = []
+        if self.is_one_list:
+            for at, item in enumerate(hooks if isinstance(hooks, list) else ()):
+                if isinstance(item, dict) and _is_our_entry(item, file):
+                    paths.append((str(item.get(file.setup.event_key)), (_HOOKS, at)))
+            return paths
         for event, items in hooks.items() if isinstance(hooks, dict) else ():
             for at, item in enumerate(items if isinstance(items, list) else ()):
-                paths += [(_HOOKS, event, at, *rest) for rest in self._find_inner_paths(item, file)]
+                paths += [(event, (_HOOKS, event, at, *rest)) for rest in self._find_inner_paths(item, file)]
         return paths
 
     def _find_inner_paths(self, item: Any, file: HostFile) -> list[JsonPath]:
@@ -142,15 +148,18 @@ class _JsonEntries:
 
 
 def list_handlers(entry: Any, file: HostFile) -> list[Mapping[str, Any]]:
-    """Return the handlers of an entry that `find_entries` returned: those of a group, else the entry itself."""
+    """Return the handlers of an entry that `find_entries` returned: those of a group, its own, else the entry itself."""
     inner = entry.get(_HOOKS) if isinstance(entry, Mapping) and file.format == GROUPS else None
+    if file.setup.handler_key and isinstance(entry, Mapping):
+        inner = [entry.get(file.setup.handler_key)]
     handlers = inner if isinstance(inner, list) else [entry]
     return [handler for handler in handlers if isinstance(handler, Mapping)]
 
 
 def _is_our_entry(entry: Mapping[str, Any], file: HostFile) -> bool:
     keys = (file.setup.command_key, "command", "bash")
-    return any(is_installed_command(entry.get(key), file.setup.name) for key in keys)
+    handlers = list_handlers(entry, file)
+    return any(is_installed_command(handler.get(key), file.setup.name) for handler in handlers for key in keys)
 
 
 def _get_at(value: Any, path: JsonPath) -> Any:
@@ -167,7 +176,7 @@ class _TomlEntries:
         entries: dict[str, list[Any]] = {}
         for entry in self._list_entries(text):
             if is_installed_command(entry.get("command"), file.setup.name):
-                entries.setdefault(str(entry.get("event")), []).append(entry)
+                entries.setdefault(str(entry.get(file.setup.event_key)), []).append(entry)
         return entries
 
     def insert_entries(self, text: str, file: HostFile) -> str:
@@ -337,7 +346,8 @@ class _WholeFile:
 
 FORMATS: Mapping[str, FileFormat] = {
     GROUPS: _JsonEntries(is_grouped=True),
-    FLAT: _JsonEntries(is_grouped=False),
+    FLAT: _JsonEntries(),
+    LIST: _JsonEntries(is_one_list=True),
     TABLES: _TomlEntries(),
     TRUST_TABLES: _TrustTables(),
     JSON_VALUES: _JsonValues(),

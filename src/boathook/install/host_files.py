@@ -10,7 +10,7 @@ from typing import Any
 from boathook.core.hook import USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.hosts.setup import FILES, PLUGIN, TABLES, Setup
+from boathook.hosts.setup import ENTRY_NAME, FILES, LIST, PLUGIN, TABLES, Setup
 from boathook.install.codex import make_trust_file
 from boathook.install.command_line import make_command, make_command_line, resolve_user_folders
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
@@ -86,11 +86,14 @@ def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | No
 
 
 def make_entry(setup: Setup, event: str, folders: dict[str, str]) -> dict[str, Any]:
-    command = {
-        setup.command_key: make_command_line(setup, event, folders),
-        setup.timeout_key: setup.compute_timeout(event),
-    }
-    return {"event": event, **command} if setup.format == TABLES else {**setup.entry_fields, **command}
+    command = {setup.command_key: make_command_line(setup, event, folders)}
+    timeout = {setup.timeout_key: setup.compute_timeout(event)} if setup.timeout_key else {}
+    if setup.format == TABLES:
+        return {setup.event_key: event, **command, **timeout}
+    handler = {**setup.entry_fields, **command}
+    if setup.format == LIST:
+        return {"name": f"{ENTRY_NAME}-{event}", setup.event_key: event, setup.handler_key: handler, **timeout}
+    return {**handler, **timeout}
 
 
 def _make_script(setup: Setup, event: str, target: InstallTarget) -> str:

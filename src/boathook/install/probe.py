@@ -43,7 +43,7 @@ def make_probe_event(host: Host, row: HostEvent, folder: str) -> bytes:
     values: dict[str, Any] = {
         host.event_keys[0]: row.name,
         host.session_keys[0]: _PROBE_NAME,
-        host.folder_keys[0]: folder,
+        **dict.fromkeys(host.folder_keys[:1], folder),
         host_keys.get("tool_name", "tool_name"): _PROBE_NAME,
         host_keys.get("tool_input", "tool_input"): {},
     }
@@ -91,7 +91,7 @@ def _make_probe_command(wanted: Any, file: HostFile, event: str) -> str:
     if file.format == PLUGIN:
         (words,) = PLUGIN_COMMAND.findall(wanted)
         return shlex.join([*json.loads(words), "--event", event])
-    return str(wanted[file.setup.command_key])
+    return str(list_handlers(wanted, file)[0][file.setup.command_key])
 
 
 def run_probe(command: str, data: bytes, folder: str) -> ProbeResult:

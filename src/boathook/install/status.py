@@ -14,7 +14,7 @@ from boathook.core.hook import PROJECT, USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.host import load_host
-from boathook.hosts.setup import BY_BOTH, FILES, FLAT, GROUPS, PLUGIN, TABLES, Setup, list_setups
+from boathook.hosts.setup import BY_BOTH, FILES, GROUPS, PLUGIN, TABLES, Setup, list_setups
 from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
 from boathook.install.formats import FORMATS, HostFile, list_handlers
 from boathook.install.host_files import (
@@ -159,7 +159,7 @@ def list_commands(entry: Any, file: HostFile) -> list[InstalledCommand]:
 
 def find_unmanaged_commands(setup: Setup, target: InstallTarget) -> list[str]:
     """Return the commands in an agent's file that call boathook and were not installed: with ours, hooks run twice."""
-    if setup.format not in (GROUPS, FLAT, TABLES):
+    if setup.format in (FILES, PLUGIN):
         return []
     text = _read_text(find_config_path(setup, target)) or ""
     value = parse_toml(text) if setup.format == TABLES else JsonEditor(text, comments=setup.has_comments).value
