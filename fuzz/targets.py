@@ -27,7 +27,7 @@ from boathook.core.shell import ShellCommand, ShellReader
 from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
 from boathook.dialects import claude, native
 from boathook.dialects.dialect import Dialect, find_dialect
-from boathook.engine import Engine
+from boathook.engine import Engine, EngineParts
 from boathook.entry import fast_path as threshold
 from boathook.entry import run_once as oneshot
 from boathook.entry.options import parse_options
@@ -235,7 +235,7 @@ class Playing:
 
 def _engine(end: Exit, hooks: tuple[Hook, ...]) -> Engine:
     playing = Playing(end)
-    return Engine(Catalog(hooks), playing, playing, trace=lambda _: None)
+    return Engine(Catalog(hooks), EngineParts(playing, playing, trace=lambda _: None))
 
 
 ASKED = tuple(

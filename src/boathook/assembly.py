@@ -1,16 +1,14 @@
-"""The composition root: the only place that knows all the parts."""
+"""Put engines together: the only module that knows all the parts."""
 
 from __future__ import annotations
 
 import os
 
 from boathook.catalog_cache.format import load_compiled
-from boathook.core.hook import Script
 from boathook.core.policy import Policy
-from boathook.dialects.dialect import find_dialect
-from boathook.engine import Engine, Tracing, now
+from boathook.core.value import Value
+from boathook.engine import Engine, EngineParts, TracingRunner, make_timestamp
 from boathook.errors import ConfigError
-from boathook.ledger.background_log import BackgroundLog
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
@@ -30,16 +28,43 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.event import EventKind
-    from boathook.core.verdict import Call, Exit, Verdict
+    from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
     from boathook.dialects.dialect import Dialect
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
+    from boathook.process.supervisor import Supervisor
     from boathook.system.locations import Locations
     from boathook.trust.store import TrustStore
 
     Path = str | os.PathLike[str]
 
-LOG_NAME = "background.log"
+_LOG_NAME = "background.log"
+
+
+class Sender(Value):
+    """What is known of the agent that sent an event: its dialect, its project if it names one, and whether it can ask.
+
+    `write_debug` gets the debug lines if `is_debug`, or if the user's hooks.toml asks for them.
+    """
+
+    dialect: Dialect
+    project: str
+    can_ask: bool
+    is_debug: bool
+    write_debug: Callable[[str], None]
+
+
+class _EngineSetup(Value):
+    """How an engine is put together; `origin` says in records which host and project an event came from."""
+
+    catalog: Catalog
+    process: ProcessRunner
+    job_context: JobContext
+    state: str
+    origin: dict[str, str] = {}  # noqa: RUF012  (never changed)
+    can_ask: bool = True
+    trace: Callable[[str], None] | None = None
+    dialect: Dialect | None = None
 
 
 def load(
@@ -65,30 +90,25 @@ def load(
     locations = locate(project, without=without, trust_all=trust_all, **folders)
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
-    sessions = Sessions(f"{locations.state}/sessions")
-    hooks = HookRunner(ProcessRunner(), _surroundings(catalog), sessions)
-    around = _around(catalog, "python")
+    origin = {"host": "python", "project": catalog.project}
 
-    def report(call: Call, end: Exit) -> None:
-        text = report_end(locations.state, {**around, **call.describe()}, call.hook.trigger, end)
+    def report_end(call: Call, end: Exit) -> None:
+        text = record_async_end(locations.state, {**origin, **call.describe()}, call.hook.trigger, end)
         if debug is not None:
             debug(text.rstrip())
 
-    return _engine(
-        catalog,
-        hooks,
-        BackgroundPool(hooks, report),
-        can_ask=can_ask,
-        debug=debug,
-        sessions=sessions,
-        state=locations.state,
-        around=around,
+    setup = _EngineSetup(
+        catalog, ProcessRunner(), _make_job_context(catalog), locations.state, origin, can_ask=can_ask, trace=debug
     )
+    return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
 
 
 def _import_for(catalog: Catalog) -> None:
-    """Import what the hooks of a catalogue need before any of them runs, for an interrupt within an import can be lost."""
+    """Import what hooks need before any of them runs, because an interrupt within an import can be lost."""
     from importlib import import_module
+
+    from boathook.core.hook import Script
+    from boathook.dialects.dialect import find_dialect
 
     names = ["ledger.record", "ledger.writer"]
     if not all(isinstance(hook.handler, Script) for hook in catalog.hooks):
@@ -102,7 +122,7 @@ def _import_for(catalog: Catalog) -> None:
 def load_catalog(
     project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Catalog:
-    """Load the hooks of the user and of a project, and what people said of them; the arguments are those of `load`."""
+    """Load the hooks of the user and of a project, and whether they are trusted; the arguments are those of `load`."""
     loaded, _ = load_with_trust(locate(project, without=without, trust_all=trust_all, **folders))
     return loaded.catalog
 
@@ -111,7 +131,7 @@ def locate(
     project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Locations:
     """Resolve the locations for a project (default: here); the arguments are those of `load`."""
-    known = {folder[0] for folder in list_user_folders()}
+    known = {option for option, *_ in list_user_folders()}
     if unknown := folders.keys() - known:
         raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
     given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
@@ -144,62 +164,56 @@ def resolve_state(state: Path | None) -> str:
 
 def resolve_start(project: Path | None) -> str:
     """Return the folder from which projects are searched: the given one, else the current."""
-    given: str = current_dir() if project is None else os.fspath(project)
-    if project is not None and not os.path.isdir(given):
-        # a slip here would disarm every guard of the project
-        raise ConfigError(f"the project {given} is not a folder")
-    return make_absolute(given)
+    start: str = current_dir() if project is None else os.fspath(project)
+    if project is not None and not os.path.isdir(start):
+        # a typing error here would disarm every guard of the project
+        raise ConfigError(f"the project {start} is not a folder")
+    return make_absolute(start)
 
 
-def _surroundings(catalog: Catalog, home: str = "") -> JobContext:
-    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in list_sources()])
-    return JobContext(projects, catalog.settings.model, home, marks=_list_project_marks())
-
-
-def _list_project_marks() -> tuple[str, ...]:
-    return tuple([marker[1:] for one in list_sources() for marker in one.markers])
-
-
-def one_shot(
-    kind: EventKind,
-    locations: Locations,
-    *,
-    dialect: Dialect,
-    home: str = "",
-    can_ask: bool,
-    debug: bool,
-    write: Callable[[str], None],
-) -> Engine:
-    """Return an engine for one event in a process of its own: compiled catalogue, cheapest start, supervised async hooks.
-
-    `dialect` is that of the host; `home` is what the host calls its project, told to hooks where no project has any. Debug lines
-    go to `write`, if asked for here or in the user's hooks.toml.
-    """
+def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Engine:
+    """Return an engine for one event in a process of its own: it starts fast, and async hooks outlive the process."""
     from boathook.process.spawn import prepare_own_process
-    from boathook.process.supervisor import Supervisor
 
-    catalog = _load_for(kind, locations)
+    catalog = _load_catalog_for(kind, locations)
     spawn = prepare_own_process()
-    state = locations.state
-    sessions = Sessions(f"{state}/sessions")
-    hooks = HookRunner(ProcessRunner(spawn, exclusive=True), _surroundings(catalog, home), sessions)
-    around = _around(catalog, dialect.name)
-    background = Supervisor(hooks, spawn, state, around)
-    trace = write if debug or catalog.settings.debug else None
-    return _engine(
+    origin = {"host": sender.dialect.name, "project": catalog.project}
+
+    def make_supervisor(hooks: HookRunner) -> Supervisor:
+        from boathook.process.supervisor import Supervisor
+
+        return Supervisor(hooks, spawn, locations.state, origin)
+
+    setup = _EngineSetup(
         catalog,
-        hooks,
-        background,
-        can_ask=can_ask,
-        debug=trace,
-        sessions=sessions,
-        state=state,
-        around=around,
-        dialect=dialect,
+        ProcessRunner(spawn, exclusive=True),
+        _make_job_context(catalog, sender.project),
+        locations.state,
+        origin,
+        can_ask=sender.can_ask,
+        trace=sender.write_debug if sender.is_debug or catalog.settings.debug else None,
+        dialect=sender.dialect,
     )
+    return _make_engine(setup, lambda hooks: _LateBackground(lambda: make_supervisor(hooks)))
 
 
-def _load_for(kind: EventKind, locations: Locations) -> Catalog:
+class _LateBackground:
+    """Makes the runner of async hooks when the first one starts: most events have none."""
+
+    def __init__(self, make: Callable[[], BackgroundRunner]) -> None:
+        self._make = make
+
+    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
+        return self._make().start(calls)
+
+    def drain(self, seconds: float) -> int:  # noqa: ARG002
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
     """Return the catalogue as far as one kind of event needs it: the compiled one if it is fresh, else from the files."""
     try:
         compiled = load_compiled(locations)
@@ -219,124 +233,113 @@ def _load_for(kind: EventKind, locations: Locations) -> Catalog:
     return loaded.catalog
 
 
-def _engine(
-    catalog: Catalog,
-    hooks: HookRunner,
-    background: BackgroundRunner,
-    *,
-    can_ask: bool,
-    debug: Callable[[str], None] | None,
-    sessions: Sessions,
-    state: str,
-    around: dict[str, str],
-    dialect: Dialect | None = None,
-) -> Engine:
-    settings = catalog.settings
-    refuses = settings.degraded == "refuse"
+def _make_job_context(catalog: Catalog, host_project: str = "") -> JobContext:
+    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in list_sources()])
+    return JobContext(projects, catalog.settings.model, host_project, marks=_list_project_marks())
 
-    return Engine(
-        catalog,
-        hooks if debug is None else Tracing(hooks, debug),
-        background,
-        Policy(settings.max_stop_blocks, can_ask, settings.strict_exit_codes),
-        debug,
+
+def _list_project_marks() -> tuple[str, ...]:
+    return tuple([marker[1:] for one in list_sources() for marker in one.markers])
+
+
+def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], BackgroundRunner]) -> Engine:
+    settings = setup.catalog.settings
+    sessions = Sessions(f"{setup.state}/sessions")
+    hooks = HookRunner(setup.process, setup.job_context, sessions)
+
+    def record(verdict: Verdict, seconds: float) -> str:
+        degraded: tuple[str, ...] = ()
+        if setup.dialect is not None:
+            degraded = setup.dialect.list_degraded(verdict, refuses=settings.degraded == "refuse")
+        return _write_record(
+            setup.state, verdict, seconds, setup.origin, is_whole=settings.record == "whole", degraded=degraded
+        )
+
+    def find_log_error() -> str:
+        from boathook.ledger.background_log import BackgroundLog
+
+        return BackgroundLog(f"{setup.state}/{_LOG_NAME}").find_error()
+
+    parts = EngineParts(
+        hooks if setup.trace is None else TracingRunner(hooks, setup.trace),
+        make_background(hooks),
+        Policy(settings.max_stop_blocks, setup.can_ask, settings.strict_exit_codes),
+        setup.trace,
         sessions,
-        _log(state).find_error,
-        lambda verdict, seconds: _record(
-            state,
-            verdict,
-            seconds,
-            around,
-            whole=settings.record == "whole",
-            degraded=dialect.list_degraded(verdict, refuses=refuses) if dialect is not None else (),
-        ),
+        find_log_error,
+        record,
     )
+    return Engine(setup.catalog, parts)
 
 
-def _around(catalog: Catalog, host: str) -> dict[str, str]:
-    return {"host": host, "project": catalog.project}
-
-
-def _record(
-    state: str, verdict: Verdict, seconds: float, around: dict[str, str], *, whole: bool, degraded: tuple[str, ...]
+def _write_record(
+    state: str, verdict: Verdict, seconds: float, origin: dict[str, str], *, is_whole: bool, degraded: tuple[str, ...]
 ) -> str:
-    """Write a verdict into the ledger; return the trouble with that, if any."""
+    """Write a verdict into the ledger; return an error message, or ""."""
     from boathook.ledger.record import make_dispatch_record, must_sync
     from boathook.ledger.writer import Ledger
 
-    made = make_dispatch_record(verdict, around, time=now(), seconds=seconds, whole=whole, degraded=degraded)
-    return Ledger(state).append(made, sync=must_sync(made))
+    record = make_dispatch_record(
+        verdict, origin, time=make_timestamp(), seconds=seconds, whole=is_whole, degraded=degraded
+    )
+    return Ledger(state).append(record, sync=must_sync(record))
 
 
 def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
-    """Write into the ledger that an event was refused before any hook could look at it; return the trouble with that, if any."""
-    from boathook.core.event import Event as Happening
+    """Record that an event was refused before any hook could see it; return an error message, or ""."""
+    from boathook.core.event import Event
     from boathook.core.outcome import Decision, Outcome
-    from boathook.core.verdict import Verdict as Said
+    from boathook.core.verdict import Verdict
     from boathook.ledger.writer import make_record_id
 
-    event = Happening(kind, now())
-    said = Said(event, event, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), id=make_record_id())
-    return _record(state, said, 0.0, {"host": host, "project": ""}, whole=False, degraded=())
+    event = Event(kind, make_timestamp())
+    refusal = Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),))
+    verdict = Verdict(event, event, refusal, id=make_record_id())
+    return _write_record(state, verdict, 0.0, {"host": host, "project": ""}, is_whole=False, degraded=())
 
 
-def _log(state: str) -> BackgroundLog:
-    return BackgroundLog(f"{state}/{LOG_NAME}")
+def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
+    """Return an engine that runs hooks in a scratch folder as if it were their project, and records nothing.
 
-
-def _nobody(call: Call, end: Exit) -> None:
-    """Hear of the end of an async hook that nobody asks for."""
-
-
-def probe(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
-    """Return an engine that fires hooks in a scratch folder as if it were their project, and leaves no record of it.
-
-    Isolated hooks cannot write there, as they cannot in a project, unless it is said to be `writable`.
+    Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
     """
     from boathook.process.background import BackgroundPool
 
-    may_write = scratch if writable else ""
-    marks = _list_project_marks()
-    around = JobContext((("", "", scratch),), catalog.settings.model, scratch, may_write, marks)
-    hooks = HookRunner(ProcessRunner(), around, Sessions(f"{scratch}/.state/sessions"))
-    engine = _engine(
-        catalog,
-        hooks,
-        BackgroundPool(hooks, _nobody),
-        can_ask=True,
-        debug=None,
-        sessions=Sessions(f"{scratch}/.state/sessions"),
-        state=f"{scratch}/.state",
-        around={},
+    writable_folder = scratch if writable else ""
+    job_context = JobContext(
+        (("", "", scratch),), catalog.settings.model, scratch, writable_folder, _list_project_marks()
     )
-    return engine.without_record()
+    setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state")
+    return _make_engine(setup, lambda hooks: BackgroundPool(hooks, lambda _call, _end: None)).without_record()
 
 
-def supervise() -> None:
-    """Be the supervisor of async hooks."""
+def supervise_async_hook() -> None:
+    """Be the process that runs an async hook and records its end."""
     from boathook.process.supervisor import run_supervisor
 
-    run_supervisor(report_end)
+    run_supervisor(record_async_end)
 
 
-def report_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
-    """Write the end of an async hook into the ledger and the log; return the log's lines."""
+def record_async_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
+    """Write the end of an async hook into the ledger and the log; return the lines of the log."""
+    from boathook.ledger.background_log import BackgroundLog
     from boathook.ledger.record import make_end_record
     from boathook.ledger.writer import Ledger, make_record_id
 
-    trouble = Ledger(state).append(make_end_record(about, end, id=make_record_id(), time=now()))
-    text = report_text(about["hook"], trigger, end) + (f"  warning: {trouble}\n" if trouble else "")
-    _log(state).write(text)
+    error_message = Ledger(state).append(make_end_record(about, end, id=make_record_id(), time=make_timestamp()))
+    text = _format_async_end(about["hook"], trigger, end)
+    if error_message:
+        text += f"  warning: {error_message}\n"
+    BackgroundLog(f"{state}/{_LOG_NAME}").write(text)
     return text
 
 
-def report_text(name: str, trigger: str, end: Exit) -> str:
-    """Return the log's lines about an async hook that ended."""
+def _format_async_end(name: str, trigger: str, end: Exit) -> str:
     from boathook.core.text import clean_text
 
-    how = f"{end.error}: {end.detail}" if end.error else f"exit={end.code}"
-    took = round(end.seconds * 1000)
-    lines = [f"{now()} [ASYNC] Completed hook '{name}' for event '{trigger}' in {took}ms: {how}"]
+    result = f"{end.error}: {end.detail}" if end.error else f"exit={end.code}"
+    milliseconds = round(end.seconds * 1000)
+    lines = [f"{make_timestamp()} [ASYNC] Completed hook '{name}' for event '{trigger}' in {milliseconds}ms: {result}"]
     for stream, data in (("stdout", end.stdout), ("stderr", end.stderr)):
         text = clean_text(data.decode("utf-8", "replace"), 16384)
         lines += [f"  {stream}: {line}" for line in text.splitlines()]

@@ -10,7 +10,7 @@ from boathook.core.catalog import Catalog
 from boathook.core.hook import Hook
 from boathook.core.policy import Policy
 from boathook.core.verdict import Call, Exit, StartedHook
-from boathook.engine import Engine
+from boathook.engine import Engine, EngineParts
 
 Answer = Exit | Callable[[Call], Exit]
 
@@ -57,4 +57,4 @@ class Background:
 def an_engine(hooks: list[Hook], answers: Mapping[str, Answer], **parts: Any) -> Engine:
     catalog = Catalog(tuple(sorted(hooks, key=lambda hook: hook.order)))
     known = {"runner": Runner(answers), "background": Background(), "policy": Policy()}
-    return Engine(catalog, **{**known, **parts})
+    return Engine(catalog, EngineParts(**{**known, **parts}))

@@ -17,7 +17,7 @@ from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
 from boathook.core.outcome import Decision
 from boathook.core.policy import Policy
 from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, StartedHook
-from boathook.engine import DRAIN_SECONDS, Tracing, now
+from boathook.engine import DRAIN_SECONDS, TracingRunner, make_timestamp
 from boathook.errors import DialectError
 from core.making import a_call, a_hook, inputs, patterns, tool_patterns, tools
 from engine.fakes import Background, Runner, an_engine, says
@@ -76,7 +76,7 @@ def test_the_async_engine_comes_to_the_same_verdict(found, tool, tool_input, can
 
     def verdict(drive):
         engine = an_engine(hooks, replies, policy=Policy(can_ask=can_ask))
-        return without_times(drive(engine)), engine._runner.calls, engine._background.did
+        return without_times(drive(engine)), engine._parts.runner.calls, engine._parts.background.did
 
     assert verdict(lambda engine: engine.dispatch(event)) == verdict(lambda e: asyncio.run(e.adispatch(event)))
 
@@ -244,10 +244,10 @@ def test_what_the_sender_left_out_is_filled_in(monkeypatch, tmp_path):
 
 
 def test_the_time_is_iso_8601_in_utc_and_moves_on():
-    first = now()
+    first = make_timestamp()
     time.sleep(0.002)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first)
-    assert first < now()
+    assert first < make_timestamp()
 
 
 def test_a_directory_that_is_gone_does_not_matter(monkeypatch, tmp_path):
@@ -326,11 +326,8 @@ def test_a_host_whose_count_is_no_number_is_not_believed(count):
 
 def test_the_limit_of_the_gate_is_the_catalogue_s_where_no_policy_is_given():
     engine = gate(policy=None)
-    engine = type(engine)(
-        engine.catalog.replace(settings=engine.catalog.settings.replace(max_stop_blocks=1)),
-        engine._runner,
-        engine._background,
-    )
+    settings = engine.catalog.settings.replace(max_stop_blocks=1)
+    engine = type(engine)(engine.catalog.replace(settings=settings), engine._parts)
     assert [counts(engine.dispatch(stop())) for _ in range(2)] == [("block", False, 0), ("none", True, 1)]
 
 
@@ -406,7 +403,7 @@ def test_debug_lines_tell_of_every_hook(tmp_path):
         a_hook("off", state="disabled", state_reason="disabled by x"),
     ]
     replies = {"guard": Exit(2, stderr=b"no", seconds=0.045)}
-    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)
+    engine = an_engine(hooks, replies, runner=TracingRunner(Runner(replies), lines.append), trace=lines.append)
     engine.dispatch(a_call())
     fields = '"timestamp": "t", "session_id": "s", "work_dir": "/w", "context": {}'
     tool = '"tool_name": "Shell", "tool_input": {"command": "ls"}'
@@ -429,7 +426,7 @@ def test_debug_lines_tell_of_failures_logs_notes_second_looks_and_the_background
         "a": lambda call: Exit(1, stderr=b"oops") if call.look_number == 1 else says(log="seen", modified_output=1),
         "b": says(modified_input={"command": "x"}),
     }
-    engine = an_engine(hooks, replies, runner=Tracing(Runner(replies), lines.append), trace=lines.append)
+    engine = an_engine(hooks, replies, runner=TracingRunner(Runner(replies), lines.append), trace=lines.append)
     engine.dispatch(a_call())
     assert [line for line in lines if not line.startswith("[HOOK DEBUG] Input: ")] == [
         "[HOOK DEBUG] [SYNC] Starting hook 'a' for event 'pre-tool-call'",

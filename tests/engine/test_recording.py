@@ -61,7 +61,7 @@ def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
     engine = an_engine([a_hook("later", background=True)], {}, record=book)
     verdict = engine.dispatch(a_call())
     assert (book.verdicts, len(verdict.background)) == ([verdict], 1)
-    [[call]] = engine._background.did
+    [[call]] = engine._parts.background.did
     assert (call.dispatch, call.describe()["dispatch"]) == (verdict.id, verdict.id)
 
 

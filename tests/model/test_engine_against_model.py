@@ -22,7 +22,7 @@ from reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 import boathook
 from boathook.assembly import load_catalog
 from boathook.core.verdict import TIMEOUT, Call, Exit, StartedHook
-from boathook.engine import Engine
+from boathook.engine import Engine, EngineParts
 
 KINDS = ("pre-tool-call", "post-tool-call")
 EVENTS = {"pre-tool-call": "PreToolUse", "post-tool-call": "PostToolUse"}
@@ -279,7 +279,7 @@ def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input:
     with laid_out(hooks, kind) as (user, project):
         fake = Fake(hooks)
         catalog = load_catalog(project, config=user, trust_all=True)
-        engine = Engine(catalog, fake, fake)
+        engine = Engine(catalog, EngineParts(fake, fake))
         event = {"event_type": kind, "work_dir": str(project), "tool_name": tool, "tool_input": tool_input}
         compare(hooks, engine.dispatch(event).to_json(), kind, tool, tool_input)
 

@@ -277,7 +277,7 @@ def test_async_hooks_that_are_never_started_are_in_the_log(world: World, tmp_pat
         world.hook(f"h{number:02}", "sleep 60\n", more="async: true\ntimeout: 50000\n")
     engine = boathook.load(world.project, config=world.path / "none", state=tmp_path / "state", trust_all=True)
     engine.dispatch({"event_type": "PreToolUse", **CALL})
-    engine._background.close()
+    engine._parts.background.close()
     log = (tmp_path / "state/background.log").read_text()
     assert [log.count(f"hook 'h{number:02}'") for number in range(11)] == [1] * 11
     assert log.count("never started") + log.count("failed: cancelled") == 11

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_with_trust, locate, probe
+from boathook.assembly import load_with_trust, locate, make_probe_engine
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.doctor_setup import (
     ERROR,
@@ -121,7 +121,7 @@ def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHeal
     scratch = tempfile.mkdtemp(prefix="boathook-doctor-")
     try:
         _copy_source_folders(catalog, scratch)
-        with probe(catalog, scratch) as engine:
+        with make_probe_engine(catalog, scratch) as engine:
             own_calls = list_own_calls(catalog)
             hooks = [hook for hook in catalog.hooks if hook not in own_calls]
             return [_examine_hook(hook, engine, scratch, stats.get(hook.name)) for hook in hooks]

@@ -12,7 +12,7 @@ from boathook.core.catalog import Catalog
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_dialect
-from boathook.engine import now
+from boathook.engine import make_timestamp
 from boathook.errors import ConfigError
 from boathook.hosts.host import HostEvent, load_host
 from boathook.hosts.setup import Setup, load_setup
@@ -78,7 +78,9 @@ def _examine_sandboxes() -> list[HealthFinding]:
 
 
 def _examine_ledger(state: str) -> HealthFinding:
-    error = Ledger(state).append({"v": RECORD_VERSION, "id": make_record_id(), "time": now(), "type": "doctor"})
+    error = Ledger(state).append(
+        {"v": RECORD_VERSION, "id": make_record_id(), "time": make_timestamp(), "type": "doctor"}
+    )
     if error:
         return HealthFinding(ERROR, "ledger", error, f"make {state} writable, or pass --state")
     return HealthFinding(GOOD, "ledger", f"can be written, in {state}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog, probe, resolve_start, resolve_state
+from boathook.assembly import load_catalog, make_probe_engine, resolve_start, resolve_state
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
 from boathook.cli.show import print_json, print_table, say
@@ -152,7 +152,7 @@ def _replay_records(catalog: Catalog, reader: LedgerReader, since: str, *, is_si
     foreground = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
     scratch = tempfile.mkdtemp(prefix="boathook-replay-")
     try:
-        with probe(foreground, scratch, writable=True) as engine:
+        with make_probe_engine(foreground, scratch, writable=True) as engine:
             for record in reader.read(since):
                 if record["type"] == DISPATCH_TYPE and record.get("host") != "doctor":
                     _replay_record(report, engine, record, scratch, is_single=is_single)

@@ -40,9 +40,9 @@ def enter(args: "list[str]") -> "NoReturn":
     """Answer an event and end the process."""
     if args[:1] == ["--supervise"]:
         _find_libraries()
-        from boathook.assembly import supervise
+        from boathook.assembly import supervise_async_hook
 
-        supervise()
+        supervise_async_hook()
         system._exit(0)
     if args[:1] == ["--ask"]:
         _find_libraries()

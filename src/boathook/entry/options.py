@@ -33,8 +33,6 @@ class Options:
         self.folders: dict[str, str] = {}
         self.json = self.debug = self.no_ask = self.trust_all = False
         self.is_fast = True
-        # whether hooks.toml says to refuse what the host cannot express
-        self.refuses = False
 
 
 def list_flags() -> "tuple[Flag, ...]":
