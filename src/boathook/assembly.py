@@ -12,10 +12,11 @@ from boathook.errors import ConfigError
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
-from boathook.sources.source import list_sources, list_user_folders
+from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     STATE_FOLDER,
     current_dir,
+    list_user_folders,
     make_absolute,
     read_environment,
     resolve_folder,
@@ -131,14 +132,12 @@ def locate(
     project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Locations:
     """Resolve the locations for a project (default: here); the arguments are those of `load`."""
-    known = {option for option, *_ in list_user_folders()}
+    known = {option for option, *_ in list_user_folders(SOURCES)}
     if unknown := folders.keys() - known:
         raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
     given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
     start = resolve_start(project)
-    return resolve_locations(
-        list_sources(), start, read_environment(), given=given, without=without, trust_all=trust_all
-    )
+    return resolve_locations(SOURCES, start, read_environment(), given=given, without=without, trust_all=trust_all)
 
 
 def load_with_trust(locations: Locations) -> tuple[Loaded, TrustStore]:
@@ -234,12 +233,12 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
 
 
 def _make_job_context(catalog: Catalog, host_project: str = "") -> JobContext:
-    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in list_sources()])
+    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in SOURCES])
     return JobContext(projects, catalog.settings.model, host_project, marks=_list_project_marks())
 
 
 def _list_project_marks() -> tuple[str, ...]:
-    return tuple([marker[1:] for one in list_sources() for marker in one.markers])
+    return tuple([marker[1:] for one in SOURCES for marker in one.markers])
 
 
 def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], BackgroundRunner]) -> Engine:

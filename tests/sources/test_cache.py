@@ -23,8 +23,8 @@ from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
 from boathook.hosts.host import list_host_names
 from boathook.loader import load_hooks
+from boathook.system.files import make_stamp
 from boathook.system.locations import Locations, SourceFolders
-from boathook.system.stamps import stamp
 from core.making import a_hook
 
 
@@ -507,13 +507,13 @@ def test_a_file_of_another_boathook_is_not_used(kept):
 
 def test_the_stamp_of_a_file_changes_with_the_file(tmp_path):
     path = tmp_path / "file"
-    assert stamp(str(path)) is None
+    assert make_stamp(str(path)) is None
     path.write_text("a")
-    first = stamp(str(path))
+    first = make_stamp(str(path))
     path.unlink()
     path.write_text("ab")
-    assert first != stamp(str(path))
-    assert stamp("/nul\0") is None
+    assert first != make_stamp(str(path))
+    assert make_stamp("/nul\0") is None
 
 
 # What the door asks

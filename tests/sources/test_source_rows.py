@@ -24,9 +24,8 @@ from boathook.errors import UsageError
 from boathook.hosts.setup import load_setup
 from boathook.install.command_line import make_command_line, resolve_user_folders
 from boathook.loader import load_hooks
-from boathook.sources import source
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
-from boathook.sources.source import Source
+from boathook.sources.source import SOURCES, Source
 from boathook.sources.source_hooks import SourceHooks
 from boathook.system.locations import SourceFolders
 
@@ -73,9 +72,8 @@ GUARD = {"on": "pre-tool-call", "tool": "Shell", "run": "echo no >&2; exit 2"}
 
 
 @pytest.fixture
-def toys(world, monkeypatch):
+def toys(world):
     """A world in which the toy is a source; gives a function that writes toy.json of the user or the project."""
-    monkeypatch.setattr(source, "SOURCES", (*source.SOURCES, TOY))
 
     def write(scope: str, **hooks: dict[str, str]) -> Path:
         path = (world.home if scope == USER else world.project) / ".toy" / "toy.json"
@@ -83,7 +81,9 @@ def toys(world, monkeypatch):
         path.write_text(json.dumps(hooks))
         return path
 
-    return write
+    SOURCES.append(TOY)
+    yield write
+    SOURCES.remove(TOY)
 
 
 def states(**options) -> dict[str, str]:

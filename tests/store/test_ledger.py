@@ -122,7 +122,7 @@ def test_an_edit_with_a_new_hash_breaks_the_link_of_the_next_record(tmp_path):
 
     def forge(line: bytes) -> list[bytes]:
         text = line.rpartition(b',"hash":"')[0].replace(b'"n": 1', b'"n": 7')
-        return [text + b',"hash":"' + module.hexdigest(text).encode() + b'"}\n']
+        return [text + b',"hash":"' + module.sha256(text).hexdigest().encode() + b'"}\n']
 
     change(path, 2, forge)
     told = "record 3 does not follow the record before it"

@@ -15,9 +15,8 @@ from boathook.core.prefilter import EQUALS, GRAM_CHARS, PrefilterWords, index_wo
 from boathook.hosts import host as hosts
 from boathook.hosts import tool_names as tools
 from boathook.hosts.host import list_host_names
-from boathook.system.files import write_private
+from boathook.system.files import make_stamp, write_private
 from boathook.system.locations import Locations
-from boathook.system.stamps import stamp
 
 RACY_SECONDS = 2.0
 _HOSTS_FOLDER = os.path.dirname(hosts.__file__)
@@ -29,11 +28,11 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     `started` is when reading began: what changed shortly before or since may change again unnoticed.
     """
     path = compiled_path(locations)
-    stamps = tuple((name, stamp(name)) for name in watch)
+    stamps = tuple((name, make_stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
     # the same version may come with other tables
     modules = [f"{_HOSTS_FOLDER}/{name.replace('-', '_')}.py" for name in list_host_names()]
-    stamps += tuple((name, stamp(name)) for name in (tools.__file__, _HOSTS_FOLDER, *modules))
+    stamps += tuple((name, make_stamp(name)) for name in (tools.__file__, _HOSTS_FOLDER, *modules))
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     head: dict[str, Any] = {"key": locations.key, "watch": stamps}

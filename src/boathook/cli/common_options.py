@@ -11,7 +11,8 @@ from boathook.core.event import KINDS, SPELLINGS, find_kind
 from boathook.entry.options import SOURCE, SWITCH, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import list_host_names
-from boathook.sources.source import list_without_names
+from boathook.sources.source import SOURCES
+from boathook.system.locations import list_without_names
 
 if TYPE_CHECKING:
     from boathook.entry.options import Flag
@@ -47,7 +48,7 @@ def _make_option(flag: Flag) -> Callable[..., Any]:
     if kind == SWITCH:
         return click.option(name, is_flag=True, help=help_text)
     value_type = {"EVENT": EVENT, "DIR": click.Path()}.get(metavar)
-    help_text = help_text.format(sources=", ".join(list_without_names()))
+    help_text = help_text.format(sources=", ".join(list_without_names(SOURCES)))
     return click.option(name, metavar=metavar, type=value_type, multiple=kind == SOURCE, help=help_text)
 
 

@@ -33,7 +33,8 @@ from boathook.cli.show import say
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
 from boathook.inprocess.contexts import ToolContext
-from boathook.sources.source import SETTINGS_JSON_SOURCE, list_user_folders
+from boathook.sources.source import SETTINGS_JSON_SOURCE, SOURCES
+from boathook.system.locations import list_user_folders
 
 _WAIT_SECONDS = 20.0
 _SETTINGS_FILE = SETTINGS_JSON_SOURCE.markers[0]
@@ -58,7 +59,7 @@ def play_demo() -> int:
         say(f"A project with {len(DEMO_HOOKS)} hooks in .agents/hooks: {', '.join(DEMO_HOOKS)}.", "bold")
         say(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
         # Empty folders of the user keep your own hooks out of the demo.
-        folders: dict[str, Any] = {option: f"{folder}/{option}" for option, *_ in list_user_folders()}
+        folders: dict[str, Any] = {option: f"{folder}/{option}" for option, *_ in list_user_folders(SOURCES)}
         with load(project, trust_all=True, **folders) as engine:
             code = _run_agent(engine, project)
         say("")

@@ -47,7 +47,7 @@ from boathook.engine import Engine
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS
 from boathook.ledger.reader import LedgerReader
 from boathook.sources.samples import build_sample_event, list_matching_tools
-from boathook.sources.source import list_sources
+from boathook.sources.source import SOURCES
 from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
 from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_snapshot
 
@@ -131,7 +131,7 @@ def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHeal
 
 def _copy_source_folders(catalog: Catalog, scratch: str) -> None:
     """Copy the files that hooks may name relative to their project."""
-    for one in list_sources():
+    for one in SOURCES:
         if project := catalog.find_project(one.name):
             _copy_folder(project + one.project_folder, scratch + one.project_folder)
 

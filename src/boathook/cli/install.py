@@ -36,7 +36,7 @@ from boathook.install.status import (
     find_unmanaged_commands,
     list_statuses,
 )
-from boathook.sources.source import list_sources
+from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
 
 _STATUS_STYLES = {INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
@@ -260,7 +260,7 @@ def _refuse_second_scope(setup: Setup, target: InstallTarget, registry: InstallR
 def _refuse_untrusted_folders(target: InstallTarget, *, is_state_given: bool) -> None:
     """Refuse to write paths into the agent's configuration that a project's `.env` may have chosen."""
     given = {"state": target.folders["state"]} if is_state_given else {}
-    locations = resolve_locations(list_sources(), target.project, read_environment(), given=given)
+    locations = resolve_locations(SOURCES, target.project, read_environment(), given=given)
     untrusted = [path for path in locations.untrusted if path != locations.cache]
     if untrusted:
         raise ConfigError(

@@ -119,6 +119,8 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
         raise AnswerError(FAILED, exit_words(end))
     if end.overflow:
         raise AnswerError(UNREADABLE, "the answer is longer than 1 MiB")
+    if not end.stdout:
+        return NOTHING, ()
     try:
         text = decode(end.stdout).strip()
         if not begins_like_json(text):

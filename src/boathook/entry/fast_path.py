@@ -16,7 +16,7 @@ if "boathook" not in sys.modules:
 from boathook.catalog_cache.format import load_compiled, may_match
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, iter_leaves, loads
 from boathook.entry.options import parse_options
-from boathook.sources.source import list_sources
+from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     current_dir,
     find_host_project,
@@ -162,7 +162,7 @@ def _locate(options: "Options", start: str, env: "Any") -> "Any":
     if not start or (options.project is not None and not is_dir(options.project)):
         return None
     return resolve_locations(
-        list_sources(), start, env, given=options.folders, without=options.without, trust_all=options.trust_all
+        SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
     )
 
 

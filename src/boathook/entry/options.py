@@ -1,6 +1,7 @@
 """The flags of `run`: one table for the fast path, the full path and the help of the command line."""
 
-from boathook.sources.source import list_user_folders, list_without_names
+from boathook.sources.source import SOURCES
+from boathook.system.locations import list_user_folders, list_without_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ class Options:
 
 def list_flags() -> "tuple[Flag, ...]":
     """Return all flags of `run`, with those for the folders of the user."""
-    return (*FLAGS, *[("--" + option, FOLDER, True, "DIR", text) for option, _, _, _, text in list_user_folders()])
+    return (
+        *FLAGS,
+        *[("--" + option, FOLDER, True, "DIR", text) for option, _, _, _, text in list_user_folders(SOURCES)],
+    )
 
 
 def parse_options(args: "list[str]") -> "Options":
@@ -69,7 +73,7 @@ def _set_option(options: "Options", kind: str, name: str, value: str) -> None:
     elif kind != SOURCE:
         setattr(options, name.replace("-", "_"), value if kind == VALUE else True)
     elif value:
-        known = list_without_names()
+        known = list_without_names(SOURCES)
         if value not in known:
             raise _make_error(f"unknown source '{value}' (known: {', '.join(known)})")
         options.without += (value,)

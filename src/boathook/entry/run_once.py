@@ -13,7 +13,7 @@ from boathook.core.outcome import Decision
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.entry.options import Options, parse_options
 from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
-from boathook.sources.source import list_sources
+from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     STATE_FOLDER,
     current_dir,
@@ -157,7 +157,7 @@ class _EventRun:
         host_project = find_host_project(self.dialect.project_variable, env)
         folder = options.project or host_project or event.work_dir.replace("\0", "") or current_dir()
         locations = resolve_locations(
-            list_sources(),
+            SOURCES,
             os.path.abspath(make_absolute(folder)),
             env,
             given=options.folders,

@@ -14,8 +14,8 @@ from boathook.errors import ConfigError
 from boathook.hosts.setup import BY_BOTH, BY_HOST, Setup
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, has_own_command
-from boathook.sources.source import list_user_folders
-from boathook.system.locations import read_environment, resolve_folder
+from boathook.sources.source import SOURCES
+from boathook.system.locations import list_user_folders, read_environment, resolve_folder
 
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
 # flags of Python, none that makes it run something else
@@ -32,7 +32,7 @@ class InstalledCommand(Value):
 def resolve_user_folders(state: str) -> dict[str, str]:
     """Return the user's folders as they are now, by option; a command names them so that no variable of a host moves them."""
     env = read_environment()
-    return {folder[0]: resolve_folder(folder, env, {"state": state}) for folder in list_user_folders()}
+    return {folder[0]: resolve_folder(folder, env, {"state": state}) for folder in list_user_folders(SOURCES)}
 
 
 def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:

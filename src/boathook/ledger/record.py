@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.event import DERIVED
-from boathook.core.hashing import hexdigest
+from boathook.core.hashing import sha256
 from boathook.core.json_text import canonical_json, dump_line, dumps
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.outcome import ABSENT
@@ -258,7 +258,7 @@ def _describe_matcher(hook: Hook) -> _Fields:
 def hash_value(value: Any) -> str:
     """Return the SHA-256 of a JSON value; an empty text if it has no canonical form."""
     try:
-        return hexdigest(canonical_json(value))
+        return sha256(canonical_json(value)).hexdigest()
     except (ValueError, TypeError, RecursionError):
         return ""
 

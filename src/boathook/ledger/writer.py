@@ -13,7 +13,7 @@ import stat
 import time
 from _thread import allocate_lock
 
-from boathook.core.hashing import hexdigest
+from boathook.core.hashing import sha256
 from boathook.core.json_text import dump_line
 from boathook.core.value import Value
 
@@ -289,7 +289,7 @@ def _get_size(path: str) -> int:
 def chain_line(body: bytes, last: ChainLink) -> tuple[bytes, ChainLink]:
     """Return a line made of a record's text without its last brace and chained to the line before, and its link."""
     text = b'%s, "seq":%d,"prev":"%s"' % (body, last.seq + 1, last.hash.encode())
-    link = ChainLink(last.seq + 1, hexdigest(text), last.hash)
+    link = ChainLink(last.seq + 1, sha256(text).hexdigest(), last.hash)
     return b'%s,"hash":"%s"}\n' % (text, link.hash.encode()), link
 
 
@@ -303,7 +303,7 @@ def read_link(line: bytes) -> ChainLink | None:
 
 
 def is_unchanged(line: bytes, link: ChainLink) -> bool:
-    return hexdigest(line.rpartition(b',"hash":"')[0]) == link.hash
+    return sha256(line.rpartition(b',"hash":"')[0]).hexdigest() == link.hash
 
 
 def _find_last_link(data: bytes) -> ChainLink | None:

@@ -15,7 +15,7 @@ from boathook.process.child import Job
 from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.spawn import encode_variable
-from boathook.system.files import find_exposure
+from boathook.system.files import find_exposure, make_stamp
 from boathook.system.programs import (
     CODE_VARIABLE_PREFIXES,
     CODE_VARIABLES,
@@ -24,7 +24,6 @@ from boathook.system.programs import (
     find_entry,
     which,
 )
-from boathook.system.stamps import stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class HookRunner:
         return remove_project_code(env, self._context.list_projects(event), is_user_hook=hook.scope == USER)
 
     def _choose_entry_point(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
-        current = stamp(path)
+        current = make_stamp(path)
         cached = self._entry_points.get(path)
         if cached is None or cached[0] != current:
             cached = self._entry_points[path] = (current, choose_command(path, avoid))

@@ -3,7 +3,7 @@
 Lean: the fast path needs to know where files are, so readers are named and not imported.
 """
 
-from boathook.system.locations import CONFIG_FOLDER, STATE_FOLDER
+from boathook.system.locations import CONFIG_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,24 +71,10 @@ SETTINGS_JSON_SOURCE = Source(
     reader="boathook.sources.settings_json.settings:read_settings_files",
     dialect="claude",
 )
-SOURCES = (HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE)
-
-
-def list_sources() -> "tuple[Source, ...]":
-    """Return all sources, in the order in which they count."""
-    return SOURCES
+# All sources, in the order in which they count.
+SOURCES: "list[Source]" = [HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE]
 
 
 def find_source(name: str) -> "Source":
     """Return the source of this name."""
     return next(source for source in SOURCES if source.name == name)
-
-
-def list_user_folders() -> "tuple[UserFolder, ...]":
-    """Return the folders of the user that a caller may name, each once."""
-    return tuple(dict.fromkeys((CONFIG_FOLDER, *[source.user_folder for source in SOURCES], STATE_FOLDER)))
-
-
-def list_without_names() -> "tuple[str, ...]":
-    """Return what `--without` may name: sources, and the projects of sources."""
-    return tuple([prefix + source.without for source in SOURCES for prefix in ("", "project-")])

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Stamp = tuple[int, int, int] | None
+
 MANIFEST_LIMIT = 1 << 20
 
 
@@ -125,3 +129,14 @@ def write_private(path: str, data: bytes) -> None:
             os.close(handle)
         os.unlink(temporary)
         raise
+
+
+def make_stamp(path: str) -> Stamp:
+    """Return what changes when a file or folder changes; of a path with a slash at its end, when the folder's mode changes."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if path.endswith("/"):
+        return (status.st_mode, status.st_uid, status.st_ino)
+    return (status.st_ctime_ns, status.st_size, status.st_ino)

@@ -40,6 +40,8 @@ __all__ = [
     "find_host_project",
     "find_project",
     "is_dir",
+    "list_user_folders",
+    "list_without_names",
     "make_absolute",
     "read_environment",
     "resolve_folder",
@@ -190,6 +192,16 @@ def resolve_locations(
         untrusted=untrusted,
         trust_all=trust_all,
     )
+
+
+def list_user_folders(sources: "Iterable[LocatedSource]") -> "tuple[UserFolder, ...]":
+    """Return the folders of the user that a caller may name, each once."""
+    return tuple(dict.fromkeys((CONFIG_FOLDER, *[source.user_folder for source in sources], STATE_FOLDER)))
+
+
+def list_without_names(sources: "Iterable[LocatedSource]") -> "tuple[str, ...]":
+    """Return what `without` may name: sources, and the projects of sources."""
+    return tuple([prefix + source.without for source in sources for prefix in ("", "project-")])
 
 
 def resolve_folder(folder: "UserFolder", env: "Environment", given: "Mapping[str, str] | None" = None) -> str:

@@ -14,7 +14,7 @@ from boathook.core.hook import Command, Hook
 from boathook.core.shell import ShellWord
 from boathook.core.value import Value
 from boathook.sources.shell_scripts import find_run_files, read_plain_commands, remove_prefix
-from boathook.sources.source import list_sources
+from boathook.sources.source import SOURCES
 from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
 
 _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
@@ -117,7 +117,7 @@ def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
     It is the file alone if its folder is large, is the project itself, or is the one of a source.
     """
     real = os.path.realpath(project)
-    excluded = (real, *[real + each.project_folder for each in list_sources()])
+    excluded = (real, *[real + each.project_folder for each in SOURCES])
     roots = dict.fromkeys(_choose_root(file.path, excluded) for file in files)
     return tuple(root for root in roots if not any(_contains(other, root) for other in roots))
 
