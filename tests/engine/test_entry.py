@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
-from boathook.system.programs import EntryPoint, choose_command, find_entry, find_interpreter_error, first_bytes, which
+from boathook.system.programs import (
+    EntryPoint,
+    choose_command,
+    find_entry_point,
+    find_interpreter_error,
+    find_program,
+    read_first_bytes,
+)
 
 
 @pytest.fixture
@@ -24,31 +31,31 @@ def script(folder, name, text="#!/bin/sh\n", mode=0o755) -> str:
 
 
 def test_the_entry_point_is_the_first_regular_file_of_three(folder):
-    assert find_entry(str(folder)) is None
+    assert find_entry_point(str(folder)) is None
     for name in ("run.py", "run.sh", "run"):
         path = script(folder, name)
-        assert find_entry(str(folder)) == path
+        assert find_entry_point(str(folder)) == path
 
 
 def test_what_is_no_regular_file_is_passed_over(folder):
     (folder / "scripts" / "run").mkdir()
     os.mkfifo(folder / "scripts" / "run.sh")
-    assert find_entry(str(folder)) is None
+    assert find_entry_point(str(folder)) is None
     path = script(folder, "run.py")
-    assert find_entry(str(folder)) == path
+    assert find_entry_point(str(folder)) == path
 
 
 def test_a_link_to_a_file_is_an_entry_point_and_a_broken_one_is_not(folder):
     (folder / "scripts" / "run").symlink_to(folder / "gone")
-    assert find_entry(str(folder)) is None
+    assert find_entry_point(str(folder)) is None
     (folder / "gone").write_text("")
-    assert find_entry(str(folder)) == str(folder / "scripts" / "run")
+    assert find_entry_point(str(folder)) == str(folder / "scripts" / "run")
 
 
 def test_other_names_are_no_entry_points(folder):
     for name in ("Run", "run.bash", "main.py", "run.sh.bak"):
         script(folder, name)
-    assert find_entry(str(folder)) is None
+    assert find_entry_point(str(folder)) is None
 
 
 @pytest.mark.parametrize("name", ["run", "run.sh", "run.py"])
@@ -60,7 +67,7 @@ def test_an_executable_script_or_binary_is_run_as_it_is(folder, name, start):
 
 ODD = {
     "run": ("/bin/sh", "sh"),
-    "run.sh": (which("bash") or "/bin/sh", "bash" if which("bash") else "sh"),
+    "run.sh": (find_program("bash") or "/bin/sh", "bash" if find_program("bash") else "sh"),
     "run.py": (sys.executable, os.path.basename(sys.executable)),
 }
 
@@ -79,9 +86,9 @@ def test_anything_else_is_run_by_an_interpreter_with_a_warning(folder, name, by)
 def test_the_start_of_a_file_is_read_without_waiting(folder):
     os.mkfifo(folder / "fifo")
     path = script(folder, "run", "x" * 1000)
-    assert first_bytes(path) == b"x" * 256
-    assert first_bytes(path, 3) == b"xxx"
-    assert [first_bytes(str(folder / name)) for name in ("fifo", "scripts", "gone")] == [b"", b"", b""]
+    assert read_first_bytes(path) == b"x" * 256
+    assert read_first_bytes(path, 3) == b"xxx"
+    assert [read_first_bytes(str(folder / name)) for name in ("fifo", "scripts", "gone")] == [b"", b"", b""]
 
 
 FAULTS = {
@@ -108,9 +115,9 @@ def test_a_program_is_found_on_the_path(tmp_path):
     (tmp_path / "tool").write_text("")
     (tmp_path / "folder").mkdir()
     path = f"/gone:{tmp_path}"
-    assert which("tool", path) is None
+    assert find_program("tool", path) is None
     (tmp_path / "tool").chmod(0o755)
-    assert which("tool", path) == f"{tmp_path}/tool"
-    assert (which("folder", path), which("other", path)) == (None, None)
-    assert which(f"{tmp_path}/tool", "") == f"{tmp_path}/tool"
-    assert which(f"{tmp_path}/other", "") is None
+    assert find_program("tool", path) == f"{tmp_path}/tool"
+    assert (find_program("folder", path), find_program("other", path)) == (None, None)
+    assert find_program(f"{tmp_path}/tool", "") == f"{tmp_path}/tool"
+    assert find_program(f"{tmp_path}/other", "") is None

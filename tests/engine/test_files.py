@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.system.files import MANIFEST_LIMIT, FileError, find_foreign_owner, read_regular, read_text, write_private
+from boathook.system.files import MAX_FILE_BYTES, FileError, find_foreign_owner, read_regular, read_text, write_private
 
 
-def fault_of(path, limit=MANIFEST_LIMIT) -> str:
+def fault_of(path, limit=MAX_FILE_BYTES) -> str:
     with pytest.raises(FileError) as error:
         read_text(str(path), limit)
     return str(error.value)
@@ -27,10 +27,10 @@ def test_a_regular_file_is_read_whole_up_to_the_limit(tmp_path):
 
 def test_the_limit_of_a_manifest_is_a_mebibyte(tmp_path):
     path = tmp_path / "file"
-    path.write_bytes(b"x" * (MANIFEST_LIMIT + 1))
+    path.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     assert fault_of(path) == "is larger than 1024 KiB"
-    os.truncate(path, MANIFEST_LIMIT)
-    assert read_text(str(path)) == "x" * MANIFEST_LIMIT
+    os.truncate(path, MAX_FILE_BYTES)
+    assert read_text(str(path)) == "x" * MAX_FILE_BYTES
 
 
 def test_what_is_no_regular_file_is_not_read_and_not_waited_for(tmp_path):
@@ -48,7 +48,7 @@ def test_what_cannot_be_opened_says_why(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert fault_of(tmp_path / "gone") == "cannot be opened: No such file or directory"
     assert fault_of(tmp_path / "loop") == "cannot be opened: Too many levels of symbolic links"
-    assert fault_of(f"{tmp_path}/nul\0") == "cannot be opened: its path holds a NUL"
+    assert fault_of(f"{tmp_path}/nul\0") == "cannot be opened: its path contains a NUL"
 
 
 TEXTS = {

@@ -22,7 +22,7 @@ from boathook.process.hook_runner import DEPTH_VARIABLE, HookRunner, JobContext,
 from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import probe_sandbox_levels
-from boathook.system.programs import CODE_VARIABLES, choose_command, which
+from boathook.system.programs import CODE_VARIABLES, choose_command, find_program
 from core.making import a_hook
 
 BASH = Path("/bin/bash")
@@ -186,7 +186,7 @@ def test_our_own_choice_of_a_shell_does_not_follow_the_path_into_a_project(world
     script = world.hook("guard") / "scripts/run.sh"
     script.write_text("exit 2\n")
     chosen = choose_command(str(script), (str(world.project),)).argv[0]
-    assert (which("bash"), chosen.startswith(("bin", str(world.project)))) == ("bin/bash", False)
+    assert (find_program("bash"), chosen.startswith(("bin", str(world.project)))) == ("bin/bash", False)
 
 
 @pytest.mark.parametrize("form", ["folder", "settings"])

@@ -18,12 +18,12 @@ from boathook.process.command import NO_MODEL, compute_ask_seconds, fill_header,
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.system.programs import which
+from boathook.system.programs import find_program
 from core.making import a_call, a_settings_hook
 
 DATA = b'{"session_id": "s", "tool_input": {"command": "ls"}}\n'
 ASKER = (sys.executable, "-I", "-S", HOOK_ENTRY, "--ask")
-SHELL = which("bash") or "/bin/sh"
+SHELL = find_program("bash") or "/bin/sh"
 
 
 def a_job(argv=("",), stdin=DATA, cwd="/project", refused="", warnings=()) -> Job:

@@ -33,7 +33,7 @@ from boathook.sources.settings_json.settings_file import LOCAL, mentions_hooks, 
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.files import FileError, read_regular
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
-from boathook.system.programs import BINARIES, choose_command, find_entry, first_bytes, which
+from boathook.system.programs import BINARIES, choose_command, find_entry_point, find_program, read_first_bytes
 
 CONVERTED, LEFT = "converted", "left"
 _MAX_PROGRAMS = 200
@@ -185,7 +185,7 @@ class _FolderBuilder:
 
     def _build_folder(self, hook: Hook) -> tuple[ConvertedFolder, tuple[str, ...]]:
         written = get_written_fields(self.data, hook.place) if hook.source == SETTINGS and hook.state == ARMED else {}
-        name, bash = find_free_name(suggest_name(hook), self.taken), which("bash") is not None
+        name, bash = find_free_name(suggest_name(hook), self.taken), find_program("bash") is not None
         origin = f"{self.origin}, {hook.place}"
         folder = convert_to_folder(hook, name, origin, written, bash=bash, explicit=self.explicit)
         target = f"{self.ends.hooks}/{name}"
@@ -227,7 +227,7 @@ def _is_same_folder(folder: ConvertedFolder, target: str) -> bool:
         contents = [read_regular(f"{target}/{name}") for name in ("HOOK.md", "scripts/run.sh")]
     except FileError:
         return False
-    return contents == [folder.manifest, folder.script] and find_entry(target) == f"{target}/scripts/run.sh"
+    return contents == [folder.manifest, folder.script] and find_entry_point(target) == f"{target}/scripts/run.sh"
 
 
 def _note_overrides(written: Hook, hook: Hook) -> list[str]:
@@ -296,10 +296,10 @@ class _SettingsBuilder:
 
 def _make_command(hook: Hook, ends: ConversionEnds) -> str:
     """Return the command that starts a hook's script where it is."""
-    path = find_entry(hook.folder) or ""
+    path = find_entry_point(hook.folder) or ""
     if warning := choose_command(path).warning:
         raise ConversionError(f"{warning.partition(';')[0]}, so a command cannot start it")
-    if hook.dialect != DIALECT and first_bytes(path).startswith(BINARIES):
+    if hook.dialect != DIALECT and read_first_bytes(path).startswith(BINARIES):
         raise ConversionError("its script is a binary, so boathook cannot see what it reads and answers")
     if not ends.top:
         return shlex.quote(path)

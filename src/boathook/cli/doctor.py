@@ -48,7 +48,7 @@ from boathook.hosts.tool_names import SERVER_TOOL_MARKS
 from boathook.ledger.reader import LedgerReader
 from boathook.sources.samples import build_sample_event, list_matching_tools
 from boathook.sources.source import SOURCES
-from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
+from boathook.system.programs import find_entry_point, find_interpreter_error, read_first_bytes
 from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_snapshot
 
 _STYLES = {GOOD: "green", NOTE: "dim", WARNING: STATE_STYLES["warning"], ERROR: STATE_STYLES["error"]}
@@ -189,10 +189,10 @@ def _judge_unarmed(hook: Hook) -> tuple[str, tuple[HealthFinding]]:
 
 def _examine_entry(hook: Hook) -> list[HealthFinding]:
     """Examine the script before it runs, because the system's own error messages are often misleading."""
-    path = find_entry(hook.folder) if isinstance(hook.handler, Script) else None
+    path = find_entry_point(hook.folder) if isinstance(hook.handler, Script) else None
     if path is None:
         return []
-    if error := find_interpreter_error(first_bytes(path)):
+    if error := find_interpreter_error(read_first_bytes(path)):
         return [HealthFinding(ERROR, hook.name, f"cannot run: {path}: {error}")]
     if not os.access(path, os.X_OK):
         return [HealthFinding(WARNING, hook.name, f"{path} is not executable", f"chmod +x {path}")]

@@ -26,7 +26,7 @@ from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import find_own_path, is_own_command
 from boathook.sources.source import SETTINGS_JSON_SOURCE
-from boathook.system.programs import which
+from boathook.system.programs import find_program
 from boathook.trust.store import TrustStore
 
 GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
@@ -119,7 +119,7 @@ def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> lis
 def _find_target(hook: Hook) -> str:
     """Return the path of the boathook that an entry calls."""
     line = hook.handler.line if isinstance(hook.handler, Command) else ""
-    return find_own_path(line) or which("boathook") or ""
+    return find_own_path(line) or find_program("boathook") or ""
 
 
 def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:

@@ -18,7 +18,7 @@ from boathook.core.matcher import TOOL_NAME, Matcher
 from boathook.errors import ConfigError
 from boathook.process.hook_runner import find_unmet_need
 from boathook.system.locations import read_environment
-from boathook.system.programs import find_entry, find_interpreter_error, first_bytes
+from boathook.system.programs import find_entry_point, find_interpreter_error, read_first_bytes
 
 _ANSWERS = {True: "runs", False: "-", None: "maybe"}
 
@@ -131,7 +131,7 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
         return False, f"refused: {why}"
     if isinstance(hook.handler, Prompt) and not hook.handler.choose_model(model)[0]:
         return False, "refused: no model is set for prompt hooks; set model in hooks.toml"
-    if hook.folder and (error := find_interpreter_error(first_bytes(find_entry(hook.folder) or ""))):
+    if hook.folder and (error := find_interpreter_error(read_first_bytes(find_entry_point(hook.folder) or ""))):
         return False, f"it would not start: {error}"
     if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
         return True, "it matches every such event"
@@ -141,7 +141,7 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
 def _find_entry(hook: Hook) -> str | None:
     """Return what a hook runs: the path of its script, its command, its prompt or its URL."""
     if hook.folder:
-        return find_entry(hook.folder)
+        return find_entry_point(hook.folder)
     handler = hook.handler
     if isinstance(handler, Command):
         return handler.line

@@ -26,7 +26,7 @@ from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.sources.hook_md.folder import find_manifest, read_hook
-from boathook.system.programs import find_entry
+from boathook.system.programs import find_entry_point
 
 _MAX_CELL_CHARS = 60
 _REDACTED = "[redacted "
@@ -120,7 +120,7 @@ def _load_hooks(path: str | None, project: str | None, state: str | None) -> Cat
         raise ConfigError(f"there is no HOOK.md in {folder}: pass the folder of a hook to --hook")
     # As a project hook it gets no secrets, because it is not trusted.
     hook, _ = read_hook(manifest, folder, PROJECT)
-    if hook.state != ARMED or find_entry(folder) is None:
+    if hook.state != ARMED or find_entry_point(folder) is None:
         error = hook.state_reason or "it has no entry point"
         raise ConfigError(f"{manifest} cannot run: {error}. See how to fix it: boathook check {folder}")
     return Catalog((hook,))

@@ -11,7 +11,7 @@ from boathook.cli.show import STATE_STYLES, say
 from boathook.core.approval import DENY, TrustRecord, resolve_copy_path
 from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
 from boathook.core.value import Value
-from boathook.system.programs import find_entry
+from boathook.system.programs import find_entry_point
 from boathook.trust.bound_files import BoundFiles
 from boathook.trust.judge import HookContent
 from boathook.trust.snapshot import FILE, LINK, SnapshotError, SnapshotItem, read_snapshot
@@ -126,7 +126,7 @@ def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
     """Return the files that run first, with their text."""
     handler = content.hook.handler
     if isinstance(handler, Script):
-        entry = find_entry(handler.folder)
+        entry = find_entry_point(handler.folder)
         paths = [os.path.relpath(entry, handler.folder)] if entry else []
         snapshot = next(iter(content.snapshots.values()))
         return [(item.path, _decode_item(item)) for item in snapshot.items if item.path in paths]

@@ -12,7 +12,7 @@ from boathook.install.command_line import make_command_line
 from boathook.install.file_transaction import FileTransaction, find_missing_folders, find_mode
 from boathook.install.plan import LOCATED_FORMATS, FileChange, InstallPlan, can_restore, read_host_file
 from boathook.install.registry import Installation, InstalledFile, InstallRegistry, hash_bytes
-from boathook.system.files import may_be_there
+from boathook.system.files import may_exist
 from boathook.version import __version__
 
 
@@ -101,7 +101,7 @@ def _list_missing_folders(changes: list[FileChange]) -> list[str]:
 def _check_writable(path: str) -> None:
     """Find out before anything is done whether a file can be replaced."""
     parent = os.path.dirname(path)
-    while not may_be_there(parent):
+    while not may_exist(parent):
         parent = os.path.dirname(parent)
     if not os.path.isdir(parent):
         raise ConfigError(f"{parent} is not a folder: {path} cannot be written. Nothing was written")

@@ -14,7 +14,7 @@ from boathook.install.formats import FORMATS, JSON_VALUES, TRUST_TABLES, HostFil
 from boathook.install.host_files import InstallTarget, list_dependent_files, list_host_files
 from boathook.install.json_edit import EditError
 from boathook.install.registry import MAX_HOST_FILE_BYTES, Installation, InstalledFile, InstallRegistry, hash_bytes
-from boathook.system.files import FileError, may_be_there, read_regular
+from boathook.system.files import FileError, may_exist, read_regular
 
 T = TypeVar("T")
 
@@ -170,7 +170,7 @@ def _call_editor(file: HostFile, edit: Callable[[], T]) -> T:
 
 
 def read_host_file(path: str) -> bytes | None:
-    if not may_be_there(path):
+    if not may_exist(path):
         return None
     try:
         return read_regular(path, MAX_HOST_FILE_BYTES)

@@ -12,7 +12,7 @@ from typing import Any
 
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.system.files import FileError, may_be_there, read_regular, write_private
+from boathook.system.files import FileError, may_exist, read_regular, write_private
 
 MAX_HOST_FILE_BYTES = 16 << 20
 _VERSION = 1
@@ -60,7 +60,7 @@ class InstallRegistry:
 
     def read(self) -> list[Installation]:
         """Return all installations; ConfigError if they cannot be read."""
-        if not may_be_there(self.path):
+        if not may_exist(self.path):
             return []
         try:
             content = json.loads(read_regular(self.path, MAX_HOST_FILE_BYTES))
@@ -84,7 +84,7 @@ class InstallRegistry:
     def store_copy(self, data: bytes) -> str:
         """Store a copy of a file; return its hash, by which `read_copy` finds it."""
         name = hash_bytes(data)
-        if not may_be_there(self._copy_path(name)):
+        if not may_exist(self._copy_path(name)):
             write_private(self._copy_path(name), data)
         return name
 

@@ -13,7 +13,7 @@ from boathook.core.hook import Command, Http, Prompt
 from boathook.core.json_text import dumps, loads
 from boathook.process.spawn import encode_variable
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.system.programs import which
+from boathook.system.programs import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ def _complete_command(
 ) -> Job:
     if handler.words is not None:
         program, *words = (_fill_folders(word, folders) for word in (handler.text, *handler.words))
-        path = which(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
+        path = find_program(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
         return job.replace(argv=(path or program, *words))
     if handler.shell == "powershell":
-        shell = which("pwsh", avoid=avoid) or which("powershell", avoid=avoid)
+        shell = find_program("pwsh", avoid=avoid) or find_program("powershell", avoid=avoid)
         if shell is None:
             return job.replace(refused="its shell is powershell, which is not found on the PATH")
         return job.replace(argv=(shell, "-NoProfile", "-NonInteractive", "-Command", handler.text))
-    return job.replace(argv=(which("bash", avoid=avoid) or "/bin/sh", "-c", handler.text))
+    return job.replace(argv=(find_program("bash", avoid=avoid) or "/bin/sh", "-c", handler.text))
 
 
 def _fill_folders(word: str, folders: dict[str, str]) -> str:

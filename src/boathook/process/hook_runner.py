@@ -21,8 +21,8 @@ from boathook.system.programs import (
     CODE_VARIABLES,
     EntryPoint,
     choose_command,
-    find_entry,
-    which,
+    find_entry_point,
+    find_program,
 )
 
 TYPE_CHECKING = False
@@ -128,7 +128,7 @@ class HookRunner:
 
             project = self._context.choose_project(hook, event)
             return start_command(hook, job, env, project, self._context.model, self._context.list_projects(event))
-        path = find_entry(hook.handler.folder)
+        path = find_entry_point(hook.handler.folder)
         if path is None:
             return job.replace(refused="no entry point")
         if exposure := _find_user_hook_exposure(hook, path):
@@ -238,7 +238,7 @@ def find_unmet_need(hook: Hook, env: Mapping[bytes, bytes]) -> str:
     if hook.needs == _NO_NEEDS:
         return ""
     path = env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape")
-    missing = [name for name in hook.needs.bins if which(name, path) is None]
+    missing = [name for name in hook.needs.bins if find_program(name, path) is None]
     if missing:
         return f"it requires {', '.join(missing)}, not found on the PATH"
     unset = [name for name in hook.needs.env if not env.get(name.encode())]

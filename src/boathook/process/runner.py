@@ -15,7 +15,7 @@ from boathook.core.verdict import FAILED, REFUSED, Exit
 from boathook.process.child import SIGKILL, Child, Job, has_ended
 from boathook.process.reaper import ProcessMark, Reaper
 from boathook.process.spawn import spawn_shared
-from boathook.system.programs import find_interpreter_error, first_bytes
+from boathook.system.programs import find_interpreter_error, read_first_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _explain_start_error(job: Job, error: OSError | ValueError) -> str:
         return f"its directory {job.cwd} does not exist"
     if not os.path.exists(path):
         return f"{path} does not exist (any more)"
-    interpreter_error = find_interpreter_error(first_bytes(path))
+    interpreter_error = find_interpreter_error(read_first_bytes(path))
     return f"{path} cannot be started: {interpreter_error or getattr(error, 'strerror', None) or error}"
 
 

@@ -18,7 +18,7 @@ from boathook.core.verdict import FAILED
 from boathook.process import landlock
 from boathook.process.limits import make_ulimit_command
 from boathook.system.locations import current_dir
-from boathook.system.programs import which
+from boathook.system.programs import find_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _find_builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tu
 
 def find_bwrap(avoid: Iterable[str] = ()) -> str:
     """Return the bubblewrap on the engine's own PATH, or ""; one in a project or in a relative folder does not count."""
-    return which("bwrap", avoid=tuple(avoid)) or ""
+    return find_program("bwrap", avoid=tuple(avoid)) or ""
 
 
 def probe_sandbox_levels() -> tuple[SandboxSupport, ...]:

@@ -21,7 +21,7 @@ from boathook.sources.settings_json.settings_checker import (
 from boathook.sources.settings_json.settings_file import LOCAL, SETTINGS_NAMES, SettingsFile, read_settings
 from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1
 from boathook.system.files import FileError, read_regular
-from boathook.system.programs import choose_command, find_entry
+from boathook.system.programs import choose_command, find_entry_point
 
 
 def check_catalog(catalog: Catalog) -> list[Diagnostic]:
@@ -103,7 +103,7 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     if hook.is_grouped:
         return [*hook.diagnostics, *check_settings_hook(hook)]
     diagnostics = [*hook.diagnostics]
-    path = find_entry(hook.folder)
+    path = find_entry_point(hook.folder)
     if path is not None:
         diagnostics += _check_script(hook, path)
     elif not any(diagnostic.message == NO_ENTRY_POINT for diagnostic in diagnostics):

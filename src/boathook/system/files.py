@@ -1,4 +1,4 @@
-"""Reading and writing files that somebody else may have prepared."""
+"""Read and write files that an attacker may have prepared."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Stamp = tuple[int, int, int] | None
 
-MANIFEST_LIMIT = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 
 
 class FileError(Exception):
-    """A file that is not read: why."""
+    """Why a file was not read, as the end of a sentence that begins with its name."""
 
 
-def read_regular(path: str, limit: int = MANIFEST_LIMIT) -> bytes:
-    """Read a regular file up to a limit; never waits on a FIFO, never reads a device, never more than allowed."""
+def read_regular(path: str, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Return the content of a regular file up to a limit; never wait for a FIFO, and never read a device."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except ValueError:
-        raise FileError("cannot be opened: its path holds a NUL") from None
+        raise FileError("cannot be opened: its path contains a NUL") from None
     except OSError as error:
         raise FileError(f"cannot be opened: {error.strerror}") from None
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise FileError("is not a regular file")
-        if found.st_size > limit:
+        if status.st_size > limit:
             raise FileError(f"is larger than {limit // 1024} KiB")
         parts, left = [], limit + 1
         while left > 0 and (part := os.read(handle, left)):
@@ -43,8 +43,8 @@ def read_regular(path: str, limit: int = MANIFEST_LIMIT) -> bytes:
         os.close(handle)
 
 
-def read_text(path: str, limit: int = MANIFEST_LIMIT) -> str:
-    """Read a regular file as UTF-8, a byte-order mark forgiven."""
+def read_text(path: str, limit: int = MAX_FILE_BYTES) -> str:
+    """Return a regular file as text in UTF-8, without a byte-order mark."""
     data = read_regular(path, limit)
     try:
         text = data.decode("utf-8-sig")
@@ -55,8 +55,8 @@ def read_text(path: str, limit: int = MANIFEST_LIMIT) -> str:
     return text
 
 
-def may_be_there(path: str) -> bool:
-    """Whether something may be at a path: it is, or that cannot be found out, which must not pass for nothing."""
+def may_exist(path: str) -> bool:
+    """Whether something is at a path, or that cannot be found out."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -67,52 +67,52 @@ def may_be_there(path: str) -> bool:
 
 
 def find_foreign_owner(path: str) -> str | None:
-    """Return why a folder is not safe to run hooks from: somebody else owns it or anybody may write to it."""
+    """Return why a folder is not safe to run hooks from: another user owns it or anybody can write to it."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
     if not hasattr(os, "getuid"):
         return None
-    if found.st_uid not in (os.getuid(), 0):
-        return f"belongs to another user (uid {found.st_uid})"
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_uid not in (os.getuid(), 0):
+        return f"belongs to another user (uid {status.st_uid})"
+    if status.st_mode & stat.S_IWOTH:
         return "can be written by anybody (chmod o-w)"
     return None
 
 
 def find_exposure(path: str) -> str | None:
-    """Return why a file or folder of the user is not safe to run from: others can write to it; a private group is no other."""
-    if why := find_foreign_owner(path):
-        return why
+    """Return why a file or folder of the user is not safe to run from: others can write to it, the user's own group excepted."""
+    if reason := find_foreign_owner(path):
+        return reason
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    if found.st_mode & stat.S_IWGRP and found.st_gid != found.st_uid:
+    if status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid:
         return "can be written by its group (chmod g-w)"
     return None
 
 
 def find_exposed_parent(path: str) -> str | None:
-    """Return which folder above a path others can write to, so that they could put another in its place."""
+    """Return which folder above a path others can write to: they could replace what is below it."""
     at = os.path.dirname(os.path.realpath(path))
     while at != "/":
-        why = find_exposure(at)
-        if why and not _is_sticky(at):
-            return f"lies in {at}, which {why}"
+        reason = find_exposure(at)
+        if reason and not _is_sticky(at):
+            return f"is in {at}, which {reason}"
         at = os.path.dirname(at)
     return None
 
 
 def _is_sticky(path: str) -> bool:
-    """Whether only the owners of what lies in a folder can move it, as in /tmp."""
-    found = os.stat(path)
-    return bool(found.st_mode & stat.S_ISVTX) and found.st_uid in (0, os.getuid())
+    """Whether only the owner of a file in a folder can move it, as in /tmp."""
+    status = os.stat(path)
+    return bool(status.st_mode & stat.S_ISVTX) and status.st_uid in (0, os.getuid())
 
 
 def write_private(path: str, data: bytes) -> None:
-    """Write a file that only the user can read, all of it or nothing, replacing what was there."""
+    """Write a file that only the user can read, completely or not at all, in the place of the old one."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}.new"

@@ -1,4 +1,4 @@
-"""Which file of a hook folder is run, and by what."""
+"""Which file of a hook folder is run, and which program runs it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CANDIDATES = ("run", "run.sh", "run.py")
-SYSTEM_BINS = ("/bin", "/usr/bin", "/usr/local/bin")
+ENTRY_NAMES = ("run", "run.sh", "run.py")
+SYSTEM_BIN_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")
 # Variables that make a program run or load more code than its own, by what their values are: `process.environment` filters them.
 CODE_VARIABLES = {
     **dict.fromkeys(b"BASH_ENV ENV ZDOTDIR PYTHONSTARTUP PYTHONHOME PYTHONUSERBASE".split(), "files"),
@@ -31,16 +31,16 @@ BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa
 
 
 class EntryPoint(Value):
-    """An entry point: its path, the command that runs it, and what is odd about it."""
+    """The file that a hook runs: its path, the command, and a warning about the file."""
 
     path: str
     argv: tuple[str, ...]
     warning: str = ""
 
 
-def find_entry(folder: str) -> str | None:
+def find_entry_point(folder: str) -> str | None:
     """Return the first regular file among the entry points of a hook folder."""
-    for name in CANDIDATES:
+    for name in ENTRY_NAMES:
         path = f"{folder}/scripts/{name}"
         try:
             if stat.S_ISREG(os.stat(path).st_mode):
@@ -51,21 +51,20 @@ def find_entry(folder: str) -> str | None:
 
 
 def choose_command(path: str, avoid: Iterable[str] = ()) -> EntryPoint:
-    """Work out the command for an entry point: itself, or an interpreter by its name, none from the projects to avoid."""
+    """Choose the command for an entry point: itself, or an interpreter by its name, which no project in `avoid` provides."""
     name = path.rpartition("/")[2]
-    head = first_bytes(path)
-    runnable = os.access(path, os.X_OK)
-    if runnable and head.startswith((b"#!", *BINARIES)):
+    is_executable = os.access(path, os.X_OK)
+    if is_executable and read_first_bytes(path).startswith((b"#!", *BINARIES)):
         return EntryPoint(path, (path,))
-    shell = which("bash", avoid=avoid) if name == "run.sh" else None
-    interpreter = sys.executable if name == "run.py" else shell or "/bin/sh"
-    odd = "has no interpreter line (#!)" if runnable else "is not executable (chmod +x)"
-    by = interpreter.rpartition("/")[2]
-    return EntryPoint(path, (interpreter, path), f"scripts/{name} {odd}; it was run by {by}")
+    bash = find_program("bash", avoid=avoid) if name == "run.sh" else None
+    interpreter = sys.executable if name == "run.py" else bash or "/bin/sh"
+    problem = "has no interpreter line (#!)" if is_executable else "is not executable (chmod +x)"
+    program = interpreter.rpartition("/")[2]
+    return EntryPoint(path, (interpreter, path), f"scripts/{name} {problem}; it was run by {program}")
 
 
-def first_bytes(path: str, count: int = 256) -> bytes:
-    """Read the start of a file; nothing if it cannot be read."""
+def read_first_bytes(path: str, count: int = 256) -> bytes:
+    """Return the start of a file, empty if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -78,72 +77,72 @@ def first_bytes(path: str, count: int = 256) -> bytes:
         os.close(handle)
 
 
-def find_interpreter_error(head: bytes) -> str | None:
-    """Return what is wrong with the interpreter line at the start of a script, if anything."""
-    if not head.startswith(b"#!"):
+def find_interpreter_error(start: bytes) -> str | None:
+    """Return what is wrong with the interpreter line at the start of a script, or None."""
+    if not start.startswith(b"#!"):
         return None
-    line = head[2:].partition(b"\n")[0]
-    words = line.split()
+    line = start[2:].partition(b"\n")[0]
+    words = [word.decode("utf-8", "replace") for word in line.split()]
     if not words:
         return "its interpreter line is empty"
-    name = words[0].decode("utf-8", "replace")
+    interpreter = words[0]
     if line.endswith(b"\r"):
-        return f"it has Windows line ends, so its interpreter reads as {name + chr(92)}r (convert it to LF)"
-    if not os.path.exists(name):
-        return f"its interpreter {name} does not exist here"
-    if name.endswith("/env") and len(words) > 1:
-        wanted = next((w.decode("utf-8", "replace") for w in words[1:] if not w.startswith(b"-") and b"=" not in w), "")
-        if wanted and which(wanted) is None:
-            return f"its interpreter {wanted} is not on the PATH"
+        return f"it has Windows line ends, so its interpreter reads as {interpreter + chr(92)}r (convert it to LF)"
+    if not os.path.exists(interpreter):
+        return f"its interpreter {interpreter} does not exist here"
+    if interpreter.endswith("/env"):
+        program = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
+        if program and find_program(program) is None:
+            return f"its interpreter {program} is not on the PATH"
     return None
 
 
-def which(name: str, path: str | None = None, avoid: Iterable[str] | None = None) -> str | None:
-    """Find a program on the PATH; if there are projects to avoid, in none of their folders and in no relative one."""
+def find_program(name: str, path: str | None = None, avoid: Iterable[str] | None = None) -> str | None:
+    """Find a program on the PATH; with `avoid`, none in these projects and none by a relative path."""
     if "\0" in name:
         return None
     if "/" in name:
         return name if os.access(name, os.X_OK) else None
     for folder in (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep):
-        found = f"{folder or '.'}/{name}"
-        if not os.access(found, os.X_OK) or os.path.isdir(found):
+        program = f"{folder or '.'}/{name}"
+        if not os.access(program, os.X_OK) or os.path.isdir(program):
             continue
-        if avoid is None or folder in SYSTEM_BINS or not points_into(found, find_project_tops(avoid)):
-            return found
+        if avoid is None or folder in SYSTEM_BIN_FOLDERS or not points_into(program, find_project_tops(avoid)):
+            return program
     return None
 
 
-def find_project_tops(places: Iterable[str]) -> tuple[str, ...]:
-    """Return the projects that some folders are or lie in, as given and as they really are.
+def find_project_tops(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return the projects that some folders are or are in, by their given path and their real one.
 
-    One that holds the home folder of the account is the user's own, and leads nowhere.
+    A project that contains the home folder of the account is the user's own, and is left out.
     """
-    tops = {top for place in places if _can_be(place) for top in (place.rstrip("/"), _repository(place))}
-    found = sorted({way for top in tops - {""} for way in (top, os.path.realpath(top))} - {"/"})
-    home = os.path.realpath(account_home()) + "/" if found else ""
-    return tuple(top for top in found if not home.startswith(top + "/"))
+    plain = [folder for folder in folders if _is_possible_path(folder)]
+    tops = {top for folder in plain for top in (folder.rstrip("/"), _find_repository(folder))} - {""}
+    paths = sorted({path for top in tops for path in (top, os.path.realpath(top))} - {"/"})
+    home = os.path.realpath(account_home()) + "/" if paths else ""
+    return tuple(path for path in paths if not home.startswith(path + "/"))
 
 
-def _can_be(place: str) -> bool:
-    """Whether a text can be the path of a folder: an event may hold anything."""
+def _is_possible_path(text: str) -> bool:
+    """Whether a text can be an absolute path: an event may contain anything."""
     try:
-        return place.startswith("/") and b"\0" not in os.fsencode(place)
+        return text.startswith("/") and b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
 
 
-def _repository(place: str) -> str:
-    """Return the folder from a place upwards that is a repository; nothing if there is none."""
-    at = place.rstrip("/")
+def _find_repository(folder: str) -> str:
+    """Return the nearest folder upwards that is a repository, or ""."""
+    at = folder.rstrip("/")
     while at and not os.path.lexists(at + "/.git"):
         at = at.rpartition("/")[0]
     return at
 
 
 def points_into(path: str, tops: Iterable[str]) -> bool:
-    """Whether a path leads into a project, or may do so: relative ones depend on where a hook runs, some on who asks."""
+    """Whether a path is, or may be, in a project: a relative path depends on where a hook runs, /proc on who asks."""
     if not path.startswith("/"):
         return True
-    ways = (os.path.normpath(path), os.path.realpath(path))
     starts = ("/proc/", "/dev/fd/", "/dev/std", *(top + "/" for top in tops))
-    return any(f"{way}/".startswith(starts) for way in ways)
+    return any(f"{one}/".startswith(starts) for one in (os.path.normpath(path), os.path.realpath(path)))

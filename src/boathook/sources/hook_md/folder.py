@@ -24,7 +24,7 @@ from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.sources.hook_md.manifest import escape_undecodable, parse_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system.files import (
-    MANIFEST_LIMIT,
+    MAX_FILE_BYTES,
     FileError,
     find_exposed_parent,
     find_exposure,
@@ -32,7 +32,7 @@ from boathook.system.files import (
     read_text,
 )
 from boathook.system.locations import SourceFolders
-from boathook.system.programs import CANDIDATES, find_entry
+from boathook.system.programs import ENTRY_NAMES, find_entry_point
 
 MANIFEST_NAMES = ("HOOK.md", "hook.md")
 # A repository must not make every event slow.
@@ -116,7 +116,7 @@ def _get_size(path: str | None) -> int:
         size = os.stat(path).st_size if path else 0
     except OSError:
         return 0
-    return size if size <= MANIFEST_LIMIT else 0
+    return size if size <= MAX_FILE_BYTES else 0
 
 
 def _list_parents(root: str) -> list[str]:
@@ -182,10 +182,10 @@ def _settle_hooks(hooks: tuple[Hook, ...], settings: Settings) -> tuple[tuple[Ho
 
 
 def _check_entry_point(hook: Hook, watch: list[str]) -> Hook:
-    if hook.state != ARMED or find_entry(hook.folder) is not None:
+    if hook.state != ARMED or find_entry_point(hook.folder) is not None:
         return hook
     scripts = f"{hook.folder}/scripts"
-    watch += [hook.folder, scripts, *(f"{scripts}/{name}" for name in CANDIDATES)]
+    watch += [hook.folder, scripts, *(f"{scripts}/{name}" for name in ENTRY_NAMES)]
     problems = (*hook.diagnostics, Diagnostic(hook.path, None, "", ERROR, NO_ENTRY_POINT))
     return hook.replace(state=NO_ENTRY, state_reason=NO_ENTRY_POINT, diagnostics=problems)
 

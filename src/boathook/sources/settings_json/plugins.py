@@ -10,7 +10,7 @@ from typing import Any
 from boathook.core.hook import ERROR, PLUGIN, PROJECT, USER, WARNING, Diagnostic
 from boathook.sources.hook_md.folder import is_same_folder
 from boathook.sources.settings_json.settings_file import LOCAL, SettingsFile, read_settings
-from boathook.system.files import FileError, may_be_there, read_text
+from boathook.system.files import FileError, may_exist, read_text
 
 MAX_PLUGINS = 400
 
@@ -74,7 +74,7 @@ def _read_register(path: str) -> tuple[dict[str, Any], str]:
     try:
         plugins = json.loads(read_text(path)).get("plugins", {})
     except FileError as error:
-        return {}, str(error) if may_be_there(path) else ""
+        return {}, str(error) if may_exist(path) else ""
     except (ValueError, AttributeError, RecursionError):
         return {}, "is not a JSON object"
     return (plugins, "") if isinstance(plugins, dict) else ({}, "has no object 'plugins'")

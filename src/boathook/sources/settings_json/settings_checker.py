@@ -29,7 +29,7 @@ from boathook.sources.shell_scripts import (
 )
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
-from boathook.system.programs import find_interpreter_error, first_bytes, which
+from boathook.system.programs import find_interpreter_error, find_program, read_first_bytes
 
 _PROJECT_DIR, _PLUGIN_ROOT = "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"
 
@@ -163,7 +163,7 @@ class _CommandChecker:
         self.diagnostics.append(Diagnostic(self.hook.path, None, self.hook.place, level, message, fix))
 
     def _check_program(self, name: str) -> None:
-        if not _PLAIN_NAME.fullmatch(name) or which(name) or self.handles_failure:
+        if not _PLAIN_NAME.fullmatch(name) or find_program(name) or self.handles_failure:
             return
         if _PROGRAMS_OF_ONE_SYSTEM.get(name, sys.platform) == sys.platform:
             self._report(WARNING, f"'{name}' is not on the PATH", "install it, or write its path")
@@ -215,7 +215,7 @@ class _CommandChecker:
 
 def find_start_error(path: str) -> tuple[str, str]:
     """Return why a script cannot be started, and a fix; two empty texts if it can."""
-    reason = find_interpreter_error(first_bytes(path))
+    reason = find_interpreter_error(read_first_bytes(path))
     if not reason:
         return "", ""
     return (

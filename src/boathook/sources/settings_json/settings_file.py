@@ -19,7 +19,7 @@ from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources.fields import JSON_PAIR, MAX_SUGGESTIONS, SETTINGS_FILE_FIELDS, FieldChecker, suggest
 from boathook.sources.hook_md.folder import find_link_outside
 from boathook.sources.settings_json.settings_entry import FileContext, read_entry
-from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_be_there, read_text
+from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_exist, read_text
 
 LOCAL = "local"
 SETTINGS_NAMES = ("settings.json", "settings.local.json")
@@ -51,7 +51,7 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
             raise FileError(outside)
         text = read_text(path)
     except FileError as error:
-        if not may_be_there(path):
+        if not may_exist(path):
             return SettingsFile(path, scope)
         return _fail(path, scope, f"{os.path.basename(path)} {error}; no hook of it runs")
     if reason := _find_unsafe_owner(path, scope):
@@ -186,7 +186,7 @@ def mentions_hooks(path: str) -> bool:
         text = read_text(path)
         data = json.loads(text) if text.strip() else {}
     except FileError:
-        return may_be_there(path)
+        return may_exist(path)
     except (ValueError, RecursionError):
         return True
     return not isinstance(data, dict) or any(field.key in data for field in SETTINGS_FILE_FIELDS)
