@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from boathook.cli.output_schemas import OUTPUT_SCHEMAS
+from output_schemas import OUTPUT_SCHEMAS
+
 from boathook.core.event import SPELLINGS
 from boathook.sources import fields
 from boathook.sources.fields import Field

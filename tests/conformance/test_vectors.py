@@ -48,14 +48,16 @@ def test_in_process(vector: Vector) -> None:
 
 @pytest.mark.parametrize("vector", VECTORS, ids=_id)
 def test_command_line(vector: Vector) -> None:
-    assert check_command(vector, start=_start(vector)) == []
+    assert check_command(vector, run_process=_start(vector)) == []
 
 
 def test_command_line_that_met_the_files_before() -> None:
     vectors = [vector for vector in VECTORS if vector.clause in ("S11", "S13", "S14", "S15", "S29")]
     with ThreadPoolExecutor(24) as pool:  # most of the time is waiting for the files to grow old
         found = list(
-            pool.map(lambda vector: (vector.id, check_command(vector, warm=True, start=_start(vector))), vectors)
+            pool.map(
+                lambda vector: (vector.id, check_command(vector, is_warm=True, run_process=_start(vector))), vectors
+            )
         )
     assert [(name, faults) for name, faults in found if faults] == []
 
@@ -84,7 +86,7 @@ def test_vectors_use_only_documented_keys() -> None:
     circumstances = {"event", "cwd", "env", "debug", "wait_ms", "host", "without", "trust"}
     assert [v.id for v in VECTORS if set(v.run) - circumstances] == []
     assert {v.run["trust"] for v in VECTORS if "trust" in v.run} == {"asked"}
-    assert [v.id for v in VECTORS if set(v.expect) - {*conformance.COMMANDS, "files"}] == []
+    assert [v.id for v in VECTORS if set(v.expect) - {*conformance.COMMAND_CHECKS, "files"}] == []
 
 
 def test_every_event_of_settings_is_read_and_refused_in_a_vector() -> None:

@@ -34,7 +34,7 @@ def make_console(*, err: bool = False) -> Console:
 
 
 def print_json(fields: dict[str, Any]) -> None:
-    """Print an object for a program, with the version of the output. Its schema is in `output_schemas`."""
+    """Print an object for a program, with the version of the output. Its schema is in scripts/output_schemas.py."""
     write_json_line(fields, indent=2)
     sys.stdout.flush()
 
