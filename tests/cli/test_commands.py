@@ -11,6 +11,7 @@ import pytest
 from tests import forked
 from tests.conftest import trusting
 
+from boathook.cli.commands import COMMANDS, cli
 from boathook.hosts.host import list_host_names
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
@@ -500,3 +501,18 @@ def test_debug_shows_what_a_hook_said_on_stderr(project: Project) -> None:
     project.hook("guard", GUARD, "#!/bin/sh\necho hello >&2\n")
     done = project.run("run", "PreToolUse", "--debug", stdin='{"tool_name": "Shell"}')
     assert "[HOOK DEBUG] Stderr: hello" in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_summarized_by_the_first_sentence_of_its_help(name: str) -> None:
+    help_text = cli.commands[name].help or ""
+    assert help_text.partition("\n")[0] == f"{COMMANDS[name].summary}."
+
+
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys; from boathook.cli.commands import cli; cli(['--help'], standalone_mode=False); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = done.stdout.splitlines()[-1].split()
+    assert [name for name in modules if name.startswith(("boathook.cli.", "rich"))] == ["boathook.cli.commands"]

@@ -22,8 +22,9 @@ from boathook.agent.state import BLOCKED, DONE, STOPPED
 from boathook.assembly import load, resolve_start
 from boathook.cli.agent_display import Display, format_full_input, print_record
 from boathook.cli.agent_trace import Trace, TracedEngine
+from boathook.cli.common_options import project_option, state_option, trust_all_option
 from boathook.cli.list import describe_for_prompt
-from boathook.cli.show import say
+from boathook.cli.show import echo
 from boathook.engine import Engine
 from boathook.errors import Blocked, ConfigError, Stopped
 from boathook.inprocess.contexts import ToolContext
@@ -60,11 +61,43 @@ class AgentOptions:
     trust_all: bool
 
 
-def run_agent_command(task: str | None, options: AgentOptions) -> int:
-    """Run an agent for a task, or for several at a terminal; return the exit code."""
+@click.command("agent")
+@click.argument("task", required=False)
+@click.option("--model", metavar="PROVIDER:NAME", default="", help="The model, by provider and name.")
+@click.option("--script", metavar="FILE", default="", help="Play a scripted model: a JSON list of moves.")
+@click.option(
+    "--max-steps", metavar="N", type=click.IntRange(min=1), default=50, show_default=True, help="Steps per turn."
+)
+@click.option("--yes", is_flag=True, help="Allow every tool call that no hook blocks, without asking.")
+@click.option("--debug", is_flag=True, help="Print debug output to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print what happens as JSON, one object per line.")
+@project_option
+@state_option
+@trust_all_option
+def run_agent(task: str | None, **options: Any) -> int:
+    """Run a small coding agent under your hooks.
+
+    It works on TASK in the current project, under the project's hooks and your own. If TASK is - or missing, it is
+    read from standard input; at a terminal you are asked for one task after another, all in one session. The tools
+    Shell, WriteFile and EditFile ask you first. The model is --model, or `model` in your hooks.toml. Models need
+    the extra `agent`: pip install 'boathook[agent]'.
+
+    \b
+    A script is a JSON list of texts and tool calls:
+      ["text", {"text": "…", "calls": [{"name": "Shell", "args": {"command": "ls"}}]}, …]
+
+    \b
+    Exit codes: 0 done, 1 an error or not done (a refused call, --max-steps), 2 blocked or stopped by a hook,
+    130 interrupted.
+
+    \b
+    Examples:
+      boathook agent "make the tests pass" --model PROVIDER:NAME
+      boathook agent --script moves.json --yes --json < task.txt
+    """
     with _end_by_sigterm() as signals:
         try:
-            return _run(task, options, signals)
+            return _run(task, AgentOptions(**options), signals)
         except KeyboardInterrupt:
             return 128 + (signals[0] if signals else signal.SIGINT)
 
@@ -106,7 +139,7 @@ def _end_by_sigterm() -> Iterator[list[int]]:
 
 def _load_engine(options: AgentOptions) -> Engine:
     """Load the file hooks, with debug output if the command line or the user's hooks.toml wants it."""
-    debug = functools.partial(say, err=True)
+    debug = functools.partial(echo, err=True)
     load_hooks = functools.partial(load, options.project, state=options.state, trust_all=options.trust_all)
     engine = load_hooks(debug=debug if options.debug else None)
     return load_hooks(debug=debug) if engine.catalog.settings.debug and not options.debug else engine
@@ -156,7 +189,7 @@ def _ask_for_tasks() -> Iterator[str]:
     with contextlib.suppress(ImportError):
         # Gives `input` its history and its keys.
         import readline  # noqa: F401
-    say("Enter a task. Ctrl-D ends the session.", "dim", err=True)
+    echo("Enter a task. Ctrl-D ends the session.", "dim", err=True)
     on_screen = sys.stdout.isatty()
     while True:
         if not on_screen:
@@ -250,10 +283,10 @@ class _Person:
 
     async def _ask(self, context: ToolContext, reason: str, *, can_always: bool) -> str:
         """Ask until there is an answer: y, n or a. The end of input means no."""
-        say("", err=True)
-        say(reason if reason.startswith(context.name) else f"{context.name}: {reason}", "bold yellow", err=True)
+        echo("", err=True)
+        echo(reason if reason.startswith(context.name) else f"{context.name}: {reason}", "bold yellow", err=True)
         for line in format_full_input(context.args).splitlines():
-            say(f"    {line}", err=True)
+            echo(f"    {line}", err=True)
         choices = {"y": "y", "yes": "y", "n": "n", "no": "n", **({"a": "a", "always": "a"} if can_always else {})}
         always = f", [a]lways for {context.name}" if can_always else ""
         while True:

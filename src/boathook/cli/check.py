@@ -6,7 +6,7 @@ import click
 
 from boathook.assembly import load_catalog, resolve_start
 from boathook.cli.common_options import json_option, project_option
-from boathook.cli.show import STATE_STYLES, format_count, print_json, say
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import misfits
@@ -50,7 +50,7 @@ def check_hooks(
         catalog = load_catalog(project, trust_all=True)
         diagnostics = check_catalog(catalog)
         if not diagnostics and not as_json and not catalog.hooks:
-            say("There are no hooks here: nothing to check.", "yellow")
+            echo("There are no hooks here: nothing to check.", "yellow")
             return int(strict)
     if hosts:
         catalog = load_catalog(project, trust_all=True)
@@ -79,12 +79,12 @@ def _print_diagnostics(diagnostics: list[Diagnostic]) -> None:
     for diagnostic in diagnostics:
         position = f"{diagnostic.path}:{diagnostic.line}" if diagnostic.line else diagnostic.path
         key = f" [{diagnostic.key}]" if diagnostic.key else ""
-        say(f"{diagnostic.level}: {position}{key}", STATE_STYLES[diagnostic.level])
-        say(f"    {diagnostic.message}")
+        echo(f"{diagnostic.level}: {position}{key}", STATE_STYLES[diagnostic.level])
+        echo(f"    {diagnostic.message}")
         if diagnostic.fix:
-            say(f"    fix: {diagnostic.fix}", "dim")
+            echo(f"    fix: {diagnostic.fix}", "dim")
     errors = sum(diagnostic.level == ERROR for diagnostic in diagnostics)
     if diagnostics:
-        say(f"{format_count(errors, 'error')}, {format_count(len(diagnostics) - errors, 'warning')}")
+        echo(f"{format_count(errors, 'error')}, {format_count(len(diagnostics) - errors, 'warning')}")
     else:
-        say("all good", "green")
+        echo("all good", "green")

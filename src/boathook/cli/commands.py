@@ -39,7 +39,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "events": CommandRow("events:show_events", "List the events, their spellings and what a block means"),
         "convert": CommandRow("convert:convert_hooks", "Convert settings.json hooks to HOOK.md folders, or back"),
         "run": CommandRow("run:run_event", "Run the hooks of one event; this is what agents call"),
-        "agent": CommandRow("agent_command:run_agent", "Run a small coding agent under your hooks"),
+        "agent": CommandRow("agent:run_agent", "Run a small coding agent under your hooks"),
     },
     "Trust": {
         "trust": CommandRow("trust:trust_hooks", "Review the hooks of this project and allow them to run"),

@@ -16,7 +16,7 @@ from boathook.cli.convert_plan import (
     plan_folders,
     plan_settings,
 )
-from boathook.cli.show import print_json, say
+from boathook.cli.show import echo, print_json
 
 _TO_HOOKS, _TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
 _STYLES = {CONVERTED: "green", LEFT: "yellow"}
@@ -81,21 +81,21 @@ def convert_hooks(
 def _print_result(plan: ConversionPlan, source: str, planned: dict[str, bytes] | None, backup: str) -> None:
     """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
     if not plan.rows:
-        say(f"There are no hooks in {source}: nothing to convert.")
+        echo(f"There are no hooks in {source}: nothing to convert.")
         return
     for row in plan.rows:
-        say(f"{row.status:9}  {row.name}" + (f"  →  {row.to}" if row.to else ""), _STYLES[row.status])
+        echo(f"{row.status:9}  {row.name}" + (f"  →  {row.to}" if row.to else ""), _STYLES[row.status])
         for text in filter(None, (row.reason, *row.notes)):
-            say(f"           {text}")
+            echo(f"           {text}")
     for path, data in (planned or {}).items():
-        say(f"would write {path}:", "bold")
+        echo(f"would write {path}:", "bold")
         for line in data.decode().splitlines():
-            say(f"    {line}")
+            echo(f"    {line}")
     for path in plan.manifests_to_rename:
-        say(f"{'renamed' if planned is None else 'would rename'} to {path}.bak-N", "dim")
+        echo(f"{'renamed' if planned is None else 'would rename'} to {path}.bak-N", "dim")
     if backup:
-        say(f"backup of the settings file: {backup}", "dim")
+        echo(f"backup of the settings file: {backup}", "dim")
     left = sum(row.status == LEFT for row in plan.rows)
-    say(f"{len(plan.rows) - left} converted, {left} left" + ("" if planned is None else " (nothing was written)"))
+    echo(f"{len(plan.rows) - left} converted, {left} left" + ("" if planned is None else " (nothing was written)"))
     for note in plan.notes:
-        say(note, "yellow")
+        echo(note, "yellow")

@@ -29,7 +29,7 @@ from boathook.cli.demo_hooks import (
     LAST_REPLY,
     block_promises,
 )
-from boathook.cli.show import say
+from boathook.cli.show import echo
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
 from boathook.inprocess.contexts import ToolContext
@@ -56,15 +56,15 @@ def play_demo() -> int:
     try:
         project = f"{folder}/project"
         _write_project(project)
-        say(f"A project with {len(DEMO_HOOKS)} hooks in .agents/hooks: {', '.join(DEMO_HOOKS)}.", "bold")
-        say(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
+        echo(f"A project with {len(DEMO_HOOKS)} hooks in .agents/hooks: {', '.join(DEMO_HOOKS)}.", "bold")
+        echo(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
         # Empty folders of the user keep your own hooks out of the demo.
         folders: dict[str, Any] = {option: f"{folder}/{option}" for option, *_ in list_user_folders(SOURCES)}
         with load(project, trust_all=True, **folders) as engine:
             code = _run_agent(engine, project)
-        say("")
-        say("All of this happened for real, in a folder that is removed now. Next, in a project of yours:", "bold")
-        say(_NEXT_STEPS)
+        echo("")
+        echo("All of this happened for real, in a folder that is removed now. Next, in a project of yours:", "bold")
+        echo(_NEXT_STEPS)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return code

@@ -23,7 +23,7 @@ from boathook.cli.doctor_setup import (
     examine_setup,
     list_own_calls,
 )
-from boathook.cli.show import STATE_STYLES, format_count, print_json, say
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.cli.stats import HookStats, count_runs
 from boathook.core.catalog import Catalog
 from boathook.core.hook import (
@@ -254,19 +254,19 @@ def _describe_failure(run: Run) -> str:
 def _print_results(setup: list[HealthFinding], hooks: list[HookHealth]) -> None:
     for finding in setup:
         _print_finding(finding)
-    say("")
+    echo("")
     for health in hooks:
         for finding in health.findings:
             _print_finding(finding)
-    say("")
+    echo("")
     names = {result: [one.hook.name for one in hooks if one.result == result] for result in (_WORKS, _FAILS, _NOT_RUN)}
     if names[_NOT_RUN]:
-        say(f"not run: {', '.join(names[_NOT_RUN])}", "dim")
+        echo(f"not run: {', '.join(names[_NOT_RUN])}", "dim")
     counts = f"{len(names[_WORKS])} working, {len(names[_FAILS])} failing, {len(names[_NOT_RUN])} not run"
-    say(f"{format_count(len(hooks), 'hook')}: {counts}", _STYLES[ERROR] if names[_FAILS] else _STYLES[GOOD])
+    echo(f"{format_count(len(hooks), 'hook')}: {counts}", _STYLES[ERROR] if names[_FAILS] else _STYLES[GOOD])
 
 
 def _print_finding(finding: HealthFinding) -> None:
-    say(f"{finding.level:8}{finding.subject}  {finding.text}", _STYLES[finding.level])
+    echo(f"{finding.level:8}{finding.subject}  {finding.text}", _STYLES[finding.level])
     if finding.fix:
-        say(f"        fix: {finding.fix}", "dim")
+        echo(f"        fix: {finding.fix}", "dim")

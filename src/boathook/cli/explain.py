@@ -9,7 +9,7 @@ import click
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
 from boathook.cli.list import describe_matcher
-from boathook.cli.show import STATE_STYLES, print_json, print_table, say
+from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
 from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
 from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
@@ -56,7 +56,7 @@ def explain_event(
     if as_json:
         print_json({"event": sample.kind.name, "hooks": rows})
     elif not rows:
-        say(f"There is no hook for {sample.kind.name}.")
+        echo(f"There is no hook for {sample.kind.name}.")
     else:
         _print_rows(rows)
     return 0

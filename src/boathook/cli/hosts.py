@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from boathook.cli.common_options import json_option
-from boathook.cli.show import print_json, print_table, say
+from boathook.cli.show import echo, print_json, print_table
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, to_json
 from boathook.hosts.host import list_host_names, load_host
 
@@ -22,9 +22,9 @@ def show_hosts(with_capabilities: bool, as_json: bool) -> None:
         print_json({"hosts": [to_json(load_host(name)) for name in list_host_names()]})
     elif with_capabilities:
         print_table(("EVENT", *list_host_names()), capabilities())
-        say("")
-        say(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
-        say(SEEN)
+        echo("")
+        echo(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
+        echo(SEEN)
     else:
         print_table(
             ("HOST", "AGENT", "EVIDENCE"),

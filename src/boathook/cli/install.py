@@ -12,7 +12,7 @@ import click
 
 from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
-from boathook.cli.show import format_count, print_json, print_table, say
+from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
 from boathook.hosts.capabilities import misfits
@@ -100,7 +100,7 @@ def install_host(
     is_refused = strict and bool(lacking)
     if is_refused:
         hooks = format_count(len(lacking), "hook")
-        say(f"Nothing was written: {host} lacks features for {hooks}, and you asked for --strict.", err=True)
+        echo(f"Nothing was written: {host} lacks features for {hooks}, and you asked for --strict.", err=True)
     is_done = not is_refused and not dry_run and _confirm(plan, yes=yes) and _apply(plan, registry, is_install=True)
     if plan.is_empty and not dry_run:
         adopt_installation(plan, registry)
@@ -146,11 +146,11 @@ def uninstall_host(
     if as_json:
         print_json(_plan_to_json(plan, "uninstall", is_done=is_done))
     elif was_removed_before:
-        say(f"The entries in {host} were removed before: boathook forgets them.")
+        echo(f"The entries in {host} were removed before: boathook forgets them.")
     elif is_done:
-        say(f"{host} is uninstalled: {_describe_files(plan)}", "green")
+        echo(f"{host} is uninstalled: {_describe_files(plan)}", "green")
     elif plan.is_empty:
-        say(f"{host} is not installed: nothing to do")
+        echo(f"{host} is not installed: nothing to do")
     return int(not (is_done or dry_run or plan.is_empty))
 
 
@@ -284,7 +284,7 @@ def _print_diff(plan: InstallPlan) -> None:
     for change in plan.changes:
         if change.has_effect:
             for line in _make_diff(change):
-                say(line, _DIFF_STYLES.get(line[:1], ""))
+                echo(line, _DIFF_STYLES.get(line[:1], ""))
 
 
 def _make_diff(change: FileChange) -> list[str]:
@@ -296,21 +296,21 @@ def _make_diff(change: FileChange) -> list[str]:
 def _print_lacking_features(setup: Setup, lacking: dict[str, list[str]]) -> None:
     for name, texts in lacking.items():
         for text in texts:
-            say(f"in {setup.name}, {name}: {text}", "yellow")
+            echo(f"in {setup.name}, {name}: {text}", "yellow")
 
 
 def _print_installed(plan: InstallPlan) -> None:
     name = plan.setup.name
     if plan.is_empty:
-        say(f"{name} is installed already: nothing to do")
+        echo(f"{name} is installed already: nothing to do")
     else:
-        say(f"{name} is installed: {_describe_files(plan)}", "green")
+        echo(f"{name} is installed: {_describe_files(plan)}", "green")
         if any(change.file.format == TRUST_TABLES and change.has_effect for change in plan.changes):
-            say(f"{load_host(name).title} now trusts exactly these entries")
+            echo(f"{load_host(name).title} now trusts exactly these entries")
         if plan.target.trust_folder:
-            say(f"{name} now trusts {plan.target.project}, with everything in it")
+            echo(f"{name} now trusts {plan.target.project}, with everything in it")
     for step in _list_steps(plan):
-        say(f"now {step}", "yellow")
+        echo(f"now {step}", "yellow")
 
 
 def _describe_files(plan: InstallPlan) -> str:
@@ -358,11 +358,11 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     print_table(_COLUMNS, rows, [_STATUS_STYLES.get(status.state, "bold yellow") for status in shown])
     for status in statuses:
         for why in status.why:
-            say(f"{status.host} ({status.scope}): {why}", "yellow")
+            echo(f"{status.host} ({status.scope}): {why}", "yellow")
     for note in notes:
-        say(f"note: {note}", "dim")
+        echo(f"note: {note}", "dim")
     for status in statuses:
         if status.state == SHADOWED_STATUS:
-            say(f"fix: change the settings of {status.host} that are named above", "dim")
+            echo(f"fix: change the settings of {status.host} that are named above", "dim")
         elif status.state not in HEALTHY_STATUSES:
-            say(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")
+            echo(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")

@@ -6,7 +6,7 @@ import click
 
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
-from boathook.cli.show import format_count, print_json, say
+from boathook.cli.show import echo, format_count, print_json
 from boathook.ledger.reader import LedgerReport, verify_chain
 
 
@@ -34,25 +34,25 @@ def verify_ledger(as_json: bool, state: str | None) -> int:
         print_json(report.to_json())
     else:
         for finding in report.findings:
-            say(f"{finding.place}: {finding.kind}: {finding.message}", "bold red")
+            echo(f"{finding.place}: {finding.kind}: {finding.message}", "bold red")
         _print_report(folder, report)
     return 0 if report.is_good else 1
 
 
 def _print_report(folder: str, report: LedgerReport) -> None:
     if not report.records and report.is_good:
-        say(f"The ledger in {folder} is empty.")
+        echo(f"The ledger in {folder} is empty.")
         return
     size = f"{format_count(report.records, 'record')} in {format_count(report.segments, 'segment')} of {folder}"
     findings = format_count(len(report.findings), "finding")
-    say(f"{size}: {'the chain is intact' if report.is_good else f'{findings}, the chain is broken'}")
+    echo(f"{size}: {'the chain is intact' if report.is_good else f'{findings}, the chain is broken'}")
     if report.records:
-        say(f"numbers {report.first} to {report.last}, last hash {report.hash}")
+        echo(f"numbers {report.first} to {report.last}, last hash {report.hash}")
     if report.pruned:
-        say(f"{format_count(report.pruned, 'older segment')} removed to limit the size, as recorded")
+        echo(f"{format_count(report.pruned, 'older segment')} removed to limit the size, as recorded")
     if report.spilled:
         records = format_count(report.spilled, "record")
-        say(f"{records} stored outside the chain, because the ledger could not be written at that time")
+        echo(f"{records} stored outside the chain, because the ledger could not be written at that time")
     if report.torn:
         lines = format_count(len(report.torn), "unfinished line")
-        say(f"{lines}, from writers that were interrupted: {', '.join(report.torn)}")
+        echo(f"{lines}, from writers that were interrupted: {', '.join(report.torn)}")

@@ -8,7 +8,7 @@ import click
 
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
-from boathook.cli.show import STATE_STYLES, format_count, print_json, print_table, say
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, print_table
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
 from boathook.core.hook import (
@@ -58,17 +58,17 @@ def list_hooks(
     catalog = load_catalog(project, state=state, trust_all=trust_all)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
-        say(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
+        echo(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
         return 0
     if prompt:
-        say(describe_for_prompt(hooks))
+        echo(describe_for_prompt(hooks))
     elif as_json:
         print_json({"hooks": [_hook_to_json(hook) for hook in hooks]})
     else:
         _print_hooks(catalog, hooks)
     if not prompt:
         for diagnostic in catalog.diagnostics:
-            say(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
+            echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
     return 0
 
 
@@ -130,7 +130,7 @@ def describe_for_prompt(hooks: list[Hook]) -> str:
 
 def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
     if not hooks:
-        say(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
+        echo(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
         return
     rows = [
         [
@@ -151,9 +151,9 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
         (h, _describe_diagnostic(d), d.level) for h in hooks for d in h.diagnostics if d.message != h.state_reason
     ]
     for hook, text, level in notes:
-        say(f"  {hook.name}  {text}", STATE_STYLES[level])
+        echo(f"  {hook.name}  {text}", STATE_STYLES[level])
     if any(level in _CHECKED for _, _, level in notes):
-        say("  See how to fix this: boathook check", "dim")
+        echo("  See how to fix this: boathook check", "dim")
 
 
 def _describe_diagnostic(diagnostic: Diagnostic) -> str:

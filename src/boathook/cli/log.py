@@ -13,7 +13,7 @@ import click
 
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import EVENT, since_option, state_option
-from boathook.cli.show import format_count, make_console, make_printable, say, write_json_line
+from boathook.cli.show import echo, format_count, make_console, make_printable, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK
@@ -73,7 +73,7 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
         if follow:
             _show_records(reader.follow(), log_filter, show)
         elif not count and not as_json:
-            say(describe_empty_log(reader.folder, is_filtered=log_filter != LogFilter()))
+            echo(describe_empty_log(reader.folder, is_filtered=log_filter != LogFilter()))
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:  # the reader of our output has ended
@@ -106,7 +106,7 @@ def warn_unreadable_lines(reader: LedgerReader) -> None:
     """Warn about lines of the ledger that were skipped."""
     if reader.invalid_lines:
         lines = format_count(reader.invalid_lines, "line")
-        say(f"{lines} of the ledger cannot be read. Find out which: boathook ledger verify", "yellow", err=True)
+        echo(f"{lines} of the ledger cannot be read. Find out which: boathook ledger verify", "yellow", err=True)
 
 
 def parse_time(text: str | None, now: datetime | None = None) -> str:

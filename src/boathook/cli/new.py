@@ -10,7 +10,7 @@ import click
 
 from boathook.assembly import resolve_start
 from boathook.cli.common_options import EVENT, project_option
-from boathook.cli.show import say
+from boathook.cli.show import echo
 from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
 from boathook.errors import ConfigError
@@ -100,12 +100,12 @@ def create_hook(
     _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
-    say(f"created {os.path.relpath(folder)}: it {effect}", "green")
-    say(f"  edit   {os.path.relpath(script)}")
-    say(f"  check  boathook check {os.path.relpath(folder)}")
+    echo(f"created {os.path.relpath(folder)}: it {effect}", "green")
+    echo(f"  edit   {os.path.relpath(script)}")
+    echo(f"  check  boathook check {os.path.relpath(folder)}")
     if not user:
-        say(f"  trust  boathook trust {name}")
-    say(f"  try    boathook explain {event}{_make_example(tool, pattern)}")
+        echo(f"  trust  boathook trust {name}")
+    echo(f"  try    boathook explain {event}{_make_example(tool, pattern)}")
     return 0
 
 

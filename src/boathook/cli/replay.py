@@ -13,7 +13,7 @@ import click
 from boathook.assembly import load_catalog, make_probe_engine, resolve_start, resolve_state
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
-from boathook.cli.show import print_json, print_table, say
+from boathook.cli.show import echo, print_json, print_table
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
 from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Hook, Http, Prompt
@@ -198,10 +198,10 @@ def _restore_event(record: dict[str, Any], scratch: str) -> Event | None:
 
 def _print_report(report: ReplayReport, folder: str, path: str | None) -> None:
     if not report.events:
-        say(describe_empty_log(folder, is_filtered=False))
+        echo(describe_empty_log(folder, is_filtered=False))
         return
     subject = "this hook" if path is not None else "the hooks here"
-    say(f"{subject} would have blocked {report.blocked:,} of {report.replayed:,} recorded events", "bold")
+    echo(f"{subject} would have blocked {report.blocked:,} of {report.replayed:,} recorded events", "bold")
     partial = f"{report.partial:,} of {report.events:,} records do not hold the whole event."
     warnings = {
         f"{partial} {_RECORD_WHOLE}": report.partial,
@@ -210,11 +210,11 @@ def _print_report(report: ReplayReport, folder: str, path: str | None) -> None:
     }
     for text, count in warnings.items():
         if count:
-            say(text, "yellow")
+            echo(text, "yellow")
     if report.differences:
         print_table(_COLUMNS, [_make_cells(difference) for difference in report.differences])
     else:
-        say("no event would end differently" if path is None else "it would have blocked and changed nothing", "green")
+        echo("no event would end differently" if path is None else "it would have blocked and changed nothing", "green")
 
 
 def _make_cells(difference: Difference) -> list[str]:

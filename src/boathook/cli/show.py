@@ -54,12 +54,12 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: S
     for number, line in enumerate(lines):
         style = "bold" if number == 0 and console.is_terminal else styles[number - 1] if styles and number else ""
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        say("  ".join(cells[:-1] if is_narrow else cells).rstrip(), style)
+        echo("  ".join(cells[:-1] if is_narrow else cells).rstrip(), style)
         if is_narrow and number:
-            say(f"    {line[-1]}", style)
+            echo(f"    {line[-1]}", style)
 
 
-def say(text: str, style: str = "", *, err: bool = False) -> None:
+def echo(text: str, style: str = "", *, err: bool = False) -> None:
     """Print one line."""
     make_console(err=err).print(make_printable(text), style=style or None, markup=False, soft_wrap=True)
 

@@ -12,7 +12,7 @@ import click
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
-from boathook.cli.show import make_console, print_json, print_table, say
+from boathook.cli.show import echo, make_console, print_json, print_table
 from boathook.core.verdict import OK, TIMEOUT
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
@@ -85,7 +85,7 @@ def show_stats(since: str | None, as_json: bool, state: str | None) -> int:
     if as_json:
         print_json({"hooks": [{"hook": name, **hook.to_json()} for name, hook in stats.items()]})
     elif not stats:
-        say(describe_empty_log(reader.folder, is_filtered=since is not None))
+        echo(describe_empty_log(reader.folder, is_filtered=since is not None))
     else:
         _print_stats(stats)
     warn_unreadable_lines(reader)

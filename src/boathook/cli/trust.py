@@ -11,7 +11,7 @@ import click
 
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
-from boathook.cli.show import STATE_STYLES, print_json, print_table, say
+from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
 from boathook.cli.trust_review import TrustCandidate, print_review
 from boathook.core.approval import DENY, TRUST, TrustRecord
 from boathook.core.catalog import Catalog
@@ -81,7 +81,7 @@ def _review_hooks(names: tuple[str, ...], project: str | None, state: str | None
         for candidate in chosen:
             print_review(candidate, store)
         text = "Nothing was trusted: there is no terminal to ask at. If you have read the above, add --yes."
-        say(text, "yellow", err=True)
+        echo(text, "yellow", err=True)
         return 1
     answers = [_decide(candidate, store, yes=yes, override=override) for candidate in chosen]
     return int(not all(answers))
@@ -91,23 +91,23 @@ def _decide(candidate: TrustCandidate, store: TrustStore, *, yes: bool, override
     """Show a hook, ask, and store the answer; return whether it is trusted now."""
     name, content = candidate.hook.name, candidate.content
     if candidate.state == ARMED:
-        say(f"{name} is trusted already", "green")
+        echo(f"{name} is trusted already", "green")
         return True
     if candidate.is_denied:
-        say(f"{name} is denied. To take that back: boathook untrust {name}", "yellow", err=True)
+        echo(f"{name} is denied. To take that back: boathook untrust {name}", "yellow", err=True)
         return False
     print_review(candidate, store)
     if content is None:
-        say(f"  {name} cannot be trusted: {candidate.error}", "bold red", err=True)
+        echo(f"  {name} cannot be trusted: {candidate.error}", "bold red", err=True)
         return False
     if candidate.is_override and yes and not override:
-        say(f"  {name} would replace your own hook. If you want that, add --override", "yellow", err=True)
+        echo(f"  {name} would replace your own hook. If you want that, add --override", "yellow", err=True)
         return False
     question = f"Trust {name}, and let it replace your own hook?" if candidate.is_override else f"Trust {name}?"
     if not yes and not click.confirm(question, default=False):
         return False
     _store_approval(candidate, content, store)
-    say(f"  {name} is trusted: exactly these bytes, for {content.project}", "green")
+    echo(f"  {name} is trusted: exactly these bytes, for {content.project}", "green")
     return True
 
 
@@ -148,7 +148,7 @@ def deny_hooks(names: tuple[str, ...], everything: bool, project: str | None, st
     for candidate in _choose(_list_candidates(loaded), names):
         name = candidate.hook.name
         store.save_records(TrustRecord(*_find_key(candidate, loaded), name, DENY, time=_format_now()))
-        say(f"{name} is denied: it never runs here, even if it changes", "yellow")
+        echo(f"{name} is denied: it never runs here, even if it changes", "yellow")
     return 0
 
 
@@ -174,7 +174,7 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None,
         raise TrustError(f"no decision about {hooks} is stored for this project. List them: boathook trust --list")
     store.remove_records(*chosen)
     for record in chosen:
-        say(f"{record.name} is no longer {'trusted' if record.decision == TRUST else 'denied'}")
+        echo(f"{record.name} is no longer {'trusted' if record.decision == TRUST else 'denied'}")
     return 0
 
 
@@ -191,7 +191,7 @@ def _list_decisions(project: str | None, state: str | None, *, as_json: bool) ->
     if as_json:
         print_json({"hooks": rows})
     elif not rows:
-        say("No hook is trusted or denied, and this project has no hooks.")
+        echo("No hook is trusted or denied, and this project has no hooks.")
     else:
         cells = [[row["name"], row["state"], row["when"] or "-", row["project"], row["identity"]] for row in rows]
         print_table(("NAME", "STATE", "SINCE", "PROJECT", "HOOK"), cells, [STATE_STYLES[row["state"]] for row in rows])
@@ -269,10 +269,10 @@ def _choose(candidates: list[TrustCandidate], names: tuple[str, ...]) -> list[Tr
 def _print_nothing_to_do(candidates: list[TrustCandidate], catalog: Catalog) -> None:
     if not candidates:
         folder = min(_list_projects(catalog), default="this folder")
-        say(f"There are no project hooks in {folder}. Your own hooks need no trust.")
+        echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
         return
     trusted = sum(candidate.state == ARMED for candidate in candidates)
-    say(f"Nothing to decide: {trusted} of {len(candidates)} hooks are trusted, the others are denied.", "green")
+    echo(f"Nothing to decide: {trusted} of {len(candidates)} hooks are trusted, the others are denied.", "green")
 
 
 def _format_now() -> str:

@@ -7,7 +7,7 @@ import os
 import unicodedata
 
 from boathook.cli.list import describe_matcher
-from boathook.cli.show import STATE_STYLES, say
+from boathook.cli.show import STATE_STYLES, echo
 from boathook.core.approval import DENY, TrustRecord, resolve_copy_path
 from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
 from boathook.core.value import Value
@@ -48,17 +48,17 @@ def print_review(candidate: TrustCandidate, store: TrustStore) -> None:
     """Print a hook as the bytes define it that would be trusted."""
     content = candidate.content
     hook = content.hook if content is not None else candidate.hook
-    say("")
-    say(f"{reveal(candidate.hook.name)}  {candidate.shown_state}", STATE_STYLES[candidate.shown_state])
-    say(f"  file      {reveal(hook.path)}" + (f" ({reveal(hook.place)})" if hook.place else ""))
+    echo("")
+    echo(f"{reveal(candidate.hook.name)}  {candidate.shown_state}", STATE_STYLES[candidate.shown_state])
+    echo(f"  file      {reveal(hook.path)}" + (f" ({reveal(hook.place)})" if hook.place else ""))
     if hook.description:
-        say(f"  about     {reveal(' '.join(hook.description.split()))}")
-    say(f"  runs at   {hook.trigger}, {reveal(describe_matcher(hook))}; {hook.mode}, at most {hook.timeout:g} s")
+        echo(f"  about     {reveal(' '.join(hook.description.split()))}")
+    echo(f"  runs at   {hook.trigger}, {reveal(describe_matcher(hook))}; {hook.mode}, at most {hook.timeout:g} s")
     if hook.on_failure == "block":
-        say("  if it fails, the action is blocked")
+        echo("  if it fails, the action is blocked")
     _print_access(hook)
     if candidate.is_override:
-        say(f"  replaces  your own hook '{hook.name}'", "bold yellow")
+        echo(f"  replaces  your own hook '{hook.name}'", "bold yellow")
     _print_handler(hook)
     if content is not None:
         _print_files(candidate, content, store)
@@ -68,32 +68,32 @@ def _print_access(hook: Hook) -> None:
     """Print the variables that a hook gets, and its sandbox."""
     variables = dict.fromkeys((*hook.env, *hook.needs.env))
     if variables:
-        say(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")
+        echo(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")
     if hook.sandbox != BASIC or hook.network:
-        say(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
+        echo(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
 
 
 def _print_handler(hook: Hook) -> None:
     handler = hook.handler
     if isinstance(handler, Command):
-        say(f"  command   {reveal(handler.line, None)}")
+        echo(f"  command   {reveal(handler.line, None)}")
     elif isinstance(handler, Prompt):
-        say(f"  asks      {reveal(handler.text, None)}")
+        echo(f"  asks      {reveal(handler.text, None)}")
     elif isinstance(handler, Http):
         headers = ", ".join(name for name, _ in handler.headers)
-        say(f"  posts to  {reveal(handler.url, None)}" + (f" with {reveal(headers)}" if headers else ""))
+        echo(f"  posts to  {reveal(handler.url, None)}" + (f" with {reveal(headers)}" if headers else ""))
         if handler.allowed:
-            say(f"  gets      the variables {reveal(', '.join(handler.allowed))}", "yellow")
+            echo(f"  gets      the variables {reveal(', '.join(handler.allowed))}", "yellow")
 
 
 def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustStore) -> None:
     if not content.snapshots:
-        say("  files     no file of this project was found: your trust covers only the definition above", "dim")
+        echo("  files     no file of this project was found: your trust covers only the definition above", "dim")
     for root, snapshot in content.snapshots.items():
-        say(f"  files     {reveal(root)}")
+        echo(f"  files     {reveal(root)}")
         for item in snapshot.items:
             if item.kind in (FILE, LINK):
-                say(f"    {reveal(item.path or os.path.basename(root))}  {_describe_item(item)}")
+                echo(f"    {reveal(item.path or os.path.basename(root))}  {_describe_item(item)}")
     _print_uncovered_files(content.bound_files)
     record = candidate.record
     old_copy = store.find_copy(record.digest) if record is not None and record.digest else ""
@@ -107,12 +107,12 @@ def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustSt
 def _print_uncovered_files(bound_files: BoundFiles) -> None:
     """Print what a command names and your trust does not cover."""
     for path in bound_files.missing:
-        say(f"  named     {reveal(path)} does not exist; if it appears, you are asked again", "dim")
+        echo(f"  named     {reveal(path)} does not exist; if it appears, you are asked again", "dim")
     for path in bound_files.unbound:
         text = "named, but not clearly run; it can change without asking you again"
-        say(f"  uncovered {reveal(path)}: {text}", "bold yellow")
+        echo(f"  uncovered {reveal(path)}: {text}", "bold yellow")
     if bound_files.unclear:
-        say(f"  uncovered boathook cannot tell what this runs: {reveal(bound_files.unclear, None)}", "bold yellow")
+        echo(f"  uncovered boathook cannot tell what this runs: {reveal(bound_files.unclear, None)}", "bold yellow")
 
 
 def _describe_item(item: SnapshotItem) -> str:
@@ -141,16 +141,16 @@ def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
 
 def _print_text(path: str, text: str) -> None:
     lines = text.splitlines()
-    say(f"  {reveal(path)}:")
+    echo(f"  {reveal(path)}:")
     for line in lines[:_MAX_SCRIPT_LINES]:
-        say(f"    | {reveal(line)}")
+        echo(f"    | {reveal(line)}")
     if len(lines) > _MAX_SCRIPT_LINES:
-        say(f"    … {len(lines) - _MAX_SCRIPT_LINES} more lines", "dim")
+        echo(f"    … {len(lines) - _MAX_SCRIPT_LINES} more lines", "dim")
 
 
 def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> None:
     """Print what differs from what was trusted: the definition, then files."""
-    say("  changed since it was trusted:", "yellow")
+    echo("  changed since it was trusted:", "yellow")
     definition = content.definition.decode()
     if record.definition != definition:
         _print_text_diff("the definition", _split_fields(record.definition), _split_fields(definition))
@@ -169,7 +169,7 @@ def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> 
     now = dict(content.files)
     for path, word in record.files:
         if now.get(path, word) != word and path not in printed:
-            say(f"    mode changed: {reveal(path)}", "yellow")
+            echo(f"    mode changed: {reveal(path)}", "yellow")
 
 
 def _split_fields(definition: str) -> str:
@@ -189,7 +189,7 @@ def _find_content(item: SnapshotItem | None) -> tuple[str, bytes] | None:
 
 def _print_item_diff(path: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
     change = "added" if old is None else "removed" if new is None else "changed"
-    say(f"    {change}: {reveal(path)}", "yellow")
+    echo(f"    {change}: {reveal(path)}", "yellow")
     _print_text_diff(path, _decode_item(old) if old else "", _decode_item(new) if new else "")
 
 
@@ -198,9 +198,9 @@ def _print_text_diff(name: str, old: str, new: str) -> None:
         difflib.unified_diff(old.splitlines(), new.splitlines(), f"{name} (trusted)", f"{name} (now)", lineterm="")
     )
     for line in lines[:_MAX_DIFF_LINES]:
-        say(f"    {reveal(line)}", {"+": "green", "-": "red"}.get(line[:1], ""))
+        echo(f"    {reveal(line)}", {"+": "green", "-": "red"}.get(line[:1], ""))
     if len(lines) > _MAX_DIFF_LINES:
-        say(f"    … {len(lines) - _MAX_DIFF_LINES} more lines", "dim")
+        echo(f"    … {len(lines) - _MAX_DIFF_LINES} more lines", "dim")
 
 
 def _decode_item(item: SnapshotItem) -> str:

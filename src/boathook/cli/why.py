@@ -10,7 +10,7 @@ import click
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
 from boathook.cli.log import record_to_json
-from boathook.cli.show import print_json, say
+from boathook.cli.show import echo, print_json
 from boathook.core.json_text import dumps
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
@@ -36,7 +36,7 @@ def show_why(id: str, as_json: bool, state: str | None) -> int:
         print_json({"record": record_to_json(record), "ends": [record_to_json(end) for end in ends]})
         return 0
     for line in _describe_record(record, ends):
-        say(line)
+        echo(line)
     return 0
 
 
