@@ -31,6 +31,8 @@ settings.load_profile("same")
 SKIPS = Path(__file__).with_name("skips.toml")
 
 OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_", "PYTHON")
+# Variables that say where a host agent has its files.
+HOST_VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
 TRUSTING = ("run", "list", "explain", "agent")
 FIELDS = {"description": "a test", "trigger": "pre-tool-call"}
 
@@ -221,7 +223,7 @@ def ignored_sigint() -> Iterator[None]:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A scratch world that this process lives in: HOME and XDG_* point into it, the directory is its project."""
     made = make_world(tmp_path)
-    for name in [name for name in os.environ if name.startswith(OURS[:-1])]:
+    for name in [name for name in os.environ if name.startswith((*OURS[:-1], *HOST_VARIABLES))]:
         monkeypatch.delenv(name)
     for name, value in made.variables.items():
         monkeypatch.setenv(name, value)

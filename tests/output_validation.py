@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jsonschema import Draft202012Validator
+
 from scripts.output_schemas import OUTPUT_SCHEMAS
 
 LINES = ("log", "agent")

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+
 from tests import forked
 
 pytestmark = pytest.mark.skipif(not forked.CAN_FORK, reason="without pidfds every command is a process of its own")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
 from tests.conftest import SKIPS, find_unlisted_skips
 
 HERE = Path(__file__).parent

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.conftest import World
 
 from boathook import (
     AgentBuilder,
@@ -24,8 +23,9 @@ from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorA
 from boathook.agent.builtin_tools import BUILTIN_TOOLS
 from boathook.agent.loop import SUBAGENT_TOOL
 from boathook.agent.model import Message
+from tests.conftest import World
 
-from .making import Witness, agent_of, call, child, failing_tool, feedback, note, said, text_tool
+from .builders import Witness, agent_of, call, child, failing_tool, feedback, note, said, text_tool
 from .test_effects import PLAYED_IN, Scene
 
 

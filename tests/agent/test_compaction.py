@@ -13,7 +13,7 @@ from boathook import Outcome, ToolCall
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
 from boathook.agent.reference_agent import OMISSION_NOTE, drop_middle
 
-from .making import Witness, agent_of, call, said, text_tool
+from .builders import Witness, agent_of, call, said, text_tool
 
 LONG = "z" * 4_000  # a thousand tokens
 OMITTED = "user: [earlier messages were left out to save space]"

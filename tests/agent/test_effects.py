@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.conftest import World
 
 from boathook import KINDS, AgentBuilder, Blocked, HookError, Outcome, Stopped, ToolCall
 from boathook.agent.model import Message, Reply
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS
+from tests.conftest import World
 
-from .making import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
+from .builders import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
 
 NO = "no, thank you"
 BROKEN = RuntimeError("the model is down")

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from tests.conftest import World
 
 from boathook import HookError, Hooks, Outcome, Stack, StopContext
+from tests.conftest import World
 
-from .making import Witness, agent_of, call, child, feedback, said, text_tool
+from .builders import Witness, agent_of, call, child, feedback, said, text_tool
 
 REPLIES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 MORE = "write the tests"

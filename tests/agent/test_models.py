@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runners.scripted_model import Refusal
-from tests.runners.scripted_model import ScriptedModel as Server
 
 from boathook import AgentBuilder, ConfigError, Outcome, ScriptedModel, ToolCall
 from boathook.agent.model import Message, Reply, ToolSpec, estimate_tokens
 from boathook.agent.providers import load_model, to_provider_messages
 from boathook.agent.scripted import read_script
+from tests.process.scripted_model import Refusal
+from tests.process.scripted_model import ScriptedModel as Server
 
-from .making import agent_of, call, text_tool
+from .builders import agent_of, call, text_tool
 
 HELLO = (Message("user", "hello"),)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import World
 
 from boathook import Blocked, BoathookError, Decision, Outcome, Step, Stopped, Tool, ToolCall, TurnResult
 from boathook.agent.model import Reply
 from boathook.agent.state import ToolResult
+from tests.conftest import World
 
-from .making import Witness, agent_of, call, child, said, shown, text_tool
+from .builders import Witness, agent_of, call, child, said, shown, text_tool
 
 NO = "not today"
 ALLOW = Decision.ALLOW

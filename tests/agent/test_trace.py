@@ -10,7 +10,7 @@ import pytest
 from boathook import KINDS, Outcome, Tool
 from boathook.agent.model import Message, Reply
 
-from .making import Witness, agent_of, call, child, text_tool
+from .builders import Witness, agent_of, call, child, text_tool
 
 PROMPT = "tidy up the project and then deploy it :)"  # 41 characters, 10 tokens
 COUNTED = 2_000  # what the model says it counted, beyond the budget

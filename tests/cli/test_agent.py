@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import forked
-from tests.conftest import World, make_world, trusting
 
 from boathook import AgentBuilder
 from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.assembly import load
 from boathook.cli.agent import assemble_agent, run_session
 from boathook.cli.agent_trace import Trace
+from tests import forked
+from tests.conftest import World, make_world, trusting
 
 SCRIPTS = Path(__file__).parent.parent.parent / "examples/scripts"
 WAIT = 60.0

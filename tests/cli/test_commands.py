@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests import forked
-from tests.conftest import trusting
 
 from boathook.cli.commands import COMMANDS, cli
 from boathook.hosts.host import list_host_names
+from tests import forked
+from tests.conftest import trusting
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
 BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import forked
-from tests.conftest import World, make_world, trusting, write_script
 
 from boathook.cli.convert_files import apply_conversion
 from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 from boathook.core.matcher import compile_names, compile_pattern
 from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_tool_pattern, find_free_name
 from boathook.sources.settings_json.settings_file import read_settings
+from tests import forked
+from tests.conftest import World, make_world, trusting, write_script
 
 IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
 GROUP_ORDER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tests.conftest import write_script
-from tests.trust.making import CALL, command, settings, trust, verdict
+from tests.trust.helpers import CALL, command, settings, trust, verdict
 
 
 def _examine(world, **env):

@@ -11,13 +11,13 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from tests import forked
 
 import boathook
 from boathook.cli.log import parse_time
 from boathook.cli.stats import HookStats, compute_percentile
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Ledger
+from tests import forked
 
 AT = "2026-01-31T12:00:00.000Z"
 BLOCKED = {"tool_name": "Shell", "tool_input": {"command": "rm -rf / --password hunter2"}, "session_id": "s1"}

@@ -8,11 +8,11 @@ import sys
 import click
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
+
+from boathook.cli.commands import cli
 from scripts.output_schemas import OUTPUT_SCHEMAS
 from tests.forked import run
 from tests.output_validation import LINES, make_validator, validate_output
-
-from boathook.cli.commands import cli
 
 EVENT = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "rm"}}
 CALL = json.dumps(EVENT)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.trust.making import CALL, command, trust, verdict
 
 from boathook.process.sandbox import probe_sandbox_levels
+from tests.trust.helpers import CALL, command, trust, verdict
 
 WALLS = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "restricted")
 ISOLATED = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "isolated")

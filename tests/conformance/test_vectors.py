@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import forked
 
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.testing import conformance
 from boathook.testing.conformance import Vector, check_command, check_in_process, has_library_part, load_vectors
+from tests import forked
 
 VECTORS = load_vectors()
 IN_LIBRARY = [vector for vector in VECTORS if has_library_part(vector)]

@@ -27,7 +27,7 @@ from boathook.core.hook import (
 from boathook.core.matcher import Matcher, Pattern
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.core.verdict import Skip
-from core.making import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
+from tests.core.builders import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
 
 MANY = Selector.MIN_INDEXED_HOOKS
 STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED)

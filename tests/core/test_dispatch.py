@@ -15,7 +15,7 @@ from boathook.core.hook import DENIED, DISABLED, INVALID, MODIFIED, UNTRUSTED
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.policy import Policy
 from boathook.core.verdict import OK, Call, Run, Skip, Verdict
-from core.making import a_call, a_hook, a_settings_hook
+from tests.core.builders import a_call, a_hook, a_settings_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "no"),))
 STOP = Outcome(Decision.STOP, ((Decision.STOP, "enough"),))

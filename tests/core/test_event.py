@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, SPELLINGS, Event, find_kind
 from boathook.errors import UnknownEvent
-from core.making import kinds
+from tests.core.builders import kinds
 
 TABLE = {
     "pre-session": {"session_start", "session-start", "SessionStart"},

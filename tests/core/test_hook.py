@@ -29,7 +29,7 @@ from boathook.core.hook import (
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
 from boathook.dialects.dialect import find_dialect
-from core.making import a_hook, a_settings_hook, handlers, json_objects, kinds, patterns, tool_patterns
+from tests.core.builders import a_hook, a_settings_hook, handlers, json_objects, kinds, patterns, tool_patterns
 
 names = st.lists(st.text(max_size=5), max_size=3).map(tuple)
 problems = st.lists(

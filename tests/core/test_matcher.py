@@ -16,7 +16,7 @@ from boathook.core.json_text import iter_leaves
 from boathook.core.matcher import ALL, MAX_TEXT_CHARS, InputTexts, Matcher, Pattern, compile_names, compile_pattern
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.errors import ConfigError
-from core.making import a_call, json_values, patterns, tool_events, tool_patterns
+from tests.core.builders import a_call, json_values, patterns, tool_events, tool_patterns
 
 
 def matches(event: Event, tool: str = "", pattern: str = "") -> bool:

@@ -10,7 +10,7 @@ from boathook.core.event import KINDS, Event
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.policy import AnswerError, Policy, make_failure_outcome
 from boathook.core.verdict import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
-from core.making import a_call, a_hook
+from tests.core.builders import a_call, a_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "not yet"),))
 ASK = Outcome(Decision.ASK, ((Decision.ASK, "really?"),))

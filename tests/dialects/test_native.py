@@ -15,7 +15,7 @@ from boathook.core.text import clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
 from boathook.errors import DialectError
-from core.making import a_call, a_hook, fields, json_objects, json_values, kinds
+from tests.core.builders import a_call, a_hook, fields, json_objects, json_values, kinds
 
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
 PRE = Call(a_hook(), a_call())

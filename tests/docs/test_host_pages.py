@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.docs.test_docs import ROOT, RUN, blocks, environment
 
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.setup import FILES, PLUGIN, TABLES, load_setup
+from tests.docs.test_docs import ROOT, RUN, blocks, environment
 
 PAGES = ROOT / "docs/how-to/hosts"
 JSON = '{"mine":   [1,2],\n\t"other": {"a": "é"}}\n'

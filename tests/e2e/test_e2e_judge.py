@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
+from boathook.hosts.host import load_host
 from e2e.judge import BEHAVIOURS, BLOCKED, CONTEXTS, FAILED, IMPOSSIBLE, SEEN, STOPPED, judge
 from e2e.server import Request
 from e2e.stage import STEPS, Observation
-
-from boathook.hosts.host import load_host
 
 NAMES = [step.name for step in STEPS]
 EARLY = CONTEXTS["pre-session"] + CONTEXTS["pre-agent-turn"]

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from e2e.hosts import AGENTS
-from e2e.install import Cache, InstallError, pins
-from e2e.matrix import COLUMNS, matrix_page, table
 
 from boathook.hosts.host import load_host
 from e2e import install, run, stage
+from e2e.hosts import AGENTS
+from e2e.install import Cache, InstallError, pins
+from e2e.matrix import COLUMNS, matrix_page, table
 
 
 def test_every_package_is_pinned_to_the_version_that_the_tables_know():

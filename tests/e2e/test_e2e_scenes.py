@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+from boathook.hosts.host import list_host_names
 from e2e.scenes import CLAUDES_ROAD, GUARD, MADE, NEWCOMER, RAN, REFUSED, SCENES, TWO_ROADS
 from e2e.server import Request
 from e2e.stage import Observation
-
-from boathook.hosts.host import list_host_names
 
 REASON = "rm -r would destroy /"
 

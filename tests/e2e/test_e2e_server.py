@@ -6,6 +6,7 @@ import json
 import urllib.request
 
 import pytest
+
 from e2e.server import PROJECT_FOLDER, Script, Step, serve
 
 STEPS = (Step("first", "ls"), Step("end", text="done"))

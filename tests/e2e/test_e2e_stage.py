@@ -8,10 +8,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from e2e.hosts import PROMPT, Agent, Deferred, Place
-from e2e.install import Cache, pins
 
 from e2e import stage
+from e2e.hosts import PROMPT, Agent, Deferred, Place
+from e2e.install import Cache, pins
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the agents are run on Linux")
 

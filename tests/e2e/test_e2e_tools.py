@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
+
+from boathook.hosts.host import list_host_names, load_host
 from e2e.hosts import AGENTS, agent
 from e2e.judge import BEHAVIOURS, FAILED, judge, offered
 from e2e.server import Request
 from e2e.stage import CONTROL, HOOKED, LOOK_UP, STEPS, Observation
 from e2e.tools import HARMLESS, UNHEARD
-
-from boathook.hosts.host import list_host_names, load_host
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}

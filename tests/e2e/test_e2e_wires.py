@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from e2e.wires import WIRES, Answer, wire_of
 
 CALL = Answer(3, tool="Bash", arguments={"command": "ls"})

@@ -19,8 +19,8 @@ from boathook.core.policy import Policy
 from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, StartedHook
 from boathook.engine import DRAIN_SECONDS, TracingRunner, make_timestamp
 from boathook.errors import DialectError
-from core.making import a_call, a_hook, inputs, patterns, tool_patterns, tools
-from engine.fakes import Background, Runner, an_engine, says
+from tests.core.builders import a_call, a_hook, inputs, patterns, tool_patterns, tools
+from tests.engine.fakes import Background, Runner, an_engine, says
 
 BLOCKS = Exit(2, stderr=b"no")
 

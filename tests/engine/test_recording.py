@@ -7,13 +7,12 @@ import json
 import os
 import time
 
-from tests.core.making import a_call, a_hook
-from tests.engine.fakes import an_engine
-
 import boathook
 from boathook.core.hook import DISABLED, INVALID
 from boathook.core.verdict import Exit, Skip, Verdict
 from boathook.ledger.reader import LedgerReader, verify_chain
+from tests.core.builders import a_call, a_hook
+from tests.engine.fakes import an_engine
 
 
 class Book:

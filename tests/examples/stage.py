@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
 from tests import forked
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from stage import ROOT, Stage, is_as
+
+from tests.examples.stage import ROOT, Stage, is_as
 
 EXAMPLES = ROOT / "examples"
 HOOKS = sorted(folder for folder in (EXAMPLES / "hooks").iterdir() if folder.is_dir())

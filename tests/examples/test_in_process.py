@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from stage import ROOT
 
 from boathook import AgentBuilder, Blocked, Hooks, Outcome, ScriptedModel, Stopped, ToolCall, ToolContext
+from tests.examples.stage import ROOT
 
 FOLDER = ROOT / "examples" / "in_process"
 SHOWN = {

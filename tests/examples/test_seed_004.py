@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from stage import ROOT
 
 import boathook
 from boathook import (
@@ -37,6 +36,7 @@ from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorA
 from boathook.agent.model import Message
 from boathook.agent.scripted import Move
 from boathook.inprocess import hooks as declared
+from tests.examples.stage import ROOT
 
 Next = Callable[[Any], Outcome]
 RAN: list[str] = []

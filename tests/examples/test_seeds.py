@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import ROOT, Stage
+
+from tests.examples.stage import ROOT, Stage
 
 SEEDS = ROOT / "tests" / "fixtures" / "seeds"
 

@@ -18,10 +18,10 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from stage import ROOT, Stage
-from tests import forked
 
 import boathook
+from tests import forked
+from tests.examples.stage import ROOT, Stage
 
 SETTINGS = ROOT / "examples" / "settings"
 FIXTURES = ROOT / "tests" / "fixtures" / "claude-code"

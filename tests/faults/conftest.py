@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("harness")
+pytest.register_assert_rewrite("tests.faults.harness")
 
-from harness import WAYS, Project  # noqa: E402
+from tests.faults.harness import WAYS, Project  # noqa: E402
 
 
 @pytest.fixture

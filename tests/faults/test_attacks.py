@@ -8,7 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from harness import (
+
+from boathook.core.verdict import TIMEOUT
+from boathook.process import child, reaper
+from boathook.process.child import Job
+from boathook.process.runner import ProcessRunner
+from tests.faults.harness import (
     GRACE,
     LONG,
     LONG_MS,
@@ -21,12 +26,7 @@ from harness import (
     python,
     wait_until,
 )
-from stopwatch import Stopwatch
-
-from boathook.core.verdict import TIMEOUT
-from boathook.process import child, reaper
-from boathook.process.child import Job
-from boathook.process.runner import ProcessRunner
+from tests.faults.stopwatch import Stopwatch
 
 NO = "echo no >&2; exit 2"
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Project, wait_until
 
 from boathook.ledger.reader import LedgerReader, LedgerReport, verify_chain
 from boathook.ledger.writer import LOCK_NAME, SPILL_NAME, Ledger, list_segments
+from tests.faults.harness import Project, wait_until
 
 WRITER = """
 import os, resource, signal, sys, time

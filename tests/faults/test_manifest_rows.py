@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import HERE, LONG, LONG_MS, Project, Result, assert_clean, manifest_text
+
+from tests.faults.harness import HERE, LONG, LONG_MS, Project, Result, assert_clean, manifest_text
 
 LOADING = 2.0
 NO = "echo no >&2; exit 2"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness import LONG_MS, Project, assert_clean
+
+from tests.faults.harness import LONG_MS, Project, assert_clean
 
 MATCHING = 1.0
 NO = "echo no >&2; exit 2"

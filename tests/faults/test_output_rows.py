@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from harness import LONG, LONG_MS, Project, Result, assert_clean, python
+
+from tests.faults.harness import LONG, LONG_MS, Project, Result, assert_clean, python
 
 INVALID = "the answer is not valid: "
 

@@ -18,7 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import (
+
+import boathook
+from boathook.core.verdict import FAILED, Exit
+from boathook.process import landlock
+from boathook.process.child import Job
+from boathook.process.runner import ProcessRunner
+from boathook.process.sandbox import probe_sandbox_levels
+from tests.faults.harness import (
     LONG,
     LONG_MS,
     MARK,
@@ -32,13 +39,6 @@ from harness import (
     python,
     wait_until,
 )
-
-import boathook
-from boathook.core.verdict import FAILED, Exit
-from boathook.process import landlock
-from boathook.process.child import Job
-from boathook.process.runner import ProcessRunner
-from boathook.process.sandbox import probe_sandbox_levels
 
 DENY = """echo '{"decision": "deny", "reason": "no"}'"""
 BIG = {"tool_input": {"command": "x" * 300_000}}

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import WAYS, Ended, Project, Result, assert_clean
+
+from tests.faults.harness import WAYS, Ended, Project, Result, assert_clean
 
 T = 0.5
 LONG = 20

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from fuzz.shapes import LIMIT, Family, mutate
-from fuzz.targets import TARGETS, Finding, Target
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from boathook.core.hook import ARMED
 from fuzz import clock, seeds
+from fuzz.shapes import LIMIT, Family, mutate
+from fuzz.targets import TARGETS, Finding, Target
 
 NAMES = [target.name for target in TARGETS]
 EXAMPLES = max(settings().max_examples * 3 // 5, 1)

@@ -17,12 +17,12 @@ from unittest import mock
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 
 import boathook
 from boathook.assembly import load_catalog
 from boathook.core.verdict import TIMEOUT, Call, Exit, StartedHook
 from boathook.engine import Engine, EngineParts
+from tests.model.reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 
 KINDS = ("pre-tool-call", "post-tool-call")
 EVENTS = {"pre-tool-call": "PreToolUse", "post-tool-call": "PostToolUse"}

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.growth import grows_in_proportion
 
 from boathook.core.hook import ARMED, ERROR, INVALID, Command
 from boathook.core.matcher import MAX_PATTERN_WEIGHT, compile_pattern, compute_weight
@@ -34,6 +33,7 @@ from boathook.sources.settings_json.settings_file import (
 from boathook.sources.shell_scripts import find_blocking_exit_1, has_blocking_exit_1, read_first_pipeline
 from boathook.sources.source import HOOK_MD_SOURCE
 from boathook.system.locations import find_project
+from tests.growth import grows_in_proportion
 
 ENTRY = {"type": "command", "command": "x"}
 

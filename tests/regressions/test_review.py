@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.core.making import a_hook
-from tests.growth import grows_in_proportion
 
 import boathook
 from boathook.core.event import Event
 from boathook.core.verdict import Call, Exit
 from boathook.dialects import native
+from tests.core.builders import a_hook
+from tests.growth import grows_in_proportion
 
 MANIFEST = "---\nname: {name}\ndescription: d\ntrigger: {trigger}\n{more}---\n"
 BLOCK = "echo no >&2\nexit 2\n"

@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.trust.making import CALL, WAYS, command, trust
-from tests.trust.making import verdict as fired
 
 import boathook
 from boathook.core.event import Event
@@ -23,7 +21,9 @@ from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.system.programs import CODE_VARIABLES, choose_command, find_program
-from core.making import a_hook
+from tests.core.builders import a_hook
+from tests.trust.helpers import CALL, WAYS, command, trust
+from tests.trust.helpers import verdict as fired
 
 BASH = Path("/bin/bash")
 needs_bash = pytest.mark.skipif(not BASH.exists(), reason="needs /bin/bash")

@@ -13,9 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.making import json_values
-from tests.trust.making import CALL, ran, skipped, trust, verdict
-from tests.trust.making import settings as a_file
 
 import boathook
 from boathook.cli.ledger import verify_ledger
@@ -25,6 +22,9 @@ from boathook.cli.why import show_why
 from boathook.core.hook import WARNING
 from boathook.ledger.reader import LedgerProblem, LedgerReader, verify_chain
 from boathook.ledger.writer import LOCK_NAME, ChainLink, Ledger, chain_line, read_link
+from tests.core.builders import json_values
+from tests.trust.helpers import CALL, ran, skipped, trust, verdict
+from tests.trust.helpers import settings as a_file
 
 GUARD = "echo no >&2; exit 2"
 PROMPT = {"type": "prompt", "prompt": "is this fine?"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.trust.making import CALL, settings, trust
-
 import boathook
+from tests.trust.helpers import CALL, settings, trust
 
 RUNS = 1000
 WRITER = """

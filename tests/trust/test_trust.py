@@ -7,10 +7,10 @@ import os
 import threading
 
 import pytest
-from tests.trust.making import CALL, WAYS, command, ran, settings, skipped, state_of, trust, verdict
 
 import boathook
 from boathook.trust.snapshot import remove_snapshot
+from tests.trust.helpers import CALL, WAYS, command, ran, settings, skipped, state_of, trust, verdict
 
 BLOCKS = "echo no >&2; exit 2"
 

@@ -1,0 +1,577 @@
+"""The tools of the agent: what they do, where they may do it, how they fail, and how they are ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+import pytest
+
+from boathook import Tool, ToolCall
+from boathook.agent import builtin_tools as module
+from boathook.agent.builtin_tools import BUILTIN_TOOLS, Workplace, make_tool, run_to_end
+
+from .builders import Witness, agent_of, call, failing_tool, said
+
+NAMED = {tool.name: tool for tool in BUILTIN_TOOLS}
+CUT = "\n(cut after 100000 characters)"
+
+
+def use(work_dir: Path, tool: str, /, **args: Any) -> str:
+    """Let an agent call a standard tool; give what its model reads, with `!` before an error."""
+    builder, model = agent_of(ToolCall(tool, args), "done")
+    builder.with_standard_tools().in_dir(work_dir).build().run("go")
+    last = model.requests[-1][-1]
+    return f"!{last.text}" if last.is_error else last.text
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A work dir with a neighbour that is none of its business."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.txt").write_text("the secret\n")
+    (tmp_path / "work" / "src").mkdir(parents=True)
+    (tmp_path / "work" / "src" / "a.py").write_text("import os\nprint(os.name)\n")
+    return tmp_path / "work"
+
+
+def tree(place: Path) -> dict[str, str]:
+    return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+
+
+# Shell
+
+
+def test_a_shell_command_runs_in_the_work_dir_and_gives_both_streams(place: Path) -> None:
+    assert use(place, "Shell", command="pwd; echo oops >&2; cat") == f"{place}\noops\n"
+
+
+def test_a_failed_shell_command_gives_its_exit_code_and_what_it_said(place: Path) -> None:
+    assert use(place, "Shell", command="echo half; exit 3") == "!exit code 3\nhalf"
+    assert use(place, "Shell", command="kill -9 $$") == "!exit code -9"
+
+
+@pytest.mark.parametrize("args", [{}, {"command": 3}, {"command": None}, {"command": ["ls"]}])
+def test_a_shell_command_is_a_text(place: Path, args: dict[str, Any]) -> None:
+    assert use(place, "Shell", **args) == "!'command' must be a text"
+
+
+def test_a_shell_in_a_work_dir_that_is_gone_fails_as_a_tool_does(tmp_path: Path) -> None:
+    assert "No such file or directory" in use(tmp_path / "gone", "Shell", command="pwd")
+
+
+def test_of_a_long_output_the_beginning_is_kept_and_the_cut_is_said(place: Path) -> None:
+    assert use(place, "Shell", command="head -c 3000000 /dev/zero | tr '\\0' x") == "x" * 100_000 + CUT
+
+
+def test_output_that_is_not_text_is_read_as_far_as_it_goes(place: Path) -> None:
+    assert use(place, "Shell", command=r"printf 'a\377b'") == "a\ufffdb"
+
+
+class Family:
+    """A shell with a child, each of which holds a pipe: what is read from there ends when both have ended."""
+
+    def __init__(self, place: Path) -> None:
+        self.pipe = place / "pipe"
+        os.mkfifo(self.pipe)
+
+    def command(self, last: str) -> str:
+        child = "exec 3>pipe; echo $$ >&3; exec sleep 1000"
+        return f"exec 4>pipe; echo $$ >&4; sh -c '{child}' & {last}"
+
+    async def pids(self) -> list[int]:
+        return await asyncio.to_thread(self._first)
+
+    def _first(self) -> list[int]:
+        self._reader = self.pipe.open()
+        return [int(self._reader.readline()) for _ in range(2)]
+
+    async def has_ended(self) -> bool:
+        with self._reader as reader:
+            return await asyncio.to_thread(reader.read) == ""
+
+
+def test_a_cancelled_shell_ends_with_its_children_and_leaves_no_zombie(place: Path) -> None:
+    async def go() -> None:
+        family = Family(place)
+        task = asyncio.create_task(
+            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
+        )
+        pids = await family.pids()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await family.has_ended()
+        assert not {child.pid for child in psutil.Process().children(recursive=True)} & set(pids)
+
+    asyncio.run(go())
+
+
+def test_a_shell_that_is_cancelled_while_it_starts_is_ended_whole_too(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go() -> None:
+        family, cancelled, start = Family(place), asyncio.Event(), module._start_command
+
+        async def slow_start(*given: str) -> Any:
+            found = await start(*given)
+            await cancelled.wait()
+            return found
+
+        monkeypatch.setattr(module, "_start_command", slow_start)
+        task = asyncio.create_task(
+            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
+        )
+        await family.pids()
+        task.cancel()
+        asyncio.get_running_loop().call_soon(cancelled.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await family.has_ended()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("last", ["wait", "exit 0"])
+def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_on(
+    place: Path, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child holds the output; that the shell itself has ended must not save it."""
+    limit = asyncio.Event()
+
+    async def until_told(work: Any, _: float) -> Any:
+        task = asyncio.ensure_future(work)
+        await limit.wait()
+        task.cancel()
+        raise TimeoutError
+
+    async def go() -> None:
+        family = Family(place)
+        work = run_to_end(NAMED["Shell"], {"command": family.command(last)}, Workplace(str(place)))
+        monkeypatch.setattr(module.asyncio, "wait_for", until_told)
+        task = asyncio.create_task(work)
+        await family.pids()
+        limit.set()
+        with pytest.raises(module.ToolError, match="did not end within 120 s"):
+            await task
+        assert await family.has_ended()
+
+    asyncio.run(go())
+
+
+# files
+
+
+def test_a_file_is_read(place: Path) -> None:
+    assert use(place, "ReadFile", path="src/a.py") == "import os\nprint(os.name)\n"
+    assert use(place, "ReadFile", path=str(place / "src" / "a.py")) == "import os\nprint(os.name)\n"
+
+
+def test_of_a_long_file_the_beginning_is_read_and_the_cut_is_said(place: Path) -> None:
+    (place / "long").write_text("y" * 100_001)
+    assert use(place, "ReadFile", path="long") == "y" * 100_000 + CUT
+
+
+def test_what_cannot_be_read_is_said(place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    found = {path: use(place, "ReadFile", path=path) for path in ("none", "src", "pipe")}
+    assert found == {
+        "none": "!none cannot be read: No such file or directory",
+        "src": "!src is not a file",
+        "pipe": "!pipe is not a file",
+    }
+    assert use(place, "ReadFile") == "!'path' must be a text"
+
+
+def test_a_file_is_written_with_the_folders_it_needs(place: Path) -> None:
+    assert use(place, "WriteFile", path="docs/new/b.md", content="hé\r\n") == "wrote 4 characters to docs/new/b.md"
+    assert (place / "docs" / "new" / "b.md").read_bytes() == "hé\r\n".encode()
+
+
+def test_what_cannot_be_written_is_said_and_leaves_the_file_as_it_was(place: Path) -> None:
+    before = tree(place)
+    assert use(place, "WriteFile", path="src", content="x") == "!src cannot be written: Is a directory"
+    assert use(place, "WriteFile", path="src/a.py", content="\ud800") == "!'content' cannot be written as UTF-8"
+    assert use(place, "WriteFile", path="src/a.py") == "!'content' must be a text"
+    assert tree(place) == before
+
+
+def test_a_passage_is_replaced_and_the_rest_of_the_file_stays_byte_by_byte(place: Path) -> None:
+    (place / "dos.txt").write_bytes(b"one\r\ntwo\r\n" + b"z" * 200_000)
+    assert use(place, "EditFile", path="dos.txt", old="two", new="zwei") == "wrote 200011 characters to dos.txt"
+    assert (place / "dos.txt").read_bytes() == b"one\r\nzwei\r\n" + b"z" * 200_000
+
+
+def test_an_edit_that_is_not_clear_is_refused(place: Path) -> None:
+    before = tree(place)
+    found = {old: use(place, "EditFile", path="src/a.py", old=old, new="x") for old in ("os", "none", "")}
+    told = "!'old' occurs {} times in src/a.py; it must occur exactly once"
+    assert found == {"os": told.format(2), "none": told.format(0), "": told.format(0)}
+    assert use(place, "EditFile", path="none", old="a", new="b") == "!none cannot be read: No such file or directory"
+    assert tree(place) == before
+
+
+def test_a_file_that_is_not_text_is_not_edited(place: Path) -> None:
+    (place / "image").write_bytes(b"\xff\xd8 here")
+    assert use(place, "EditFile", path="image", old="here", new="there") == "!image is not UTF-8, so it is not edited"
+    assert (place / "image").read_bytes() == b"\xff\xd8 here"
+
+
+# search
+
+
+def test_lines_are_found_in_order_with_their_places(place: Path) -> None:
+    (place / "b.txt").write_text("cost\nos x\n")
+    (place / ".git").mkdir()
+    (place / ".git" / "config").write_text("os\n")
+    (place / "binary").write_bytes(b"\xff os")
+    (place / "linked").symlink_to(place / "b.txt")
+    os.mkfifo(place / "pipe")
+    found = "b.txt:2: os x\nsrc/a.py:1: import os\nsrc/a.py:2: print(os.name)"
+    assert use(place, "Search", pattern=r"\bos\b") == found
+    assert use(place, "Search", pattern=r"\bos\b", path="b.txt") == "b.txt:2: os x"
+    assert use(place, "Search", pattern="import", path="src") == "src/a.py:1: import os"
+    assert use(place, "Search", pattern="nowhere") == "no matches"
+
+
+def test_a_search_that_cannot_be_made_is_said(place: Path) -> None:
+    assert use(place, "Search", pattern="(") == "!the pattern '(' does not compile: missing ): ("
+    assert "negative lookahead" in use(place, "Search", pattern="(?!x)")
+    assert use(place, "Search", pattern="x", path="none") == "!none does not exist"
+    assert use(place, "Search") == "!'pattern' must be a text"
+
+
+@pytest.mark.parametrize(("lines", "more"), [(200, False), (201, True)])
+def test_a_search_gives_so_many_hits_and_says_if_there_are_more(place: Path, lines: int, more: bool) -> None:
+    (place / "many").write_text("hit\n" * lines)
+    found = use(place, "Search", pattern="hit").splitlines()
+    assert found == [f"many:{n}: hit" for n in range(1, 201)] + (["(there are more)"] if more else [])
+
+
+# walls
+
+
+OUT = {
+    "by the parent": lambda place: "../outside/secret.txt",
+    "by an absolute path": lambda place: str(place.parent / "outside" / "secret.txt"),
+    "by a way there and back": lambda place: "src/../../outside/secret.txt",
+    "by a link": lambda place: link(place / "linked.txt", place.parent / "outside" / "secret.txt", "linked.txt"),
+    "by a linked folder": lambda place: link(place / "door", place.parent / "outside", "door/secret.txt"),
+    "by a link to nothing yet": lambda place: link(place / "hole", place.parent / "outside" / "new", "hole"),
+    "by a link to a link": lambda place: link(
+        place / "two", Path(link(place / "one", place.parent / "outside", str(place / "one"))), "two/secret.txt"
+    ),
+}
+
+
+def link(at: Path, to: Path, path: str) -> str:
+    at.symlink_to(to)
+    return path
+
+
+@pytest.mark.parametrize("way", OUT)
+@pytest.mark.parametrize("tool", ["ReadFile", "WriteFile", "EditFile", "Search"])
+def test_file_tools_do_not_leave_the_work_dir(place: Path, way: str, tool: str) -> None:
+    path = OUT[way](place)
+    more = {"WriteFile": {"content": "x"}, "EditFile": {"old": "secret", "new": "x"}, "Search": {"pattern": "."}}
+    assert use(place, tool, path=path, **more.get(tool, {})) == f"!{path} is outside the work dir"
+    assert tree(place.parent / "outside") == {"secret.txt": "the secret\n"}
+
+
+def test_a_neighbour_with_a_name_that_begins_alike_is_outside_too(place: Path) -> None:
+    (place.parent / "work-too").mkdir()
+    (place.parent / "work-too" / "x").write_text("x")
+    assert use(place, "ReadFile", path="../work-too/x") == "!../work-too/x is outside the work dir"
+
+
+def test_a_link_that_stays_inside_is_followed(place: Path) -> None:
+    (place / "alias").symlink_to("src")
+    assert use(place, "ReadFile", path="alias/a.py") == "import os\nprint(os.name)\n"
+
+
+def test_a_search_does_not_follow_links_out_of_the_work_dir(place: Path) -> None:
+    (place / "door").symlink_to(place.parent / "outside")
+    (place / "file").symlink_to(place.parent / "outside" / "secret.txt")
+    assert use(place, "Search", pattern="secret") == "no matches"
+
+
+# plain functions
+
+
+def weigh(item: str, grams: int, /, *_: Any, exact: bool = False, **more: Any) -> str:
+    """Weigh an item.
+
+    Twice, if need be.
+    """
+    raise NotImplementedError
+
+
+def test_a_plain_function_is_a_tool_with_a_schema() -> None:
+    def sort(
+        words: list[str],
+        key: Literal["size", "name"],
+        limit: int | None = None,
+        ratio: float = 0.5,
+        where: Path | None = None,
+        extra: dict[str, Any] | None = None,
+        either: int | str = 0,
+        anything: Any = None,
+        untyped="x",
+    ) -> None:
+        """Sort words."""
+
+    tool = make_tool(sort, needs_permission=True)
+    assert (tool.name, tool.description, tool.needs_permission) == ("sort", "Sort words.", True)
+    assert tool.spec.parameters == {
+        "type": "object",
+        "properties": {
+            "words": {"type": "array"},
+            "key": {"enum": ["size", "name"]},
+            "limit": {"type": "integer"},
+            "ratio": {"type": "number"},
+            "where": {"type": "string"},
+            "extra": {"type": "object"},
+            "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "anything": {},
+            "untyped": {"type": "string"},
+        },
+        "required": ["words", "key"],
+    }
+
+
+def test_of_a_docstring_the_first_line_counts_and_collecting_parameters_do_not() -> None:
+    tool = make_tool(weigh)
+    assert (tool.description, tool.parameters) == (
+        "Weigh an item.",
+        {
+            "type": "object",
+            "properties": {
+                "item": {"type": "string"},
+                "grams": {"type": "integer"},
+                "exact": {"type": "boolean"},
+            },
+            "required": ["item", "grams"],
+        },
+    )
+
+
+def test_a_function_whose_annotations_cannot_be_resolved_is_a_tool_all_the_same() -> None:
+    def odd(at: NotAName) -> None:  # type: ignore[name-defined]  # noqa: F821
+        pass
+
+    assert make_tool(odd).parameters["properties"] == {"at": {"type": "string"}}
+
+
+def test_functions_are_called_with_their_arguments_by_name() -> None:
+    def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    async def double(a: int) -> int:
+        return a * 2
+
+    builder, model = agent_of((call("add", a=2), call("double", a=4), call("add", c=1)), "done")
+    builder.with_tools(add, double).build().run("go")
+    results = said(model.requests[-1])[2:]
+    assert results[:2] == ["tool: 3", "tool: 8"]
+    assert "unexpected keyword argument 'c'" in results[2]
+
+
+# results
+
+
+class Odd:
+    def __str__(self) -> str:
+        return "an odd thing"
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise ValueError("nothing to say")
+
+
+def circle() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+def pieces() -> Any:
+    yield "one"
+    yield 2
+
+
+async def slow_pieces() -> Any:
+    yield "one"
+    yield 2
+
+
+async def later() -> str:
+    return "later"
+
+
+RESULTS: dict[str, tuple[Any, str]] = {
+    "text": (lambda: "plain", "plain"),
+    "nothing": (lambda: None, ""),
+    "a number": (lambda: 3, "3"),
+    "a flag": (lambda: False, "false"),
+    "no number": (lambda: float("nan"), '"nan"'),
+    "a mapping": (lambda: {"a": [1, {"é": None}]}, '{"a": [1, {"é": null}]}'),
+    "bytes": (lambda: b"x", "\"b'x'\""),
+    "a path": (lambda: Path("a/b"), '"a/b"'),
+    "an object": (lambda: {"it": Odd()}, '{"it": "an odd thing"}'),
+    "an object that cannot be shown": (Mute, '"<Mute>"'),
+    "a circle": (circle, '["…"]'),
+    "a generator": (pieces, '["one", 2]'),
+    "an async generator": (slow_pieces, '["one", 2]'),
+    "a coroutine": (later, "later"),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_result_of_any_type_is_told_to_the_model(kind: str) -> None:
+    make, text = RESULTS[kind]
+    builder, model = agent_of(call("make"), "done", tools=(Tool("make", "", lambda *_: make()),))
+    builder.build().run("go")
+    assert model.requests[-1][-1].text == text
+
+
+def test_hooks_see_a_streamed_result_whole_and_may_replace_it() -> None:
+    witness = Witness()
+    builder, model = agent_of(call("make"), "done", tools=(Tool("make", "", lambda *_: pieces()),))
+    builder = builder.with_hooks(witness.stack).on_after_tool_use(lambda context: context.replace(result="all"))
+    builder.build().run("go")
+    assert [context.result for context in witness.contexts if context.event == "post-tool-call"] == [["one", 2]]
+    assert model.requests[-1][-1].text == "all"
+
+
+def test_a_future_is_waited_for() -> None:
+    async def run(*_: Any) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(future.set_result, "at last")
+        return future
+
+    builder, model = agent_of(call("wait"), "done", tools=(Tool("wait", "", run),))
+    builder.build().run("go")
+    assert model.requests[-1][-1].text == "at last"
+
+
+# failures
+
+
+def test_a_tool_that_is_not_there_is_an_error_the_model_reads_and_hooks_hear_of() -> None:
+    witness = Witness()
+    builder, model = agent_of(call("Shel", command="ls"), child_of_nobody(), "done")
+    builder.with_hooks(witness.stack).build().run("go")
+    texts = [message.text for message in model.requests[-1] if message.is_error]
+    assert texts == ["there is no tool 'Shel'", "there is no tool 'Subagent'"]
+    assert [data["error"] for data in witness.of("post-tool-call-failure")] == texts
+
+
+def child_of_nobody() -> ToolCall:
+    return call("Subagent", name="helper", task="look")
+
+
+def test_a_tool_of_ones_own_may_have_the_name_that_subagents_have() -> None:
+    builder, model = agent_of(child_of_nobody(), "done", tools=(failing_tool("Subagent"),))
+    builder.build().run("go")
+    assert said(model.requests[-1])[-1] == "tool!: it broke"
+
+
+def test_a_subagent_that_is_not_there_is_an_error_the_model_reads() -> None:
+    builder, model = agent_of(call("Subagent", name="nobody", task="x"), "done", helper=("found",), other=("found",))
+    builder.build().run("go")
+    assert model.requests[-1][-1].text == "there is no subagent 'nobody'; there are helper, other"
+
+
+def test_a_subagent_whose_model_fails_is_an_error_the_parents_model_reads() -> None:
+    builder, model = agent_of(child_of_nobody(), "done", helper=(RuntimeError("down"),))
+    assert builder.build().run("go").status == "done"
+    assert model.requests[-1][-1].text == "the subagent failed: RuntimeError: down"
+
+
+FAULTS: dict[str, tuple[BaseException, str]] = {
+    "with words": (ValueError("wrong"), "wrong"),
+    "without words": (ValueError(), "ValueError"),
+    "the end of an iteration": (StopIteration("x"), "coroutine raised StopIteration"),
+    "the end of the program": (SystemExit(2), "the tool tried to end the program: exit 2"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_whatever_a_tool_raises_is_its_error(kind: str, is_async: bool) -> None:
+    error, text = FAULTS[kind]
+
+    def run(*_: Any) -> Any:
+        raise error
+
+    async def arun(*_: Any) -> Any:
+        raise error
+
+    builder, model = agent_of(call("raise"), "done", tools=(Tool("raise", "", arun if is_async else run),))
+    assert builder.build().run("go").text == "done"
+    assert (model.requests[-1][-1].text, model.requests[-1][-1].is_error) == (text, True)
+
+
+# threads
+
+
+def test_sync_tools_of_one_step_run_at_the_same_time() -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def meet(args: Mapping[str, Any], _: Workplace) -> int:
+        return both.wait() >= 0
+
+    builder, model = agent_of((call("meet"), call("meet")), "done", tools=(Tool("meet", "", meet),))
+    builder.build().run("go")
+    assert said(model.requests[-1])[2:] == ["tool: true", "tool: true"]
+
+
+def test_a_sync_tool_sees_the_context_variables_of_its_caller() -> None:
+    who = contextvars.ContextVar("who", default="nobody")
+
+    async def go() -> str:
+        who.set("me")
+        builder, model = agent_of(call("ask"), "done", tools=(Tool("ask", "", lambda *_: who.get()),))
+        await builder.build().arun("go")
+        return model.requests[-1][-1].text
+
+    assert asyncio.run(go()) == "me"
+
+
+def test_a_sync_tool_that_is_left_behind_holds_nothing_up() -> None:
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def wait(*_: Any) -> str:
+        started.set()
+        release.wait(60)
+        ended.set()
+        return "too late"
+
+    async def go() -> None:
+        builder, _ = agent_of(call("wait"), "done", tools=(Tool("wait", "", wait),))
+        task = asyncio.create_task(builder.build().arun("go"))
+        await asyncio.to_thread(started.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(go())
+    assert not ended.is_set()
+    release.set()
+    assert ended.wait(60)
+
+
+def test_a_tool_knows_where_it_works_and_for_whom(tmp_path: Path) -> None:
+    places: list[Workplace] = []
+    tool = Tool("look", "", lambda args, place: places.append(place))
+    builder, _ = agent_of(call("look"), "done", tools=(tool,))
+    agent = builder.in_dir(tmp_path).build()
+    agent.run("go")
+    assert places == [Workplace(str(tmp_path), agent)]

@@ -1,0 +1,411 @@
+"""The commands `install`, `uninstall` and `status`, and `doctor` on what they did, as a person calls them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from boathook.core.hook import USER
+from boathook.dialects.dialect import find_dialect
+from boathook.hosts.host import load_host
+from boathook.hosts.setup import load_setup
+from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
+from tests.install.helpers import EVERYWHERE, book_of, everything, file_of, install, place_of, state
+from tests.output_validation import validate_output
+from tests.trust.helpers import command
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+USERS = [host for host, scope in EVERYWHERE if scope == USER]
+
+
+@pytest.fixture
+def run(world, monkeypatch, capsysbinary):
+    """Give a function that runs `boathook` in this process: exit code, standard output, standard error."""
+    from boathook.cli.commands import cli
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = 0
+        try:
+            cli(arguments, prog_name="boathook", standalone_mode=True)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsysbinary.readouterr()
+        validate_output(arguments, out)
+        return code, out.decode(), err.decode()
+
+    return call
+
+
+def test_install_shows_a_diff_and_does_it_where_nobody_can_be_asked(world, run):
+    code, out, _ = run("install", "gemini")
+    path = file_of(world, "gemini")
+    assert (code, state(world, "gemini")) == (0, ("installed", ()))
+    assert out.startswith(f"--- /dev/null\n+++ {path}\n")
+    assert f"gemini is installed: {path}\n" in out
+    assert run("install", "gemini")[:2][1].startswith("gemini is installed already: nothing to do\n")
+
+
+def test_a_dry_run_writes_nothing(world, run):
+    before = everything(world)
+    code, out, _ = run("install", "codex", "--dry-run")
+    assert (code, everything(world)) == (0, before)
+    assert "+trusted_hash" in out
+    assert not book_of(world).read()
+
+
+def test_uninstall_takes_it_back(world, run):
+    before = everything(world)
+    run("install", "codex")
+    assert run("uninstall", "codex", "--dry-run")[0] == 0
+    assert state(world, "codex") == ("installed", ())
+    code, out, _ = run("uninstall", "codex")
+    assert (code, everything(world)) == (0, before)
+    files = ", ".join(str(world.home / ".codex" / name) for name in ("hooks.json", "config.toml"))
+    assert out.endswith(f"codex is uninstalled: {files}\n")
+    assert run("uninstall", "codex")[1] == "codex is not installed: nothing to do\n"
+
+
+def test_no_host_is_made_to_call_twice_in_a_project(world, run):
+    run("install", "codex")
+    before = everything(world)
+    code, _, err = run("install", "codex", "--project", str(world.project))
+    assert (code, "codex is installed for all your projects, this one included. Nothing was written" in err) == (
+        1,
+        True,
+    )
+    assert everything(world) == before
+    run("uninstall", "codex")
+    assert run("install", "codex", "--project", str(world.project))[0] == 0
+    code, _, err = run("install", "codex")
+    assert (code, f"First run: boathook uninstall codex --project {world.project}" in err) == (1, True)
+
+
+def test_status_says_how_to_mend_what_a_person_can(world, run):
+    run("install", "claude")
+    path = file_of(world, "claude")
+    path.write_text(path.read_text().replace('"hooks"', '"disableAllHooks": true, "hooks"', 1))
+    out = run("status")[1]
+    assert "fix: change the settings of claude that are named above" in out
+    assert "fix: boathook install claude" not in out
+
+
+def test_what_was_taken_out_by_hand_is_forgotten(world, run):
+    run("install", "claude")
+    file_of(world, "claude").unlink()
+    assert run("uninstall", "claude")[1] == "The entries in claude were removed before: boathook forgets them.\n"
+    assert (run("status")[0], book_of(world).read()) == (0, [])
+
+
+def test_a_project_that_is_gone_can_be_forgotten(world, run):
+    gone = world.root / "gone"
+    gone.mkdir()
+    run("install", "gemini", "--project", str(gone))
+    shutil.rmtree(gone)
+    assert run("uninstall", "gemini", "--project", str(gone))[0] == 0
+    assert book_of(world).read() == []
+
+
+def test_folders_that_a_projects_variables_lead_to_are_not_written_down(world, run, monkeypatch):
+    (world.project / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(world.project / "config"))
+    code, _, err = run("install", "claude")
+    assert (code, f"{world.project}/config/agents is inside a project" in err) == (1, True)
+    assert not file_of(world, "claude").exists()
+
+
+def test_in_json_it_is_said_what_was_done(world, run):
+    path = str(file_of(world, "claude", "project"))
+    code, out, _ = run("install", "claude", "--project", str(world.project), "--json")
+    found = json.loads(out)
+    todo = found.pop("todo")
+    assert (code, found) == (
+        0,
+        {
+            "version": 1,
+            "command": "install",
+            "host": "claude",
+            "scope": "project",
+            "project": str(world.project),
+            "changed": True,
+            "files": [{"path": path, "action": "created"}],
+            "misfits": {},
+        },
+    )
+    assert todo[0].startswith("trust the folder when Claude Code asks")
+    found = json.loads(run("uninstall", "claude", "--project", str(world.project), "--json")[1])
+    assert (found["changed"], found["files"]) == (True, [{"path": path, "action": "removed"}])
+
+
+def test_a_project_is_found_from_within(world, run, monkeypatch):
+    (world.project / ".git").mkdir()
+    below = world.project / "src" / "deep"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    code, out, _ = run("install", "qwen", "--project")
+    assert (code, (world.project / ".qwen" / "settings.json").exists()) == (0, True)
+    assert "now keep .qwen/settings.json out of version control" in out
+
+
+WRONG = {
+    "a host that is none": (("install", "emacs"), "'emacs' is not one of"),
+    "both scopes": (("install", "claude", "--user", "--project"), "--user and --project exclude each other"),
+    "no project hooks": (("install", "kimi-cli", "--project"), "run `boathook install kimi-cli --user`"),
+    "no such folder": (("install", "claude", "--project", "/no/such"), "/no/such is not a folder"),
+    "a folder without a project": (("install", "codex", "--trust-folder"), "--trust-folder needs --project"),
+    "trust that cannot be written": (("install", "cursor", "--project", "--trust-folder"), "trust the folder there"),
+    "the home folder": (("install", "claude", "--project", "HOME"), "the project is your home folder"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_is_said_and_nothing_is_written(world, run, name):
+    arguments, word = WRONG[name]
+    before = everything(world)
+    code, _, err = run(*(str(world.home) if one == "HOME" else one for one in arguments))
+    assert (code, word in err) == (1, True), err
+    assert everything(world) == before
+
+
+def test_a_file_that_cannot_be_parsed_stops_it(world, run):
+    path = file_of(world, "claude")
+    path.parent.mkdir()
+    path.write_text("{\n  oops\n}")
+    code, out, err = run("install", "claude")
+    told = f"boathook: {path}, line 2: a key in double quotes is expected. Nothing was written: fix the file, then try again\n"
+    assert (code, out, err) == (1, "", told)
+
+
+def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(world, run):
+    world.hook("asker", fields={"metadata": "{effects: [ask]}"})
+    world.hook("plain", fields={"metadata": "{effects: [block]}"})
+    before = everything(world)
+    code, out, err = run("install", "codex", "--strict")
+    assert (code, everything(world)) == (1, before)
+    assert "in codex, asker: " in out
+    assert "plain" not in out
+    assert "Nothing was written: codex lacks features for 1 hook, and you asked for --strict." in err
+    assert run("install", "codex")[0] == 0
+    assert run("install", "claude", "--strict")[0] == 0
+
+
+def test_status_tells_all_hosts_and_fails_if_one_is_not_well(world, run):
+    assert run("status")[0] == 0
+    run("install", "claude")
+    code, out, _ = run("status", "--json")
+    found = json.loads(out)
+    assert (code, found["ok"], [host["host"] for host in found["hosts"]]) == (0, True, USERS)
+    first = found["hosts"][0]
+    assert (first["settings"], first["statuses"]) == (
+        "by the host itself",
+        [
+            {"host": "claude", "scope": "user", "state": "installed", "path": str(file_of(world, "claude")), "why": []},
+            {
+                "host": "claude",
+                "scope": "project",
+                "state": "not installed",
+                "path": str(file_of(world, "claude", "project")),
+                "why": [],
+            },
+        ],
+    )
+    file_of(world, "claude").write_text("{}")
+    code, out, _ = run("status")
+    assert (code, "claude (user): what was installed is not there any more\n" in out) == (1, True)
+    assert "fix: boathook install claude\n" in out
+
+
+def test_at_a_terminal_it_is_asked(world):
+    def answer(word: bytes) -> int:
+        leader, follower = pty.openpty()
+        argv = [sys.executable, "-m", "boathook", "install", "claude"]
+        child = subprocess.Popen(
+            argv,
+            stdin=follower,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=world.project,
+            env=world.environment,
+        )
+        os.write(leader, word + b"\n")
+        out, _ = child.communicate(timeout=30)
+        os.close(leader)
+        os.close(follower)
+        assert b"Write this?" in out
+        return child.returncode
+
+    assert answer(b"n") == 1
+    assert state(world, "claude") == ("not installed", ())
+    assert answer(b"y") == 0
+    assert state(world, "claude") == ("installed", ())
+
+
+# What is installed works
+
+
+CAPTURED = {
+    "claude": ("claude-code/PreToolUse.json", "PreToolUse", "permissionDecisionReason"),
+    "codex": ("hosts/codex/PreToolUse.json", "PreToolUse", "permissionDecisionReason"),
+    "copilot": ("hosts/copilot/preToolUse.json", "preToolUse", "permissionDecisionReason"),
+    "gemini": ("hosts/gemini/BeforeTool.json", "BeforeTool", "reason"),
+    "kimi-code": ("hosts/kimi-code/PreToolUse.json", "PreToolUse", "permissionDecisionReason"),
+    "kimi-cli": ("hosts/kimi-cli/PreToolUse.json", "PreToolUse", "permissionDecisionReason"),
+    "qwen": ("hosts/qwen/PreToolUse.json", "PreToolUse", "permissionDecisionReason"),
+    "cline": ("hosts/cline/PreToolUse.json", "PreToolUse", "errorMessage"),
+}
+
+
+@pytest.mark.parametrize("host", CAPTURED)
+def test_the_installed_command_answers_what_the_host_really_sends(world, host):
+    path, event, key = CAPTURED[host]
+    world.hook("guard", script="echo no such thing >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
+    install(world, host)
+    line = find_probe_command(load_setup(host), place_of(world), event)
+    shot = run_probe(line, (FIXTURES / path).read_bytes(), str(world.project))
+    answer = json.loads(shot.out)
+    assert (shot.code, answer.get("hookSpecificOutput", answer)[key]) == (0, "no such thing")
+
+
+@pytest.mark.parametrize("host", USERS)
+def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
+    table = load_host(host)
+    rows = list_installed_events(table, load_setup(host))
+    assert rows[0].kind_name == "pre-tool-call"
+    event = find_dialect(host).read_event(make_probe_event(table, rows[0], str(tmp_path)), rows[0].name)
+    assert (event.kind.name, event.tool_name, event.tool_input, event.work_dir) == (
+        *("pre-tool-call", "boathook-doctor", {}),
+        str(tmp_path) if table.folder_keys else "",
+    )
+
+
+def _doctor(world):
+    done = command(world, "doctor", "--json")
+    assert "Traceback" not in done.stderr, done.stderr
+    found = [row for row in json.loads(done.stdout)["setup"] if row["subject"].startswith("installed in ")]
+    return done.returncode, found
+
+
+def test_doctor_fires_what_is_installed_and_leaves_no_trace(world):
+    world.hook("seen", script=f"touch {world.root}/fired", fields={"matcher": "{tool: ^Shell$}"})
+    for host in USERS:
+        install(world, host)
+    code, found = _doctor(world)
+    assert (code, [(row["subject"], row["level"]) for row in found]) == (
+        *(0,),
+        [(f"installed in {host}", "ok") for host in USERS],
+    )
+    assert all(row["text"].startswith("works: its command answers in ") for row in found)
+    records = command(world, "log", "--json").stdout.splitlines()
+    assert [json.loads(one)["type"] for one in records] == ["doctor"]
+
+
+def test_doctor_names_what_cannot_run(world):
+    install(world, "codex")
+    path = file_of(world, "codex")
+    path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
+    code, found = _doctor(world)
+    texts = [row["text"] for row in found]
+    assert code == 1
+    assert "stale: its interpreter is gone: /gone/python" in texts
+    assert "not run: the command of PreToolUse is not the one that `install` writes" in texts
+
+
+def test_doctor_says_so_if_a_host_turned_hooks_off(world):
+    install(world, "qwen")
+    path = file_of(world, "qwen")
+    path.write_text(path.read_text().replace("{\n", '{\n  "disableAllHooks": true,\n', 1))
+    code, found = _doctor(world)
+    assert (code, found[0]["level"], found[0]["text"].startswith("shadowed: disableAllHooks is true")) == (
+        1,
+        "error",
+        True,
+    )
+    assert found[0]["fix"] == "boathook install qwen"
+
+
+# The plugin of OpenCode
+
+DRIVER = """
+import { Boathook } from "./boathook.mjs"
+const hooks = await Boathook({ directory: process.argv[2] })
+const call = (tool, args) => [{ tool, sessionID: "s", callID: "c", args }, { args, output: "out", title: "", metadata: {} }]
+const said = {}
+let [input, output] = call("bash", { command: "rm -rf /" })
+try { await hooks["tool.execute.before"](input, output) } catch (error) { said.refused = error.message }
+;[input, output] = call("bash", { command: "ls", workdir: "/" })
+await hooks["tool.execute.before"](input, output)
+said.args = output.args
+;[input, output] = call("read", { filePath: "x" })
+await hooks["tool.execute.after"](input, output)
+said.output = output.output
+const message = { message: { id: "m" }, parts: [{ type: "text", text: "hello" }] }
+await hooks["chat.message"]({ sessionID: "s" }, message)
+said.parts = message.parts.map(({ type, text }) => [type, text])
+await hooks.event({ event: { type: "session.created", properties: { info: { id: "s" } } } })
+await hooks.event({ event: { type: "session.created", properties: { info: { id: "child", parentID: "s" } } } })
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "child" } } })
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s" } } })
+await hooks.event({ event: { type: "something.else" } })
+console.log(JSON.stringify(said))
+"""
+
+
+def _drive(world) -> subprocess.CompletedProcess[str]:
+    folder = world.root / "drive"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(file_of(world, "opencode"), folder / "boathook.mjs")
+    (folder / "drive.mjs").write_text(DRIVER)
+    argv = ["node", str(folder / "drive.mjs"), str(world.project)]
+    return subprocess.run(argv, capture_output=True, text=True, env=world.environment, timeout=60)
+
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
+
+
+@needs_node
+def test_the_plugin_of_opencode_does_what_hooks_say(world):
+    seen = f"echo $AGENT_HOOK_EVENT >> {world.root}/seen; cat >> {world.root}/payloads"
+    world.hook("guard", script="grep -q 'rm -rf' || exit 0; echo no >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
+    world.hook(
+        "rewrite",
+        script="""echo '{"modified_input": {"command": "pwd"}}'""",
+        fields={"matcher": "{tool: ^Shell$, pattern: '^ls$'}"},
+    )
+    world.hook(
+        "after",
+        script="""echo '{"modified_output": "changed", "additional_context": "and more"}'""",
+        fields={"trigger": "post-tool-call", "matcher": "{tool: ^ReadFile$}"},
+    )
+    world.hook("prompt", script="""echo '{"additional_context": "mind this"}'""", fields={"trigger": "pre-agent-turn"})
+    world.hook("begin", script=seen, fields={"trigger": "pre-session"})
+    world.hook("end", script=seen, fields={"trigger": "pre-agent-turn-stop"})
+    install(world, "opencode")
+    done = _drive(world)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {
+        "refused": "no",
+        "args": {"command": "pwd"},
+        "output": "changed\n\nand more",
+        "parts": [["text", "hello"], ["text", "mind this"]],
+    }
+    assert len((world.root / "seen").read_text().split("\n")) == 3
+
+
+@needs_node
+def test_a_plugin_whose_door_is_gone_tells_so_and_stops_nothing(world):
+    install(world, "opencode")
+    path = file_of(world, "opencode")
+    path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
+    done = _drive(world)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["args"] == {"command": "ls", "workdir": "/"}
+    assert done.stderr.startswith("boathook: pre-tool-call: spawn /gone/python ENOENT; hooks did not run\n")

@@ -1,0 +1,183 @@
+"""Words of patterns never rule out a text that RE2 would match, and where they claim to be the whole truth they are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import re2
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from boathook.core.prefilter import CONTAINS, EQUALS, HINT, PrefilterWords, find_words
+from tests.growth import grows_in_proportion
+
+QUIET = re2.Options()
+QUIET.log_errors = False
+
+
+def compiled(source: str):
+    try:
+        return re2.compile(source, QUIET)
+    except re2.error:
+        return None
+
+
+def claims_hold(source: str, text: str) -> bool:
+    """Say whether what the words of a pattern say about a text is true."""
+    pattern, words = compiled(source), find_words(source)
+    if pattern is None or words is None:
+        return True  # nothing is claimed about patterns that RE2 does not take
+    found = pattern.search(text) is not None
+    said = words.may_match(text)
+    return (said or not found) if words.proof == HINT else said == found
+
+
+LITERALS = "ab/- .$|"
+chars = st.sampled_from(LITERALS)
+
+
+def _joined(parts):
+    return "".join(p for p, _ in parts), "".join(s for _, s in parts)
+
+
+def _either(branches, chosen):
+    return "|".join(p for p, _ in branches), branches[chosen % len(branches)][1]
+
+
+def _repeated(inner, quantifier, times):
+    pattern, sample = inner
+    low, high = {"?": (0, 1), "*": (0, 3), "+": (1, 3), "{2}": (2, 2), "{1,3}": (1, 3), "+?": (1, 3)}[quantifier]
+    return f"(?:{pattern}){quantifier}", sample * min(max(times, low), high)
+
+
+atoms = (
+    chars.map(lambda c: (re.escape(c), c))
+    | chars.map(lambda c: (f"[{re.escape(c)}z]", c))
+    | chars.map(lambda c: (".", c))
+    | st.just(("\\b", ""))
+    | st.just(("", ""))
+)
+quantifiers = st.sampled_from(["?", "*", "+", "{2}", "{1,3}", "+?"])
+
+
+def _grown(inner):
+    groups = st.tuples(st.lists(inner, min_size=1, max_size=3), st.integers(0, 2)).map(lambda x: _either(*x))
+    return (
+        st.lists(inner, max_size=4).map(_joined)
+        | groups.map(lambda x: (f"({x[0]})", x[1]))
+        | groups.map(lambda x: (f"(?:{x[0]})", x[1]))
+        | st.builds(_repeated, inner, quantifiers, st.integers(0, 3))
+    )
+
+
+grown = st.recursive(atoms, _grown, max_leaves=14)
+wholes = st.tuples(st.lists(grown, min_size=1, max_size=3), st.integers(0, 2)).map(lambda x: _either(*x))
+noise = st.text(alphabet=LITERALS + "\n", max_size=3)
+
+
+@given(wholes, st.booleans(), st.booleans(), noise, noise)
+@settings(max_examples=400)
+def test_a_text_made_from_a_pattern_is_never_ruled_out(whole, starts, ends, before, after):
+    source, sample = whole
+    source = f"{'^' if starts else ''}{source}{'$' if ends else ''}"
+    assert claims_hold(source, f"{before}{sample}{after}")
+
+
+@given(wholes, st.text(alphabet=LITERALS + "z\n", max_size=12))
+@settings(max_examples=300)
+def test_words_agree_with_re2_on_unrelated_texts(whole, text):
+    assert claims_hold(whole[0], text)
+
+
+RAW = "ab|()[]^$.*+?{}\\:,12- zdwQE\n"
+
+
+@given(st.text(alphabet=RAW, max_size=10), st.text(alphabet="ab[]|:{},12\n", max_size=8))
+@settings(max_examples=600)
+@example("[[:]a|]b", ":a")
+@example("[]a]b|c", "]b")
+@example("[^]a]b", "cb")
+@example("a{,2}b", "a{,2}b")
+@example("a{,2}|b", "a{,2}")
+@example("^a$", "a\n")
+@example("^a|b$", "ab")
+@example("a\\|b", "a|b")
+@example("(a|)b", "b")
+@example("^(|a)$", "")
+@example("", "")
+@example("^$", "")
+@example("a|", "b")
+@example("\\Qa|b\\E", "a|b")
+@example("(?i)a", "A")
+@example("[[:alpha:]]b", "ab")
+@example("(a)(b)|c", "c")
+def test_words_agree_with_re2_on_any_pattern_it_accepts(source, text):
+    assert claims_hold(source, text)
+
+
+@pytest.mark.parametrize("opening", ["(", "(?:"])
+def test_a_branch_with_too_many_ways_to_read_it_is_not_forgotten(opening):
+    many = "(a|b)" * 6
+    assert claims_hold(f"{opening}{many}|zzz)", "aaaaaa")
+
+
+@pytest.mark.parametrize("depth", [50, 400, 900])
+def test_groups_in_groups_are_no_trouble(depth):
+    source = "(" * depth + "ab" + ")" * depth
+    assert compiled(source) is not None
+    assert claims_hold(source, "xabx")
+
+
+def test_a_long_pattern_takes_time_in_proportion_to_its_length():
+    ways = f"({'|'.join('abcdefghijklmnopqrstuvwxyz012345')})"
+    assert grows_in_proportion(lambda length: find_words(ways + "x" * length), 6_000)
+
+
+UNDERSTOOD = {
+    "Shell": PrefilterWords(("Shell",), CONTAINS),
+    "rm -rf /|mkfs": PrefilterWords(("rm -rf /", "mkfs"), CONTAINS),
+    "^(Shell|Bash)$": PrefilterWords(("Shell", "Bash"), EQUALS),
+    "^Shell$|^Bash$": PrefilterWords(("Shell", "Bash"), EQUALS),
+    "(git|hg) (push|pull)": PrefilterWords(("git push", "git pull", "hg push", "hg pull"), CONTAINS),
+    "a\\.py$": PrefilterWords(("a.py",), HINT),
+    "rm\\s+-rf": PrefilterWords(("-rf",), HINT),
+    "x(abc)+y": PrefilterWords(("abc",), HINT),
+    "\\bmkfs\\b": PrefilterWords(("mkfs",), HINT),
+    "^rm": PrefilterWords(("rm",), HINT),
+    "naïve|—": PrefilterWords(("naïve", "—"), CONTAINS),
+}
+
+
+@pytest.mark.parametrize(("source", "expected"), UNDERSTOOD.items(), ids=UNDERSTOOD)
+def test_what_is_plainly_understood_gives_words(source, expected):
+    assert find_words(source) == expected
+
+
+UNCLEAR = ["(?i)rm", "(?P<n>a)", "\\x41", "\\pN", "\\Qa\\E", "a*", ".*", "[ab]", "a|", "", "^$", "(", ")", "a{x}", "*"]
+
+
+@pytest.mark.parametrize("source", UNCLEAR)
+def test_what_is_not_plainly_understood_gives_none(source):
+    assert find_words(source) is None
+
+
+def test_more_words_than_they_are_worth_give_none():
+    assert find_words("|".join(f"word{n}" for n in range(33))) is None
+    assert find_words("|".join(f"word{n}" for n in range(32))) == PrefilterWords(
+        tuple(f"word{n}" for n in range(32)), CONTAINS
+    )
+
+
+def test_equals_wants_the_whole_text_and_contains_any_part():
+    assert [PrefilterWords(("ab", "c"), EQUALS).may_match(text) for text in ("ab", "c", "abc", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [PrefilterWords(("ab", "c"), CONTAINS).may_match(text) for text in ("xabx", "xcx", "axb")] == [
+        True,
+        True,
+        False,
+    ]

@@ -1,0 +1,86 @@
+"""Runs and verdicts as values, and as what `run --json` prints."""
+
+from __future__ import annotations
+
+from boathook.core.event import Event
+from boathook.core.outcome import Decision, Outcome
+from boathook.core.verdict import FAILED, OK, UNREADABLE, Run, Skip, StartedHook, Verdict
+from tests.core.builders import a_call, a_hook
+
+BLOCK = Outcome(Decision.BLOCK, ((Decision.ALLOW, "fine"), (Decision.BLOCK, "no"), (Decision.BLOCK, "never")))
+
+
+def test_a_run_says_everything_about_itself():
+    run = Run(a_hook(scope="project"), OK, BLOCK, 2, 0.04567, "", ("a note",), 2)
+    assert run.to_json() == {
+        "hook": "guard",
+        "scope": "project",
+        "status": "ok",
+        "exit_code": 2,
+        "duration_ms": 45.7,
+        "decision": "block",
+        "reason": "no\nnever",
+        "look": 2,
+        "notes": ["a note"],
+    }
+
+
+def test_a_failed_run_gives_its_fault_as_reason_and_a_silent_one_none():
+    assert Run(a_hook(), FAILED, Outcome(), 1, error="exit code 1").to_json()["reason"] == "exit code 1"
+    assert Run(a_hook(), OK, Outcome(), 0).to_json()["reason"] is None
+
+
+def test_a_verdict_says_everything_about_itself():
+    before, after = a_call("ls"), a_call("ls -l")
+    outcome = Outcome(
+        Decision.ASK, ((Decision.ASK, "sure?"),), {"command": "ls -l"}, None, ("context",), ("message",), ("log",)
+    )
+    run = Run(a_hook(), OK, outcome, 0)
+    verdict = Verdict(after, before, outcome, (run,), (StartedHook("later", 7),), (Skip("off", "disabled"),))
+    assert verdict.to_json() == {
+        "version": 1,
+        "event": "pre-tool-call",
+        "decision": "ask",
+        "reasons": ["sure?"],
+        "modified_input": {"command": "ls -l"},
+        "modified_output": None,
+        "additional_context": ["context"],
+        "system_message": ["message"],
+        "feedback": None,
+        "runs": [run.to_json()],
+        "background": [{"hook": "later", "pid": 7}],
+        "skipped": [{"hook": "off", "why": "disabled"}],
+        "id": None,
+    }
+    assert (verdict.is_blocked, verdict.decision, verdict.reasons) == (False, Decision.ASK, ("sure?",))
+
+
+def test_an_input_that_is_the_same_again_is_not_modified():
+    assert Verdict(a_call(), a_call(), Outcome(input={"command": "ls"})).modified_input is None
+
+
+def test_a_blocked_stop_gives_feedback():
+    event = Event.of("Stop")
+    assert Verdict(event, event, BLOCK).feedback == "[Hook blocked stop: no; never]"
+    assert Verdict(event, event, Outcome(Decision.STOP)).feedback is None
+    assert Verdict(event, event, Outcome()).feedback is None
+    assert Verdict(a_call(), a_call(), BLOCK).feedback is None
+
+
+def test_every_failure_note_and_loud_skip_is_told_once():
+    runs = (
+        Run(a_hook("one"), FAILED, Outcome(), 1, error="exit code 1"),
+        Run(a_hook("one"), FAILED, Outcome(), 1, error="exit code 1", look_number=2),
+        Run(a_hook("two"), OK, Outcome(), 0, notes=("no effect",)),
+        Run(a_hook("three"), UNREADABLE, Outcome(), 0, error="NaN is not JSON", notes=("is slow",)),
+        Run(a_hook("four"), FAILED, BLOCK, 2, error="is among the reasons"),
+        Run(a_hook("five"), OK, BLOCK, 2),
+    )
+    skipped = (Skip("off", "disabled"), Skip("bad", "no trigger", is_warning=True))
+    assert Verdict(a_call(), a_call(), BLOCK, runs, (), skipped).warnings() == (
+        "hook 'bad' did not run: no trigger",
+        "hook 'one' failed: exit code 1",
+        "hook 'two': no effect",
+        "hook 'three' gave an unreadable answer: NaN is not JSON",
+        "hook 'three': is slow",
+    )

@@ -1,0 +1,481 @@
+"""At the border to a host: events that it has not, what it cannot be told, and what goes wrong, through the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from boathook.core.event import SPELLINGS
+from boathook.core.outcome import Outcome
+from boathook.core.verdict import Verdict
+from boathook.dialects.dialect import find_dialect
+from boathook.hosts.capabilities import misfits, wants
+from boathook.hosts.detection import find_caller
+from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
+from boathook.hosts.tool_calls import join_lines
+from boathook.hosts.tool_names import is_claude_tool
+from tests.core.builders import a_hook
+
+End = tuple[int, object, str]
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Callable[..., None]:
+    def make(name: str, trigger: str, script: str, more: str = "") -> None:
+        scripts = tmp_path / f"project/.agents/hooks/{name}/scripts"
+        scripts.mkdir(parents=True)
+        (scripts.parent / "HOOK.md").write_text(f"---\nname: {name}\ndescription: d\ntrigger: {trigger}\n{more}---\n")
+        (scripts / "run.sh").write_text(f"#!/bin/sh\n{script}\n")
+        (scripts / "run.sh").chmod(0o755)
+
+    return make
+
+
+def command(tmp_path: Path, *args: str, data: str = "", **variables: str) -> tuple[int, str, str]:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **variables}
+    argv = [sys.executable, "-m", "boathook", *args]
+    done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path)
+    return done.returncode, done.stdout, done.stderr
+
+
+def run(tmp_path: Path, host: str, name: str, event: dict[str, object] | str, **variables: str) -> End:
+    data = event if isinstance(event, str) else json.dumps({"cwd": str(tmp_path / "project"), **event})
+    words = ("run", "--trust-all", "--host", host, "--event", name)
+    code, out, err = command(tmp_path, *words, data=data, **variables)
+    return code, json.loads(out) if out else None, err
+
+
+def records(tmp_path: Path) -> list[dict[str, object]]:
+    _, out, _ = command(tmp_path, "log", "--json")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# Events that a host has not
+
+
+def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(tmp_path, hook):
+    hook("after", "post-agent-turn", f"cat >> {tmp_path}/seen; echo >> {tmp_path}/seen")
+    hook("stopped", "post-agent-turn-stop", f"cat >> {tmp_path}/seen")
+    event = {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": False, "last_assistant_message": "done"}
+    assert run(tmp_path, "codex", "Stop", event) == (0, None, "")
+    seen = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines() if line]
+    told = ("event_type", "session_id", "derived_from", "final_message")
+    message = {"role": "assistant", "content": "done"}
+    assert [[one[key] for key in told] for one in seen] == [
+        ["post-agent-turn", "s", "Stop", message],
+        ["post-agent-turn-stop", "s", "Stop", message],
+    ]
+    assert [(one["event"], one["derived"]) for one in records(tmp_path)] == [
+        ("post-agent-turn", "Stop"),
+        ("post-agent-turn-stop", "Stop"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "event", "refused"),
+    [
+        ("copilot", "agentStop", {"stopReason": "end_turn"}, True),
+        ("copilot", "Stop", {"stop_reason": "end_turn"}, True),
+        ("cursor", "stop", {"status": "completed", "loop_count": 0}, True),
+        ("cursor", "stop", {"status": "aborted", "loop_count": 0}, False),
+        ("codex", "Stop", {}, True),
+    ],
+)
+def test_an_agent_that_has_no_more_to_do_can_be_sent_back_whatever_its_word_for_that(
+    tmp_path, hook, host, name, event, refused
+):
+    hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
+    folder = {"workspace_roots": [str(tmp_path / "project")]}
+    _, out, _ = run(tmp_path, host, name, {**folder, **event})
+    assert ("test first" in json.dumps(out)) is refused
+
+
+def test_a_stop_that_is_refused_ends_no_turn(tmp_path, hook):
+    hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
+    hook("after", "post-agent-turn", f"touch {tmp_path}/seen")
+    assert run(tmp_path, "codex", "Stop", {}) == (0, {"decision": "block", "reason": "test first"}, "")
+    assert not (tmp_path / "seen").exists()
+
+
+def test_what_a_hook_of_an_event_that_was_made_wants_is_told_to_the_person(tmp_path, hook):
+    hook("after", "post-agent-turn", "echo 'not good' >&2; exit 2")
+    told = "a hook of post-agent-turn, which Claude Code does not have, wanted block: not good"
+    assert run(tmp_path, "claude", "Stop", {}) == (0, {"systemMessage": told}, "")
+    (record,) = records(tmp_path)
+    assert record["degraded"] == [told]
+    assert f"  {told}" in command(tmp_path, "why", str(record["id"]))[1].splitlines()
+
+
+@pytest.mark.parametrize("host", list_host_names())
+def test_every_host_that_asks_before_a_stop_has_all_events_of_a_turn(host):
+    table = load_host(host)
+    stops = [row for row in table.events if row.kind_name == "pre-agent-turn-stop"]
+    known = {name for row in table.events for name in (*row.kind_names, *list_derived_kinds(table, row))}
+    assert not stops or {"post-agent-turn", "post-agent-turn-stop"} <= known
+
+
+def test_a_call_that_failed_is_a_failure_where_the_host_has_no_event_for_it(tmp_path, hook):
+    hook("failure", "post-tool-call-failure", f"cat > {tmp_path}/seen")
+    event = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "tool_response": {"error": "boom"}}
+    assert run(tmp_path, "gemini", "AfterTool", event) == (0, None, "")
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["event_type"], seen["tool_name"], seen["error"]) == ("post-tool-call-failure", "Shell", "boom")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [("failed", "post-tool-call-failure"), ("completed", "post-tool-call"), ("", "post-tool-call")]
+)
+def test_a_call_that_failed_in_codex_is_known_by_its_transcript(tmp_path, hook, status, kind):
+    for name in ("post-tool-call", "post-tool-call-failure"):
+        hook(name, name, f"cat > {tmp_path}/seen")
+    item = {"type": "CommandExecution", "id": "call_1", "status": status, "exit_code": 3}
+    lines = [{"payload": {"item": {**item, "id": "call_0", "status": "failed"}}}, {"payload": {"call_id": "call_1"}}]
+    lines += [{"payload": {"type": "item_completed", "item": item}}] if status else []
+    transcript = tmp_path / "rollout.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    event = {"tool_name": "Bash", "tool_input": {"command": "exit 3"}, "tool_use_id": "call_1", "tool_response": ""}
+    assert run(tmp_path, "codex", "PostToolUse", {**event, "transcript_path": str(transcript)}) == (0, None, "")
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["event_type"], seen.get("error")) == (kind, "exit code 3" if status == "failed" else None)
+    assert run(tmp_path, "codex", "PostToolUse", {**event, "transcript_path": str(tmp_path)}) == (0, None, "")
+    assert json.loads((tmp_path / "seen").read_text())["event_type"] == "post-tool-call"
+
+
+# What a host cannot be told
+
+
+def test_what_a_host_cannot_be_told_stands_in_the_ledger_without_secrets(tmp_path, hook):
+    hook(
+        "note", "pre-tool-call", """echo '{"additional_context": "the key is sk-ant-api03-abcdefghijklmnopqrstuvwx"}'"""
+    )
+    code, out, err = run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    assert (code, out) == (0, None)
+    assert "context for the model, which Kimi Code cannot take at PreToolUse" in err
+    (record,) = records(tmp_path)
+    (told,) = record["degraded"]
+    assert told.startswith("a hook has context for the model, which Kimi Code cannot take at PreToolUse: the key is ")
+    assert "sk-ant-api03-abcdefghijklmnopqrstuvwx" not in json.dumps(record)
+
+
+def test_by_policy_what_a_host_cannot_be_told_is_refused_instead(tmp_path, hook):
+    hook("safer", "pre-tool-call", """echo '{"modified_input": {"command": "ls"}}'""")
+    agents = tmp_path / "home/.config/agents"
+    agents.mkdir(parents=True)
+    (agents / "hooks.toml").write_text('[hooks]\ndegraded = "refuse"\n')
+    call = {"tool_name": "Bash", "tool_input": {"command": "rm x"}}
+    told = "a hook changed the input, which Kimi Code cannot take at PreToolUse"
+    code, out, err = run(tmp_path, "kimi-code", "PreToolUse", call)
+    nested = {"permissionDecision": "deny", "permissionDecisionReason": told}
+    assert (code, out) == (0, {"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
+    assert err == f"{told}\nso it was refused (hooks.degraded)\n"
+    assert [one["degraded"] for one in records(tmp_path)] == [[told, "so it was refused (hooks.degraded)"]]
+    _, out, _ = run(tmp_path, "claude", "PreToolUse", call)
+    assert out == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}
+    hook("note", "pre-agent-turn-stop", """echo '{"additional_context": "x"}'""")
+    assert (
+        run(tmp_path, "kimi-code", "Stop", {})[0] == 0
+    )  # a stop is not refused for that: the agent would go on for ever
+
+
+def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2")
+    run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    (record,) = records(tmp_path)
+    assert (record["decision"], record.get("degraded")) == ("block", None)
+
+
+# One call on two roads
+
+COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "list_dir"}
+
+
+def install(
+    tmp_path: Path, host: str, project: str = "", text: str = "/x/hook_entry.py --host vscode --event E"
+) -> None:
+    state = tmp_path / "home/.local/state/boathook"
+    state.mkdir(parents=True)
+    (state / "hooks.json").write_text(text)
+    found = {"host": host, "scope": "user", "project": project, "files": [{"path": str(state / "hooks.json")}]}
+    (state / "installed.json").write_text(json.dumps({"version": 1, "installations": [found]}))
+
+
+def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_tongue(tmp_path, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2", "matcher: {tool: ^Shell$}\n")
+    call = {"tool_name": "run_in_terminal", "tool_input": {"command": "ls"}, "timestamp": "2026-11-16T05:00:00Z"}
+    _, answer, _ = run(tmp_path, "claude", "PreToolUse", {"hook_event_name": "PreToolUse", **call})
+    assert answer == {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": "no",
+        }
+    }
+    assert [one["host"] for one in records(tmp_path)] == ["vscode"]
+
+
+@pytest.mark.parametrize(
+    ("project", "runs"), [("", 0), ("PROJECT", 0), ("/elsewhere", 1)], ids=["everywhere", "here", "elsewhere"]
+)
+def test_a_call_that_comes_on_two_roads_runs_hooks_once(tmp_path, hook, project, runs):
+    hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
+    install(tmp_path, "vscode", project.replace("PROJECT", str(tmp_path / "project")))
+    assert run(tmp_path, "claude", "PreToolUse", COPILOTS) == (0, None, "")
+    assert len(records(tmp_path)) == runs
+    assert run(tmp_path, "vscode", "PreToolUse", COPILOTS) == (0, None, "")
+    assert len((tmp_path / "seen").read_text()) == runs + 1
+
+
+def test_a_record_alone_leaves_no_call_to_another_road(tmp_path, hook):
+    hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
+    install(tmp_path, "vscode", text="{}")
+    run(tmp_path, "claude", "PreToolUse", COPILOTS)
+    assert (tmp_path / "seen").exists()
+
+
+def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2")
+    install(tmp_path, "vscode")
+    event = {key: value for key, value in COPILOTS.items() if key != "timestamp"}
+    assert run(tmp_path, "claude", "PreToolUse", event)[1] is not None
+
+
+def test_a_sender_is_known_by_what_it_sends():
+    assert find_caller(load_host("claude"), {"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
+    assert find_caller(load_host("claude"), {"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
+    assert (
+        find_caller(load_host("claude"), {"timestamp": "t", "tool_name": "run_in_terminal"}, {b"COPILOT_CLI": b"1"})
+        == "vscode"
+    )
+    assert find_caller(load_host("claude"), {"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
+    assert (
+        find_caller(load_host("claude"), {"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"})
+        == "gemini"
+    )
+    assert not any(map(is_claude_tool, load_host("vscode").tools))
+    assert (
+        find_caller(load_host("claude"), {"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
+    )
+    assert find_caller(load_host("claude"), {"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "claude-code").glob("*.json")), ids=lambda path: path.stem)
+def test_no_payload_of_claude_code_is_taken_for_anothers(path):
+    assert find_caller(load_host("claude"), json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""
+
+
+# What goes wrong
+
+DEEP = '{"tool_name": "Bash", "tool_input": ' + "[" * 5000 + "]" * 5000 + "}"
+NOT_JSON = "boathook: the event on standard input is not JSON:"
+BEYOND = "boathook: the event on standard input is beyond limits, so no hook could look at it:"
+
+
+@pytest.mark.parametrize("host", list_host_names())
+def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_tongue(tmp_path, host):
+    row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
+    code, out, err = run(tmp_path, host, row.name, DEEP)
+    said = json.dumps([out, err])
+    assert BEYOND in said
+    places = dict(row.block)
+    assert code == places.get("exit", 0)
+    words = [value for value in places.values() if isinstance(value, str) and value != "$"]
+    assert all(f'"{word}"' in said for word in words)
+
+
+@pytest.mark.parametrize("host", list_host_names())
+@pytest.mark.parametrize(
+    "data", ["{", '{"tool_name": "Shell", "tool_input": {"command": "rm", "x": NaN}}'], ids=["cut", "NaN"]
+)
+def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_path, host, data):
+    row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
+    code, out, err = run(tmp_path, host, row.name, data)
+    assert code == dict(row.block).get("exit", 0)
+    assert NOT_JSON in json.dumps([out, err])
+    assert out is not None or code == 2
+    (record,) = records(tmp_path)
+    told = (record["host"], record["event"], record["decision"], record["hooks"])
+    assert (told, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
+
+
+@pytest.mark.parametrize("data", [DEEP, "{"], ids=["deep", "cut"])
+def test_a_call_whose_event_is_not_named_beside_it_is_refused_by_exit_2(tmp_path, data):
+    code, out, err = command(tmp_path, "run", "--host", "claude", data=data)
+    assert (code, out, err.startswith("boathook: the event on standard input is")) == (2, "", True)
+
+
+def test_a_host_that_wants_an_answer_to_everything_gets_one(tmp_path):
+    assert run(tmp_path, "cursor", "afterFileEdit", {"hook_event_name": "afterFileEdit"}) == (0, {}, "")
+    install(tmp_path, "cursor", text="/x/hook_entry.py --host cursor --event E")
+    call = {
+        "hook_event_name": "PreToolUse",
+        "cursor_version": "3",
+        "tool_name": "Shell",
+        "tool_input": {"command": "ls"},
+    }
+    assert run(tmp_path, "claude", "PreToolUse", call) == (0, {}, "")
+
+
+def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(tmp_path):
+    for host, name in (("claude", "Stop"), ("kimi-code", "Stop"), ("copilot", "agentStop"), ("gemini", "AfterAgent")):
+        code, out, err = run(tmp_path, host, name, "{")
+        assert (code, out) == (1, None)
+        assert err.startswith(NOT_JSON)
+
+
+def test_copilot_which_refuses_on_every_failure_is_told_why(tmp_path):
+    code, out, _ = run(tmp_path, "copilot", "preToolUse", '{"toolName": 5}')
+    assert (code, out["permissionDecision"]) == (0, "deny")
+    assert out["permissionDecisionReason"] == "boathook: the tool's name must be text, not a number"
+    assert run(tmp_path, "claude", "PreToolUse", '{"tool_name": 5}')[:2] == (1, None)
+
+
+# Calls that a guard must see
+
+
+SHAPES = {
+    "texts": {"commands": ["rm -rf /"]},
+    "a program": {"commands": [{"command": "rm", "args": ["-rf", "/"]}]},
+    "both": {"commands": ["ls", {"command": "rm", "args": ["-rf", "/"]}]},
+    "no list": {"commands": {"command": "rm", "args": ["-rf", "/"]}},
+    "cmd": {"cmd": "rm -rf /"},
+    "a command": {"command": "rm -rf /"},
+    "a program alone": {"command": "rm", "args": ["-rf", "/"]},
+    "a bare list": ["rm -rf /"],
+    "a bare text": "rm -rf /",
+}
+
+
+@pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
+def test_every_shape_in_which_cline_takes_commands_is_one_text_for_a_guard(given):
+    call = {"hookName": "PreToolUse", "preToolUse": {"toolName": "run_commands", "parameters": given}}
+    event = find_dialect("cline").read_event(json.dumps(call).encode(), "PreToolUse")
+    assert event.tool_name == "Shell"
+    assert event.tool_input["command"].endswith("rm -rf /")
+    changed = event.with_data(tool_input={**event.tool_input, "command": "ls"})
+    end = find_dialect("cline").write_answer(Verdict(changed, event, Outcome()))
+    assert json.loads(end.stdout) == {"overrideInput": {"commands": ["ls"]}}
+
+
+def test_arguments_with_spaces_stay_one_word():
+    assert join_lines({"command": "rm", "args": ["-r", "a b", "it's"]}) == """rm -r 'a b' 'it'"'"'s'"""
+    assert join_lines([]) is None
+    assert join_lines([1]) is None
+
+
+@pytest.mark.parametrize("given", [{"commands": [5]}, {"shell": "rm -rf /"}, [[]], {"commands": []}], ids=str)
+def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(tmp_path, given):
+    call = {"hookName": "PreToolUse", "preToolUse": {"toolName": "run_commands", "parameters": given}}
+    _, out, _ = run(tmp_path, "cline", "PreToolUse", call)
+    assert out["cancel"] is True
+    assert "no command can be read in the input of run_commands" in out["errorMessage"]
+    _, out, _ = run(tmp_path, "claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": ["rm"]}})
+    assert out["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("host", "event", "call"),
+    [
+        ("claude", "PreToolUse", {"tool_name": "Monitor", "tool_input": {"command": "rm -rf /"}}),
+        ("qwen", "PreToolUse", {"tool_name": "monitor", "tool_input": {"command": "rm -rf /"}}),
+        ("codex", "PreToolUse", {"tool_name": "run_in_terminal", "tool_input": {"command": "rm -rf /"}}),
+        ("claude", "PreToolUse", {"tool_name": "run_in_terminal", "timestamp": "t", "tool_input": {"command": "rm -rf /"}}),
+        (
+            "claude",
+            "PreToolUse",
+            {"hook_event_name": "BeforeTool", "timestamp": "t", "tool_name": "run_shell_command",
+             "tool_input": {"command": "rm -rf /"}},
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("variables", [{}, {"COPILOT_CLI": "1"}], ids=["", "COPILOT_CLI"])
+def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(tmp_path, hook, host, event, call, variables):
+    hook("guard", "pre-tool-call", "echo 'not that' >&2; exit 2", "matcher: {tool: ^Shell$, pattern: rm -rf}\n")
+    _, out, _ = run(tmp_path, host, event, call, **variables)
+    assert "not that" in json.dumps(out)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "ours"),
+    [
+        ("Write", {"path": "a", "file_text": "x"}, ("WriteFile", {"file_path": "a", "content": "x"})),
+        (
+            "Edit",
+            {"path": "a", "old_str": "x", "new_str": "y"},
+            ("EditFile", {"file_path": "a", "old_string": "x", "new_string": "y"}),
+        ),
+    ],
+)
+def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_road(tool, given, ours):
+    fields = {"hook_event_name": "PreToolUse", "timestamp": "t", "tool_name": tool, "tool_input": given}
+    assert find_caller(load_host("claude"), fields, {}) == "copilot"
+    event = find_dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
+    assert (event.tool_name, event.tool_input) == ours
+
+
+# What does not fit
+
+
+def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
+    said = {"effects": ["context", "rewrite", "fly"]}
+    assert wants(a_hook(metadata=said)) == ("rewrite", "context")
+    assert wants(a_hook(metadata={"effects": "ask, block"})) == ("block", "ask")
+    assert wants(a_hook()) == ("block",)
+    assert wants(a_hook(background=True, metadata=said)) == ()
+    assert wants(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
+
+
+def test_a_hook_is_told_what_it_cannot_do_in_a_host():
+    everything = a_hook(metadata={"effects": ["block", "ask", "stop", "rewrite", "context"]})
+    where = "in Kimi Code at PreToolUse"
+    assert misfits(everything, load_host("kimi-code")) == (
+        f"it cannot ask {where}: what it asks about is denied instead",
+        f"it cannot end the run {where}: the call is blocked instead",
+        f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
+        f"it has no ear of the model {where}: the person is told instead",
+    )
+    assert misfits(everything, load_host("claude")) == ()
+    assert misfits(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
+    assert misfits(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
+        "it cannot block in Codex CLI at SessionStart: the person is told instead",
+    )
+    assert misfits(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
+        "it never runs: VS Code has no event like post-session",
+    )
+    after = a_hook(kind=SPELLINGS["post-agent-turn"])
+    assert misfits(after, load_host("codex")) == ()
+    assert misfits(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
+        "it runs after Stop, but Codex CLI does not hear what it answers; the person does",
+    )
+    assert misfits(after, load_host("opencode")) == ()
+
+
+def test_a_hook_for_a_tool_that_a_host_has_not_is_told_so():
+    told = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
+    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (told,)
+    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
+    assert misfits(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
+    assert misfits(a_hook(tool="^Shell$"), load_host("codex")) == ()
+
+
+def test_check_tells_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
+    hook("guard", "pre-session", "exit 2")
+    project = str(tmp_path / "project")
+    code, out, _ = command(tmp_path, "check", "--host", "codex", "--host", "claude", "--json", "--project", project)
+    told = [(one["key"], one["level"], one["message"]) for one in json.loads(out)["diagnostics"]]
+    words = "hook 'guard': it cannot block in {} at SessionStart: the person is told instead"
+    assert (code, told) == (
+        0,
+        [
+            ("host codex", "warning", words.format("Codex CLI")),
+            ("host claude", "warning", words.format("Claude Code")),
+        ],
+    )
+    assert command(tmp_path, "check", "--strict", "--host", "codex", "--project", project)[0] == 1
+    assert command(tmp_path, "check", "--strict", "--project", project)[0] == 0

@@ -1,0 +1,272 @@
+"""Matchers of hooks in process (S13): names, globs, patterns, events, callables, and these joined."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from boathook.core.event import KINDS
+from boathook.core.outcome import NOTHING, Outcome
+from boathook.errors import ConfigError, HookError, UnknownEvent
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.matching import Match, all_of, any_of, event_is, make_match, tool_name, where
+from boathook.inprocess.stack import Stack
+from tests.inprocess.builders import BEFORE, EVERY, WAYS, fresh, noting
+
+NAMED = {
+    "exact": ("bash", "bash", True),
+    "a part": ("bash", "bash2", False),
+    "another case": ("bash", "Bash", False),
+    "all": ("*", "anything", True),
+    "all, twice said": ("**", "anything", True),
+    "nothing said": ("", "anything", True),
+    "a beginning": ("read_*", "read_file", True),
+    "a beginning, of another": ("read_*", "bread_file", False),
+    "an end": ("*_file", "read_file", True),
+    "a middle": ("mcp__*__get*", "mcp__git__get_log", True),
+    "a star for nothing": ("read_*", "read_", True),
+    "a dot is a dot": ("a.*", "ab.c", False),
+    "brackets are brackets": ("[ab]*", "a1", False),
+    "a glob over lines": ("ba*h", "ba\ns\nh", True),
+    "a regex is searched": ("/read|write/", "overwrite", True),
+    "a regex, anchored": ("/^(read|write)_.+$/", "write_file", True),
+    "a regex, anchored, not": ("/^(read|write)_.+$/", "overwrite_file", False),
+    "an empty regex": ("//", "anything", True),
+    "a slash": ("/", "anything", False),
+    "a slash, exactly": ("/", "/", True),
+    "slashes and a star": ("/*", "/x", True),
+    "a name beyond ASCII": ("größe*", "größe²", True),
+}
+
+
+@pytest.mark.parametrize(("pattern", "name", "expected"), NAMED.values(), ids=NAMED)
+def test_tools_are_matched_by_name(pattern, name, expected):
+    context = ToolContext.before(name, {})
+    assert tool_name(pattern)(context) is expected
+    assert make_match(pattern)(context) is expected
+
+
+LETTERS = st.text("ab.*[]?^$+\\-_/ é\n", max_size=6)
+
+
+def glob(pattern: str, name: str) -> bool:
+    """What a glob means, said in another way."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
+@given(LETTERS, LETTERS)
+def test_a_glob_is_the_whole_name_with_stars_for_anything(pattern, name):
+    assume(not re.fullmatch(r"/.*/", pattern, re.DOTALL))
+    assert tool_name(pattern)(ToolContext.before(name, {})) == (pattern == "" or glob(pattern, name))
+
+
+@given(LETTERS)
+def test_a_name_matches_itself_and_with_stars_put_in(name):
+    assume(not re.fullmatch(r"/.*/", name, re.DOTALL))
+    context = ToolContext.before(name, {})
+    for at in range(len(name) + 1):
+        assert tool_name(f"{name[:at]}*{name[at:]}")(context) or re.fullmatch(r"/.*/", f"{name[:at]}*{name[at:]}", re.S)
+    assert tool_name(name)(context)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_the_name_of_a_tool_matches_only_where_there_is_one(kind):
+    has_tool = EVERY[kind].kind.has_tool
+    assert tool_name("*")(EVERY[kind]) is has_tool
+    assert (~tool_name("*"))(EVERY[kind]) is not has_tool
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_events_are_matched_in_any_spelling(kind):
+    for spelling in (kind, kind.name, *kind.spellings):
+        match = event_is(spelling)
+        assert [name for name, context in EVERY.items() if match(context)] == [kind.name]
+    assert event_is(kind, "notification")(EVERY["notification"])
+    assert not event_is()(EVERY[kind.name])
+
+
+def test_an_unknown_event_cannot_be_matched():
+    with pytest.raises(UnknownEvent, match="did you mean 'PreToolUse'"):
+        event_is("PreTooluse")
+
+
+@pytest.mark.parametrize("pattern", ["/(/", "/(?=a)/", "/a{2000}/"])
+def test_a_pattern_that_does_not_compile_is_refused_at_once(pattern):
+    with pytest.raises(ConfigError):
+        tool_name(pattern)
+
+
+def test_callables_are_asked():
+    asked = where(lambda context: context.args.get("n", 0) > 1)
+    assert [asked(ToolContext.before("x", {"n": n})) for n in range(4)] == [False, False, True, True]
+    assert make_match(lambda context: "yes")(BEFORE) is True
+    assert make_match(lambda context: [])(BEFORE) is False
+
+
+@pytest.mark.parametrize("given", [5, None, b"bash", ["bash"]], ids=repr)
+def test_something_else_is_no_matcher(given):
+    with pytest.raises(HookError) as told:
+        make_match(given)
+    assert str(told.value) == f"a matcher must be a name, a callable or a Match, not {type(given).__name__}"
+
+
+def test_a_callable_that_turns_out_to_be_async_is_a_fault():
+    async def later(context):
+        return False
+
+    def disguised(context):
+        return later(context)
+
+    with pytest.raises(HookError, match="a matcher cannot be async"):
+        make_match(disguised)(BEFORE)
+
+
+# Joined
+
+LEAVES = {
+    "bash": ("bash", lambda context: context.tool == "bash"),
+    "r*": ("r*", lambda context: context.tool.startswith("r")),
+    "pre": (event_is("pre-tool-call", "pre-step"), lambda context: context.event in ("pre-tool-call", "pre-step")),
+    "marked": (where(lambda context: bool(context.get("mark"))), lambda context: bool(context.get("mark"))),
+}
+TREES = st.recursive(
+    st.sampled_from(sorted(LEAVES)),
+    lambda inner: st.tuples(st.just("not"), inner) | st.tuples(st.sampled_from(["and", "or"]), inner, inner),
+    max_leaves=8,
+)
+CONTEXTS = st.one_of(
+    st.builds(
+        lambda kind, tool, mark: fresh(kind, name=tool, metadata={"mark": mark}),
+        st.sampled_from(["pre-tool-call", "post-tool-call", "permission-request"]),
+        st.sampled_from(["bash", "read", "rm", "x"]),
+        st.booleans(),
+    ),
+    st.builds(fresh, st.sampled_from(["pre-step", "post-step", "notification"])),
+)
+
+
+def built(tree) -> Match:
+    """The tree as matchers joined with operators."""
+    if isinstance(tree, str):
+        return make_match(LEAVES[tree][0])
+    if tree[0] == "not":
+        return ~built(tree[1])
+    left, right = built(tree[1]), built(tree[2])
+    return left & right if tree[0] == "and" else left | right
+
+
+def named(tree) -> Match:
+    """The tree as matchers joined by name; plain texts and callables are matchers there too."""
+    if isinstance(tree, str):
+        return LEAVES[tree][0]
+    if tree[0] == "not":
+        return ~make_match(named(tree[1]))
+    return (all_of if tree[0] == "and" else any_of)(named(tree[1]), named(tree[2]))
+
+
+def meant(tree, context) -> bool:
+    """What the tree means."""
+    if isinstance(tree, str):
+        return bool(LEAVES[tree][1](context)) and (context.kind.has_tool or tree not in ("bash", "r*"))
+    if tree[0] == "not":
+        return not meant(tree[1], context)
+    return (all if tree[0] == "and" else any)([meant(tree[1], context), meant(tree[2], context)])
+
+
+@given(TREES, CONTEXTS)
+def test_joined_matchers_mean_what_they_say(tree, context):
+    assert built(tree)(context) == make_match(named(tree))(context) == meant(tree, context)
+
+
+@given(TREES, TREES, CONTEXTS)
+def test_the_laws_of_de_morgan(one, other, context):
+    a, b = built(one), built(other)
+    assert (~(a & b))(context) == (~a | ~b)(context)
+    assert (~(a | b))(context) == (~a & ~b)(context)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@given(trees=st.lists(TREES, min_size=1, max_size=4), contexts=st.lists(CONTEXTS, min_size=1, max_size=4))
+def test_hooks_of_a_stack_are_asked_exactly_if_they_match(way, trees, contexts):
+    notes, stack = [], Stack()
+    for tree in trees:
+        stack = stack.with_(noting(notes, tree), match=built(tree))
+    for context in contexts:
+        notes.clear()
+        assert way.process(stack, context) == NOTHING
+        assert notes == [tree for tree in trees if meant(tree, context)]
+
+
+def test_any_number_can_be_joined():
+    assert (all_of()(BEFORE), any_of()(BEFORE)) == (True, False)
+    assert all_of("bash", "b*", lambda context: True)(BEFORE)
+    assert any_of("x", "y", "/sh$/")(BEFORE)
+
+
+def test_matchers_show_what_they_are():
+    def late(context): ...
+
+    match = (tool_name("bash") | "read_*") & ~event_is("Stop") & late
+    assert (
+        repr(match)
+        == "(((tool_name('bash') | tool_name('read_*')) & ~event_is('pre-agent-turn-stop')) & where('late'))"
+    )
+
+
+def test_a_matcher_of_ones_own_is_asked_each_time(way):
+    class Every(Match):
+        def __init__(self, n):
+            self.n, self.count = n, 0
+
+        def __call__(self, context):
+            self.count += 1
+            return self.count % self.n == 0
+
+    notes = []
+    stack = Stack().with_(noting(notes, "hook"), match=Every(3) & "bash")
+    for _ in range(7):
+        way.process(stack, BEFORE)
+    assert notes == ["hook", "hook"]
+
+
+# A matcher that raises
+
+
+def broken(context):
+    raise KeyError("mark")
+
+
+@pytest.mark.parametrize("around", [False, True], ids=["plain", "around"])
+@pytest.mark.parametrize("failure", ["raise", "allow", "block"])
+def test_a_matcher_that_raises_is_a_failure_of_its_hook(way, around, failure):
+    notes = []
+
+    def guard(context):
+        notes.append("asked")
+
+    def middleware(context, go_on):
+        notes.append("asked")
+
+    hook = middleware if around else guard
+    hook.__qualname__ = "guard"
+    stack = Stack().with_(hook, match=broken, on_failure=failure).with_(noting(notes, "later"))
+    told = "hook 'guard' failed: KeyError: 'mark'"
+    if failure == "raise":
+        with pytest.raises(KeyError):
+            way.process(stack, BEFORE)
+    else:
+        blocked, allowed = Outcome.block(told), Outcome(context=BEFORE.add_message(told))
+        assert way.process(stack, BEFORE) == (blocked if failure == "block" else allowed)
+    assert notes == (["later"] if failure == "allow" else [])
+
+
+def test_many_tools_do_not_make_a_stack_forget_who_is_meant(way):
+    notes = []
+    stack = Stack().with_(lambda context: notes.append(context.tool), match="tool1*")
+    names = [f"tool{n}" for n in range(300)] * 2
+    for name in names:
+        way.process(stack, ToolContext.before(name, {}))
+    assert notes == [name for name in names if name.startswith("tool1")]

@@ -1,0 +1,193 @@
+"""What counts as ours: the whole line of a call, in an entry of its own. Everything else is the person's, and is not run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from boathook.core.hook import PROJECT, USER
+from boathook.hosts.setup import FLAT, GROUPS, TABLES, load_setup
+from boathook.install.command_line import (
+    HOOK_ENTRY,
+    InstalledCommand,
+    is_installed_command,
+    is_unmanaged_command,
+    make_command_line,
+    parse_command,
+)
+from boathook.install.probe import find_probe_command
+from boathook.sources.own_commands import find_own_path
+from tests.install.helpers import EVERYWHERE, file_of, install, place_of, state, uninstall
+from tests.trust.helpers import command
+
+CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
+USERS = [host for host, scope in EVERYWHERE if scope == USER]
+LISTED = [host for host in USERS if load_setup(host).format in (GROUPS, FLAT)]
+TRUE = {"type": "command", "command": "true"}
+FOREIGN = {
+    "a command before": f"my-audit --log || exit 2; {CALL} || exit 2",
+    "a command after": f"{CALL}; rm -rf x",
+    "a pipe": f"{CALL} | tee log",
+    "a redirection": f"{CALL} 2>/dev/null",
+    "something in the background": f"{CALL} &",
+    "a substitution": f"{CALL} --state $(touch x)",
+    "a second line": f"{CALL}\ntouch x",
+    "a variable": f"X=1 {CALL}",
+    "another guard": f"test -n x || {CALL}",
+    "a wrapper": f"timeout 5 {CALL}",
+    "a wrapper that nobody knows": f"my-audit {CALL}",
+    "a program that is no Python": "/x/evil -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
+    "code for Python": "python -c evil /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
+    "a module for Python": "python -mevil /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
+    "a word too many": f"{CALL} more",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_line_that_does_more_than_call_us_is_not_ours(name):
+    assert (parse_command(FOREIGN[name]), is_installed_command(FOREIGN[name], "claude")) == (None, False)
+
+
+@pytest.mark.parametrize("name", [name for name in FOREIGN if "Python" not in name])
+def test_a_line_that_calls_us_among_other_things_is_a_stranger(name):
+    assert is_unmanaged_command(FOREIGN[name], "claude")
+
+
+@pytest.mark.parametrize("host", USERS)
+def test_what_is_installed_is_ours_and_no_stranger(world, host):
+    setup = load_setup(host)
+    text = make_command_line(setup, setup.events[0], place_of(world).folders)
+    assert (is_installed_command(text, host), is_unmanaged_command(text, host)) == (True, False)
+    assert parse_command(text) == InstalledCommand(sys.executable, HOOK_ENTRY, host, setup.events[0])
+
+
+def test_the_path_that_a_line_names_us_by_is_found():
+    lines = (CALL, "sh -c 'exec /v/bin/boathook run'", '"/a b/bin/boathook" run', "boathook run", "echo /boathook-x")
+    assert [find_own_path(text) for text in lines] == [
+        *("/x/boathook/entry/hook_entry.py", "/v/bin/boathook", "/a b/bin/boathook", "", ""),
+    ]
+
+
+@pytest.mark.parametrize("host", LISTED)
+def test_a_persons_line_with_our_call_in_it_is_told_and_stays(world, host):
+    setup, path = load_setup(host), file_of(world, host)
+    event = setup.events[0]
+    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(world).folders)} || exit 2"
+    handler = {**setup.entry_fields, setup.command_key: theirs}
+    own = {"hooks": {event: [{"hooks": [handler]} if setup.format == GROUPS else handler]}}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(own))
+    told = f"another entry also calls boathook: {theirs}"
+    assert state(world, host) == ("not installed", (told,))
+    install(world, host)
+    assert state(world, host) == ("altered", (told,))
+    path.write_text(path.read_text() + "\n")
+    uninstall(world, host)
+    assert json.loads(path.read_text()) == own
+
+
+@pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == TABLES])
+def test_a_persons_table_with_our_call_in_it_stays(world, host):
+    path = file_of(world, host)
+    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', place_of(world).folders)}"
+    text = f'[[hooks]]\nevent = "Stop"\ncommand = {json.dumps(theirs)}\n'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    install(world, host)
+    path.write_text(path.read_text() + "# mine\n")
+    uninstall(world, host)
+    assert path.read_text() == text + "# mine\n"
+
+
+# Entries among others
+
+
+@pytest.mark.parametrize("host", [host for host in LISTED if load_setup(host).format == GROUPS])
+def test_an_entry_in_a_group_of_others_is_not_installed_and_gets_one_of_its_own(world, host):
+    install(world, host)
+    path, event = file_of(world, host), load_setup(host).events[0]
+    value = json.loads(path.read_text())
+    (own,) = value["hooks"][event]
+    value["hooks"][event] = [{"matcher": "NoSuchTool", "hooks": [*own["hooks"], TRUE]}]
+    path.write_text(json.dumps(value))
+    found, why = state(world, host)
+    assert (found, why[0]) == ("altered", "the entries are not what would be installed now")
+    install(world, host)
+    assert json.loads(path.read_text())["hooks"][event] == [{"matcher": "NoSuchTool", "hooks": [TRUE]}, own]
+    assert state(world, host) == ("installed", ())
+    path.write_text(path.read_text() + "\n")
+    uninstall(world, host)
+    assert json.loads(path.read_text())["hooks"] == {event: [{"matcher": "NoSuchTool", "hooks": [TRUE]}]}
+
+
+@pytest.mark.parametrize("matcher", ["NoSuchTool", "*", ""])
+def test_a_matcher_on_our_own_group_goes(world, matcher):
+    install(world, "claude")
+    path = file_of(world, "claude")
+    whole = json.loads(path.read_text())
+    narrowed = json.loads(path.read_text())
+    narrowed["hooks"]["PreToolUse"][0]["matcher"] = matcher
+    path.write_text(json.dumps(narrowed))
+    assert state(world, "claude")[0] == "altered"
+    install(world, "claude")
+    assert (json.loads(path.read_text()), state(world, "claude")) == (whole, ("installed", ()))
+
+
+# What the doctor fires
+
+
+def _doctor(world):
+    done = command(world, "doctor", "--json")
+    assert "Traceback" not in done.stderr, done.stderr
+    found = [row for row in json.loads(done.stdout)["setup"] if row["subject"].startswith("installed in ")]
+    return done.returncode, [row["text"] for row in found]
+
+
+def _replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
+def test_doctor_runs_nothing_that_a_project_put_in_the_place_of_ours(world, host, scope):
+    install(world, host, scope)
+    for change in install(world, host, scope).changes:
+        path, pwned = Path(change.path), f"touch {world.root}/pwned; "
+        if path.is_relative_to(world.project):
+            text = path.read_text()
+            for old, new in (("exec /", f"{pwned}exec /"), (f'"{sys.executable}', f'"{pwned}{sys.executable}')):
+                text = text.replace(old, new)
+            text = text.replace('"[ -n', f'"{pwned}[ -n')
+            assert text != path.read_text()
+            path.write_text(text)
+    code, _ = _doctor(world)
+    assert (code, (world.root / "pwned").exists()) == (1, False)
+
+
+@pytest.mark.parametrize("what", ["interpreter", "door"])
+def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
+    evil = world.project / "boathook" / ("python" if what == "interpreter" else "entry/hook_entry.py")
+    evil.parent.mkdir(parents=True)
+    touch = f"open('{world.root}/pwned', 'w')" if what == "door" else f"#!/bin/sh\ntouch {world.root}/pwned"
+    evil.write_text(touch)
+    evil.chmod(0o755)
+    install(world, "codex", PROJECT)
+    _replace(file_of(world, "codex", PROJECT), sys.executable if what == "interpreter" else HOOK_ENTRY, str(evil))
+    code, texts = _doctor(world)
+    assert (code, texts[-1]) == (1, "not run: the command of PreToolUse is not the one that `install` writes")
+    assert not (world.root / "pwned").exists()
+
+
+@pytest.mark.parametrize("host", USERS)
+def test_what_is_fired_is_what_would_be_installed(world, host):
+    setup = load_setup(host)
+    assert find_probe_command(setup, place_of(world), setup.events[0]) == ""
+    install(world, host)
+    event = setup.events[0]
+    assert find_probe_command(setup, place_of(world), event)
+    _replace(file_of(world, host), sys.executable, "/gone/python")
+    assert find_probe_command(setup, place_of(world), event) is None

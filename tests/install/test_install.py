@@ -1,0 +1,805 @@
+"""Installing in every host, and taking that back: nothing else changes, and in the end nothing at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathook.core.hook import PROJECT, USER
+from boathook.errors import ConfigError
+from boathook.hosts.setup import BY_BOTH, FLAT, GROUPS, PLUGIN, TABLES, list_setups, load_setup
+from boathook.install import command_line as lines
+from boathook.install.codex import compute_trust_hash
+from boathook.install.host_files import make_entry
+from boathook.install.json_edit import parse_nodes
+from tests.conftest import make_world
+from tests.install.helpers import (
+    EVERYWHERE,
+    book_of,
+    everything,
+    file_of,
+    install,
+    place_of,
+    plan,
+    state,
+    uninstall,
+)
+from tests.install.test_json_edit import OBJECTS
+
+ROOT = Path(__file__).parents[2]
+THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
+JSON_HOSTS = [(host, scope) for host, scope in EVERYWHERE if load_setup(host).format in (GROUPS, FLAT)]
+TOML_HOSTS = [(host, scope) for host, scope in EVERYWHERE if load_setup(host).format == TABLES]
+
+
+def _others(host):
+    """Give a configuration with hooks of somebody else on the same events."""
+    setup = load_setup(host)
+    theirs = {"matcher": "Bash", "hooks": [THEIRS]} if setup.format == GROUPS else THEIRS
+    return {"theme": "dark", "hooks": {setup.events[0]: [theirs, theirs], setup.events[-1]: []}, "z": [1, 2.50]}
+
+
+def _spread(host, indent, newline="\n"):
+    return json.dumps(_others(host), indent=indent).replace("\n", newline).encode()
+
+
+JSON_FILES = {
+    "no file": lambda host: None,
+    "an empty file": lambda host: b"",
+    "an empty object": lambda host: b"{}",
+    "an empty object with space": lambda host: b"{\n\n}\n",
+    "an object without hooks": lambda host: b'{\n  "theme": "dark"\n}\n',
+    "no hooks yet": lambda host: b'{\n  "hooks": {}\n}\n',
+    "other hooks": lambda host: _spread(host, 2) + b"\n",
+    "odd indentation": lambda host: _spread(host, 3) + b"\n\n",
+    "tabs": lambda host: _spread(host, "\t") + b"\n",
+    "Windows lines": lambda host: _spread(host, 4, "\r\n") + b"\r\n",
+    "no final newline": lambda host: _spread(host, 2),
+    "one line": lambda host: _spread(host, None),
+    "a mark at its start": lambda host: b"\xef\xbb\xbf" + _spread(host, 2),
+}
+TOML_FILES = {
+    "no file": None,
+    "an empty file": b"",
+    "comments": b'# mine\nmodel = "k2" # the best\n\n[models.k2]\n# about\nx = 1\n',
+    "other hooks": b'a = 1\n[[hooks]]\nevent = "Stop"\ncommand = "echo theirs"\n\n# later\n[b]\n',
+    "an empty list": b"hooks = []\n[b]\nc = 1\n",
+    "Windows lines": b"a = 1\r\n\r\n[b]\r\n# end\r\n",
+    "no final newline": b"a = 1",
+    "a mark at its start": b"\xef\xbb\xbfa = 1\n",
+    "a text that ends like a comment": b"[t]\ntext = \"\"\"\nhello\n# not a comment\"\"\"\n\n[u]\nx = '''\n\n# no''' # yes\n",
+}
+
+
+def _write(path: Path, data: bytes | None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if data is not None:
+        path.write_bytes(data)
+
+
+def _wanted(world, host):
+    setup = load_setup(host)
+    return {event: make_entry(setup, event, place_of(world).folders) for event in setup.events}
+
+
+@pytest.mark.parametrize(("host", "scope"), EVERYWHERE)
+def test_where_nothing_was_nothing_is_left(world, host, scope):
+    before = everything(world)
+    made = install(world, host, scope)
+    assert not made.is_empty
+    assert everything(world).items() >= {change.path: change.after for change in made.changes}.items()
+    assert state(world, host, scope)[0] == ("shadowed" if (host, scope) in NOT_TRUSTED else "installed")
+    after = everything(world)
+    assert plan(world, host, scope).is_empty
+    install(world, host, scope)
+    assert everything(world) == after
+    uninstall(world, host, scope)
+    assert everything(world) == before
+    assert state(world, host, scope) == ("not installed", ())
+    assert book_of(world).read() == []
+
+
+NOT_TRUSTED = (("codex", PROJECT), ("copilot", PROJECT))
+
+
+@pytest.mark.parametrize(
+    ("host", "scope", "name"),
+    [(*one, name) for one in JSON_HOSTS for name in JSON_FILES if one[1] == USER or name == "other hooks"],
+)
+def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, host, scope, name):
+    path, data = file_of(world, host, scope), JSON_FILES[name](host)
+    _write(path, data)
+    before = everything(world)
+    install(world, host, scope)
+    setup, old = load_setup(host), parse_nodes((data or b"").decode()).value
+    expected = {**old, "hooks": dict(old.get("hooks", {}))}
+    for place, value in setup.extra_values.items():
+        expected = {**expected, place[0]: value if len(place) == 1 else {place[1]: value}}
+    for event, one in _wanted(world, host).items():
+        mine = {"hooks": [one]} if setup.format == GROUPS else one
+        expected["hooks"][event] = [*expected["hooks"].get(event, []), mine]
+    assert parse_nodes(path.read_bytes().decode()).value == expected
+    again = everything(world)
+    assert plan(world, host, scope).is_empty
+    assert everything(world) == again
+    uninstall(world, host, scope)
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("name", TOML_FILES)
+@pytest.mark.parametrize(("host", "scope"), TOML_HOSTS)
+def test_a_toml_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, host, scope, name):
+    path, data = file_of(world, host, scope), TOML_FILES[name]
+    _write(path, data)
+    before = everything(world)
+    install(world, host, scope)
+    old = tomllib.loads((data or b"").decode("utf-8-sig"))
+    mine = [*old.get("hooks", []), *_wanted(world, host).values()]
+    assert tomllib.loads(path.read_bytes().decode("utf-8-sig")) == {**old, "hooks": mine}
+    if name == "comments":
+        assert path.read_bytes().startswith(data)
+    assert plan(world, host, scope).is_empty
+    uninstall(world, host, scope)
+    assert everything(world) == before
+
+
+@given(value=OBJECTS, indent=st.sampled_from([None, 1, 2, 4, "\t"]), end=st.sampled_from(["", "\n", "\r\n"]))
+@settings(max_examples=40)
+def test_any_json_file_comes_back(tmp_path_factory, monkeypatch, value, indent, end):
+    value.pop("hooks", None)
+    world = make_world(tmp_path_factory.mktemp("world"))
+    for name, folder in world.variables.items():
+        monkeypatch.setenv(name, folder)
+    path = file_of(world, "claude")
+    _write(path, json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "replace") + end.encode())
+    before = everything(world)
+    install(world, "claude")
+    assert {key: one for key, one in json.loads(path.read_bytes()).items() if key != "hooks"} == json.loads(
+        before[str(path)]
+    )
+    assert plan(world, "claude").is_empty
+    uninstall(world, "claude")
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["gemini", "qwen"])
+def test_comments_stay_where_the_host_reads_them(world, host):
+    path = file_of(world, host)
+    text = '// mine\n{\n  "theme": "dark", // as I like it\n  /* none yet */ "hooks": {\n  }\n}\n'
+    _write(path, text.encode())
+    install(world, host)
+    for comment in ("// mine\n", "// as I like it\n", "/* none yet */"):
+        assert comment in path.read_text()
+    assert state(world, host) == ("installed", ())
+    uninstall(world, host)
+    assert path.read_text() == text
+
+
+# What the person changed meanwhile stays
+
+
+@pytest.mark.parametrize(("host", "scope"), JSON_HOSTS)
+def test_after_a_change_by_hand_only_ours_goes(world, host, scope):
+    path = file_of(world, host, scope)
+    _write(path, _spread(host, 2))
+    install(world, host, scope)
+    text = path.read_text().replace('"dark"', '"light"')
+    path.write_text(text)
+    uninstall(world, host, scope)
+    assert path.read_bytes() == _spread(host, 2).replace(b'"dark"', b'"light"')
+
+
+@pytest.mark.parametrize(("host", "scope"), JSON_HOSTS)
+def test_a_file_that_was_made_for_us_stays_if_something_was_added(world, host, scope):
+    path = file_of(world, host, scope)
+    install(world, host, scope)
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "theme": "dark"}))
+    uninstall(world, host, scope)
+    assert json.loads(path.read_text()) == {"theme": "dark"}
+
+
+@pytest.mark.parametrize(("host", "scope"), TOML_HOSTS)
+def test_after_a_change_by_hand_only_our_tables_go(world, host, scope):
+    path = file_of(world, host, scope)
+    _write(path, b"# mine\na = 1\n")
+    install(world, host, scope)
+    path.write_text(path.read_text().replace("a = 1", "a = 2") + '\n[[hooks]]\nevent = "Stop"\ncommand = "x"\n')
+    uninstall(world, host, scope)
+    assert path.read_text() == '# mine\na = 2\n\n[[hooks]]\nevent = "Stop"\ncommand = "x"\n'
+
+
+def test_a_handler_that_was_moved_into_another_group_is_found(world):
+    path = file_of(world, "claude")
+    install(world, "claude")
+    value = json.loads(path.read_text())
+    value["hooks"] = {"PreToolUse": [{"matcher": "Bash", "hooks": [THEIRS, *value["hooks"]["PreToolUse"][0]["hooks"]]}]}
+    path.write_text(json.dumps(value))
+    uninstall(world, "claude")
+    assert json.loads(path.read_text()) == {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [THEIRS]}]}}
+
+
+def test_installing_again_after_a_change_by_hand_keeps_it(world):
+    path = file_of(world, "claude")
+    install(world, "claude")
+    whole = path.read_text()
+    path.write_text(
+        whole.replace('"hooks": {', '"theme": "dark",\n  "hooks": {', 1).replace('"timeout": 600', '"timeout": 1', 1)
+    )
+    assert state(world, "claude")[0] == "altered"
+    install(world, "claude")
+    assert json.loads(path.read_text()) == {"theme": "dark", **json.loads(whole)}
+    uninstall(world, "claude")
+    assert json.loads(path.read_text()) == {"theme": "dark"}
+
+
+def test_without_the_record_ours_goes_all_the_same(world):
+    path = file_of(world, "codex")
+    _write(path, b'{"hooks": {"Stop": []}, "description": "x"}')
+    install(world, "codex")
+    Path(book_of(world).path).unlink()
+    uninstall(world, "codex")
+    assert json.loads(path.read_text())["description"] == "x"
+    assert "hook_entry.py" not in path.read_text()
+    assert "trusted_hash" not in (path.parent / "config.toml").read_text()
+
+
+def test_without_the_record_nothing_goes_that_may_be_the_persons_own(world):
+    path = file_of(world, "cursor")
+    theirs = {"version": 1, "hooks": {"stop": [{"command": "echo"}]}}
+    _write(path, json.dumps(theirs).encode())
+    install(world, "cursor")
+    Path(book_of(world).path).unlink()
+    uninstall(world, "cursor")
+    assert json.loads(path.read_text()) == theirs
+
+
+def test_tables_that_the_host_wrote_as_a_list_are_an_error_and_not_forgotten(world):
+    install(world, "kimi-cli")
+    path = file_of(world, "kimi-cli")
+    (first, *_) = tomllib.loads(path.read_text())["hooks"]
+    path.write_text(f"hooks = [{{event = {json.dumps(first['event'])}, command = {json.dumps(first['command'])}}}]\n")
+    assert state(world, "kimi-cli")[0] == "altered"
+    with pytest.raises(ConfigError, match="is a list in brackets, from which nothing can be removed"):
+        uninstall(world, "kimi-cli")
+
+
+def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(world, monkeypatch):
+    before = everything(world)
+    monkeypatch.setenv("CODEX_HOME", str(world.root / "elsewhere"))
+    install(world, "codex")
+    monkeypatch.delenv("CODEX_HOME")
+    uninstall(world, "codex")
+    assert everything(world) == before
+
+
+# How files are written
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
+def test_a_project_cannot_have_files_elsewhere_changed(world, host, scope, what):
+    path, outside = file_of(world, host, scope), world.root / "outside"
+    outside.mkdir()
+    target = path if what == "file" else world.project / path.relative_to(world.project).parts[0]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.symlink_to(outside / "precious.json" if what == "file" else outside)
+    with pytest.raises(ConfigError, match="leads out of the project"):
+        install(world, host, scope)
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+@pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
+def test_a_project_cannot_have_entries_elsewhere_taken_out(world, host, scope, remembered):
+    install(world, host, scope)
+    path, outside = file_of(world, host, scope), world.root / "outside"
+    path.rename(outside)
+    path.symlink_to(outside)
+    if not remembered:
+        Path(book_of(world).path).unlink()
+    before = everything(world)
+    with pytest.raises(ConfigError, match="leads out of the project"):
+        uninstall(world, host, scope)
+    assert everything(world) == before
+
+
+def test_a_link_is_followed_and_stays_a_link(world):
+    real = world.root / "dotfiles" / "claude.json"
+    _write(real, b'{"a": 1}\n')
+    path = file_of(world, "claude")
+    path.parent.mkdir(parents=True)
+    path.symlink_to(real)
+    install(world, "claude")
+    assert path.is_symlink()
+    assert "hook_entry.py" in real.read_text()
+    uninstall(world, "claude")
+    assert (path.is_symlink(), real.read_bytes()) == (True, b'{"a": 1}\n')
+
+
+def test_the_mode_of_a_file_is_kept(world):
+    path = file_of(world, "claude")
+    _write(path, b"{}")
+    path.chmod(0o640)
+    install(world, "claude")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    uninstall(world, "claude")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_copy_of_every_file_is_kept_before_it_is_changed(world):
+    path = file_of(world, "gemini")
+    _write(path, b'{"a": 1}')
+    install(world, "gemini")
+    (one,) = book_of(world).read()
+    (written,) = one.files
+    assert book_of(world).read_copy(written.before) == b'{"a": 1}'
+    assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
+    assert (written.path, one.command) == (
+        str(path),
+        lines.make_command_line(load_setup("gemini"), "SessionStart", place_of(world).folders),
+    )
+
+
+def test_a_file_that_changed_since_the_diff_is_not_overwritten(world):
+    from boathook.install.apply import apply_plan
+
+    path = file_of(world, "claude")
+    _write(path, b"{}")
+    made = plan(world, "claude")
+    path.write_bytes(b'{"new": 1}')
+    with pytest.raises(ConfigError, match="was changed meanwhile"):
+        apply_plan(made, book_of(world), is_install=True)
+    assert path.read_bytes() == b'{"new": 1}'
+
+
+WRONG = {
+    "claude": (b'{\n  "a": 1,\n}', "line 3: a key in double quotes is expected"),
+    "codex": (b'{\n// mine\n"hooks": {}}', "line 2: comments are not JSON"),
+    "gemini": (b'{"hooks": []}', "line 1: 'hooks' is not an object"),
+    "copilot": (b'{"hooks": {"preToolUse": {}}}', "line 1: hooks.preToolUse is not a list"),
+    "cursor": (b"[]", "line 1: it is not an object"),
+    "qwen": (b'{"a": "\xff"}', "line 1: it is not UTF-8"),
+    "kimi-code": (b"a = 1\nb = = 1\n", "line 2: "),
+    "kimi-cli": (b'hooks = [{event = "Stop", command = "x"}]\n', "'hooks' is a list in brackets"),
+    "vscode": (b'{\n"a": ' + b"9" * 5000 + b"}", "line 2: the number has too many digits"),
+}
+
+
+@pytest.mark.parametrize("host", WRONG)
+def test_a_file_that_cannot_be_read_is_an_error_with_its_line_and_nothing_is_written(world, host):
+    path = file_of(world, host)
+    _write(path, WRONG[host][0])
+    before = everything(world)
+    with pytest.raises(ConfigError) as caught:
+        plan(world, host)
+    assert str(path) in str(caught.value)
+    assert WRONG[host][1] in str(caught.value)
+    assert "Nothing was written" in str(caught.value)
+    assert everything(world) == before
+
+
+CONFIGS = {
+    "no TOML": (b"a = 1\nb = = 1\n", "line 2: "),
+    "a number that is too long": (b"a = " + b"9" * 5000, "line 1: "),
+    "too deep": (b"a = " + b"[" * 5000, "it is nested too deep"),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_of_codex_that_cannot_be_read_is_an_error_with_its_line(world, name):
+    path = world.home / ".codex" / "config.toml"
+    _write(path, CONFIGS[name][0])
+    with pytest.raises(ConfigError) as caught:
+        plan(world, "codex")
+    assert (str(path) in str(caught.value), CONFIGS[name][1] in str(caught.value)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"hooks": {"Stop": ["x", {"hooks": ["y"]}]}}', '{"hooks": {"Stop": [{"hooks": 1}]}}']
+)
+def test_what_codex_would_not_read_either_is_left_alone(world, text):
+    path = file_of(world, "codex")
+    _write(path, text.encode())
+    install(world, "codex")
+    uninstall(world, "codex")
+    assert path.read_text() == text
+
+
+def test_a_file_of_codex_that_cannot_be_read_is_an_error_also_without_the_record(world):
+    _write(file_of(world, "codex"), b"{\n,")
+    with pytest.raises(ConfigError, match="line 2: a key in double quotes is expected"):
+        uninstall(world, "codex")
+
+
+def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(world):
+    path = file_of(world, "cline")
+    _write(path, b"#!/bin/sh\necho mine\n")
+    with pytest.raises(ConfigError, match="it exists already, and boathook did not make it"):
+        plan(world, "cline")
+    assert path.read_bytes() == b"#!/bin/sh\necho mine\n"
+
+
+def test_where_a_folder_cannot_be_made_the_error_says_so(world):
+    _write(world.home / ".claude", b"a file")
+    with pytest.raises(ConfigError, match=r"\.claude is not a folder"):
+        install(world, "claude")
+
+
+@pytest.mark.ordinary_user
+def test_a_read_only_folder_is_an_error_and_nothing_is_written(world):
+    folder = file_of(world, "claude").parent
+    folder.mkdir(parents=True)
+    folder.chmod(0o500)
+    with pytest.raises(ConfigError, match="is read-only"):
+        install(world, "claude")
+    folder.chmod(0o700)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_may_not_be_written_is_found_before_anything_is(world, monkeypatch):
+    file_of(world, "codex").parent.mkdir(parents=True)
+    before = everything(world)
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(".codex"))
+    with pytest.raises(
+        ConfigError, match=r"\.codex is read-only: .*hooks\.json cannot be written\. Nothing was written"
+    ):
+        install(world, "codex")
+    assert (everything(world), book_of(world).read()) == (before, [])
+
+
+def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(world, monkeypatch):
+    before = everything(world)
+    real = os.replace
+
+    def fail(source, target):
+        if str(target).endswith("config.toml"):
+            raise OSError(30, "Read-only file system", target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ConfigError, match=r"config\.toml cannot be written: Read-only file system"):
+        install(world, "codex")
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_file_that_cannot_be_replaced_is_not_remembered_as_installed(world, monkeypatch, host):
+    path = file_of(world, host)
+    _write(path, b"{}")
+    before = everything(world)
+    real = os.replace
+
+    def fail(source, target):
+        if str(target) == str(path):
+            raise OSError(16, "Device or resource busy", source)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    told = f"{path} cannot be written: Device or resource busy. Nothing was changed"
+    with pytest.raises(ConfigError) as caught:
+        install(world, host)
+    assert (str(caught.value), everything(world), book_of(world).read()) == (told, before, [])
+    assert state(world, host) == ("not installed", ())
+
+
+@pytest.mark.parametrize("what", ["install", "uninstall"])
+def test_if_the_record_cannot_be_written_the_files_are_as_they_were(world, monkeypatch, what):
+    path = file_of(world, "codex")
+    _write(path, b"{}")
+    path.chmod(0o640)
+    if what == "uninstall":
+        install(world, "codex")
+    before, book = everything(world), book_of(world).read()
+    real = os.replace
+
+    def fail(source, target):
+        if str(target).endswith("installed.json"):
+            raise OSError(28, "No space left on device", target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ConfigError, match=r"installed\.json cannot be written: No space left on device"):
+        (install if what == "install" else uninstall)(world, "codex")
+    assert (everything(world), book_of(world).read()) == (before, book)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_until_it_is_whole_nobody_else_can_read_a_file(world, monkeypatch):
+    path, seen = file_of(world, "claude"), []
+    _write(path, b'{"secret": 1}')
+    path.chmod(0o600)
+    real = os.open
+
+    def watch(name, flags, mode=0o777, **more):
+        handle = real(name, flags, mode, **more)
+        if os.path.basename(str(name)).startswith(".boathook-"):
+            seen.append(stat.S_IMODE(os.fstat(handle).st_mode))
+        return handle
+
+    monkeypatch.setattr(os, "open", watch)
+    install(world, "claude")
+    assert (seen, stat.S_IMODE(path.stat().st_mode)) == ([0o600], 0o600)
+
+
+@pytest.mark.parametrize(("mask", "modes"), [(0o022, (0o644, 0o755)), (0o077, (0o600, 0o700))])
+def test_a_new_file_has_the_mode_that_the_person_gives_to_new_files(world, mask, modes):
+    old = os.umask(mask)
+    try:
+        install(world, "claude")
+        install(world, "cline")
+    finally:
+        os.umask(old)
+    assert tuple(stat.S_IMODE(file_of(world, host).stat().st_mode) for host in ("claude", "cline")) == modes
+
+
+def _copies(world):
+    return {path.read_bytes() for path in (world.state / "backups").glob("*")}
+
+
+def test_copies_go_once_nothing_refers_to_them(world):
+    for host in ("claude", "gemini", "qwen"):
+        _write(file_of(world, host), b'{"a": 1}' if host != "qwen" else b'{"b": 2}')
+        install(world, host)
+    install(world, "claude")
+    assert _copies(world) == {b'{"a": 1}', b'{"b": 2}'}
+    uninstall(world, "claude")
+    assert _copies(world) == {b'{"a": 1}', b'{"b": 2}'}
+    uninstall(world, "gemini")
+    assert _copies(world) == {b'{"b": 2}'}
+    uninstall(world, "qwen")
+    assert not (world.state / "backups").exists()
+
+
+def test_copies_stay_where_a_file_was_changed_by_hand(world):
+    path = file_of(world, "claude")
+    _write(path, b'{"a": 1}')
+    install(world, "claude")
+    path.write_bytes(changed := path.read_bytes() + b"\n")
+    uninstall(world, "claude")
+    assert _copies(world) == {b'{"a": 1}', changed}
+
+
+def test_many_installs_at_once_leave_one_of_each(world):
+    hosts = [host for host, scope in EVERYWHERE if scope == USER]
+    code = (
+        "import sys; from tests.install.helpers import *; from tests.conftest import World;"
+        "from pathlib import Path\n"
+        "for host in sys.argv[2:]:\n"
+        "    while True:\n"
+        "        try: install(World(Path(sys.argv[1])), host)\n"
+        "        except Exception as fault:\n"
+        "            if 'meanwhile' in str(fault): continue\n"
+        "            raise\n"
+        "        break\n"
+    )
+
+    def run(chosen):
+        argv = [sys.executable, "-c", code, str(world.root), *chosen]
+        return subprocess.run(argv, env=world.environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(run, [hosts, hosts[::-1], hosts, hosts[5:] + hosts[:5]]))
+    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 4
+    assert {host: state(world, host)[0] for host in hosts} == dict.fromkeys(hosts, "installed")
+    assert sorted(one.host for one in book_of(world).read()) == sorted(hosts)
+
+
+# What is written
+
+
+def test_the_command_names_everything_absolutely(world):
+    folders = place_of(world).folders
+    assert lines.make_command_line(load_setup("claude"), "Stop", folders) == (
+        f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {world.agents} "
+        f"--claude {world.claude} --state {world.state} --without settings"
+    )
+    assert lines.make_command_line(load_setup("codex"), "Stop", folders).endswith(f"--state {world.state}")
+
+
+def test_paths_with_spaces_and_quotes_are_quoted(world):
+    odd = {**place_of(world).folders, "config": "/a b/it's"}
+    text = lines.make_command_line(load_setup("gemini"), "BeforeTool", odd)
+    assert "--config '/a b/it'\"'\"'s'" in text
+    assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
+
+
+def test_who_runs_hooks_of_settings_files_itself_is_told_to_leave_them_out():
+    assert {setup.name for setup in list_setups() if setup.settings_runner == "by the host itself"} == {
+        *("claude", "cursor", "vscode")
+    }
+    assert [setup.name for setup in list_setups() if setup.settings_runner == BY_BOTH] == ["copilot"]
+    assert all(setup.evidence for setup in list_setups())
+
+
+def test_timeouts_are_in_the_unit_of_the_host_and_within_its_limits():
+    assert {(setup.name, setup.compute_timeout("SessionEnd")) for setup in list_setups()} == {
+        *(("claude", 60), ("codex", 3), ("copilot", 600), ("gemini", 600_000), ("kimi-code", 600), ("kimi-cli", 600)),
+        *(("qwen", 600_000), ("cline", 600), ("opencode", 600), ("cursor", 600), ("vscode", 600)),
+        *(("droid", 600), ("kiro-cli", 600), ("windsurf", 600)),
+    }
+
+
+def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling():
+    assert load_setup("cursor").events == (
+        *("sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure"),
+        *("subagentStart", "subagentStop", "stop", "preCompact", "sessionEnd"),
+    )
+    assert [event for event in load_setup("copilot").events if event[0].isupper()] == []
+
+
+def test_codex_is_told_the_hash_of_each_entry(world):
+    # Both were tried with codex 0.166.0: matchers, quotes, umlauts and all.
+    assert compute_trust_hash(
+        "Stop", {"type": "command", "command": "echo", "timeout": 600}, "ignored"
+    ) == compute_trust_hash("Stop", {"timeout": 600, "command": "echo", "type": "command", "async": False})
+    assert compute_trust_hash("PreToolUse", {"type": "command", "command": "a 'b' ü <&>", "timeout": 600}) == (
+        "sha256:8f0f1ccf6afa92e1c252fd7f9c0dee3553d4130f1b5c98d9d73c629813f66835"
+    )
+    path = file_of(world, "codex")
+    _write(path, json.dumps(_others("codex")).encode())
+    install(world, "codex")
+    config = tomllib.loads((path.parent / "config.toml").read_text())
+    hooks = json.loads(path.read_text())["hooks"]
+    assert config["hooks"]["state"] == {
+        f"{path}:{key}:{2 if event == 'SessionStart' else 0}:0": {
+            "trusted_hash": compute_trust_hash(event, hooks[event][-1]["hooks"][0])
+        }
+        for event, key in zip(load_setup("codex").events, CODEX_LABELS, strict=True)
+    }
+
+
+CODEX_LABELS = (
+    *("session_start", "user_prompt_submit", "pre_tool_use", "permission_request", "post_tool_use", "pre_compact"),
+    *("post_compact", "subagent_start", "subagent_stop", "stop", "session_end"),
+)
+
+
+def test_a_codex_home_that_is_a_link_is_trusted_by_both_its_names(world, monkeypatch):
+    real, link = world.root / "real", world.root / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    monkeypatch.setenv("CODEX_HOME", str(link))
+    install(world, "codex")
+    keys = tomllib.loads((real / "config.toml").read_text())["hooks"]["state"]
+    assert {key.partition(":")[0] for key in keys} == {f"{link}/hooks.json", f"{real}/hooks.json"}
+
+
+def test_two_scopes_in_one_file_can_be_taken_out_in_any_order(world):
+    config = world.home / ".codex" / "config.toml"
+    _write(config, b'# mine\nmodel = "x"\n')
+    before = everything(world)
+    for first, second in ((USER, PROJECT), (PROJECT, USER)):
+        install(world, "codex", USER)
+        install(world, "codex", PROJECT)
+        uninstall(world, "codex", first)
+        uninstall(world, "codex", second)
+        assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "gemini", "qwen"])
+def test_a_folder_is_trusted_only_if_that_is_asked_for(world, host):
+    before = everything(world)
+    install(world, host, PROJECT)
+    assert state(world, host, PROJECT)[0] == ("shadowed" if host in ("codex", "copilot") else "installed")
+    install(world, host, PROJECT, trusting=True)
+    assert state(world, host, PROJECT) == ("installed", ())
+    uninstall(world, host, PROJECT)
+    assert everything(world) == before
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "gemini"])
+def test_trust_of_a_folder_outlives_another_install_and_goes_with_the_rest(world, host):
+    before = everything(world)
+    install(world, host, PROJECT, trusting=True)
+    file_of(world, host, PROJECT).unlink()
+    install(world, host, PROJECT)
+    assert state(world, host, PROJECT) == ("installed", ())
+    uninstall(world, host, PROJECT)
+    assert everything(world) == before
+
+
+def test_a_place_in_codex_that_somebody_else_has_by_now_stays_theirs(world):
+    path, config = file_of(world, "codex"), world.home / ".codex" / "config.toml"
+    install(world, "codex")
+    value = json.loads(path.read_text())
+    value["hooks"]["Stop"].insert(0, {"hooks": [THEIRS]})
+    path.write_text(json.dumps(value))
+    ours = compute_trust_hash("Stop", value["hooks"]["Stop"][1]["hooks"][0])
+    theirs = compute_trust_hash("Stop", THEIRS)
+    config.write_text(config.read_text().replace(ours, theirs))
+    install(world, "codex")
+    assert state(world, "codex") == ("installed", ())
+    trusted = tomllib.loads(config.read_text())["hooks"]["state"]
+    assert [trusted[f"{path}:stop:{at}:0"]["trusted_hash"] for at in (0, 1)] == [theirs, ours]
+    uninstall(world, "codex")
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [THEIRS]}]}}
+    assert tomllib.loads(config.read_text()) == {
+        "hooks": {"state": {f"{path}:stop:0:0": {"trusted_hash": theirs}}},
+    }
+
+
+FOLDERS = {
+    "gemini": (".gemini/trustedFolders.json", "DO_NOT_TRUST"),
+    "qwen": (".qwen/trustedFolders.json", "TRUST_PARENT"),
+}
+
+
+@pytest.mark.parametrize("host", FOLDERS)
+def test_what_was_said_of_a_folder_before_is_said_again(world, host):
+    name, word = FOLDERS[host]
+    config, own = world.home / name, {str(world.project): word, "/other": "TRUST_FOLDER"}
+    _write(config, json.dumps(own).encode())
+    install(world, host, PROJECT, trusting=True)
+    assert json.loads(config.read_text()) == {**own, str(world.project): "TRUST_FOLDER"}
+    config.write_text(config.read_text() + "\n")
+    uninstall(world, host, PROJECT)
+    assert json.loads(config.read_text()) == own
+
+
+@pytest.mark.parametrize("host", FOLDERS)
+@pytest.mark.parametrize("before", [None, "TRUST_PARENT"])
+def test_what_the_person_says_of_a_folder_after_us_stays(world, host, before):
+    config, project = world.home / FOLDERS[host][0], str(world.project)
+    _write(config, None if before is None else json.dumps({project: before}).encode())
+    install(world, host, PROJECT, trusting=True)
+    config.write_text(json.dumps({project: "DO_NOT_TRUST"}))
+    uninstall(world, host, PROJECT)
+    assert json.loads(config.read_text()) == {project: "DO_NOT_TRUST"}
+
+
+def test_where_copilot_keeps_its_trust_other_folders_stay(world):
+    config = world.home / ".copilot" / "config.json"
+    text = '// User settings belong in settings.json.\n{\n  "trustedFolders": [\n    "/other"\n  ]\n}\n'
+    _write(config, text.encode())
+    install(world, "copilot", PROJECT, trusting=True)
+    assert f'"/other",\n    "{world.project}"\n' in config.read_text()
+    config.write_text(config.read_text().replace("User settings", "Your settings"))
+    uninstall(world, "copilot", PROJECT)
+    assert config.read_text() == text.replace("User settings", "Your settings")
+
+
+@pytest.mark.parametrize("host", ["kimi-code", "kimi-cli"])
+def test_a_host_without_projects_says_what_to_do(world, host):
+    with pytest.raises(ConfigError, match=f"run `boathook install {host} --user`"):
+        plan(world, host, PROJECT)
+
+
+HOMES = {
+    "claude": ("CLAUDE_CONFIG_DIR", "settings.json"),
+    "codex": ("CODEX_HOME", "hooks.json"),
+    "copilot": ("COPILOT_HOME", "hooks/boathook.json"),
+    "gemini": ("GEMINI_CLI_HOME", ".gemini/settings.json"),
+    "kimi-code": ("KIMI_CODE_HOME", "config.toml"),
+    "kimi-cli": ("KIMI_SHARE_DIR", "config.toml"),
+    "qwen": ("QWEN_HOME", "settings.json"),
+    "opencode": ("XDG_CONFIG_HOME", "opencode/plugin/boathook.js"),
+}
+
+
+@pytest.mark.parametrize("host", HOMES)
+def test_the_variable_that_moves_a_host_is_followed(world, monkeypatch, host):
+    variable, below = HOMES[host]
+    monkeypatch.setenv(variable, str(world.root / "moved"))
+    assert file_of(world, host) == world.root / "moved" / below
+
+
+def test_the_plugin_holds_the_command_without_its_event(world):
+    install(world, "opencode")
+    text = file_of(world, "opencode").read_text()
+    assert load_setup("opencode").format == PLUGIN
+    command = json.loads(text.partition("COMMAND = ")[2].partition(" //")[0])
+    assert command == [
+        *(sys.executable, "-I", "-S", lines.HOOK_ENTRY, "--host", "opencode", "--config", str(world.agents)),
+        *("--claude", str(world.claude), "--state", str(world.state)),
+    ]

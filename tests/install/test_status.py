@@ -1,0 +1,193 @@
+"""What `status` says of installations that are not as they were left."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from boathook.core.hook import PROJECT, USER
+from boathook.hosts.setup import FILES, GROUPS, load_setup
+from boathook.install.command_line import HOOK_ENTRY
+from boathook.install.status import find_double_readers, list_statuses
+from tests.install.helpers import EVERYWHERE, book_of, file_of, install, place_of, state
+
+USERS = [host for host, scope in EVERYWHERE if scope == USER]
+NOT_FILES = [host for host in USERS if load_setup(host).format != FILES]
+
+
+def _replace(world, host, old, new, scope=USER):
+    path = file_of(world, host, scope)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("host", NOT_FILES)
+def test_a_command_whose_door_is_gone_is_stale(world, host):
+    install(world, host)
+    _replace(world, host, HOOK_ENTRY, "/gone/boathook/entry/hook_entry.py")
+    found, why = state(world, host)
+    assert (found, why[0]) == ("stale", "its entry point is gone: /gone/boathook/entry/hook_entry.py")
+
+
+def test_a_command_whose_interpreter_is_gone_is_stale(world):
+    install(world, "claude")
+    _replace(world, "claude", sys.executable, "/gone/bin/python")
+    assert state(world, "claude") == ("stale", ("its interpreter is gone: /gone/bin/python",))
+
+
+def test_a_command_of_another_installation_is_stale(world):
+    install(world, "gemini")
+    other = world.root / "other" / "boathook" / "entry" / "hook_entry.py"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    _replace(world, "gemini", HOOK_ENTRY, str(other))
+    assert state(world, "gemini") == ("stale", (f"it calls another boathook: {other}",))
+    install(world, "gemini")
+    assert state(world, "gemini") == ("installed", ())
+
+
+def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered(world, monkeypatch):
+    setup = load_setup("claude")
+    monkeypatch.setattr(type(setup), "events", ("PreToolUse", "Stop"))
+    install(world, "claude")
+    assert state(world, "claude") == ("installed", ())
+    monkeypatch.setattr(type(setup), "events", ("PreToolUse", "Stop", "SessionEnd"))
+    assert state(world, "claude") == ("stale", ("no entry for SessionEnd",))
+    monkeypatch.setattr(type(setup), "events", ("PreToolUse",))
+    assert state(world, "claude") == ("stale", ("an entry for Stop, which is not one of its events",))
+    install(world, "claude")
+    assert list(json.loads(file_of(world, "claude").read_text())["hooks"]) == ["PreToolUse"]
+    _replace(world, "claude", "600", "30")
+    assert state(world, "claude") == ("altered", ("the entries are not what would be installed now",))
+
+
+@pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == GROUPS])
+def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_told(world, host):
+    install(world, host)
+    path, first, second = file_of(world, host), *load_setup(host).events[:2]
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "hooks": {k: v for k, v in value["hooks"].items() if k != first}}))
+    assert state(world, host) == ("altered", (f"no entry for {first}",))
+    value["hooks"][second][0]["matcher"] = "Bash"
+    path.write_text(json.dumps(value))
+    assert state(world, host)[0] == "altered"
+
+
+@pytest.mark.parametrize("host", USERS)
+def test_a_file_that_was_removed_is_told(world, host):
+    install(world, host)
+    for file in book_of(world).read()[0].files:
+        if not file.path.endswith("config.toml") or host != "codex":
+            world.root.joinpath(file.path).unlink()
+    assert state(world, host) == ("altered", ("what was installed is not there any more",))
+    install(world, host)
+    assert state(world, host) == ("installed", ())
+
+
+def test_a_change_elsewhere_in_the_file_is_no_alteration(world):
+    install(world, "claude")
+    _replace(world, "claude", '{\n  "hooks"', '{\n  "theme": "dark",\n  "hooks"')
+    assert state(world, "claude") == ("installed", ())
+
+
+def test_an_entry_that_stands_there_twice_is_told(world):
+    install(world, "cursor")
+    path = file_of(world, "cursor")
+    value = json.loads(path.read_text())
+    value["hooks"]["stop"] *= 2
+    path.write_text(json.dumps(value))
+    assert state(world, "cursor") == ("altered", ("several entries for stop: hooks run more than once",))
+    install(world, "cursor")
+    assert state(world, "cursor") == ("installed", ())
+
+
+def test_a_command_by_hand_that_calls_us_too_is_told(world):
+    path = file_of(world, "claude")
+    path.parent.mkdir(parents=True)
+    by_hand = "boathook run --host claude --event PreToolUse"
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": by_hand}]}]}}))
+    install(world, "claude")
+    assert state(world, "claude") == ("altered", (f"another entry also calls boathook: {by_hand}",))
+
+
+SWITCHES = {
+    "claude": ("settings.json", {"disableAllHooks": True}),
+    "copilot": ("settings.json", {"disableAllHooks": True}),
+    "gemini": (".gemini/settings.json", {"hooksConfig": {"enabled": False}}),
+    "qwen": ("settings.json", {"disableAllHooks": True}),
+}
+HOMES = {"claude": ".claude", "copilot": ".copilot", "gemini": "", "qwen": ".qwen"}
+
+
+@pytest.mark.parametrize("scope", [USER, PROJECT])
+@pytest.mark.parametrize("host", SWITCHES)
+def test_a_host_whose_hooks_are_turned_off_is_shadowed(world, host, scope):
+    name, value = SWITCHES[host]
+    path = world.home / HOMES[host] / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    install(world, host, scope, trusting=True)
+    found, why = state(world, host, scope)
+    assert found == "shadowed"
+    assert why[0].endswith(f"in {path}: its hooks are turned off")
+
+
+def test_gemini_that_was_told_to_leave_us_out_is_shadowed(world):
+    install(world, "gemini")
+    path = file_of(world, "gemini")
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "hooksConfig": {"enabled": True, "disabled": ["boathook"]}}))
+    assert state(world, "gemini")[0] == "shadowed"
+
+
+CODEX = {
+    "a hash that does not fit": ("sha256:", "sha256:0", "does not trust"),
+    "an entry that is off": ("trusted_hash", "enabled = false\ntrusted_hash", "turns off"),
+    "hooks that are off": ("[hooks.state", "[features]\nhooks = false\n[hooks.state", "features.hooks is false"),
+}
+
+
+@pytest.mark.parametrize("name", CODEX)
+def test_what_codex_would_not_run_is_shadowed(world, name):
+    old, new, word = CODEX[name]
+    install(world, "codex")
+    path = file_of(world, "codex").parent / "config.toml"
+    path.write_text(path.read_text().replace(old, new, 1))
+    found, (why,) = state(world, "codex")
+    assert (found, word in why) == ("shadowed", True)
+
+
+def test_a_hook_that_moved_in_its_list_is_trusted_again_by_installing_again(world):
+    install(world, "codex")
+    path = file_of(world, "codex")
+    value = json.loads(path.read_text())
+    value["hooks"]["Stop"].insert(0, {"hooks": [{"type": "command", "command": "mine"}]})
+    path.write_text(json.dumps(value))
+    assert state(world, "codex")[0] == "shadowed"
+    install(world, "codex")
+    assert state(world, "codex") == ("installed", ())
+
+
+def test_a_file_that_cannot_be_read_is_told_with_its_line(world):
+    install(world, "claude")
+    file_of(world, "claude").write_text("{\n,")
+    found, (why,) = state(world, "claude")
+    assert (found, "line 2" in why) == ("altered", True)
+
+
+def test_who_reads_the_files_of_another_is_told(world):
+    install(world, "claude")
+    install(world, "copilot")
+    install(world, "vscode", PROJECT)
+    notes = find_double_readers(list_statuses(place_of(world), book_of(world)))
+    once = "; boathook detects the caller, and runs hooks once"
+    twice = ", so hooks may run twice"
+    claude, copilot = file_of(world, "claude"), file_of(world, "copilot")
+    assert notes == [
+        f"cursor also reads {claude}: it calls what is installed for claude{once}",
+        f"vscode also reads {claude}: it calls what is installed for claude{once}",
+        f"vscode also reads {copilot}: it calls what is installed for copilot{twice}",
+    ]
