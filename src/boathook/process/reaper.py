@@ -79,23 +79,30 @@ class ProcessMark:
         except (AttributeError, OSError, ValueError):
             return
 
-    def is_on(self, pid: int) -> bool:
-        """Whether a process carries the mark, or was seen with it: a zombie has no environment."""
+    def is_on(self, pid: int, *, is_starting: bool = False) -> bool | None:
+        """Whether a process carries the mark; None if that cannot be known yet, because it starts or ends just now.
+
+        All is read once and in this order, so that a process that starts or ends meanwhile is not taken for another one's.
+        """
         if pid in self.seen:
             return True
-        if self.limit:
-            soft, hard = _read_limits(pid)
-            # the second one: a zombie that was started before its parent could be marked for good
-            if hard == self.limit or (soft == self.limit and _is_foreign_zombie(pid)):
-                return True
-        return MARK_VARIABLE.encode() + b"=" + self.text in _read_file(f"/proc/{pid}/environ")
+        soft, hard = _read_limits(pid) if self.limit else (-1, -1)
+        environment = _read_file(f"/proc/{pid}/environ")
+        if hard == self.limit > 0 or MARK_VARIABLE.encode() + b"=" + self.text in environment:
+            return True
+        if environment:
+            return False
+        # a process without the hard limit was started before its parent could be marked for good
+        has_limit = soft == self.limit > 0
+        fields = _read_stat(pid)
+        if fields is None or fields[0] == b"Z":
+            return has_limit and fields is not None and _has_other_session(fields)
+        return None if is_starting or has_limit else False
 
-    def can_appear_on(self, pid: int, *, is_starting: bool) -> bool:
-        """Whether a process without the mark could show it soon: it starts, or ends and was started before it could be marked."""
-        has_limit = self.limit > 0 and _read_limits(pid)[0] == self.limit
-        return (
-            (is_starting or has_limit) and not _read_file(f"/proc/{pid}/environ") and (has_limit or not _is_zombie(pid))
-        )
+
+def _has_other_session(fields: list[bytes]) -> bool:
+    """Whether a process is of another session than ours, as every process of a hook is."""
+    return int(fields[3]) != os.getsid(0)
 
 
 def _read_limits(pid: int) -> tuple[int, int]:
@@ -112,12 +119,6 @@ def _read_limits(pid: int) -> tuple[int, int]:
                 soft, hard = (int(word) if word.isdigit() else -1 for word in line.split()[3:5])
                 return soft, hard
         return 0, 0
-
-
-def _is_foreign_zombie(pid: int) -> bool:
-    """Whether a process is a zombie of another session than ours, as every process of a hook is."""
-    fields = _read_stat(pid)
-    return fields is not None and fields[0] == b"Z" and int(fields[3]) != os.getsid(0)
 
 
 def is_ancestor_mark(mark: bytes) -> bool:
@@ -202,31 +203,35 @@ class Reaper:
         killed: set[int] = set()
         others: set[int] = set()
         for rounds in itertools.count():
-            has_found_more = is_undecided = False
+            has_changed = is_undecided = False
             # the newest first: a process that forks and exits again and again must be killed before it does so once more
             for pid in reversed(_list_children()):
                 if pid in known or pid in killed or pid in others:
                     continue
-                if self._is_of_hook(pid, leaders, mark):
+                is_of_hook = self._is_of_hook(pid, leaders, mark, is_starting=is_starting)
+                if is_of_hook:
                     self._kill(pid, mark)
                     killed.add(pid)
-                    has_found_more = True
-                elif mark.can_appear_on(pid, is_starting=is_starting):
+                    has_changed = True
+                elif is_of_hook is None:
                     is_undecided = True
                 elif not is_starting:
                     others.add(pid)
-            killed = {pid for pid in killed if not _reap(pid)}
+            for pid in [pid for pid in killed if _reap(pid)]:
+                killed.remove(pid)
+                # its children became ours, perhaps after they were listed
+                has_changed = True
             # what dies below them becomes a child of this process; a deep tree would take many rounds
             for pid in killed:
                 _kill_tree(pid)
-            if not (killed or has_found_more or is_undecided):
+            if not (killed or has_changed or is_undecided):
                 return
             late = time.monotonic() - end
             if late > 0:
-                can_succeed = rounds < _MIN_ROUNDS if has_found_more else killed and all(map(is_runnable, killed))
+                can_succeed = rounds < _MIN_ROUNDS if has_changed else killed and all(map(is_runnable, killed))
                 if late > _STARVED_SECONDS or not can_succeed:
                     break
-            if not has_found_more:
+            if not has_changed:
                 time.sleep(0.001)
         mark.has_escaped = True
         for pid in killed:
@@ -239,13 +244,13 @@ class Reaper:
             # only the environment shows whose these are, and a zombie has none
             mark.seen.update(_kill_tree(pid))
 
-    def _is_of_hook(self, pid: int, leaders: Container[int], mark: ProcessMark) -> bool:
+    def _is_of_hook(self, pid: int, leaders: Container[int], mark: ProcessMark, *, is_starting: bool) -> bool | None:
         if self._exclusive:
             return pid not in self._foreign
-        if mark.is_on(pid):
-            return True
-        fields = _read_stat(pid)
-        return fields is not None and (int(fields[2]) in leaders or int(fields[3]) in leaders)
+        is_marked = mark.is_on(pid, is_starting=is_starting)
+        fields = None if is_marked else _read_stat(pid)
+        is_led = fields is not None and (int(fields[2]) in leaders or int(fields[3]) in leaders)
+        return is_led or is_marked
 
 
 class _ReaperRole:
@@ -395,11 +400,6 @@ def is_runnable(pid: int) -> bool:
     """Whether a process needs nothing but the processor, so that one that was killed will end."""
     fields = _read_stat(pid)
     return fields is None or fields[0] in b"RZX"
-
-
-def _is_zombie(pid: int) -> bool:
-    fields = _read_stat(pid)
-    return fields is None or fields[0] == b"Z"
 
 
 def _reap(pid: int) -> bool:
