@@ -20,8 +20,6 @@ class StateProcessor(Protocol):
 
 
 class ContinuationCriterion(Protocol):
-    """Decides whether an agent should go on."""
-
     def should_continue(self, state: AgentState) -> bool: ...
 
 

@@ -33,8 +33,6 @@ class ToolError(BoathookError):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The folder in which tools work, and their agent."""
-
     work_dir: str
     agent: Any = None
 

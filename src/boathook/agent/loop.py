@@ -58,8 +58,6 @@ _INTERRUPTED_CALL = "the call did not end"
 
 
 class Loop:
-    """One agent at work: the main agent, or a subagent with its own identity."""
-
     def __init__(self, agent: Agent, session_id: str, state: AgentState | None = None) -> None:
         self.agent = agent
         self.stack = agent.stack.with_ask(self._ask_person if agent.ask is not None else None)
@@ -157,7 +155,6 @@ class Loop:
         yield self._make_result(STOPPED if self.stop_text else DONE, self.stop_text)
 
     def _add_prompt(self, prompt: str, *notes: str) -> None:
-        """Add the prompt to the conversation, after the notes of hooks."""
         self.add_notes(*notes)
         self._prompt = Message(USER, prompt)
         self.add_messages(self._prompt)
@@ -201,7 +198,6 @@ class Loop:
             self.add_notes(join_reasons(outcome))
 
     async def _run_steps(self) -> AsyncGenerator[Step, None]:
-        """Ask the model and call its tools until it stops and hooks agree."""
         refusals = 0
         while True:
             await self._compact_if_needed()
@@ -298,7 +294,6 @@ class Loop:
         return results
 
     def _add_results(self, *results: ToolResult) -> None:
-        """Add results to the conversation, one for each call, and then the notes that came meanwhile."""
         self.add_messages(*(Message(TOOL, r.text, (), r.call.id, r.call.name, r.is_error) for r in results))
         self.add_messages(*(self._delayed_notes or ()))
         self._delayed_notes = None
@@ -343,7 +338,6 @@ class Loop:
         return is_allowed
 
     async def notify(self, message: str, title: str = "") -> None:
-        """Send the person a notification, through the hooks."""
         await self._fire_and_note(NotificationContext.of(message, title, **self.common_fields))
 
     async def _run_subagent(self, call: ToolCall) -> str:
@@ -372,7 +366,6 @@ class Loop:
             await self.compact("auto")
 
     async def compact(self, trigger: str) -> bool:
-        """Compact the conversation; return whether hooks allowed it."""
         before = self.token_count
         outcome, final = await self.fire(CompactionContext.before(before, trigger=trigger, **self.common_fields))
         if outcome.is_blocked:
@@ -398,7 +391,6 @@ class SubagentLoop(Loop):
         self._name, self._task = name, task
 
     async def run_task(self) -> str:
-        """Run the task and return the result; raises Blocked if hooks refuse the subagent."""
         context = SubagentContext.on_start(self._name, self._task, type=self._name, **self.common_fields)
         outcome, begun = await self.fire(context)
         if outcome.is_blocked:

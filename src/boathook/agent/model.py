@@ -44,8 +44,6 @@ class ToolSpec:
 
 
 class Model(Protocol):
-    """Answers a conversation."""
-
     @property
     def name(self) -> str: ...
 

@@ -28,8 +28,6 @@ def load_model(name: str) -> Model:
 
 
 class ProviderModel:
-    """A model of a provider."""
-
     def __init__(self, name: str, model: Any) -> None:
         self.name = name
         self._model = model

@@ -306,7 +306,6 @@ async def _finish_despite_cancel(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel tasks that an interrupt of the loop left behind; they would interrupt the end of the session too."""
     for _ in range(2):
         if tasks := asyncio.all_tasks(loop):
             for task in tasks:

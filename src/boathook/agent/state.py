@@ -22,8 +22,6 @@ NO_TOOL_CALLS, TOOL_REJECTED, MAX_STEPS_REACHED = "no_tool_calls", "tool_rejecte
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of one tool call, as the model reads it."""
-
     call: ToolCall
     text: str
     is_error: bool = False

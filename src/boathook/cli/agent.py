@@ -48,8 +48,6 @@ what you did.
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """The options of the command line."""
-
     model: str
     script: str
     project: str | None
@@ -176,7 +174,6 @@ def assemble_agent(base: AgentBuilder, engine: Engine, trace: Trace, ask: Ask) -
 
 
 def _read_task(argument: str | None) -> str:
-    """Return the task: the argument, or all of standard input."""
     is_piped = argument is None or argument == "-"
     task = (sys.stdin.buffer.read().decode("utf-8", "replace") if is_piped else argument or "").strip()
     if not task:
@@ -185,7 +182,6 @@ def _read_task(argument: str | None) -> str:
 
 
 def _ask_for_tasks() -> Iterator[str]:
-    """Ask for tasks at the terminal until the end of input."""
     with contextlib.suppress(ImportError):
         # Gives `input` its history and its keys.
         import readline  # noqa: F401
@@ -242,7 +238,6 @@ def run_session(
 
 
 def _run_turn(session: Session, prompt: str, trace: Trace) -> str:
-    """Run one turn; return how it ended."""
     trace.on_turn(prompt)
     result = session.run(prompt)
     status, reason = result.status, result.reason

@@ -36,7 +36,6 @@ _ANSWERS = {
 
 
 def print_record(record: AgentRecord) -> None:
-    """Print a record as one line of JSON."""
     try:
         write_json_line(to_json_value(record))
         sys.stdout.flush()
@@ -229,7 +228,6 @@ _INPUT_FORMATS: dict[str, Callable[[Callable[[str], str]], str]] = {
 
 
 def _format_input(tool: str, tool_input: Any, width: int) -> str:
-    """Return the input of a call as one short line."""
     format_input = _INPUT_FORMATS.get(tool)
     if format_input is None or not isinstance(tool_input, Mapping):
         return _cut_line(_to_text(tool_input), width)

@@ -107,7 +107,6 @@ class Trace:
         self.report("ask", agent=agent, tool=context.name, id=context.call_id, reason=reason, allowed=allowed, by=by)
 
     def listen(self, what: str, value: Any) -> None:
-        """Report what the agent tells its listener."""
         if what == "message":
             self.report("message", text=value)
         elif what == "reply":
@@ -165,8 +164,6 @@ class Trace:
 
 
 class TracedEngine(Engine):
-    """An engine that reports its verdicts."""
-
     def __init__(self, engine: Engine, trace: Trace) -> None:
         self.catalog, self._engine, self._reports = engine.catalog, engine, trace
 

@@ -64,7 +64,6 @@ def check_hooks(
 
 
 def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
-    """Return a warning for everything that a hook needs and a host lacks."""
     host = load_host(host_name)
     fix = "boathook hosts --capabilities lists what each agent can do"
     return [

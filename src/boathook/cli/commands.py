@@ -61,8 +61,6 @@ COMMANDS = {name: row for rows in SECTIONS.values() for name, row in rows.items(
 
 
 class _LazyCommands(Mapping[str, click.Command]):
-    """The commands by name, each imported when it is looked up."""
-
     def __getitem__(self, name: str) -> click.Command:
         module, _, function = COMMANDS[name].target.partition(":")
         command: click.Command = getattr(import_module(f"boathook.cli.{module}"), function)
@@ -85,7 +83,6 @@ class CommandTable(click.Group):
                 formatter.write_dl([(name, row.summary) for name, row in rows.items()], col_max=14)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Complete names of commands without importing the commands."""
         from click.shell_completion import CompletionItem
 
         items = [CompletionItem(n, help=row.summary) for n, row in COMMANDS.items() if n.startswith(incomplete)]

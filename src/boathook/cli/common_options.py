@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 
 class EventParameter(click.ParamType[str]):
-    """An event in any of its spellings."""
-
     name = "event"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Accept a known spelling, or suggest one."""
         try:
             find_kind(value)
         except BoathookError as error:
@@ -32,7 +29,6 @@ class EventParameter(click.ParamType[str]):
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
-        """Complete event names, and other spellings if no name fits."""
         from click.shell_completion import CompletionItem
 
         names = [kind.name for kind in KINDS if kind.name.startswith(incomplete)]
@@ -43,7 +39,6 @@ EVENT = EventParameter()
 
 
 def _make_option(flag: Flag) -> Callable[..., Any]:
-    """Return a flag of `run` as click takes it."""
     name, kind, _, metavar, help_text = flag
     if kind == SWITCH:
         return click.option(name, is_flag=True, help=help_text)
@@ -67,14 +62,12 @@ host_argument = click.argument("host", type=click.Choice(list_host_names()), met
 
 
 def add_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of `run`."""
     for option in reversed(_RUN_OPTIONS.values()):
         command = option(command)
     return command
 
 
 def add_scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `install` and `uninstall` share."""
     for option in (
         click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
         click.option("--dry-run", is_flag=True, help="Show the changes without writing them."),

@@ -31,7 +31,6 @@ class JsonStyle(Value):
     end: str = "\n"
 
     def format(self, data: dict[str, Any]) -> bytes:
-        """Return data as the bytes of a file in this style."""
         try:
             text = json.dumps(data, indent=self.indent, ensure_ascii=False, allow_nan=False)
         except ValueError:
@@ -71,7 +70,6 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def list_files(plan: ConversionPlan, ends: ConversionEnds) -> dict[str, bytes]:
-    """Return the files that a plan writes."""
     files = {f"{ends.hooks}/{folder.name}/HOOK.md": folder.manifest for folder in plan.folders}
     files |= {f"{ends.hooks}/{folder.name}/scripts/run.sh": folder.script for folder in plan.folders}
     return {**dict(sorted(files.items())), **({ends.settings: plan.settings} if plan.settings is not None else {})}
@@ -141,6 +139,5 @@ def _write_settings(data: bytes, path: str, transaction: FileTransaction) -> str
 
 
 def find_backup_path(path: str) -> str:
-    """Return the first path of the form FILE.bak-N that does not exist."""
     candidates = (f"{path}.bak-{number}" for number in itertools.count(1))
     return next(candidate for candidate in candidates if not os.path.lexists(candidate))

@@ -62,8 +62,6 @@ class ConversionEnds(Value):
 
 
 class ConversionRow(Value):
-    """The result for one hook."""
-
     name: str
     place: str
     event: str
@@ -116,7 +114,6 @@ def _find_settings_folder() -> str:
 
 
 def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> ConversionPlan:
-    """Plan a conversion from settings.json to hook folders."""
     is_local = ends.settings.endswith(".local.json")
     file = read_settings(ends.settings, LOCAL if is_local else ends.scope, ends.top)
     if error := next((diagnostic for diagnostic in file.diagnostics if not diagnostic.key), None):
@@ -147,8 +144,6 @@ def _has_own_call(catalog: Catalog) -> bool:
 
 
 class _FolderBuilder:
-    """Builds hook folders from entries of a settings file, each under a free name."""
-
     def __init__(self, ends: ConversionEnds, catalog: Catalog, data: dict[str, Any]) -> None:
         self.ends, self.catalog, self.data = ends, catalog, data
         self.loaded = {(hook.path, hook.place): hook for hook in catalog.hooks}
@@ -213,7 +208,6 @@ class _FolderBuilder:
 
 
 def _describe_restore(target: str) -> str:
-    """Return how to restore a hook whose manifest the other direction renamed."""
     names = sorted(os.listdir(target)) if os.path.isdir(target) else []
     backup = next((name for name in names if name.startswith(f"{MANIFEST_NAMES[0]}.bak-")), "")
     return (
@@ -222,7 +216,6 @@ def _describe_restore(target: str) -> str:
 
 
 def _is_same_folder(folder: ConvertedFolder, target: str) -> bool:
-    """Whether a folder has exactly the files that would be written."""
     try:
         contents = [read_regular(f"{target}/{name}") for name in ("HOOK.md", "scripts/run.sh")]
     except FileError:
@@ -237,7 +230,6 @@ def _note_overrides(written: Hook, hook: Hook) -> list[str]:
 
 
 def plan_settings(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> ConversionPlan:
-    """Plan a conversion from hook folders to settings.json."""
     data, style = read_styled_json(ends.settings)
     before = copy.deepcopy(data)
     if not isinstance(data.get("hooks", {}), dict):
@@ -266,7 +258,6 @@ class _SettingsBuilder:
         self.disabled_by = next((file.path for file in files if file.disables), "")
 
     def add_hook(self, hook: Hook) -> ConversionRow:
-        """Add an entry for a hook, unless that is impossible; return the result."""
         row = ConversionRow(hook.name, hook.path, hook.trigger, CONVERTED)
         try:
             self._require_convertible(hook)
@@ -295,7 +286,6 @@ class _SettingsBuilder:
 
 
 def _make_command(hook: Hook, ends: ConversionEnds) -> str:
-    """Return the command that starts a hook's script where it is."""
     path = find_entry_point(hook.folder) or ""
     if warning := choose_command(path).warning:
         raise ConversionError(f"{warning.partition(';')[0]}, so a command cannot start it")

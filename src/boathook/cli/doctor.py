@@ -65,7 +65,6 @@ class HookHealth(Value):
     ms: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `doctor --json` prints it."""
         return {
             "hook": self.hook.name,
             "scope": self.hook.scope,

@@ -38,20 +38,16 @@ _SETTINGS_HOST = SETTINGS_JSON_SOURCE.dialect
 
 
 class HealthFinding(Value):
-    """One result of an examination: how bad it is, what it is about, and how to fix it."""
-
     level: str
     subject: str
     text: str
     fix: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `doctor --json` prints it."""
         return {name: self.__dict__[name] for name in self.FIELDS}
 
 
 def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[HealthFinding]:
-    """Examine everything but the hooks themselves."""
     installed = _examine_installations(catalog, state)
     return [
         *_examine_sandboxes(),
@@ -117,7 +113,6 @@ def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> lis
 
 
 def _find_target(hook: Hook) -> str:
-    """Return the path of the boathook that an entry calls."""
     line = hook.handler.line if isinstance(hook.handler, Command) else ""
     return find_own_path(line) or find_program("boathook") or ""
 

@@ -139,7 +139,6 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
 
 
 def _find_entry(hook: Hook) -> str | None:
-    """Return what a hook runs: the path of its script, its command, its prompt or its URL."""
     if hook.folder:
         return find_entry_point(hook.folder)
     handler = hook.handler

@@ -162,7 +162,6 @@ def _describe_diagnostic(diagnostic: Diagnostic) -> str:
 
 
 def describe_matcher(hook: Hook) -> str:
-    """Return a matcher in a few words."""
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
     subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
     parts = [f"{subject} {tool.display_text}" if tool else "", f"input {pattern.display_text}" if pattern else ""]

@@ -30,8 +30,6 @@ _STYLES = {"block": "red", "stop": "bold red", "ask": "yellow", "failed": "yello
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which records to show."""
-
     hook: str | None = None
     event: str | None = None
     decision: str | None = None
@@ -103,7 +101,6 @@ def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
 
 
 def warn_unreadable_lines(reader: LedgerReader) -> None:
-    """Warn about lines of the ledger that were skipped."""
     if reader.invalid_lines:
         lines = format_count(reader.invalid_lines, "line")
         echo(f"{lines} of the ledger cannot be read. Find out which: boathook ledger verify", "yellow", err=True)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """Run the command line."""
     args = sys.argv[1:]
     if args[:1] == ["run"] and not {"-h", "--help"} & set(args):
         from boathook.entry.fast_path import enter

@@ -131,7 +131,6 @@ def _find_hooks_folder(project: str | None, *, user: bool) -> str:
 def _make_manifest(
     name: str, kind: EventKind, event: str, tool: str | None, pattern: str | None, *, blocks: bool
 ) -> str:
-    """Return the HOOK.md of a new hook."""
     description = f"{'Blocks' if blocks else 'Watches'} {kind.name}{f' of {tool}' if tool else ''}"
     lines = [
         "---",

@@ -37,15 +37,12 @@ _RECORD_WHOLE = 'To record whole events, set record = "whole" under [hooks] in y
 
 
 class Difference(Value):
-    """An event that would end differently now."""
-
     record: dict[str, Any]
     now: str
     reasons: tuple[str, ...]
     by: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `replay --json` prints it."""
         recorded = {name: self.record.get(name) for name in ("id", "time", "event", "tool", "input")}
         was = self.record["decision"]
         return {**recorded, "was": was, "now": self.now, "reasons": list(self.reasons), "hooks": list(self.by)}
@@ -61,11 +58,9 @@ class ReplayReport:
 
     @property
     def blocked(self) -> int:
-        """How many events would be blocked now."""
         return sum(self.decisions.get(word, 0) for word in _BLOCKING)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as `replay --json` prints it."""
         counts = {name: getattr(self, name) for name in _COUNTS}
         rows = [difference.to_json() for difference in self.differences]
         return {**counts, "would_block": self.blocked, "decisions": self.decisions, "differences": rows}

@@ -29,7 +29,6 @@ STATE_STYLES = {
 
 
 def make_console(*, err: bool = False) -> Console:
-    """Return a console without highlighting or emoji."""
     return Console(stderr=err, highlight=False, emoji=False)
 
 
@@ -40,7 +39,6 @@ def print_json(fields: dict[str, Any]) -> None:
 
 
 def write_json_line(fields: dict[str, Any], *, indent: int | None = None) -> None:
-    """Write one of many objects; flushing is up to the caller."""
     text = json.dumps({"version": OUTPUT_VERSION, **fields}, ensure_ascii=False, indent=indent)
     sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
 
@@ -60,7 +58,6 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: S
 
 
 def echo(text: str, style: str = "", *, err: bool = False) -> None:
-    """Print one line."""
     make_console(err=err).print(make_printable(text), style=style or None, markup=False, soft_wrap=True)
 
 
@@ -70,5 +67,4 @@ def make_printable(text: str) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Return a number and its noun, in the plural if needed."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -25,27 +25,22 @@ _HISTOGRAM = "2 MS … 1 S"
 
 
 class HookStats:
-    """What is counted for one hook."""
-
     def __init__(self) -> None:
         self.blocks = self.failures = self.timeouts = 0
         self.times = array("d")
 
     def add(self, run: dict[str, Any]) -> None:
-        """Count a run."""
         self.times.append(run["ms"])
         self.blocks += run.get("decision") in ("block", "stop")
         self.timeouts += run["status"] == TIMEOUT
         self.failures += run["status"] not in (OK, TIMEOUT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts and percentiles."""
         times = sorted(self.times)
         counts = {"runs": len(times), "blocks": self.blocks, "failures": self.failures, "timeouts": self.timeouts}
         return {**counts, **{f"p{share}_ms": compute_percentile(times, share) for share in (50, 95, 99)}}
 
     def draw_histogram(self) -> str:
-        """Return a bar for each range of times."""
         counts = [0] * (len(_BAR_LIMITS) + 1)
         for ms in self.times:
             counts[sum(ms >= limit for limit in _BAR_LIMITS)] += 1
@@ -59,7 +54,6 @@ def compute_percentile(times: Sequence[float], share: int) -> float:
 
 
 def count_runs(reader: LedgerReader, since: str) -> dict[str, HookStats]:
-    """Count all runs by the name of their hook."""
     stats: dict[str, HookStats] = {}
     for record in reader.read(since):
         runs = record["hooks"] if record["type"] == DISPATCH_TYPE else [record] if record["type"] == END_TYPE else []

@@ -232,7 +232,6 @@ def _find_key(candidate: TrustCandidate, loaded: Loaded) -> tuple[str, str]:
 
 
 def _list_candidates(loaded: Loaded) -> list[TrustCandidate]:
-    """Return the project's hooks that could run if they were trusted."""
     hooks = loaded.catalog.hooks
     states = {(hook.source, hook.path, hook.place or hook.path): hook.state for hook in hooks if hook.scope != USER}
     own_names = {hook.name for hook in hooks if hook.scope == USER and hook.source == HOOK_MD}

@@ -35,12 +35,10 @@ class TrustCandidate(Value):
 
     @property
     def shown_state(self) -> str:
-        """The state, in words of trust."""
         return "trusted" if self.state == ARMED else self.state
 
     @property
     def is_denied(self) -> bool:
-        """Whether a person denied it."""
         return self.record is not None and self.record.decision == DENY
 
 
@@ -65,7 +63,6 @@ def print_review(candidate: TrustCandidate, store: TrustStore) -> None:
 
 
 def _print_access(hook: Hook) -> None:
-    """Print the variables that a hook gets, and its sandbox."""
     variables = dict.fromkeys((*hook.env, *hook.needs.env))
     if variables:
         echo(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")

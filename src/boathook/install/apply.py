@@ -49,7 +49,6 @@ def _report_write_error(path: str) -> Generator[None, None, None]:
 
 
 def adopt_installation(plan: InstallPlan, registry: InstallRegistry) -> None:
-    """Record an installation that exists but is not recorded."""
     with registry.lock():
         if registry.find(*plan.key) is None:
             registry.write(plan.key, _make_record(plan, registry, None, ()))

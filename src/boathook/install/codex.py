@@ -32,7 +32,6 @@ def compute_trust_hash(event: str, handler: dict[str, Any], matcher: str | None 
 
 
 def make_event_label(event: str) -> str:
-    """Return an event's name as the keys of trust spell it."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 

@@ -148,7 +148,6 @@ class _JsonEntries:
 
 
 def list_handlers(entry: Any, file: HostFile) -> list[Mapping[str, Any]]:
-    """Return the handlers of an entry that `find_entries` returned: those of a group, its own, else the entry itself."""
     inner = entry.get(_HOOKS) if isinstance(entry, Mapping) and file.format == GROUPS else None
     if file.setup.handler_key and isinstance(entry, Mapping):
         inner = [entry.get(file.setup.handler_key)]
@@ -263,7 +262,6 @@ def _replace_table(text: str, name: tuple[str, ...], value: Mapping[str, Any]) -
 
 
 def _remove_names(value: Any, names: Container[tuple[str, ...]], path: tuple[str, ...] = ()) -> Any:
-    """Return the content of tables without those of some names, and without empty ones."""
     if not isinstance(value, dict):
         return value
     rest = {key: _remove_names(one, names, (*path, key)) for key, one in value.items() if (*path, key) not in names}
@@ -308,7 +306,6 @@ class _JsonValues:
 
 
 def _get_member(editor: JsonEditor, name: tuple[str, ...]) -> Any:
-    """Return the value of a key, True for a member of a list."""
     items = editor.get(*name[:-1])
     if isinstance(items, list):
         return True if name[-1] in items else None

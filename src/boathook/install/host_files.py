@@ -75,7 +75,6 @@ def list_dependent_files(setup: Setup, target: InstallTarget, read: Callable[[st
 
 
 def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | None:
-    """Return the file that makes an agent trust the project's folder, None if the agent has no such file."""
     trust = setup.folder_trust
     if trust is None or target.scope == USER:
         return None
@@ -101,7 +100,6 @@ def _make_script(setup: Setup, event: str, target: InstallTarget) -> str:
 
 
 def _make_plugin(setup: Setup, target: InstallTarget) -> str:
-    """Return the plugin with our command in it; the plugin adds the event with each call."""
     words = make_command(setup, "", target.folders)
     at = words.index("--event")
     command = json.dumps(words[:at] + words[at + 2 :], ensure_ascii=False)

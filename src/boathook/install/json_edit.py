@@ -25,8 +25,6 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 class EditError(ValueError):
-    """A text that cannot be read or edited: the message, and the line."""
-
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
         self.message = message
@@ -219,7 +217,6 @@ class JsonEditor:
             self._insert(path, value, None)
 
     def remove(self, path: JsonPath) -> None:
-        """Remove the value at a path, with the comma that belongs to it."""
         parent, node = _find_node(self.root, path[:-1]), _find_node(self.root, path)
         index = parent.find_index(path[-1]) if parent else None
         if parent is None or node is None or index is None:
@@ -320,7 +317,6 @@ class JsonEditor:
         self._update_values(path)
 
     def _update_values(self, path: JsonPath) -> None:
-        """Give the containers along a path new values; values that were handed out before stay as they are."""
         for node in reversed(_list_nodes(self.root, path)):
             if isinstance(node.value, dict):
                 node.value = dict(zip(node.keys, (member.value for member in node.nodes), strict=True))

@@ -70,7 +70,6 @@ def plan_install(setup: Setup, target: InstallTarget, registry: InstallRegistry)
 
 
 def _refuse_links_out(files: list[HostFile], target: InstallTarget) -> None:
-    """Refuse files of a project that are links out of it: a cloned project could change the person's own files that way."""
     top = os.path.realpath(target.project)
     for file in files:
         real = os.path.realpath(file.path)

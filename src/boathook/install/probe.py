@@ -23,8 +23,6 @@ _FIRST_KIND = "pre-tool-call"
 
 
 class ProbeResult(Value):
-    """How a command ended: its exit code (None: it did not end in time), its output, and the time it took."""
-
     code: int | None
     out: str
     err: str

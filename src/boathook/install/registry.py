@@ -59,7 +59,6 @@ class InstallRegistry:
         self.path = f"{state}/installed.json"
 
     def read(self) -> list[Installation]:
-        """Return all installations; ConfigError if they cannot be read."""
         if not may_exist(self.path):
             return []
         try:
@@ -73,7 +72,6 @@ class InstallRegistry:
         return next((installation for installation in self.read() if installation.key == (host, scope, project)), None)
 
     def write(self, key: tuple[str, str, str], new: Installation | None) -> None:
-        """Store an installation in place of the one with the same key; None removes it."""
         installations = [installation for installation in self.read() if installation.key != key]
         if new is not None:
             installations.append(new)

@@ -64,7 +64,6 @@ def list_tables(text: str) -> list[TomlTable]:
 
 
 def _find_headers(text: str) -> list[int]:
-    """Return where header lines start: a bracket at the start of a line, outside of lists and strings."""
     starts: list[int] = []
     depth, line = 0, int(text.startswith("\ufeff"))
     is_new_line = True
@@ -129,7 +128,6 @@ def add_table(text: str, name: Sequence[str], values: Mapping[str, Any], *, is_i
 
 
 def remove_tables(text: str, is_unwanted: Callable[[TomlTable], bool]) -> str:
-    """Remove tables, each with an empty line before it."""
     for table in reversed([table for table in list_tables(text) if is_unwanted(table)]):
         before = text[: table.start]
         if before.endswith(("\n\n", "\n\r\n")):

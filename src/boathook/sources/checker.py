@@ -25,7 +25,6 @@ from boathook.system.programs import choose_command, find_entry_point
 
 
 def check_catalog(catalog: Catalog) -> list[Diagnostic]:
-    """Check everything that concerns a project: the hooks of all sources, and the hooks.toml files."""
     diagnostics = [*catalog.diagnostics]
     for hook in catalog.hooks:
         diagnostics += [*check_hook(hook), *check_remote_hook(hook, catalog.settings.model)]
@@ -64,7 +63,6 @@ def _check_project(path: str) -> list[Diagnostic]:
 
 
 def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
-    """Check settings files and their hooks."""
     diagnostics = [problem for file in files for problem in file.diagnostics]
     diagnostics += [problem for file in files for hook in file.hooks for problem in check_hook(hook)]
     return _sort_diagnostics(diagnostics)
@@ -88,7 +86,6 @@ def _check_root(root: str, top: str) -> list[Diagnostic]:
 
 
 def check_folder(folder: str, manifest: str) -> list[Diagnostic]:
-    """Check one hook folder."""
     hook, _ = read_hook(manifest, folder, _guess_scope(folder))
     return _sort_diagnostics(check_hook(hook))
 
@@ -99,7 +96,6 @@ def _guess_scope(path: str) -> str:
 
 
 def check_hook(hook: Hook) -> list[Diagnostic]:
-    """Return the problems of a hook's definition, and those of its script and its matcher."""
     if hook.is_grouped:
         return [*hook.diagnostics, *check_settings_hook(hook)]
     diagnostics = [*hook.diagnostics]

@@ -50,8 +50,6 @@ class ConversionError(Exception):
 
 
 class ConvertedFolder(Value):
-    """A hook folder to be written."""
-
     name: str
     manifest: bytes
     script: bytes
@@ -68,7 +66,6 @@ class ConvertedEntry(Value):
 
     @property
     def group(self) -> dict[str, Any]:
-        """The group with this entry alone."""
         return {**({"matcher": self.matcher} if self.matcher else {}), "hooks": [self.body]}
 
 
@@ -123,7 +120,6 @@ def convert_to_folder(
 
 
 def _get_command(hook: Hook) -> Command:
-    """Return the command of a hook; ConversionError if a folder cannot run it."""
     if hook.source == PLUGIN:
         raise ConversionError("it belongs to a plugin")
     if hook.state != ARMED:
@@ -185,7 +181,6 @@ def _write_command(command: Command) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word for the shell, with the folders in it as variables."""
     parts = _FOLDER.split(word)
     quoted_parts = [f'"${part}"' if at % 2 else shlex.quote(part) if part else "" for at, part in enumerate(parts)]
     return "".join(quoted_parts) or "''"
@@ -210,17 +205,14 @@ def to_milliseconds(seconds: float) -> int:
 
 
 def quote_yaml(text: str) -> str:
-    """Return a text as a single-quoted YAML scalar, in which backslashes mean themselves."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def clean_line(text: str) -> str:
-    """Return a text as one line for a comment."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def describe_diagnostic(problem: Diagnostic) -> str:
-    """Return a diagnostic as a note."""
     return problem.message + (f" ({problem.fix})" if problem.fix else "")
 
 
@@ -254,7 +246,6 @@ def _list_unsupported_fields(hook: Hook) -> list[str]:
 
 
 def _list_unsupported_words(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
-    """Return reasons why a script does not work as a hook of settings.json."""
     ours = [*_VARIABLES.findall(text)]
     reasons = []
     if hook.dialect != DIALECT:
@@ -318,7 +309,6 @@ def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tupl
 
 
 def get_written_fields(data: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return the fields of the entry at a place, and those of its group."""
     event, group, index = _parse_place(place)
     fields: dict[str, Any] = data["hooks"][event][group]
     return {**fields, **fields["hooks"][index]}

@@ -60,7 +60,6 @@ class Field(Value):
 
     @property
     def expectation(self) -> str:
-        """What the value must be, in words."""
         return self.type.expected.format(low=self.low, high=self.high, words=join_words(self.words))
 
     def is_absent(self, value: Any) -> bool:
@@ -68,7 +67,6 @@ class Field(Value):
         return (self.nullable and value is None) or (self.required and value in (None, ""))
 
     def is_valid(self, value: Any) -> bool:
-        """Whether a value may be written there."""
         base, accepts = self.type.base, self.type.accepts
         if not isinstance(value, base) or (base is not bool and base is not object and isinstance(value, bool)):
             return False
@@ -91,13 +89,11 @@ class Field(Value):
 
 
 def is_hook_name(text: str) -> bool:
-    """Whether a text can be the name of a HOOK.md hook."""
     is_short = text.isascii() and 0 < len(text) <= MAX_NAME_CHARS
     return is_short and text[0].isalnum() and all(char.isalnum() or char in "-_." for char in text)
 
 
 def split_url(text: str) -> urllib.parse.SplitResult | None:
-    """Return the parts of an http or https address; None if it is not one."""
     try:
         parts = urllib.parse.urlsplit(text)
     except ValueError:
@@ -295,7 +291,6 @@ class FieldChecker:
             self.diagnostics.append(Diagnostic(self.path, line or self.lines.get(key), key, level, message, fix))
 
     def refuse(self, key: str, message: str, fix: str = "", line: int | None = None) -> None:
-        """Add an error that makes the hook invalid."""
         diagnostic = Diagnostic(self.path, line or self.lines.get(key), key, ERROR, message, fix)
         self.diagnostics.append(diagnostic)
         self.refusal = self.refusal or diagnostic
@@ -381,7 +376,6 @@ def _show(value: Any) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """Return a wrong value in a few words: itself if it is short, else its type."""
     if isinstance(value, int) and abs(value) >= _MAX_SHOWN_NUMBER:
         return "a number that large"
     if isinstance(value, bool | int | float):

@@ -22,8 +22,6 @@ KEYS_WITHOUT_DEFAULTS = frozenset(
 
 
 class HooksConfig(Value):
-    """One hooks.toml as read."""
-
     path: str
     scope: str
     enabled: bool = True

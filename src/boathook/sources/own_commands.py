@@ -58,7 +58,6 @@ def is_only_own_command(handler: Command) -> bool:
 
 
 def has_own_command(text: str, depth: int = 0) -> bool:
-    """Whether a line or a script for the shell calls boathook."""
     if PROGRAM_NAME not in text or depth > _MAX_DEPTH:
         return False
     return any(_is_own(command, depth) for command in _read_commands(text))

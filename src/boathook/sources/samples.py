@@ -76,7 +76,6 @@ def _generate_fields(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
 
 
 def list_matching_tools(hook: Hook) -> list[str]:
-    """Return the known tools that the matcher of a hook accepts."""
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME:
         return ["Shell"]

@@ -119,7 +119,6 @@ class RunFile(Value):
 
 
 def remove_prefix(words: list[ShellWord]) -> list[ShellWord]:
-    """Remove what may be before a command; return [] if that is not understood or changes the PATH."""
     while words and (count := _count_prefix(words)):
         words = words[count:]
     return words

@@ -42,11 +42,9 @@ class Source:
 
     @property
     def project_folder(self) -> str:
-        """The folder of a project that has its files of this source, such as /.claude."""
         return self.markers[0].rpartition("/")[0]
 
     def read_hooks(self, folders: "SourceFolders") -> "SourceHooks":
-        """Read the hooks of the user and of the project."""
         module, _, function = self.reader.partition(":")
         read: Callable[[SourceFolders], SourceHooks] = getattr(__import__(module, fromlist=[function]), function)
         return read(folders)
@@ -76,5 +74,4 @@ SOURCES: "list[Source]" = [HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE]
 
 
 def find_source(name: str) -> "Source":
-    """Return the source of this name."""
     return next(source for source in SOURCES if source.name == name)

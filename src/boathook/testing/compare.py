@@ -20,7 +20,6 @@ def _format(value: Any, limit: int = 300) -> str:
 
 
 def _is_equal(want: Any, got: Any) -> bool:
-    """Whether two JSON values are equal; true is not 1."""
     return json.dumps(want, sort_keys=True) == json.dumps(got, sort_keys=True)
 
 
@@ -75,7 +74,6 @@ def _compare_item(where: str, want: Any, got: Any) -> list[str]:
 
 
 def compare_keys(where: str, want: Fields, got: Any) -> list[str]:
-    """Compare an object on the keys that are expected."""
     if not isinstance(got, dict):
         return [f"{where}: expected an object, got {_format(got)}"]
     missing = object()
@@ -161,7 +159,6 @@ def _compare_whole_json(name: str, want: Any, text: str) -> list[str]:
 
 
 def _matches(want: Any, got: Any) -> bool:
-    """Whether two JSON values are equal, except for texts with a condition."""
     if _is_condition(want):
         return not _compare_condition("", want, got)
     if isinstance(want, dict) and isinstance(got, dict):

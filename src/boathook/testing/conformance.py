@@ -43,8 +43,6 @@ _OTHER_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context",
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of a command."""
-
     code: int
     stdout: str
     stderr: str
@@ -64,14 +62,11 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command that runs in a workspace."""
-
     command: Sequence[str]
     workspace: Workspace
     run_process: RunProcess = subprocess.run
 
     def call(self, *arguments: str, stdin: str = "") -> CommandResult:
-        """Run the command to its end."""
         try:
             done = self.run_process(
                 [*self.command, *arguments],
@@ -224,7 +219,6 @@ class LibraryRun:
     _verdict: Any = None
 
     def load_engine(self) -> Any:
-        """Load the hooks of the workspace."""
         import boathook
 
         run = self.workspace.vector.run
@@ -239,13 +233,11 @@ class LibraryRun:
 
     @property
     def dialect(self) -> Any:
-        """The dialect of the vector's host."""
         from boathook.dialects.dialect import find_dialect
 
         return find_dialect(self.workspace.vector.run.get("host", "native"))
 
     def read_event(self, event: Any) -> Any:
-        """Return an event of the vector as the engine takes it."""
         filled, run = self.workspace.fill_placeholders(event), self.workspace.vector.run
         return self.dialect.read_event(json.dumps(filled).encode(), run.get("event")) if "host" in run else filled
 
@@ -326,7 +318,6 @@ def has_library_part(vector: Vector) -> bool:
 
 
 def check_in_process(vector: Vector) -> list[str]:
-    """Run a vector through the library; return the differences."""
     errors: list[str] = []
     with open_workspace(vector) as workspace, _enter(workspace):
         library = LibraryRun(workspace)
@@ -340,8 +331,6 @@ def check_in_process(vector: Vector) -> list[str]:
 
 @dataclass
 class ClauseCounts:
-    """How many vectors of a clause there are, have a part for the library, and passed either way."""
-
     count: int = 0
     in_library: int = 0
     in_process: int = 0
@@ -386,7 +375,6 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def format_report(
     vectors: Sequence[Vector], in_process: Sequence[list[str]], by_command: Sequence[list[str]], *, is_own: bool
 ) -> str:
-    """Return the differences, and a table with a row per clause."""
     out, clauses, total = io.StringIO(), dict[str, ClauseCounts](), ClauseCounts()
     for vector, inner, outer in zip(vectors, in_process, by_command, strict=True):
         for counts in (clauses.setdefault(vector.clause, ClauseCounts()), total):

@@ -29,8 +29,6 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Vector:
-    """One case: the files, what happens, and the expected result."""
-
     id: str
     clause: str
     title: str
@@ -44,7 +42,6 @@ class Vector:
 
     @property
     def run(self) -> Fields:
-        """How it is run: argument, directory, environment, flags."""
         run: Fields = self.data.get("run", {})
         return run
 
@@ -79,7 +76,6 @@ class Workspace:
             self._write(self.resolve(name), content)
 
     def resolve(self, name: str) -> Path:
-        """Return the path of a name in a vector."""
         top, _, rest = name.partition("/")
         return {"user": self.user, "project": self.project, "home": self.home}[top] / rest
 
@@ -102,7 +98,6 @@ class Workspace:
 
     @property
     def cwd(self) -> Path:
-        """The directory in which the vector is run."""
         return self.resolve(self.vector.run.get("cwd", "project"))
 
     @property

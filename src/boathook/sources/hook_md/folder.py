@@ -60,7 +60,6 @@ def read_hook_folders(folders: SourceFolders) -> SourceHooks:
 
 
 def is_same_folder(one: str, other: str) -> bool:
-    """Whether two paths are one folder; False if that cannot be found out."""
     try:
         return os.path.samefile(one, other)
     except (OSError, ValueError):
@@ -111,7 +110,6 @@ def _select_folders(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[o
 
 
 def _get_size(path: str | None) -> int:
-    """Return the size of a file; 0 if it would not be read."""
     try:
         size = os.stat(path).st_size if path else 0
     except OSError:
@@ -151,7 +149,6 @@ def find_link_outside(path: str, project: str) -> str:
 
 
 def find_manifest(folder: str) -> str | None:
-    """Return the path of a folder's manifest, whatever kind of file it is."""
     return next((f"{folder}/{name}" for name in MANIFEST_NAMES if os.path.lexists(f"{folder}/{name}")), None)
 
 

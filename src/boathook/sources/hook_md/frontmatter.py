@@ -27,31 +27,23 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class FrontmatterError(Exception):
-    """A frontmatter that cannot be read: the reason, the line and a fix."""
-
     def __init__(self, message: str, line: int | None = None, fix: str = "") -> None:
         super().__init__(message)
         self.message, self.line, self.fix = message, line, fix
 
 
 class Scalar(Value):
-    """A scalar as written: its text, its line, and whether it was quoted."""
-
     text: str
     line: int
     quoted: bool
 
 
 class Mapping(Value):
-    """A mapping: its line, and its entries with the line of each key."""
-
     line: int
     entries: dict[str, tuple[int, Node]]
 
 
 class Sequence(Value):
-    """A list: its line and its items."""
-
     line: int
     items: tuple[Node, ...]
 
@@ -67,7 +59,6 @@ class Frontmatter(Value):
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Read the frontmatter of a manifest; raise FrontmatterError."""
     source, offset = _find_lines(text)
     try:
         return Frontmatter(_parse_yaml(source, offset))

@@ -51,7 +51,6 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
 
 
 def escape_undecodable(name: str) -> str:
-    """Return the name of a file as text that can always be written."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 

@@ -44,7 +44,6 @@ class PermissionRule(Value):
 
 
 def read_rule(text: str) -> PermissionRule | None:
-    """Read a rule; None if the text is not one."""
     match = _RULE.fullmatch(text.strip(_SPACES))
     if match is None or len(text) > MAX_RULE_CHARS:
         return None

@@ -25,8 +25,6 @@ _REACH = {USER: (USER, PROJECT, LOCAL), LOCAL: (PROJECT, LOCAL), PROJECT: (PROJE
 
 
 class LoadedSettings(Value):
-    """The hooks of all settings files, what is wrong with the files, and the paths to watch for changes."""
-
     hooks: tuple[Hook, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     watch: tuple[str, ...] = ()

@@ -225,7 +225,6 @@ def find_start_error(path: str) -> tuple[str, str]:
 
 
 def _find_project(hook: Hook) -> str:
-    """Return the project of a settings file, "" for the user's and for plugins, which serve many projects."""
     folder = os.path.dirname(hook.path)
     user_folder = resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
     if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == user_folder:

@@ -92,7 +92,6 @@ class FileContext:
         return self._chars >= 0 and is_own_command(command)
 
     def build_hook(self, row: ClaudeEvent, place: str, name: str, handler: HookHandler, **fields: Any) -> Hook:
-        """Return a hook of this file."""
         common: dict[str, Any] = {"source": self.source, "place": place}
         return Hook(name, row.kind, row.name, self.scope, handler, self.path, DIALECT, **common, **fields)
 
