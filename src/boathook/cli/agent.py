@@ -150,11 +150,11 @@ def _choose_model(options: AgentOptions, configured: str) -> Model:
         return read_script(options.script)
     name = options.model or configured
     if not name:
-        raise ConfigError(
-            "the agent needs a model. Use --model PROVIDER:NAME, or set "
-            f'model = "provider:name" below [hooks] in {resolve_folder(CONFIG_FOLDER, read_environment())}/hooks.toml, '
-            "or play a scripted model with --script FILE"
+        setting = (
+            f'model = "provider:name" below [hooks] in {resolve_folder(CONFIG_FOLDER, read_environment())}/hooks.toml'
         )
+        ways = f"Use --model PROVIDER:NAME, or set {setting}, or play a scripted model with --script FILE"
+        raise ConfigError(f"the agent needs a model. {ways}")
     from boathook.agent.providers import load_model
 
     return load_model(name)

@@ -48,38 +48,29 @@ def _make_option(flag: Flag) -> Callable[..., Any]:
 
 
 _RUN_OPTIONS = {flag[0]: _make_option(flag) for flag in list_flags()}
-project_option, state_option, trust_all_option = (
-    _RUN_OPTIONS[f"--{name}"] for name in ("project", "state", "trust-all")
-)
+project_option, state_option, trust_all_option = (_RUN_OPTIONS[f"--{n}"] for n in ("project", "state", "trust-all"))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-since_option = click.option(
-    "--since",
-    metavar="TIME",
-    help="Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00 (UTC).",
-)
+_SINCE_HELP = "Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00 (UTC)."
+since_option = click.option("--since", metavar="TIME", help=_SINCE_HELP)
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 host_argument = click.argument("host", type=click.Choice(list_host_names()), metavar="HOST")
 
 
-def add_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_RUN_OPTIONS.values()):
-        command = option(command)
-    return command
+def _combine(*options: Callable[..., Any]) -> Callable[..., Any]:
+    def add_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add_options
 
 
-def add_scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
-        click.option("--dry-run", is_flag=True, help="Show the changes without writing them."),
-        click.option(
-            "--project",
-            metavar="[DIR]",
-            is_flag=False,
-            flag_value="",
-            type=click.Path(),
-            help="For one project only: DIR, or the project around the current folder.",
-        ),
-        click.option("--user", is_flag=True, help="For all your projects (the default)."),
-    ):
-        command = option(command)
-    return command
+add_run_options = _combine(*_RUN_OPTIONS.values())
+add_catalog_options = _combine(project_option, state_option, trust_all_option)
+_PROJECT_HELP = "For one project only: DIR, or the project around the current folder."
+add_scope_options = _combine(
+    click.option("--user", is_flag=True, help="For all your projects (the default)."),
+    click.option("--project", metavar="[DIR]", is_flag=False, flag_value="", type=click.Path(), help=_PROJECT_HELP),
+    click.option("--dry-run", is_flag=True, help="Show the changes without writing them."),
+    click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+)

@@ -7,16 +7,8 @@ import click
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import json_option, project_option
 from boathook.cli.convert_files import apply_conversion, list_files
-from boathook.cli.convert_plan import (
-    CONVERTED,
-    LEFT,
-    ConversionPlan,
-    ConversionRow,
-    find_conversion_ends,
-    plan_folders,
-    plan_settings,
-)
-from boathook.cli.show import echo, print_json
+from boathook.cli.convert_plan import CONVERTED, LEFT, ConversionPlan, find_conversion_ends, plan_folders, plan_settings
+from boathook.cli.show import echo, pick_fields, print_json
 
 _TO_HOOKS, _TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
 _STYLES = {CONVERTED: "green", LEFT: "yellow"}
@@ -57,22 +49,11 @@ def convert_hooks(
     files = list_files(plan, ends)
     source, target = (ends.settings, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
     if as_json:
-        print_json(
-            {
-                "direction": direction,
-                "from": source,
-                "to": target,
-                "dry_run": dry_run,
-                "move": move,
-                "hooks": [{name: row.__dict__[name] for name in ConversionRow.FIELDS} for row in plan.rows],
-                "notes": plan.notes,
-                "files": [
-                    {"path": path, "content": data.decode() if dry_run else None} for path, data in files.items()
-                ],
-                "backed_up": plan.manifests_to_rename,
-                "backup": backup or None,
-            }
-        )
+        about = {"direction": direction, "from": source, "to": target, "dry_run": dry_run, "move": move}
+        rows = [pick_fields(row, *row.FIELDS) for row in plan.rows]
+        written = [{"path": path, "content": data.decode() if dry_run else None} for path, data in files.items()]
+        backups = {"backed_up": plan.manifests_to_rename, "backup": backup or None}
+        print_json({**about, "hooks": rows, "notes": plan.notes, "files": written, **backups})
     else:
         _print_result(plan, source, files if dry_run else None, backup)
     return int(any(row.status == LEFT for row in plan.rows))

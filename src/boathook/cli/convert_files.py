@@ -34,9 +34,8 @@ class JsonStyle(Value):
         try:
             text = json.dumps(data, indent=self.indent, ensure_ascii=False, allow_nan=False)
         except ValueError:
-            raise ConfigError(
-                "the settings file has a number that JSON cannot express, such as NaN: fix it first"
-            ) from None
+            error = "the settings file has a number that JSON cannot express, such as NaN: fix it first"
+            raise ConfigError(error) from None
         try:
             return (text + self.end).encode()
         except UnicodeEncodeError:

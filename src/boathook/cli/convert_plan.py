@@ -121,26 +121,20 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
     data, style = read_styled_json(ends.settings)
     builder = _FolderBuilder(ends, catalog, data)
     rows = [builder.plan_folder(written) for written in file.hooks]
-    rows += [
-        ConversionRow(diagnostic.key, diagnostic.key, "", LEFT, reason=diagnostic.message)
-        for diagnostic in file.diagnostics
-        if diagnostic.key.startswith("hooks")
-    ]
+    problems = [problem for problem in file.diagnostics if problem.key.startswith("hooks")]
+    rows += [ConversionRow(problem.key, problem.key, "", LEFT, reason=problem.message) for problem in problems]
     plugins = [hook for hook in catalog.hooks if hook.source == PLUGIN and hook.scope == ends.scope and not is_local]
     rows += [builder.plan_folder(hook) for hook in plugins]
     places = [row.place for row in rows if row.status == CONVERTED]
     notes = [_SHARED_WITH_ALL] if is_local and places else []
     if move and places:
         remove_entries(data, places)
-        notes += [] if _has_own_call(catalog) else [_NOT_CALLED]
+        # If Claude Code calls boathook, HOOK.md hooks run there too.
+        commands = [hook.handler for hook in catalog.hooks if isinstance(hook.handler, Command)]
+        notes += [] if any(map(is_own_command, commands)) else [_NOT_CALLED]
     expected = dict.fromkeys(f"{row.to}/{MANIFEST_NAMES[0]}" for row in rows if row.status == CONVERTED)
     settings = style.format(data) if move and places else None
     return ConversionPlan(tuple(rows), tuple(builder.folders), settings, (), tuple(expected), tuple(notes))
-
-
-def _has_own_call(catalog: Catalog) -> bool:
-    """Whether Claude Code calls boathook, so that HOOK.md hooks run there too."""
-    return any(isinstance(hook.handler, Command) and is_own_command(hook.handler) for hook in catalog.hooks)
 
 
 class _FolderBuilder:
@@ -154,13 +148,11 @@ class _FolderBuilder:
         self.explicit = frozenset(key for config in configs for key in config.defaults)
         named = [name for config in configs for name in (*config.disable, *(name for name, _ in config.override))]
         unused = [name for name in named if not os.path.lexists(f"{ends.hooks}/{name}")]
-        self.taken = {name.lower() for name in (*unused, *self._list_other_names())}
+        # A new hook of such a name would replace another one, or be replaced by it.
+        others = [hook for hook in catalog.hooks if hook.source == HOOK_MD]
+        other_names = [hook.name for hook in others if hook.folder != f"{ends.hooks}/{hook.name}"]
+        self.taken = {name.lower() for name in (*unused, *other_names)}
         self.origin = ".claude/" + os.path.basename(ends.settings) if ends.top else "the user's settings.json"
-
-    def _list_other_names(self) -> list[str]:
-        """Return the names of hooks that a new one of that name would replace, or be replaced by."""
-        hooks = (hook for hook in self.catalog.hooks if hook.source == HOOK_MD)
-        return [hook.name for hook in hooks if hook.folder != f"{self.ends.hooks}/{hook.name}"]
 
     def plan_folder(self, written: Hook) -> ConversionRow:
         """Plan a folder for an entry, unless that is impossible; return the result."""
@@ -210,9 +202,8 @@ class _FolderBuilder:
 def _describe_restore(target: str) -> str:
     names = sorted(os.listdir(target)) if os.path.isdir(target) else []
     backup = next((name for name in names if name.startswith(f"{MANIFEST_NAMES[0]}.bak-")), "")
-    return (
-        f" (to restore that hook, rename its {backup} to HOOK.md)" if backup and MANIFEST_NAMES[0] not in names else ""
-    )
+    is_renamed = backup and MANIFEST_NAMES[0] not in names
+    return f" (to restore that hook, rename its {backup} to HOOK.md)" if is_renamed else ""
 
 
 def _is_same_folder(folder: ConvertedFolder, target: str) -> bool:
@@ -305,9 +296,8 @@ def _read_programs(hook: Hook) -> tuple[str, ...]:
     paths = sorted(path for path in files if _is_program(path, hook.folder))
     is_native = hook.dialect != DIALECT
     if is_native and len(paths) > _MAX_PROGRAMS:
-        raise ConversionError(
-            f"its folder has more than {_MAX_PROGRAMS} programs, too many to search for native fields"
-        )
+        error = f"its folder has more than {_MAX_PROGRAMS} programs"
+        raise ConversionError(f"{error}, too many to search for native fields")
     texts = []
     for path in paths[:_MAX_PROGRAMS]:
         try:

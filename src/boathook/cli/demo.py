@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -21,12 +20,10 @@ from boathook.cli.agent_display import Display
 from boathook.cli.agent_trace import Trace
 from boathook.cli.demo_hooks import (
     DEMO_FILES,
-    DEMO_HOOKS,
+    DEMO_HOOK_NAMES,
     DEMO_MOVES,
-    DEMO_SETTINGS,
     DEMO_TASK,
     DEMO_TEST_COMMANDS,
-    LAST_REPLY,
     block_promises,
 )
 from boathook.cli.show import echo
@@ -52,11 +49,10 @@ def play_demo() -> int:
 
     It runs offline in a temporary project. The model is scripted; the agent, hooks, tools and files are real.
     """
-    folder = tempfile.mkdtemp(prefix="boathook-demo-")
-    try:
+    with tempfile.TemporaryDirectory(prefix="boathook-demo-", ignore_cleanup_errors=True) as folder:
         project = f"{folder}/project"
         _write_project(project)
-        echo(f"A project with {len(DEMO_HOOKS)} hooks in .agents/hooks: {', '.join(DEMO_HOOKS)}.", "bold")
+        echo(f"A project with {len(DEMO_HOOK_NAMES)} hooks in .agents/hooks: {', '.join(DEMO_HOOK_NAMES)}.", "bold")
         echo(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
         # Empty folders of the user keep your own hooks out of the demo.
         folders: dict[str, Any] = {option: f"{folder}/{option}" for option, *_ in list_user_folders(SOURCES)}
@@ -65,26 +61,16 @@ def play_demo() -> int:
         echo("")
         echo("All of this happened for real, in a folder that is removed now. Next, in a project of yours:", "bold")
         echo(_NEXT_STEPS)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
 def _write_project(project: str) -> None:
-    for name, (manifest, script) in DEMO_HOOKS.items():
-        folder = f"{project}/.agents/hooks/{name}"
-        _write_file(f"{folder}/HOOK.md", manifest)
-        _write_file(f"{folder}/scripts/run.sh", script)
-        os.chmod(f"{folder}/scripts/run.sh", 0o755)  # noqa: S103
     for name, text in DEMO_FILES.items():
-        _write_file(f"{project}/{name}", text)
-    _write_file(project + _SETTINGS_FILE, DEMO_SETTINGS)
-
-
-def _write_file(path: str, text: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+        path = f"{project}/{name}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+            os.chmod(path, 0o755 if text.startswith("#!") else 0o644)
 
 
 def _run_agent(engine: Engine, project: str) -> int:
@@ -97,12 +83,10 @@ def _run_agent(engine: Engine, project: str) -> int:
     def block_promises_visibly(context: ToolContext) -> Outcome | None:
         return _trace_hook(trace, context)
 
-    tools = [
-        dataclasses.replace(SHELL, run=_run_tests, needs_permission=False),
-        dataclasses.replace(WRITE_FILE, needs_permission=False),
-    ]
-    base = AgentBuilder().with_model(ScriptedModel(iter_moves())).with_tools(*tools).in_dir(project)
-    builder = assemble_agent(base, engine, trace, _refuse)
+    shell = dataclasses.replace(SHELL, run=_run_tests, needs_permission=False)
+    write_file = dataclasses.replace(WRITE_FILE, needs_permission=False)
+    base = AgentBuilder().with_model(ScriptedModel(iter_moves())).with_tools(shell, write_file).in_dir(project)
+    builder = assemble_agent(base, engine, trace, lambda _context, _reason: False)
     builder = builder.on_before_tool_use(block_promises_visibly, matcher="WriteFile")
     return run_session(builder.build(), iter([DEMO_TASK]), trace)
 
@@ -114,29 +98,20 @@ async def _run_tests(args: Mapping[str, Any], place: Workplace) -> Any:
     return await SHELL.run(args, place)
 
 
-def _refuse(_context: ToolContext, _reason: str) -> bool:
-    return False
-
-
 def _finish(engine: Engine, project: str, trace: Trace) -> str:
     """Wait for background hooks, show what they did, and return the last reply."""
     count = engine.drain(_WAIT_SECONDS)
     with open(f"{project}/greeting.txt", encoding="utf-8") as file:
         text = f"greeting.txt is now {file.read()!r}"
     trace.report("note", who="later", text=text + (f" ({count} hooks still run)" if count else ""))
-    return LAST_REPLY
+    return "Now the tests pass."
 
 
 def _trace_hook(trace: Trace, context: ToolContext) -> Outcome | None:
     """Call the in-process hook, and show its decision like those of file hooks."""
     started = time.perf_counter()
     answer = block_promises(context)
-    outcome = answer or NOTHING
-    record = {
-        "hook": block_promises.__name__,
-        "decision": outcome.decision.word,
-        "reason": outcome.reason,
-        "duration_ms": (time.perf_counter() - started) * 1000,
-    }
-    trace.on_decision(context.to_event(), record, outcome)
+    ms, outcome = (time.perf_counter() - started) * 1000, answer or NOTHING
+    decision = {"hook": block_promises.__name__, "decision": outcome.decision.word, "reason": outcome.reason}
+    trace.on_decision(context.to_event(), {**decision, "duration_ms": ms}, outcome)
     return answer

@@ -8,100 +8,72 @@ from boathook.agent.model import Reply
 from boathook.core.outcome import Outcome
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.operations import ToolCall
+from boathook.sources.source import SETTINGS_JSON_SOURCE
 
-_GUARD = """\
----
-name: guard
-description: Blocks commands that would wipe a disk
-trigger: pre-tool-call
-matcher:
+# Name, description, trigger, the other lines of the frontmatter, and the script.
+_HOOKS = (
+    (
+        *("guard", "Blocks commands that would wipe a disk", "pre-tool-call"),
+        r"""matcher:
   tool: Shell
-  pattern: 'rm\\s+-(rf|fr)\\s+/(\\s|$|\\*)|mkfs'
+  pattern: 'rm\s+-(rf|fr)\s+/(\s|$|\*)|mkfs'
 timeout: 5000
 priority: 999
-on_failure: block
----
-"""
-_GUARD_SCRIPT = """\
-#!/bin/sh
-echo "that would wipe the disk" >&2
-exit 2
-"""
-_QUIET = """\
----
-name: quiet-tests
-description: Shortens test reports, so that they do not fill the agent's context
-trigger: pre-tool-call
-matcher:
+on_failure: block""",
+        'echo "that would wipe the disk" >&2\nexit 2\n',
+    ),
+    (
+        *("quiet-tests", "Shortens test reports, so that they do not fill the agent's context", "pre-tool-call"),
+        r"""matcher:
   tool: Shell
-  pattern: '^sh run-tests\\.sh$'
-timeout: 5000
----
-"""
-_QUIET_SCRIPT = """\
-#!/bin/sh
+  pattern: '^sh run-tests\.sh$'
+timeout: 5000""",
+        """\
 echo '{"decision": "allow", "modified_input": {"command": "sh run-tests.sh --quiet"}, "log": "added --quiet"}'
-"""
-_CONTEXT = """\
----
-name: add-context
-description: Tells the agent which files there are
-trigger: pre-agent-turn
-timeout: 5000
----
-"""
-_CONTEXT_SCRIPT = """\
-#!/bin/sh
-echo "Files here: $(ls | tr '\\n' ' ')"
-"""
-_TIDY = """\
----
-name: tidy
-description: Removes white space at line ends of written files
-trigger: post-tool-call
-matcher:
-  tool: WriteFile
-timeout: 10000
-async: true
----
-"""
-_TIDY_SCRIPT = """\
-#!/bin/sh
-path=$(sed -n 's/.*"path": "\\([^"]*\\)".*/\\1/p')
+""",
+    ),
+    (
+        *("add-context", "Tells the agent which files there are", "pre-agent-turn", "timeout: 5000"),
+        """echo "Files here: $(ls | tr '\\n' ' ')"\n""",
+    ),
+    (
+        *("tidy", "Removes white space at line ends of written files", "post-tool-call"),
+        "matcher:\n  tool: WriteFile\ntimeout: 10000\nasync: true",
+        r"""path=$(sed -n 's/.*"path": "\([^"]*\)".*/\1/p')
 sed 's/[[:space:]]*$//' "$path" > "$path.tidy" && mv "$path.tidy" "$path"
 echo "tidied $path"
-"""
-_GATE = """\
----
-name: tests-pass
-description: Refuses to stop before the tests pass
-trigger: pre-agent-turn-stop
-timeout: 30000
-priority: 999
----
-"""
-_GATE_SCRIPT = """\
-#!/bin/sh
+""",
+    ),
+    (
+        *("tests-pass", "Refuses to stop before the tests pass", "pre-agent-turn-stop"),
+        "timeout: 30000\npriority: 999",
+        """\
 sh run-tests.sh --quiet > /dev/null 2>&1 && exit 0
 echo "the tests do not pass yet" >&2
 exit 2
-"""
-DEMO_HOOKS = {
-    "guard": (_GUARD, _GUARD_SCRIPT),
-    "quiet-tests": (_QUIET, _QUIET_SCRIPT),
-    "add-context": (_CONTEXT, _CONTEXT_SCRIPT),
-    "tidy": (_TIDY, _TIDY_SCRIPT),
-    "tests-pass": (_GATE, _GATE_SCRIPT),
-}
+""",
+    ),
+)
+DEMO_HOOK_NAMES = [name for name, *_ in _HOOKS]
 _STYLE_RULE = {"type": "command", "command": "echo 'Style rule: write greetings in lower case.'"}
-DEMO_SETTINGS = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [_STYLE_RULE]}]}}, indent=2)
 _TEST_SCRIPT = """\
 [ "$1" = --quiet ] || echo "a very long test report"
 grep -q "^hello$" greeting.txt && echo "1 passed" && exit 0
 echo "1 failed"
 exit 1
 """
-DEMO_FILES = {"greeting.txt": "helo\n", "run-tests.sh": _TEST_SCRIPT}
+DEMO_FILES = {
+    "greeting.txt": "helo\n",
+    "run-tests.sh": _TEST_SCRIPT,
+    SETTINGS_JSON_SOURCE.markers[0][1:]: json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [_STYLE_RULE]}]}}),
+}
+for _name, _description, _trigger, _fields, _script in _HOOKS:
+    DEMO_FILES |= {
+        f".agents/hooks/{_name}/HOOK.md": (
+            f"---\nname: {_name}\ndescription: {_description}\ntrigger: {_trigger}\n{_fields}\n---\n"
+        ),
+        f".agents/hooks/{_name}/scripts/run.sh": f"#!/bin/sh\n{_script}",
+    }
 
 
 def block_promises(context: ToolContext) -> Outcome | None:
@@ -126,4 +98,3 @@ DEMO_MOVES = (
     "Done.",
     _make_call("Then I fix the greeting.", "WriteFile", path="greeting.txt", content="hello   \n"),
 )
-LAST_REPLY = "Now the tests pass."

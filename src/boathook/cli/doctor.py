@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from typing import Any
 
 import click
 
 from boathook.assembly import load_with_trust, locate, make_probe_engine
+from boathook.cli import doctor_setup
 from boathook.cli.common_options import json_option, project_option, state_option
-from boathook.cli.doctor_setup import (
-    ERROR,
-    GOOD,
-    MISSING_PROGRAM,
-    NOT_EXECUTABLE,
-    NOT_FOUND,
-    NOTE,
-    WARNING,
-    HealthFinding,
-    examine_setup,
-    list_own_calls,
-)
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
+from boathook.cli.doctor_setup import ERROR, GOOD, NOTE, WARNING, HealthFinding, examine_setup, list_own_calls
+from boathook.cli.show import STATE_STYLES, echo, format_count, pick_fields, print_json
 from boathook.cli.stats import HookStats, count_runs
-from boathook.core.catalog import Catalog
-from boathook.core.hook import (
-    ARMED,
-    DENIED,
-    DISABLED,
-    MODIFIED,
-    NO_ENTRY,
-    SHADOWED,
-    UNTRUSTED,
-    USER,
-    Hook,
-    Http,
-    Prompt,
-    Script,
-)
+from boathook.core.catalog import UNTRUSTED_STATES, Catalog
+from boathook.core.hook import ARMED, DENIED, DISABLED, NO_ENTRY, SHADOWED, USER, Hook, Http, Prompt, Script
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
@@ -65,16 +41,10 @@ class HookHealth(Value):
     ms: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "hook": self.hook.name,
-            "scope": self.hook.scope,
-            "source": self.hook.source,
-            "event": self.hook.kind.name if self.hook.kind else None,
-            "state": self.hook.state,
-            "result": self.result,
-            "ms": self.ms,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
+        event = self.hook.kind.name if self.hook.kind else None
+        about = {"hook": self.hook.name, "event": event, **pick_fields(self.hook, "scope", "source", "state")}
+        findings = [finding.to_json() for finding in self.findings]
+        return {**about, "result": self.result, "ms": self.ms, "findings": findings}
 
 
 @click.command("doctor")
@@ -103,13 +73,8 @@ def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
     findings = [*setup, *(finding for health in hooks for finding in health.findings)]
     has_failed = any(finding.level == ERROR for finding in findings)
     if as_json:
-        print_json(
-            {
-                "ok": not has_failed,
-                "setup": [finding.to_json() for finding in setup],
-                "hooks": [health.to_json() for health in hooks],
-            }
-        )
+        rows = {"setup": [finding.to_json() for finding in setup], "hooks": [health.to_json() for health in hooks]}
+        print_json({"ok": not has_failed, **rows})
     else:
         _print_results(setup, hooks)
     return int(has_failed)
@@ -117,22 +82,15 @@ def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
 
 def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHealth]:
     """Examine every hook, and run the armed ones in a scratch project."""
-    scratch = tempfile.mkdtemp(prefix="boathook-doctor-")
-    try:
-        _copy_source_folders(catalog, scratch)
+    own_calls = list_own_calls(catalog)
+    hooks = [hook for hook in catalog.hooks if hook not in own_calls]
+    with tempfile.TemporaryDirectory(prefix="boathook-doctor-", ignore_cleanup_errors=True) as scratch:
+        # Hooks may name files relative to their project.
+        for source in SOURCES:
+            if project := catalog.find_project(source.name):
+                _copy_folder(project + source.project_folder, scratch + source.project_folder)
         with make_probe_engine(catalog, scratch) as engine:
-            own_calls = list_own_calls(catalog)
-            hooks = [hook for hook in catalog.hooks if hook not in own_calls]
             return [_examine_hook(hook, engine, scratch, stats.get(hook.name)) for hook in hooks]
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _copy_source_folders(catalog: Catalog, scratch: str) -> None:
-    """Copy the files that hooks may name relative to their project."""
-    for one in SOURCES:
-        if project := catalog.find_project(one.name):
-            _copy_folder(project + one.project_folder, scratch + one.project_folder)
 
 
 def _copy_folder(folder: str, copy: str) -> None:
@@ -150,7 +108,7 @@ def _copy_folder(folder: str, copy: str) -> None:
 
 def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | None) -> HookHealth:
     if hook.state != ARMED:
-        return HookHealth(hook, *_judge_unarmed(hook))
+        return _judge_state(hook)
     before = (*_examine_entry(hook), *_examine_matcher(hook), *_examine_past(hook, stats))
     if reason := _find_reason_not_to_run(hook):
         return HookHealth(hook, _NOT_RUN, (*before, HealthFinding(NOTE, hook.name, f"not run: {reason}")))
@@ -161,29 +119,23 @@ def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | N
         return HookHealth(hook, _NOT_RUN, (*before, HealthFinding(WARNING, hook.name, text, fix)))
     verdict = engine.only((hook.replace(background=False),), diagnostics=False).dispatch(event)
     if not verdict.runs:
-        why = (
-            "; ".join(skip.reason for skip in verdict.skipped) or "it did not run on an event that its matcher accepts"
-        )
-        return HookHealth(hook, _FAILS, (*before, HealthFinding(ERROR, hook.name, why)))
+        why = "; ".join(skip.reason for skip in verdict.skipped)
+        finding = HealthFinding(ERROR, hook.name, why or "it did not run on an event that its matcher accepts")
+        return HookHealth(hook, _FAILS, (*before, finding))
     run = verdict.runs[0]
     finding = _judge_run(hook, run)
     result = _FAILS if finding.level == ERROR else _WORKS
     return HookHealth(hook, result, (*before, finding), round(run.seconds * 1000, 1))
 
 
-def _judge_unarmed(hook: Hook) -> tuple[str, tuple[HealthFinding]]:
-    """Return the result for a hook that is not armed, and a finding that names its state."""
-    fixes = {
-        UNTRUSTED: f"boathook trust {hook.name}",
-        MODIFIED: f"boathook trust {hook.name}",
-        NO_ENTRY: f"add {hook.folder}/scripts/run.sh",
-    }
+def _judge_state(hook: Hook) -> HookHealth:
     text = f"{hook.state}: {hook.state_reason}"
-    if hook.state in (DISABLED, DENIED):
-        return _NOT_RUN, (HealthFinding(NOTE, hook.name, text),)
-    if hook.state == SHADOWED:
-        return _NOT_RUN, (HealthFinding(WARNING if hook.scope == USER else NOTE, hook.name, text),)
-    return _FAILS, (HealthFinding(ERROR, hook.name, text, fixes.get(hook.state, "boathook check shows where")),)
+    if hook.state in (DISABLED, DENIED, SHADOWED):
+        level = WARNING if hook.state == SHADOWED and hook.scope == USER else NOTE
+        return HookHealth(hook, _NOT_RUN, (HealthFinding(level, hook.name, text),))
+    fix = f"boathook trust {hook.name}" if hook.state in UNTRUSTED_STATES else "boathook check shows where"
+    fix = f"add {hook.folder}/scripts/run.sh" if hook.state == NO_ENTRY else fix
+    return HookHealth(hook, _FAILS, (HealthFinding(ERROR, hook.name, text, fix),))
 
 
 def _examine_entry(hook: Hook) -> list[HealthFinding]:
@@ -236,18 +188,16 @@ def _judge_run(hook: Hook, run: Run) -> HealthFinding:
         fix = "raise its timeout, or make it faster"
         return HealthFinding(ERROR, hook.name, f"did not end within {hook.timeout:g} s", fix)
     if run.status != OK:
-        return HealthFinding(ERROR, hook.name, f"{_describe_failure(run)}: {run.error}")
+        program = (
+            "cannot run a program that it needs"
+            if run.code and doctor_setup.MISSING_PROGRAM.search(run.error)
+            else "fails"
+        )
+        what = "cannot run" if run.code in (None, *doctor_setup.START_FAILURES) else program
+        return HealthFinding(ERROR, hook.name, f"{what}: {run.error}")
     if ms > _SLOW_MS[hook.mode] or ms > hook.timeout * 500:
         return HealthFinding(WARNING, hook.name, f"slow: {ms:.0f} ms", "every event that it matches waits for it")
     return HealthFinding(GOOD, hook.name, f"works: decision {run.outcome.decision.word}, {ms:.0f} ms")
-
-
-def _describe_failure(run: Run) -> str:
-    if run.code in (NOT_FOUND, NOT_EXECUTABLE) or (run.code is None and run.status != TIMEOUT):
-        return "cannot run"
-    if run.code and MISSING_PROGRAM.search(run.error):
-        return "cannot run a program that it needs"
-    return "fails"
 
 
 def _print_results(setup: list[HealthFinding], hooks: list[HookHealth]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from typing import Any
 
+from boathook.cli.show import pick_fields
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
@@ -30,7 +30,8 @@ from boathook.system.programs import find_program
 from boathook.trust.store import TrustStore
 
 GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
-NOT_FOUND, NOT_EXECUTABLE = 127, 126
+# Exit codes of a shell: not executable, not found.
+START_FAILURES = (126, 127)
 MISSING_PROGRAM = re.compile(r"(?:not found|No such file)")
 _MAX_SHOWN_EVENTS = 3
 # settings.json is the file of the agent whose dialect its hooks speak.
@@ -44,7 +45,7 @@ class HealthFinding(Value):
     fix: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.FIELDS}
+        return pick_fields(self, *self.FIELDS)
 
 
 def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[HealthFinding]:
@@ -52,8 +53,7 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[Healt
     return [
         *_examine_sandboxes(),
         _examine_ledger(state),
-        _examine_trust(trust),
-        *_examine_files(catalog, trust.path),
+        *_examine_files(catalog, trust),
         *_examine_settings_calls(catalog, has_installations=bool(installed)),
         *installed,
     ]
@@ -65,37 +65,29 @@ def list_own_calls(catalog: Catalog) -> list[Hook]:
 
 
 def _examine_sandboxes() -> list[HealthFinding]:
-    return [
-        HealthFinding(GOOD, f"sandbox {support.level}", support.detail)
-        if support.is_available
-        else HealthFinding(NOTE, f"sandbox {support.level}", f"not available: {support.detail}")
-        for support in probe_sandbox_levels()
-    ]
+    findings = []
+    for support in probe_sandbox_levels():
+        level, text = (GOOD, "") if support.is_available else (NOTE, "not available: ")
+        findings.append(HealthFinding(level, f"sandbox {support.level}", text + support.detail))
+    return findings
 
 
 def _examine_ledger(state: str) -> HealthFinding:
-    error = Ledger(state).append(
-        {"v": RECORD_VERSION, "id": make_record_id(), "time": make_timestamp(), "type": "doctor"}
-    )
-    if error:
+    record = {"v": RECORD_VERSION, "id": make_record_id(), "time": make_timestamp(), "type": "doctor"}
+    if error := Ledger(state).append(record):
         return HealthFinding(ERROR, "ledger", error, f"make {state} writable, or pass --state")
     return HealthFinding(GOOD, "ledger", f"can be written, in {state}")
 
 
-def _examine_trust(trust: TrustStore) -> HealthFinding:
-    if trust.error:
-        return HealthFinding(ERROR, "trust", trust.error)
-    return HealthFinding(GOOD, "trust", "the trust store can be read")
-
-
-def _examine_files(catalog: Catalog, trust_path: str) -> list[HealthFinding]:
+def _examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:
     """Report diagnostics of files that are not hooks. The trust store has a finding of its own."""
-    levels = {"error": ERROR, "warning": WARNING}
-    return [
-        HealthFinding(levels[d.level], d.path, f"{d.key + ': ' if d.key else ''}{d.message}", d.fix)
-        for d in catalog.diagnostics
-        if d.path != trust_path
-    ]
+    level, text = (ERROR, trust.error) if trust.error else (GOOD, "the trust store can be read")
+    findings = [HealthFinding(level, "trust", text)]
+    for problem in catalog.diagnostics:
+        if problem.path != trust.path:
+            text = f"{problem.key}: {problem.message}" if problem.key else problem.message
+            findings.append(HealthFinding(problem.level, problem.path, text, problem.fix))
+    return findings
 
 
 def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> list[HealthFinding]:
@@ -108,13 +100,10 @@ def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> lis
         return [] if has_installations else [note]
     triggers_by_target: dict[tuple[str, str], list[str]] = {}
     for hook in calls:
-        triggers_by_target.setdefault((hook.path, _find_target(hook)), []).append(hook.trigger)
+        line = hook.handler.line if isinstance(hook.handler, Command) else ""
+        target = find_own_path(line) or find_program("boathook") or ""
+        triggers_by_target.setdefault((hook.path, target), []).append(hook.trigger)
     return [_examine_call(settings, target, triggers) for (settings, target), triggers in triggers_by_target.items()]
-
-
-def _find_target(hook: Hook) -> str:
-    line = hook.handler.line if isinstance(hook.handler, Command) else ""
-    return find_own_path(line) or find_program("boathook") or ""
 
 
 def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:
@@ -124,9 +113,8 @@ def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFind
         text = f"{caller} calls {target or 'boathook'}, which does not exist"
         return HealthFinding(ERROR, subject, text, f"boathook install {_SETTINGS_HOST}")
     if target.endswith("hook_entry.py") and os.path.realpath(target) != os.path.realpath(HOOK_ENTRY):
-        return HealthFinding(
-            WARNING, subject, f"{caller} calls another boathook: {target}", f"this one is {HOOK_ENTRY}"
-        )
+        text = f"{caller} calls another boathook: {target}"
+        return HealthFinding(WARNING, subject, text, f"this one is {HOOK_ENTRY}")
     return HealthFinding(GOOD, subject, f"{caller} calls {target}")
 
 
@@ -137,15 +125,11 @@ def _examine_installations(catalog: Catalog, state: str) -> list[HealthFinding]:
         installations = registry.read()
     except ConfigError as error:
         return [HealthFinding(ERROR, "installations", str(error), error.fix)]
-    scratch = os.path.realpath(tempfile.mkdtemp(prefix="boathook-doctor-"))
-    try:
-        return [
-            finding
-            for installation in installations
-            for finding in _examine_installation(installation, catalog, registry, scratch)
-        ]
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    findings = []
+    with tempfile.TemporaryDirectory(prefix="boathook-doctor-", ignore_cleanup_errors=True) as scratch:
+        for installation in installations:
+            findings += _examine_installation(installation, catalog, registry, os.path.realpath(scratch))
+    return findings
 
 
 def _examine_installation(
@@ -186,7 +170,7 @@ def _judge_answer(result: ProbeResult, subject: str, fix: str) -> HealthFinding:
         return HealthFinding(GOOD, subject, f"works: its command answers in {result.ms:.0f} ms")
     if result.code is None:
         return HealthFinding(ERROR, subject, f"its command did not end within {result.ms / 1000:.0f} s", fix)
-    cannot_run = result.code in (NOT_FOUND, NOT_EXECUTABLE) or MISSING_PROGRAM.search(result.err)
+    cannot_run = result.code in START_FAILURES or MISSING_PROGRAM.search(result.err)
     last_line = (result.err.strip().splitlines() or [""])[-1]
     text = f"{'cannot run' if cannot_run else 'fails'}: exit code {result.code}: {last_line}"
     return HealthFinding(ERROR, subject, text, fix)

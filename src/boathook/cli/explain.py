@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog
-from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
+from boathook.cli.common_options import EVENT, add_catalog_options, json_option
 from boathook.cli.list import describe_matcher
-from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
+from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table
 from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
 from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
@@ -29,18 +29,9 @@ _ANSWERS = {True: "runs", False: "-", None: "maybe"}
 @click.option("--input", "tool_input", metavar="JSON", help="The input of the tool.")
 @click.option("--data", metavar="JSON", help='Other fields of the event, such as \'{"source": "startup"}\'.')
 @json_option
-@project_option
-@state_option
-@trust_all_option
+@add_catalog_options
 def explain_event(
-    event: str,
-    tool: str | None,
-    tool_input: str | None,
-    data: str | None,
-    as_json: bool,
-    project: str | None,
-    state: str | None,
-    trust_all: bool,
+    event: str, tool: str | None, tool_input: str | None, data: str | None, as_json: bool, **where: Any
 ) -> int:
     """Show which hooks would run on an event, and why.
 
@@ -50,7 +41,7 @@ def explain_event(
     Example:
       boathook explain pre-tool-call --tool Shell --input '{"command": "rm -rf /"}'
     """
-    catalog = load_catalog(project, state=state, trust_all=trust_all)
+    catalog = load_catalog(**where)
     sample = Event.of(find_kind(event), **_read_fields(tool, tool_input, data))
     rows = _explain_hooks(catalog, sample)
     if as_json:
@@ -83,7 +74,10 @@ def _parse_json(option: str, text: str) -> Any:
 
 def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Return a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
-    hooks = sorted(catalog.find_hooks(event.kind), key=lambda hook: (hook.background, _sort_key(hook)))
+    hooks = sorted(
+        catalog.find_hooks(event.kind),
+        key=lambda hook: (hook.background, *((GROUP_ORDER,) if hook.is_grouped else ()), hook.order),
+    )
     answers = [(hook, *_explain_hook(hook, event, catalog.settings.model)) for hook in hooks]
     running = deduplicate(tuple(hook for hook, would_run, _ in answers if would_run))
     rows = []
@@ -96,24 +90,9 @@ def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     return rows
 
 
-def _sort_key(hook: Hook) -> tuple[object, ...]:
-    return (GROUP_ORDER, hook.order) if hook.is_grouped else (hook.order,)
-
-
 def _make_row(hook: Hook, why: str, *, would_run: bool | None) -> dict[str, Any]:
-    return {
-        "hook": hook.name,
-        "scope": hook.scope,
-        "state": hook.state,
-        "mode": hook.mode,
-        "priority": hook.priority,
-        "would_run": would_run,
-        "why": why,
-        "matcher": describe_matcher(hook),
-        "entry": _find_entry(hook),
-        "path": hook.path,
-        "place": hook.place,
-    }
+    about = {"would_run": would_run, "why": why, "matcher": describe_matcher(hook), "entry": _find_entry(hook)}
+    return {"hook": hook.name, **pick_fields(hook, "scope", "state", "mode", "priority", "path", "place"), **about}
 
 
 def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, str]:
@@ -159,14 +138,7 @@ def _needs_data(hook: Hook, event: Event) -> bool:
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     keys = ("hook", "mode", "priority", "scope", "why")
-    print_table(
-        ("", *(key.upper() for key in keys)),
-        [[_ANSWERS[row["would_run"]], *(str(row[key]) for key in keys)] for row in rows],
-        [_choose_style(row) for row in rows],
-    )
-
-
-def _choose_style(row: dict[str, Any]) -> str:
-    if row["state"] != ARMED:
-        return STATE_STYLES[row["state"]]
-    return "dim" if row["would_run"] is False else "green"
+    cells = [[_ANSWERS[row["would_run"]], *(str(row[key]) for key in keys)] for row in rows]
+    # An armed hook that does not run is dim.
+    states = ["disabled" if row["would_run"] is False and row["state"] == ARMED else row["state"] for row in rows]
+    print_table(("", *(key.upper() for key in keys)), cells, [STATE_STYLES[state] for state in states])

@@ -26,7 +26,5 @@ def show_hosts(with_capabilities: bool, as_json: bool) -> None:
         echo(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
         echo(SEEN)
     else:
-        print_table(
-            ("HOST", "AGENT", "EVIDENCE"),
-            [[name, load_host(name).title, load_host(name).evidence] for name in list_host_names()],
-        )
+        rows = [[name, load_host(name).title, load_host(name).evidence] for name in list_host_names()]
+        print_table(("HOST", "AGENT", "EVIDENCE"), rows)

@@ -18,24 +18,13 @@ from boathook.errors import ConfigError
 from boathook.hosts.capabilities import misfits
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import BY_HOST, Setup, list_setups, load_setup
+from boathook.install import status as host_status
 from boathook.install.apply import adopt_installation, apply_plan, forget_installation
 from boathook.install.formats import TRUST_TABLES
 from boathook.install.host_files import InstallTarget, make_folder_trust_file, resolve_install_target
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
-from boathook.install.status import (
-    ABSENT_STATUS,
-    HEALTHY_STATUSES,
-    INSTALLED_STATUS,
-    SHADOWED_STATUS,
-    HostStatus,
-    find_distrust,
-    find_double_readers,
-    find_off_switches,
-    find_program,
-    find_unmanaged_commands,
-    list_statuses,
-)
+from boathook.install.status import ABSENT_STATUS, HEALTHY_STATUSES, INSTALLED_STATUS, SHADOWED_STATUS, HostStatus
 from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
 
@@ -85,23 +74,22 @@ def install_host(
       boathook install codex --project
       boathook install gemini --dry-run
     """
-    is_project = _is_for_project(project, user=user)
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
-    if trust_folder:
-        _require_folder_trust(setup, is_project=is_project)
-    target = _resolve_target(host, project or None, registry, is_project=is_project, trust_folder=trust_folder)
+    target = _resolve_target(setup, registry, project, user=user, trust_folder=trust_folder)
     _refuse_untrusted_folders(target, is_state_given=state is not None)
     _refuse_second_scope(setup, target, registry)
     plan = plan_install(setup, target, registry)
     lacking = _list_lacking_features(setup, project or None, state)
     if not as_json:
         _print_diff(plan)
-        _print_lacking_features(setup, lacking)
+        for name, texts in lacking.items():
+            for text in texts:
+                echo(f"in {host}, {name}: {text}", "yellow")
     is_refused = strict and bool(lacking)
     if is_refused:
         hooks = format_count(len(lacking), "hook")
         echo(f"Nothing was written: {host} lacks features for {hooks}, and you asked for --strict.", err=True)
-    is_done = not is_refused and not dry_run and _confirm(plan, yes=yes) and _apply(plan, registry, is_install=True)
+    is_done = not is_refused and not dry_run and _apply(plan, registry, yes=yes, is_install=True)
     if plan.is_empty and not dry_run:
         adopt_installation(plan, registry)
     if as_json:
@@ -109,19 +97,6 @@ def install_host(
     elif is_done or plan.is_empty:
         _print_installed(plan)
     return int(is_refused or not (is_done or dry_run or plan.is_empty))
-
-
-def _require_folder_trust(setup: Setup, *, is_project: bool) -> None:
-    if not is_project:
-        raise ConfigError("--trust-folder needs --project, because it is about the folder of a project")
-    if setup.folder_trust is None:
-        raise ConfigError(f"boathook does not know how {setup.name} stores trusted folders: trust the folder there")
-
-
-def _is_for_project(project: str | None, *, user: bool) -> bool:
-    if user and project is not None:
-        raise click.UsageError("--user and --project exclude each other")
-    return project is not None
 
 
 @click.command("uninstall")
@@ -136,12 +111,11 @@ def uninstall_host(
 
     Only what `install` added is removed.
     """
-    is_project = _is_for_project(project, user=user)
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
-    plan = plan_removal(setup, _resolve_target(host, project or None, registry, is_project=is_project), registry)
+    plan = plan_removal(setup, _resolve_target(setup, registry, project, user=user), registry)
     if not as_json:
         _print_diff(plan)
-    is_done = not dry_run and _confirm(plan, yes=yes) and _apply(plan, registry, is_install=False)
+    is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
     was_removed_before = plan.is_empty and not dry_run and forget_installation(plan, registry)
     if as_json:
         print_json(_plan_to_json(plan, "uninstall", is_done=is_done))
@@ -173,8 +147,8 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     Exit codes: 0 every installation works, 1 some do not.
     """
     registry = InstallRegistry(resolve_state(state))
-    statuses = list_statuses(resolve_install_target(USER, project, registry.state), registry)
-    notes = find_double_readers(statuses)
+    statuses = host_status.list_statuses(resolve_install_target(USER, project, registry.state), registry)
+    notes = host_status.find_double_readers(statuses)
     is_healthy = all(status.state in HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
@@ -198,17 +172,18 @@ def _list_steps(plan: InstallPlan) -> list[str]:
     steps = list(setup.user_steps)
     if target.scope == PROJECT:
         steps += [*setup.project_steps, *_list_trust_steps(plan), *_list_git_steps(plan)]
-    steps += [f"turn hooks on: {why}" for why in find_off_switches(setup, target)]
-    steps += [f"remove the other entry that calls boathook: {text}" for text in find_unmanaged_commands(setup, target)]
-    title = load_host(setup.name).title
-    if find_program(setup):
-        steps.append(f"restart {title} if it is running")
-    else:
-        steps.append(f"install {title}: `{setup.programs[0]}` is not on your PATH")
+    steps += [f"turn hooks on: {why}" for why in host_status.find_off_switches(setup, target)]
+    steps += [
+        f"remove the other entry that calls boathook: {text}"
+        for text in host_status.find_unmanaged_commands(setup, target)
+    ]
+    title, missing = load_host(setup.name).title, f"`{setup.programs[0]}` is not on your PATH"
+    steps.append(
+        f"restart {title} if it is running" if host_status.find_program(setup) else f"install {title}: {missing}"
+    )
     if any(folder in sys.executable for folder in _TEMPORARY_FOLDERS):
-        steps.append(
-            f"install boathook permanently: {sys.executable} is in a temporary folder; without it no hook runs"
-        )
+        problem = f"{sys.executable} is in a temporary folder; without it no hook runs"
+        steps.append(f"install boathook permanently: {problem}")
     return steps
 
 
@@ -217,7 +192,7 @@ def _list_trust_steps(plan: InstallPlan) -> list[str]:
     if make_folder_trust_file(plan.setup, plan.target) is None or plan.target.trust_folder:
         return []
     trust = plan.setup.folder_trust
-    if trust is not None and trust.needed and not find_distrust(plan.setup, plan.target):
+    if trust is not None and trust.needed and not host_status.find_distrust(plan.setup, plan.target):
         return []
     title = load_host(plan.setup.name).title
     command = f"boathook install {plan.setup.name} --project --trust-folder"
@@ -236,10 +211,18 @@ def _list_git_steps(plan: InstallPlan) -> list[str]:
 
 
 def _resolve_target(
-    host: str, project: str | None, registry: InstallRegistry, *, is_project: bool, trust_folder: bool = False
+    setup: Setup, registry: InstallRegistry, project: str | None, *, user: bool, trust_folder: bool = False
 ) -> InstallTarget:
-    target = resolve_install_target(PROJECT if is_project else USER, project, registry.state, trust_folder=trust_folder)
-    if is_project and not os.path.isdir(target.project) and registry.find(host, PROJECT, target.project) is None:
+    is_project = project is not None
+    if user and is_project:
+        raise click.UsageError("--user and --project exclude each other")
+    if trust_folder and not is_project:
+        raise ConfigError("--trust-folder needs --project, because it is about the folder of a project")
+    if trust_folder and setup.folder_trust is None:
+        raise ConfigError(f"boathook does not know how {setup.name} stores trusted folders: trust the folder there")
+    scope = PROJECT if is_project else USER
+    target = resolve_install_target(scope, project or None, registry.state, trust_folder=trust_folder)
+    if is_project and not os.path.isdir(target.project) and registry.find(setup.name, PROJECT, target.project) is None:
         raise ConfigError(f"{target.project} is not a folder")
     if is_project and target.project == os.path.realpath(target.variables["HOME"]):
         raise ConfigError("the project is your home folder: use --user, or pass a folder with --project DIR")
@@ -263,40 +246,26 @@ def _refuse_untrusted_folders(target: InstallTarget, *, is_state_given: bool) ->
     locations = resolve_locations(SOURCES, target.project, read_environment(), given=given)
     untrusted = [path for path in locations.untrusted if path != locations.cache]
     if untrusted:
-        raise ConfigError(
-            f"{untrusted[0]} is inside a project: check the environment variables (HOME, XDG_* and others) that lead there"
-        )
+        fix = "check the environment variables (HOME, XDG_* and others) that lead there"
+        raise ConfigError(f"{untrusted[0]} is inside a project: {fix}")
 
 
-def _apply(plan: InstallPlan, registry: InstallRegistry, *, is_install: bool) -> bool:
+def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_install: bool) -> bool:
+    """Write the changes, if there are any, unless there is a person to ask who refuses."""
+    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or click.confirm("Write this?", default=True, err=True)
+    if plan.is_empty or not is_wanted:
+        return False
     apply_plan(plan, registry, is_install=is_install)
     return True
 
 
-def _confirm(plan: InstallPlan, *, yes: bool) -> bool:
-    """Ask whether to write, if there are changes and a person to ask."""
-    if plan.is_empty:
-        return False
-    return yes or not sys.stdin.isatty() or click.confirm("Write this?", default=True, err=True)
-
-
 def _print_diff(plan: InstallPlan) -> None:
     for change in plan.changes:
-        if change.has_effect:
-            for line in _make_diff(change):
-                echo(line, _DIFF_STYLES.get(line[:1], ""))
-
-
-def _make_diff(change: FileChange) -> list[str]:
-    now, after = ((data or b"").decode("utf-8", "backslashreplace") for data in (change.now, change.after))
-    old_name, new_name = (change.path if data is not None else os.devnull for data in (change.now, change.after))
-    return list(difflib.unified_diff(now.splitlines(), after.splitlines(), old_name, new_name, lineterm=""))
-
-
-def _print_lacking_features(setup: Setup, lacking: dict[str, list[str]]) -> None:
-    for name, texts in lacking.items():
-        for text in texts:
-            echo(f"in {setup.name}, {name}: {text}", "yellow")
+        states = (change.now, change.after)
+        old_name, new_name = (os.devnull if data is None else change.path for data in states)
+        old, new = ((data or b"").decode("utf-8", "backslashreplace").splitlines() for data in states)
+        for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
+            echo(line, _DIFF_STYLES.get(line[:1], ""))
 
 
 def _print_installed(plan: InstallPlan) -> None:
@@ -321,14 +290,8 @@ def _describe_files(plan: InstallPlan) -> str:
 
 def _plan_to_json(plan: InstallPlan, command: str, *, is_done: bool) -> dict[str, Any]:
     host, scope, project = plan.key
-    return {
-        "command": command,
-        "host": host,
-        "scope": scope,
-        "project": project or None,
-        "changed": is_done,
-        "files": [{"path": change.path, "action": _name_action(change)} for change in plan.changes],
-    }
+    about = {"command": command, "host": host, "scope": scope, "project": project or None, "changed": is_done}
+    return {**about, "files": [{"path": change.path, "action": _name_action(change)} for change in plan.changes]}
 
 
 def _name_action(change: FileChange) -> str:
@@ -338,13 +301,12 @@ def _name_action(change: FileChange) -> str:
 
 
 def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
-    return {
-        "host": setup.name,
-        "program": find_program(setup) or None,
-        "settings": setup.settings_runner,
-        "evidence": setup.evidence,
-        "statuses": [status.to_json() for status in statuses if status.host == setup.name],
-    }
+    program, rows = (
+        host_status.find_program(setup) or None,
+        [one.to_json() for one in statuses if one.host == setup.name],
+    )
+    about = {"host": setup.name, "program": program, "settings": setup.settings_runner, "evidence": setup.evidence}
+    return {**about, "statuses": rows}
 
 
 def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
@@ -353,7 +315,7 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     rows = []
     for status in shown:
         setup = setups[status.host]
-        program = os.path.basename(find_program(setup)) or "not on PATH"
+        program = os.path.basename(host_status.find_program(setup)) or "not on PATH"
         rows.append((status.host, status.scope, status.state, program, setup.settings_runner, status.path))
     print_table(_COLUMNS, rows, [_STATUS_STYLES.get(status.state, "bold yellow") for status in shown])
     for status in statuses:

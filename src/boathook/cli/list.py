@@ -7,22 +7,11 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog
-from boathook.cli.common_options import EVENT, json_option, project_option, state_option, trust_all_option
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, print_table
+from boathook.cli.common_options import EVENT, add_catalog_options, json_option
+from boathook.cli.show import STATE_STYLES, echo, format_count, pick_fields, print_json, print_table
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
-from boathook.core.hook import (
-    ARMED,
-    ERROR,
-    HANDLER_NAMES,
-    INVALID,
-    NO_ENTRY,
-    WARNING,
-    Diagnostic,
-    Hook,
-    HookHandler,
-    Http,
-)
+from boathook.core.hook import ARMED, ERROR, HANDLER_NAMES, INVALID, NO_ENTRY, WARNING, Hook, HookHandler, Http
 from boathook.core.matcher import TOOL_NAME, Matcher
 
 # `boathook check` reports these, with a fix
@@ -33,12 +22,8 @@ _CHECKED = (INVALID, NO_ENTRY, ERROR, WARNING)
 @click.option("--event", type=EVENT, help="Only hooks of this event.")
 @click.option("--prompt", is_flag=True, help="Only names and descriptions, for an agent's prompt.")
 @json_option
-@project_option
-@state_option
-@trust_all_option
-def list_hooks(
-    event: str | None, prompt: bool, as_json: bool, project: str | None, state: str | None, trust_all: bool
-) -> int:
+@add_catalog_options
+def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> int:
     """List all hooks and their state.
 
     \b
@@ -55,7 +40,7 @@ def list_hooks(
       boathook list
       boathook list --event pre-tool-call --json
     """
-    catalog = load_catalog(project, state=state, trust_all=trust_all)
+    catalog = load_catalog(**where)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
         echo(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
@@ -74,24 +59,12 @@ def list_hooks(
 
 def _hook_to_json(hook: Hook) -> dict[str, Any]:
     return {
-        "name": hook.name,
-        "description": hook.description,
-        "scope": hook.scope,
+        **pick_fields(hook, "name", "description", "scope", "trigger", "priority", "mode", "on_failure", "protected"),
+        **pick_fields(hook, "sandbox", "network", "state", "path", "source", "place"),
         "event": hook.kind.name if hook.kind else None,
-        "trigger": hook.trigger,
-        "priority": hook.priority,
-        "mode": hook.mode,
         "timeout_ms": round(hook.timeout * 1000),
-        "on_failure": hook.on_failure,
-        "protected": hook.protected,
-        "sandbox": hook.sandbox,
-        "network": hook.network,
-        "state": hook.state,
         "why": hook.state_reason,
-        "path": hook.path,
         "matcher": _matcher_to_json(hook.matcher),
-        "source": hook.source,
-        "place": hook.place,
         "dialect": hook.dialect.name,
         "handler": _handler_to_json(hook.handler),
         "metadata": hook.metadata,
@@ -132,33 +105,22 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
     if not hooks:
         echo(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
         return
-    rows = [
-        [
-            hook.name,
-            hook.state,
-            hook.scope,
-            hook.kind.name if hook.kind else "?",
-            hook.mode,
-            str(hook.priority),
-            describe_matcher(hook),
-        ]
-        for hook in hooks
-    ]
+    rows = []
+    for hook in hooks:
+        event = hook.kind.name if hook.kind else "?"
+        rows.append((hook.name, hook.state, hook.scope, event, hook.mode, str(hook.priority), describe_matcher(hook)))
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
     print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
     notes = [(hook, f"{hook.state}: {hook.state_reason}", hook.state) for hook in hooks if hook.state != ARMED]
-    notes += [
-        (h, _describe_diagnostic(d), d.level) for h in hooks for d in h.diagnostics if d.message != h.state_reason
-    ]
+    for hook in hooks:
+        for problem in hook.diagnostics:
+            line = f" (line {problem.line})" if problem.line else ""
+            if problem.message != hook.state_reason:
+                notes.append((hook, f"{problem.level}: {problem.message}{line}", problem.level))
     for hook, text, level in notes:
         echo(f"  {hook.name}  {text}", STATE_STYLES[level])
     if any(level in _CHECKED for _, _, level in notes):
         echo("  See how to fix this: boathook check", "dim")
-
-
-def _describe_diagnostic(diagnostic: Diagnostic) -> str:
-    line = f" (line {diagnostic.line})" if diagnostic.line else ""
-    return f"{diagnostic.level}: {diagnostic.message}{line}"
 
 
 def describe_matcher(hook: Hook) -> str:

@@ -15,6 +15,7 @@ from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
+from boathook.sources.conversion import quote_yaml
 from boathook.sources.fields import HOOK_NAME, is_hook_name
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
@@ -132,22 +133,13 @@ def _make_manifest(
     name: str, kind: EventKind, event: str, tool: str | None, pattern: str | None, *, blocks: bool
 ) -> str:
     description = f"{'Blocks' if blocks else 'Watches'} {kind.name}{f' of {tool}' if tool else ''}"
-    lines = [
-        "---",
-        f"name: {name if name[0].isalpha() else _quote_yaml(name)}",
-        f"description: {_quote_yaml(description)}",
-        f"trigger: {event}",
-    ]
+    shown_name = name if name[0].isalpha() else quote_yaml(name)
+    lines = ["---", f"name: {shown_name}", f"description: {quote_yaml(description)}", f"trigger: {event}"]
     if tool or pattern:
         lines.append("matcher:")
-        lines += [f"  {key}: {_quote_yaml(value)}" for key, value in (("tool", tool), ("pattern", pattern)) if value]
+        lines += [f"  {key}: {quote_yaml(value)}" for key, value in (("tool", tool), ("pattern", pattern)) if value]
     lines += ["timeout: 5000", "---", "", f"# {name}", "", "Describe here what the hook is for, and whom to ask."]
     return "\n".join(lines) + "\n"
-
-
-def _quote_yaml(text: str) -> str:
-    """Return a text as a single-quoted YAML scalar, in which a backslash is an ordinary character."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _write(path: str, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from typing import Any
 
@@ -13,10 +12,10 @@ import click
 from boathook.assembly import load_catalog, make_probe_engine, resolve_start, resolve_state
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
 from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
-from boathook.cli.show import echo, print_json, print_table
+from boathook.cli.show import echo, pick_fields, print_json, print_table
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
-from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Hook, Http, Prompt
+from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Http, Prompt
 from boathook.core.value import Value
 from boathook.core.verdict import OK
 from boathook.dialects.native import event_of
@@ -31,7 +30,6 @@ from boathook.system.programs import find_entry_point
 _MAX_CELL_CHARS = 60
 _REDACTED = "[redacted "
 _BLOCKING = ("block", "stop")
-_COUNTS = ("events", "replayed", "partial", "redacted", "failed")
 _COLUMNS = ("ID", "TIME", "EVENT", "TOOL", "WAS", "NOW", "INPUT", "WHY")
 _RECORD_WHOLE = 'To record whole events, set record = "whole" under [hooks] in your hooks.toml'
 
@@ -57,13 +55,13 @@ class ReplayReport:
         self.differences: list[Difference] = []
 
     @property
-    def blocked(self) -> int:
+    def block_count(self) -> int:
         return sum(self.decisions.get(word, 0) for word in _BLOCKING)
 
     def to_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in _COUNTS}
+        counts = pick_fields(self, "events", "replayed", "partial", "redacted", "failed")
         rows = [difference.to_json() for difference in self.differences]
-        return {**counts, "would_block": self.blocked, "decisions": self.decisions, "differences": rows}
+        return {**counts, "would_block": self.block_count, "decisions": self.decisions, "differences": rows}
 
 
 @click.command("replay")
@@ -134,25 +132,23 @@ def _confine(catalog: Catalog, *, is_allowed_without: bool, is_untrusted: bool) 
         error = levels[RESTRICTED].detail
         raise BoathookError(f"there is no sandbox on this machine ({error}). To run without one, add --unconfined")
     level = ISOLATED if is_untrusted and levels[ISOLATED].is_available else RESTRICTED
-    return catalog.replace(hooks=tuple(_raise_sandbox(hook, level) for hook in hooks), diagnostics=())
-
-
-def _raise_sandbox(hook: Hook, level: str) -> Hook:
-    raised = level if hook.sandbox == BASIC or level == ISOLATED else hook.sandbox
-    return hook.replace(sandbox=raised, network=False)
+    confined = []
+    for hook in hooks:
+        raised = level if hook.sandbox == BASIC or level == ISOLATED else hook.sandbox
+        confined.append(hook.replace(sandbox=raised, network=False))
+    return catalog.replace(hooks=tuple(confined), diagnostics=())
 
 
 def _replay_records(catalog: Catalog, reader: LedgerReader, since: str, *, is_single: bool) -> ReplayReport:
     report = ReplayReport()
     foreground = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
-    scratch = tempfile.mkdtemp(prefix="boathook-replay-")
-    try:
-        with make_probe_engine(foreground, scratch, writable=True) as engine:
-            for record in reader.read(since):
-                if record["type"] == DISPATCH_TYPE and record.get("host") != "doctor":
-                    _replay_record(report, engine, record, scratch, is_single=is_single)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="boathook-replay-", ignore_cleanup_errors=True) as scratch,
+        make_probe_engine(foreground, scratch, writable=True) as engine,
+    ):
+        for record in reader.read(since):
+            if record["type"] == DISPATCH_TYPE and record.get("host") != "doctor":
+                _replay_record(report, engine, record, scratch, is_single=is_single)
     return report
 
 
@@ -183,11 +179,9 @@ def _replay_record(
 
 def _restore_event(record: dict[str, Any], scratch: str) -> Event | None:
     """Return the recorded event, moved to a scratch folder; None if it was not recorded whole."""
-    whole = record.get("whole")
-    if not isinstance(whole, dict):
-        return None
     with contextlib.suppress(BoathookError):
-        return event_of({**whole, "work_dir": scratch})
+        if isinstance(whole := record.get("whole"), dict):
+            return event_of({**whole, "work_dir": scratch})
     return None
 
 
@@ -196,7 +190,7 @@ def _print_report(report: ReplayReport, folder: str, path: str | None) -> None:
         echo(describe_empty_log(folder, is_filtered=False))
         return
     subject = "this hook" if path is not None else "the hooks here"
-    echo(f"{subject} would have blocked {report.blocked:,} of {report.replayed:,} recorded events", "bold")
+    echo(f"{subject} would have blocked {report.block_count:,} of {report.replayed:,} recorded events", "bold")
     partial = f"{report.partial:,} of {report.events:,} records do not hold the whole event."
     warnings = {
         f"{partial} {_RECORD_WHOLE}": report.partial,

@@ -13,18 +13,12 @@ from boathook.core.text import CONTROL_CHARS
 
 OUTPUT_VERSION = 1
 STATE_STYLES = {
-    "armed": "green",
-    "invalid": "bold red",
+    **dict.fromkeys(("armed", "trusted"), "green"),
+    **dict.fromkeys(("invalid", "error"), "bold red"),
+    **dict.fromkeys(("untrusted", "modified"), "bold yellow"),
+    **dict.fromkeys(("shadowed", "warning"), "yellow"),
+    **dict.fromkeys(("disabled", "denied", "gone"), "dim"),
     "no-entry-point": "red",
-    "shadowed": "yellow",
-    "disabled": "dim",
-    "untrusted": "bold yellow",
-    "modified": "bold yellow",
-    "denied": "dim",
-    "trusted": "green",
-    "gone": "dim",
-    "error": "bold red",
-    "warning": "yellow",
 }
 
 
@@ -41,6 +35,10 @@ def print_json(fields: dict[str, Any]) -> None:
 def write_json_line(fields: dict[str, Any], *, indent: int | None = None) -> None:
     text = json.dumps({"version": OUTPUT_VERSION, **fields}, ensure_ascii=False, indent=indent)
     sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def pick_fields(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:

@@ -35,14 +35,7 @@ _everything_option = click.option("--all", "everything", is_flag=True, help="All
 @project_option
 @state_option
 def trust_hooks(
-    names: tuple[str, ...],
-    everything: bool,
-    yes: bool,
-    override: bool,
-    is_list: bool,
-    as_json: bool,
-    project: str | None,
-    state: str | None,
+    names: tuple[str, ...], everything: bool, yes: bool, override: bool, is_list: bool, as_json: bool, **where: Any
 ) -> int:
     """Review the hooks of this project and allow them to run.
 
@@ -62,14 +55,13 @@ def trust_hooks(
     if as_json and not is_list:
         raise click.UsageError("--json needs --list")
     if is_list:
-        return _list_decisions(project, state, as_json=as_json)
+        return _list_decisions(*load_with_trust(locate(**where)), as_json=as_json)
     if names and everything:
         raise click.UsageError("NAME and --all exclude each other")
-    return _review_hooks(names, project, state, yes=yes, override=override)
+    return _review_hooks(names, *load_with_trust(locate(**where)), yes=yes, override=override)
 
 
-def _review_hooks(names: tuple[str, ...], project: str | None, state: str | None, *, yes: bool, override: bool) -> int:
-    loaded, store = load_with_trust(locate(project, state=state))
+def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, *, yes: bool, override: bool) -> int:
     candidates = _list_candidates(loaded)
     chosen = _choose(candidates, names)
     if not names:
@@ -80,8 +72,8 @@ def _review_hooks(names: tuple[str, ...], project: str | None, state: str | None
     if not yes and not sys.stdin.isatty():
         for candidate in chosen:
             print_review(candidate, store)
-        text = "Nothing was trusted: there is no terminal to ask at. If you have read the above, add --yes."
-        echo(text, "yellow", err=True)
+        problem = "Nothing was trusted: there is no terminal to ask at"
+        echo(f"{problem}. If you have read the above, add --yes.", "yellow", err=True)
         return 1
     answers = [_decide(candidate, store, yes=yes, override=override) for candidate in chosen]
     return int(not all(answers))
@@ -137,12 +129,12 @@ def _store_approval(candidate: TrustCandidate, content: HookContent, store: Trus
 @_everything_option
 @project_option
 @state_option
-def deny_hooks(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> int:
+def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     """Never run hooks of this project, and do not ask again.
 
     This holds even if they change. `untrust` takes it back.
     """
-    loaded, store = load_with_trust(locate(project, state=state))
+    loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or pass --all")
     for candidate in _choose(_list_candidates(loaded), names):
@@ -157,12 +149,12 @@ def deny_hooks(names: tuple[str, ...], everything: bool, project: str | None, st
 @_everything_option
 @project_option
 @state_option
-def untrust_hooks(names: tuple[str, ...], everything: bool, project: str | None, state: str | None) -> int:
+def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     """Forget whether hooks of this project are trusted or denied.
 
     They are untrusted again. This works for hooks that no longer exist, too.
     """
-    loaded, store = load_with_trust(locate(project, state=state))
+    loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or pass --all")
     projects = _list_projects(loaded.catalog)
@@ -182,9 +174,8 @@ def _list_projects(catalog: Catalog) -> set[str]:
     return {os.path.realpath(path) for _, path in catalog.projects if path}
 
 
-def _list_decisions(project: str | None, state: str | None, *, as_json: bool) -> int:
+def _list_decisions(loaded: Loaded, store: TrustStore, *, as_json: bool) -> int:
     """Print every hook of this project with its trust state, and all decisions about other projects."""
-    loaded, store = load_with_trust(locate(project, state=state))
     if store.error:
         raise TrustError(store.error)
     rows = _make_rows(loaded, store)
@@ -214,15 +205,10 @@ def _make_rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
 
 
 def _make_row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:
-    return {
-        "name": name,
-        "state": state,
-        "project": project,
-        "identity": identity,
-        "digest": (record.digest or None) if record else None,
-        "override": record.override if record else False,
-        "when": (record.time or None) if record else None,
-    }
+    decision: dict[str, Any] = {"digest": None, "override": False, "when": None}
+    if record:
+        decision = {"digest": record.digest or None, "override": record.override, "when": record.time or None}
+    return {"name": name, "state": state, "project": project, "identity": identity, **decision}
 
 
 def _find_key(candidate: TrustCandidate, loaded: Loaded) -> tuple[str, str]:

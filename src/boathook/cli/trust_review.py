@@ -14,7 +14,7 @@ from boathook.core.value import Value
 from boathook.system.programs import find_entry_point
 from boathook.trust.bound_files import BoundFiles
 from boathook.trust.judge import HookContent
-from boathook.trust.snapshot import FILE, LINK, SnapshotError, SnapshotItem, read_snapshot
+from boathook.trust.snapshot import FILE, LINK, Snapshot, SnapshotError, SnapshotItem, read_snapshot
 from boathook.trust.store import TrustStore
 
 _MAX_SCRIPT_LINES = 20
@@ -89,8 +89,11 @@ def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustSt
     for root, snapshot in content.snapshots.items():
         echo(f"  files     {reveal(root)}")
         for item in snapshot.items:
+            about = f"{len(item.data):,} bytes{', executable' if item.mode & 0o111 else ''}"
+            if item.kind == LINK:
+                about = f"-> {reveal(item.data.decode('utf-8', 'backslashreplace'))}"
             if item.kind in (FILE, LINK):
-                echo(f"    {reveal(item.path or os.path.basename(root))}  {_describe_item(item)}")
+                echo(f"    {reveal(item.path or os.path.basename(root))}  {about}")
     _print_uncovered_files(content.bound_files)
     record = candidate.record
     old_copy = store.find_copy(record.digest) if record is not None and record.digest else ""
@@ -98,7 +101,8 @@ def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustSt
         _print_changes(content, old_copy, record)
     else:
         for path, text in _list_entry_texts(content):
-            _print_text(path, text)
+            echo(f"  {reveal(path)}:")
+            _print_lines([(f"| {line}", "") for line in text.splitlines()], _MAX_SCRIPT_LINES)
 
 
 def _print_uncovered_files(bound_files: BoundFiles) -> None:
@@ -110,13 +114,6 @@ def _print_uncovered_files(bound_files: BoundFiles) -> None:
         echo(f"  uncovered {reveal(path)}: {text}", "bold yellow")
     if bound_files.unclear:
         echo(f"  uncovered boathook cannot tell what this runs: {reveal(bound_files.unclear, None)}", "bold yellow")
-
-
-def _describe_item(item: SnapshotItem) -> str:
-    if item.kind == LINK:
-        return f"-> {reveal(item.data.decode('utf-8', 'backslashreplace'))}"
-    executable = ", executable" if item.mode & 0o111 else ""
-    return f"{len(item.data):,} bytes{executable}"
 
 
 def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
@@ -136,13 +133,11 @@ def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
     return [(path, _decode_item(item)) for path, item in items.items() if path in bound]
 
 
-def _print_text(path: str, text: str) -> None:
-    lines = text.splitlines()
-    echo(f"  {reveal(path)}:")
-    for line in lines[:_MAX_SCRIPT_LINES]:
-        echo(f"    | {reveal(line)}")
-    if len(lines) > _MAX_SCRIPT_LINES:
-        echo(f"    … {len(lines) - _MAX_SCRIPT_LINES} more lines", "dim")
+def _print_lines(lines: list[tuple[str, str]], limit: int) -> None:
+    for line, style in lines[:limit]:
+        echo(f"    {reveal(line)}", style)
+    if len(lines) > limit:
+        echo(f"    … {len(lines) - limit} more lines", "dim")
 
 
 def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> None:
@@ -150,54 +145,38 @@ def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> 
     echo("  changed since it was trusted:", "yellow")
     definition = content.definition.decode()
     if record.definition != definition:
-        _print_text_diff("the definition", _split_fields(record.definition), _split_fields(definition))
+        fields = (text.replace(", ", ",\n") for text in (record.definition, definition))
+        _print_text_diff("the definition", *fields)
     printed: set[str] = set()
     for root in dict.fromkeys((*record.roots, *content.snapshots)):
-        trusted = (
-            _read_copy(resolve_copy_path(old_copy, record.roots.index(root), root)) if root in record.roots else {}
-        )
-        snapshot = content.snapshots.get(root)
-        current = {item.path: item for item in snapshot.items} if snapshot else {}
-        for path in sorted({*trusted, *current}):
-            old, new = trusted.get(path), current.get(path)
-            if _find_content(old) != _find_content(new):
+        copy = resolve_copy_path(old_copy, record.roots.index(root), root) if root in record.roots else ""
+        trusted, current = _read_copy(copy), content.snapshots.get(root)
+        old_items, new_items = ({item.path: item for item in each.items} if each else {} for each in (trusted, current))
+        for path in sorted({*old_items, *new_items}):
+            old, new = old_items.get(path), new_items.get(path)
+            if (old and (old.kind, old.data)) != (new and (new.kind, new.data)):
                 printed.add(f"{root}/{path}" if path else root)
-                _print_item_diff(path or os.path.basename(root), old, new)
+                change = "added" if old is None else "removed" if new is None else "changed"
+                name = path or os.path.basename(root)
+                echo(f"    {change}: {reveal(name)}", "yellow")
+                _print_text_diff(name, _decode_item(old) if old else "", _decode_item(new) if new else "")
     now = dict(content.files)
     for path, word in record.files:
         if now.get(path, word) != word and path not in printed:
             echo(f"    mode changed: {reveal(path)}", "yellow")
 
 
-def _split_fields(definition: str) -> str:
-    return definition.replace(", ", ",\n")
-
-
-def _read_copy(root: str) -> dict[str, SnapshotItem]:
+def _read_copy(root: str) -> Snapshot | None:
     try:
-        return {item.path: item for item in read_snapshot(root).items}
+        return read_snapshot(root) if root else None
     except SnapshotError:
-        return {}
-
-
-def _find_content(item: SnapshotItem | None) -> tuple[str, bytes] | None:
-    return (item.kind, item.data) if item else None
-
-
-def _print_item_diff(path: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
-    change = "added" if old is None else "removed" if new is None else "changed"
-    echo(f"    {change}: {reveal(path)}", "yellow")
-    _print_text_diff(path, _decode_item(old) if old else "", _decode_item(new) if new else "")
+        return None
 
 
 def _print_text_diff(name: str, old: str, new: str) -> None:
-    lines = list(
-        difflib.unified_diff(old.splitlines(), new.splitlines(), f"{name} (trusted)", f"{name} (now)", lineterm="")
-    )
-    for line in lines[:_MAX_DIFF_LINES]:
-        echo(f"    {reveal(line)}", {"+": "green", "-": "red"}.get(line[:1], ""))
-    if len(lines) > _MAX_DIFF_LINES:
-        echo(f"    … {len(lines) - _MAX_DIFF_LINES} more lines", "dim")
+    names, styles = (f"{name} (trusted)", f"{name} (now)"), {"+": "green", "-": "red"}
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
+    _print_lines([(line, styles.get(line[:1], "")) for line in lines], _MAX_DIFF_LINES)
 
 
 def _decode_item(item: SnapshotItem) -> str:

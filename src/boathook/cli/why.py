@@ -51,9 +51,8 @@ def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[
             ends.append(record)
     match = candidates.get(prefix) or next(iter(candidates.values()), None)
     if match is None:
-        raise ConfigError(
-            f"no record in {reader.folder} has an id that starts with '{prefix}'. List them: boathook log"
-        )
+        error = f"no record in {reader.folder} has an id that starts with '{prefix}'"
+        raise ConfigError(f"{error}. List them: boathook log")
     if len(candidates) > 1 and match["id"] != prefix:
         ids = ", ".join(list(candidates)[:_MAX_SHOWN])
         raise ConfigError(f"several records have an id that starts with '{prefix}': {ids}. Write more of the id")

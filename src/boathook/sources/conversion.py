@@ -205,6 +205,7 @@ def to_milliseconds(seconds: float) -> int:
 
 
 def quote_yaml(text: str) -> str:
+    # In single quotes a backslash is an ordinary character.
     return "'" + text.replace("'", "''") + "'"
 
 
