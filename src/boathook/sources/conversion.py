@@ -90,14 +90,19 @@ def convert_to_folder(
 
     `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always written.
     """
-    command = _get_command(hook)
+    command, patterns = _get_command(hook), _get_patterns(hook)
     where = clean_line(origin)
     lines = [
         "---",
         f"name: {name if name[0].isalpha() and name != 'null' else quote_yaml(name)}",
         f"description: {quote_yaml(_describe_hook(hook, written))}",
         f"trigger: {hook.trigger}",
-        *_write_matcher(hook),
+        *(["matcher:"] if any(patterns) else []),
+        *(
+            f"  {key}: {quote_yaml(source)}"
+            for key, source in zip(("tool", "pattern"), patterns, strict=True)
+            if source
+        ),
         f"timeout: {to_milliseconds(hook.timeout)}",
         *([f"async: {str(hook.background).lower()}"] if hook.background or "async" in explicit else []),
         *(["priority: 100"] if "priority" in explicit else []),
@@ -111,8 +116,10 @@ def convert_to_folder(
     ]
     manifest = "\n".join(lines) + "\n"
     _check_reading_back(hook, name, manifest)
-    shell = "#!/usr/bin/env bash" if bash and command.words is None else "#!/bin/sh"
-    script = f"{shell}\n# from {where} (boathook convert)\n{ENTER_PROJECT_LINE}\n{_write_command(command)}\n"
+    shell, line = "#!/usr/bin/env bash" if bash else "#!/bin/sh", command.text
+    if command.words is not None:
+        shell, line = "#!/bin/sh", "exec " + " ".join(map(_quote_word, (command.text, *command.words)))
+    script = f"{shell}\n# from {where} (boathook convert)\n{ENTER_PROJECT_LINE}\n{line}\n"
     try:
         return ConvertedFolder(name, manifest.encode(), script.encode(), _list_settings_notes(hook, command, written))
     except UnicodeEncodeError:
@@ -138,18 +145,6 @@ def _get_command(hook: Hook) -> Command:
     return handler
 
 
-def _write_matcher(hook: Hook) -> list[str]:
-    named = zip(("tool", "pattern"), _get_patterns(hook), strict=True)
-    lines = [f"  {key}: {quote_yaml(source)}" for key, source in named if source]
-    return ["matcher:", *lines] if lines else []
-
-
-def _shorten_tool(tool: Pattern) -> str:
-    """Return the pattern of a tool, for a single name in its shorter form."""
-    alone = re.fullmatch(r"\^\(\?:([A-Za-z0-9_-]+)\)\$", tool.source)
-    return f"^{alone.group(1)}$" if alone else tool.source
-
-
 def _describe_hook(hook: Hook, written: dict[str, Any]) -> str:
     own = written.get("description")
     text = " ".join((hook.description or (own if isinstance(own, str) else "")).split())
@@ -164,20 +159,14 @@ def _check_reading_back(hook: Hook, name: str, manifest: str) -> None:
     expected = hook.replace(name=name, state=ARMED, dialect=DIALECT)
     is_same = all(getattr(parsed, field) == getattr(expected, field) for field in _COMPARED_FIELDS)
     if not is_same or _get_patterns(parsed) != _get_patterns(hook):
-        raise ConversionError(
-            f"HOOK.md cannot express it: {parsed.state_reason or 'its matcher contains characters that would be lost'}"
-        )
+        reason = parsed.state_reason or "its matcher contains characters that would be lost"
+        raise ConversionError(f"HOOK.md cannot express it: {reason}")
 
 
 def _get_patterns(hook: Hook) -> tuple[str, str]:
-    tool, pattern = hook.matcher.tool, hook.matcher.pattern
-    return _shorten_tool(tool) if tool else "", pattern.source if pattern else ""
-
-
-def _write_command(command: Command) -> str:
-    if command.words is None:
-        return command.text
-    return "exec " + " ".join(_quote_word(word) for word in (command.text, *command.words))
+    tool, pattern = (part.source if part else "" for part in (hook.matcher.tool, hook.matcher.pattern))
+    # A single name in its shorter form.
+    return re.sub(r"\A\^\(\?:([A-Za-z0-9_-]+)\)\$\Z", r"^\1$", tool), pattern
 
 
 def _quote_word(word: str) -> str:
@@ -190,10 +179,8 @@ def _list_settings_notes(hook: Hook, command: Command, written: dict[str, Any]) 
     notes = [describe_diagnostic(problem) for problem in hook.diagnostics]
     if written.get("once"):
         notes.append("'once' is dropped: the hook runs at every event")
-    if to_milliseconds(hook.timeout) != round(hook.timeout * 1000):
-        notes.append(
-            f"its timeout of {hook.timeout:g} s becomes {to_milliseconds(hook.timeout)} ms, the nearest allowed value"
-        )
+    if (ms := to_milliseconds(hook.timeout)) != round(hook.timeout * 1000):
+        notes.append(f"its timeout of {hook.timeout:g} s becomes {ms} ms, the nearest allowed value")
     if "CLAUDE_CODE_REMOTE" in " ".join((command.text, *(command.words or ()))):
         notes.append("CLAUDE_CODE_REMOTE is only set for hooks of settings.json")
     return tuple(notes)

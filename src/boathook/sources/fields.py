@@ -73,9 +73,7 @@ class Field(Value):
         if self.words or self.high:
             size = len(value) if base is str else value
             return value in self.words if self.words else self.low <= size <= self.high
-        items: Iterable[Any] = (value,)
-        if base is list or base is dict:
-            items = value if base is list else value.values()
+        items = value if base is list else value.values() if base is dict else (value,)
         return accepts is None or all(map(accepts, items))
 
     def find_nearest(self, value: Any) -> Any:
@@ -131,9 +129,8 @@ TEXT = FieldType("text", str)
 SHORT_TEXT = FieldType("text of at most {high} characters", str)
 LINE = FieldType("text that is not empty and has no NUL character", str, _is_line)
 WORD = FieldType("{words}", str)
-HOOK_NAME = FieldType(
-    f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit", str, is_hook_name
-)
+_NAME_FORM = f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit"
+HOOK_NAME = FieldType(_NAME_FORM, str, is_hook_name)
 EVENT_NAME = FieldType("the name of an event", str, SPELLINGS.__contains__)
 MODEL = FieldType("text like provider:name", str, lambda text: ":" in text)
 ABSOLUTE_PATH = FieldType("an absolute path", str, lambda path: os.path.isabs(path) and "\0" not in path)
@@ -162,15 +159,8 @@ TIMEOUT_FIELD = Field("timeout", INTEGER, "the time limit in milliseconds", 30_0
 ASYNC_FIELD = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
 PRIORITY_FIELD = Field("priority", INTEGER, "hooks of higher priority run first", 100, 0, 1000, tolerant=True)
 ON_FAILURE_FIELD = Field("on_failure", WORD, "what a failed run does", "allow", words=("allow", "block"))
-SANDBOX_FIELD = Field(
-    "sandbox",
-    WORD,
-    "how strictly the hook is confined",
-    BASIC,
-    words=SANDBOX_LEVELS,
-    fallback=ISOLATED,
-    example=ISOLATED,
-)
+_STRICT: dict[str, Any] = {"fallback": ISOLATED, "example": ISOLATED}
+SANDBOX_FIELD = Field("sandbox", WORD, "how strictly the hook is confined", BASIC, words=SANDBOX_LEVELS, **_STRICT)
 NETWORK_FIELD = Field("network", FLAG, "whether a confined hook may use the network", default=False)
 ENV_FIELD = _names("env", about="environment variables that the hook uses", example=["TOKEN"])
 
@@ -282,12 +272,12 @@ class FieldChecker:
         self.refusal: Diagnostic | None = None
         self._pair = pair
         self._suggestions = 0
-        self._counts: dict[str, int] = {}
+        self._counts = dict.fromkeys((ERROR, WARNING), 0)
 
     def report(self, level: str, key: str, message: str, fix: str = "", line: int | None = None) -> None:
         """Add a diagnostic, up to `MAX_DIAGNOSTICS` of each level."""
-        count = self._counts[level] = self._counts.get(level, 0) + 1
-        if count <= MAX_DIAGNOSTICS:
+        self._counts[level] += 1
+        if self._counts[level] <= MAX_DIAGNOSTICS:
             self.diagnostics.append(Diagnostic(self.path, line or self.lines.get(key), key, level, message, fix))
 
     def refuse(self, key: str, message: str, fix: str = "", line: int | None = None) -> None:
@@ -309,11 +299,9 @@ class FieldChecker:
                     values[key] = checked
         for field in fields:
             if field.required and field.is_absent(data.get(field.key)):
-                default = self._get_default(field)
+                default, message = self._get_default(field), f"'{field.key}' is missing"
                 used = "" if default is None else f"; {_show(default)} is used"
-                self._report_error(
-                    field, prefix + field.key, f"'{field.key}' is missing", used, self._show_example(field)
-                )
+                self._report_error(field, prefix + field.key, message, used, self._show_example(field))
         return values
 
     def _check_value(self, field: Field, key: str, value: Any) -> Any:
@@ -376,10 +364,9 @@ def _show(value: Any) -> str:
 
 
 def describe_value(value: Any) -> str:
-    if isinstance(value, int) and abs(value) >= _MAX_SHOWN_NUMBER:
-        return "a number that large"
     if isinstance(value, bool | int | float):
-        return str(value).lower()
+        is_large = isinstance(value, int) and abs(value) >= _MAX_SHOWN_NUMBER
+        return "a number that large" if is_large else str(value).lower()
     if not isinstance(value, str):
         return describe_json_type(value)
     if not value.strip():
@@ -388,6 +375,12 @@ def describe_value(value: Any) -> str:
         return "text with a NUL character"
     is_short = len(value) <= _MAX_SHOWN_CHARS and value.isprintable()
     return f"'{value}'" if is_short else f"text of {len(value)} characters"
+
+
+def convert_timing(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a hook for the keys `timeout` and `async`, as far as they are there."""
+    timeout = {"timeout": values["timeout"] / 1000} if "timeout" in values else {}
+    return {**timeout, **({"background": values["async"]} if "async" in values else {})}
 
 
 def join_words(words: Iterable[str]) -> str:

@@ -10,15 +10,14 @@ from typing import Any
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker
+from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker, convert_timing
 from boathook.sources.sandbox_levels import ConfigWarning, applies_to_project, confine_hook, list_ineffective_sandbox
 from boathook.system.files import FileError, read_text
 
 MAX_HOOKS_TOML_BYTES = 32 * 1024
 MAX_DOTS_PER_LINE = 32
-KEYS_WITHOUT_DEFAULTS = frozenset(
-    field.key for field in TUNABLE_FIELDS if field.key != SANDBOX_FIELD.key
-)  # settings hooks take no default but the sandbox
+# Settings hooks take no default but the sandbox.
+KEYS_WITHOUT_DEFAULTS = frozenset(field.key for field in TUNABLE_FIELDS if field.key != SANDBOX_FIELD.key)
 
 
 class HooksConfig(Value):
@@ -43,17 +42,10 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
         return HooksConfig(path, scope, diagnostics=(Diagnostic(path, None, "", ERROR, str(error)),))
     checker = FieldChecker(path, scope, TOML_PAIR)
     values = checker.check((HOOKS_FIELD,), data).get(HOOKS_FIELD.key, {})
-    return HooksConfig(
-        path,
-        scope,
-        values.pop("enabled", True),
-        defaults=values.pop("defaults", {}),
-        disable=tuple(table["name"] for table in values.pop("disable", ())),
-        override=tuple((table.pop("name"), table) for table in values.pop("override", ())),
-        sandbox=values.pop("sandbox", ""),
-        settings=values,
-        diagnostics=tuple(checker.diagnostics),
-    )
+    tables: dict[str, Any] = {key: values.pop(key) for key in ("enabled", "defaults", "sandbox") if key in values}
+    tables["disable"] = tuple(table["name"] for table in values.pop("disable", ()))
+    tables["override"] = tuple((table.pop("name"), table) for table in values.pop("override", ()))
+    return HooksConfig(path, scope, **tables, settings=values, diagnostics=tuple(checker.diagnostics))
 
 
 def _load_toml(path: str) -> dict[str, Any]:
@@ -155,9 +147,5 @@ def cap_timeout(hook: Hook, settings: Settings) -> Hook:
 
 
 def _apply_tuning(hook: Hook, tuning: dict[str, Any]) -> Hook:
-    changes: dict[str, Any] = {key: tuning[key] for key in ("priority", "on_failure") if key in tuning}
-    if "timeout" in tuning:
-        changes["timeout"] = tuning["timeout"] / 1000
-    if "async" in tuning:
-        changes["background"] = tuning["async"]
+    changes = convert_timing(tuning) | {key: tuning[key] for key in ("priority", "on_failure") if key in tuning}
     return hook.replace(**changes) if changes else hook

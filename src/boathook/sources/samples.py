@@ -136,8 +136,7 @@ class _PatternWriter:
         raise ValueError(op)
 
     def _member(self, members: Any) -> str:
-        negated = bool(members) and str(members[0][0]) == "NEGATE"
-        if negated:
+        if members and str(members[0][0]) == "NEGATE":
             source = re.compile("[^" + _write_class(members[1:]) + "]")
             return next((c for c in "a0 _-/.x\n" if source.match(c)), "~")
         op, value = members[self.choice % len(members)]

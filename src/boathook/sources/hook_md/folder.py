@@ -23,14 +23,8 @@ from boathook.core.value import Value
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.sources.hook_md.manifest import escape_undecodable, parse_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
-from boathook.system.files import (
-    MAX_FILE_BYTES,
-    FileError,
-    find_exposed_parent,
-    find_exposure,
-    find_foreign_owner,
-    read_text,
-)
+from boathook.system import files
+from boathook.system.files import FileError, find_exposed_parent, find_exposure, find_foreign_owner, read_text
 from boathook.system.locations import SourceFolders
 from boathook.system.programs import ENTRY_NAMES, find_entry_point
 
@@ -114,7 +108,7 @@ def _get_size(path: str | None) -> int:
         size = os.stat(path).st_size if path else 0
     except OSError:
         return 0
-    return size if size <= MAX_FILE_BYTES else 0
+    return size if size <= files.MAX_FILE_BYTES else 0
 
 
 def _list_parents(root: str) -> list[str]:
@@ -132,10 +126,10 @@ def _read_folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[ReadHoo
     except OSError as error:
         return _build_invalid(folder, folder, scope, f"cannot be read: {error.strerror}"), [folder]
     path = find_manifest(folder)
+    if path is None and os.access(folder, os.R_OK | os.X_OK):
+        return None, [folder]
     if path is None:
-        is_readable = os.access(folder, os.R_OK | os.X_OK)
-        reason = "cannot be read: permission denied"
-        return None if is_readable else _build_invalid(folder, folder, scope, reason), [folder]
+        return _build_invalid(folder, folder, scope, "cannot be read: permission denied"), [folder]
     watch = [path] if path.endswith(MANIFEST_NAMES[0]) else [path, folder]
     if scope == PROJECT and (reason := find_link_outside(path, top)):
         return _build_invalid(path, folder, scope, reason), watch

@@ -112,15 +112,11 @@ def _check_limits(source: str, offset: int) -> None:
     for event in yaml.parse(source, Loader=_Loader):
         line = event.start_mark.line + 1 + offset
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise FrontmatterError(
-                "anchors and aliases (& and *) are not allowed", line, "quote a text that starts with * or &"
-            )
+            message, fix = "anchors and aliases (& and *) are not allowed", "quote a text that starts with * or &"
+            raise FrontmatterError(message, line, fix)
         if getattr(event, "tag", None):
             raise FrontmatterError(f"the tag {event.tag} is not allowed", line, "remove it")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         count += isinstance(event, yaml.NodeEvent)
         if depth > MAX_YAML_DEPTH:
             raise FrontmatterError(f"nested deeper than {MAX_YAML_DEPTH} levels", line)
@@ -159,6 +155,7 @@ def _convert_node(node: yaml.Node, offset: int) -> Node:
 
 _STAR = re.compile(r"(?m)(:[ \t]+)\*(?=[ \t]*(?:[,}#]|$))")
 _MAX_FORGIVEN = 100
+_FORGIVEN_BACKSLASH = "a backslash in double quotes was read as a backslash; use single quotes"
 
 
 def _quote_leniently(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
@@ -171,19 +168,18 @@ def _quote_leniently(source: str, offset: int) -> tuple[str, tuple[tuple[int, st
     for star in islice(_STAR.finditer(source), _MAX_FORGIVEN):
         forgiven.append((find_line(star.end()), 'a bare * was read as "*"; quote it'))
     parts, end_of_last = [], 0
-    for start, end in _find_double_quoted(source):
+    for start, end in _find_quoted_spans(source):
         inner = source[start:end]
         if "\\" in inner:
             if len(forgiven) < 2 * _MAX_FORGIVEN:
-                message = "a backslash in double quotes was read as a backslash; use single quotes"
-                forgiven.append((find_line(start), message))
+                forgiven.append((find_line(start), _FORGIVEN_BACKSLASH))
             parts += [source[end_of_last:start], re.sub(r'\\(?!")', r"\\\\", inner)]
             end_of_last = end
     quoted = _STAR.sub(r'\1"*"', "".join([*parts, source[end_of_last:]]))
     return quoted, tuple(sorted(forgiven))
 
 
-def _find_double_quoted(source: str) -> list[tuple[int, int]]:
+def _find_quoted_spans(source: str) -> list[tuple[int, int]]:
     """Return where double-quoted scalars begin and end, in text that need not be valid YAML, in one pass."""
     spans, index, previous = [], 0, ""
     while 0 <= index < len(source):

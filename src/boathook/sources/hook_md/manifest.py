@@ -11,7 +11,17 @@ from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
-from boathook.sources.fields import FLAG, HOOK_MD_FIELDS, INTEGER, MAPPING, NAME_LIST, YAML_PAIR, Field, FieldChecker
+from boathook.sources.fields import (
+    FLAG,
+    HOOK_MD_FIELDS,
+    INTEGER,
+    MAPPING,
+    NAME_LIST,
+    YAML_PAIR,
+    Field,
+    FieldChecker,
+    convert_timing,
+)
 from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Scalar, Sequence, read_frontmatter
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -57,11 +67,7 @@ def escape_undecodable(name: str) -> str:
 def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, Any]:
     kind = SPELLINGS.get(values.get("trigger", ""))
     fields = {key: values[key] for key in _SAME_KEYS if key in values}
-    fields["kind"] = kind
-    if "timeout" in values:
-        fields["timeout"] = values["timeout"] / 1000
-    if "async" in values:
-        fields["background"] = values["async"]
+    fields |= {"kind": kind, **convert_timing(values)}
     if "env" in values:
         fields["env"] = tuple(values["env"])
     if "requires" in values:

@@ -17,7 +17,7 @@ MAX_PLUGINS = 400
 
 def load_plugins(claude: str, project: str, files: list[SettingsFile]) -> tuple[list[SettingsFile], list[str]]:
     """Read the hooks of the plugins that are enabled and installed; return them and the paths to watch."""
-    scopes = _find_enabled(files)
+    scopes = _find_plugin_scopes(files)
     if not claude or not scopes:
         return [], []
     register = f"{claude}/plugins/installed_plugins.json"
@@ -57,7 +57,7 @@ def _report(path: str, scope: str, level: str, key: str, message: str) -> Settin
     return SettingsFile(path, scope, diagnostics=(Diagnostic(path, None, key, level, message),))
 
 
-def _find_enabled(files: list[SettingsFile]) -> dict[str, str]:
+def _find_plugin_scopes(files: list[SettingsFile]) -> dict[str, str]:
     """Return the enabled plugins and the scope that enabled each; a project cannot disable those of the user."""
     scopes: dict[str, str] = {}
     for file in files:

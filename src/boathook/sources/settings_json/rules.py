@@ -52,9 +52,8 @@ def read_rule(text: str) -> PermissionRule | None:
         is_narrow = inner not in ("", "*", "**") and not _PARAMETER.match(inner)
         pattern = compile_pattern(_build_pattern(name, inner)) if is_narrow else None
         if "*" in name or _SERVER.fullmatch(name):
-            return PermissionRule(
-                (), compile_pattern(f"^{_build_glob(name, star='.*')}{'' if '*' in name else '(?:__.*)?'}$"), pattern
-            )
+            tool = f"^{_build_glob(name, star='.*')}{'' if '*' in name else '(?:__.*)?'}$"
+            return PermissionRule((), compile_pattern(tool), pattern)
         tools = _ALIASES.get(name, (name,))
         return PermissionRule(tools, compile_names("|".join(tools)), pattern)
     except ConfigError:

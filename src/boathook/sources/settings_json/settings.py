@@ -47,12 +47,14 @@ def load_settings(claude: str, project: str) -> LoadedSettings:
     plugins, plugin_paths = load_plugins(claude, project, files)
     hooks = [hook for file in (*files, *plugins) for hook in _apply_disabling(file, files)]
     problems = [problem for file in (*files, *plugins) for problem in file.diagnostics]
-    problems += [_warn_of_reach(file) for file in files if file.disables and file.scope != USER]
+    limited = "disableAllHooks disables only hooks of the project here; your own hooks still run"
+    in_project = [file.path for file in files if file.disables and file.scope != USER]
+    problems += [Diagnostic(path, None, "disableAllHooks", WARNING, limited) for path in in_project]
     problems += list_kept_plugins(files)
     paths = [*(file.path for file in files), *plugin_paths]
     # The modes of the folders count, too.
     folders = dict.fromkeys(os.path.dirname(path) + "/" for path in paths)
-    return LoadedSettings(_shadow_repeated(hooks), tuple(problems), (*paths, *folders))
+    return LoadedSettings(_shadow_equal_entries(hooks), tuple(problems), (*paths, *folders))
 
 
 def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hook, ...]:
@@ -63,12 +65,7 @@ def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hoo
     return tuple(hook.replace(state=DISABLED, state_reason=why) for hook in file.hooks)
 
 
-def _warn_of_reach(file: SettingsFile) -> Diagnostic:
-    message = "disableAllHooks disables only hooks of the project here; your own hooks still run"
-    return Diagnostic(file.path, None, "disableAllHooks", WARNING, message)
-
-
-def _shadow_repeated(hooks: list[Hook]) -> tuple[Hook, ...]:
+def _shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:
     """Shadow entries that are equal to the letter: the user's counts, else the first of each scope.
 
     It is not known yet which hooks of a project may run, so none of them shadows one of another scope.
@@ -77,17 +74,14 @@ def _shadow_repeated(hooks: list[Hook]) -> tuple[Hook, ...]:
     for hook in hooks:
         if hook.state == ARMED:
             first.setdefault((hook.scope, hook.name, hook.handler), hook)
-    return tuple(_shadow_by(first, hook) for hook in hooks)
-
-
-def _shadow_by(first: dict[object, Hook], hook: Hook) -> Hook:
-    keys = [(scope, hook.name, hook.handler) for scope in (USER, hook.scope)]
-    winner = next((first[key] for key in keys if key in first), hook)
-    if winner is hook or hook.state != ARMED:
-        return hook
-    return hook.replace(
-        state=SHADOWED, state_reason=f"the same entry is in {winner.path} ({winner.place}); it runs once"
-    )
+    settled = []
+    for hook in hooks:
+        keys = [(scope, hook.name, hook.handler) for scope in (USER, hook.scope)]
+        winner = next((first[key] for key in keys if key in first), hook)
+        why = f"the same entry is in {winner.path} ({winner.place}); it runs once"
+        is_shadowed = winner is not hook and hook.state == ARMED
+        settled.append(hook.replace(state=SHADOWED, state_reason=why) if is_shadowed else hook)
+    return tuple(settled)
 
 
 def find_settings_project(project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:

@@ -1,7 +1,4 @@
-"""Frequent mistakes in the hooks of settings.json, beyond those that make an entry invalid.
-
-A false alarm is worse than none: where a command line cannot be read for certain, nothing is reported.
-"""
+"""Frequent mistakes in hooks of settings.json that are valid. A command line that is not clear is left alone."""
 
 from __future__ import annotations
 
@@ -17,16 +14,8 @@ from boathook.core.matcher import TOOL_NAME, Pattern
 from boathook.core.shell import SHELL_NAMES, ShellWord
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
-from boathook.sources.shell_scripts import (
-    SHELL_BUILTINS,
-    RunFile,
-    find_blocking_exit_1,
-    find_run_files,
-    has_blocking_exit_1,
-    read_first_pipeline,
-    read_script_text,
-    remove_prefix,
-)
+from boathook.sources import shell_scripts
+from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, read_script_text
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, find_program, read_first_bytes
@@ -130,24 +119,25 @@ class _CommandChecker:
 
     def check(self) -> list[Diagnostic]:
         commands = self._read_commands()
-        if self.has_space and any(
-            word.leading_variable == _PROJECT_DIR for words in commands for word in _list_splitting_words(words)
-        ):
+        # These do not fail if the shell splits their words.
+        words_to_split = [word for words in commands if words[0].raw not in ("echo", "printf", "[[") for word in words]
+        if self.has_space and any(word.leading_variable == _PROJECT_DIR for word in words_to_split):
             message = f"${_PROJECT_DIR} is not quoted, and the path of the project contains a space: the command fails"
             self._report(ERROR, message, f'"${_PROJECT_DIR}"/…')
-        for index, words in enumerate(map(remove_prefix, commands)):
-            if words and words[0].raw not in SHELL_BUILTINS:
+        for index, words in enumerate(map(shell_scripts.remove_prefix, commands)):
+            if words and words[0].raw not in shell_scripts.SHELL_BUILTINS:
                 if index == 0:
                     self._check_program(words[0].raw)
-                for file in find_run_files(words):
+                for file in shell_scripts.find_run_files(words):
                     self._check_file(file)
-        if self.can_block and self.command.words is None and has_blocking_exit_1(self.command.text):
+        is_line = self.command.words is None
+        if self.can_block and is_line and shell_scripts.has_blocking_exit_1(self.command.text):
             self._report(WARNING, *EXIT_1_WARNING)
         return self.diagnostics
 
     def _read_commands(self) -> list[list[ShellWord]]:
         if self.command.words is None:
-            return read_first_pipeline(self.command.text, {**self.known, "HOME": os.path.expanduser("~")})
+            return shell_scripts.read_first_pipeline(self.command.text, {**self.known, "HOME": os.path.expanduser("~")})
         return [[self._make_word(raw) for raw in (self.command.text, *self.command.words)]]
 
     def _make_word(self, raw: str) -> ShellWord:
@@ -215,13 +205,9 @@ class _CommandChecker:
 
 def find_start_error(path: str) -> tuple[str, str]:
     """Return why a script cannot be started, and a fix; two empty texts if it can."""
-    reason = find_interpreter_error(read_first_bytes(path))
-    if not reason:
-        return "", ""
-    return (
-        reason,
-        "convert the file to LF line ends" if "Windows" in reason else "name an interpreter that is installed",
-    )
+    reason = find_interpreter_error(read_first_bytes(path)) or ""
+    fix = "convert the file to LF line ends" if "Windows" in reason else "name an interpreter that is installed"
+    return reason, fix if reason else ""
 
 
 def _find_project(hook: Hook) -> str:
@@ -230,11 +216,6 @@ def _find_project(hook: Hook) -> str:
     if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == user_folder:
         return ""
     return os.path.dirname(folder)
-
-
-def _list_splitting_words(words: list[ShellWord]) -> list[ShellWord]:
-    """Return the words of a command that fails if the shell splits them."""
-    return [] if words[0].raw in ("echo", "printf", "[[") else words
 
 
 def _get_mode(path: str) -> int | None:
@@ -249,17 +230,13 @@ def _get_mode(path: str) -> int | None:
 
 def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
     """Return an error if a prompt hook has no model, or a prompt or http hook lacks its library."""
-    message = fix = ""
-    if hook.state == ARMED and isinstance(hook.handler, Prompt):
-        if not hook.handler.choose_model(model)[0]:
-            message, fix = (
-                "no model is named for prompt hooks",
-                'model = "provider:name" under [hooks] in your hooks.toml',
-            )
-        elif find_spec("pydantic_ai") is None:
-            message, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"
-    elif hook.state == ARMED and isinstance(hook.handler, Http) and find_spec("httpx") is None:
+    handler = hook.handler if hook.state == ARMED else None
+    if isinstance(handler, Prompt) and not handler.choose_model(model)[0]:
+        message, fix = "no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml'
+    elif isinstance(handler, Prompt) and find_spec("pydantic_ai") is None:
+        message, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"
+    elif isinstance(handler, Http) and find_spec("httpx") is None:
         message, fix = "http hooks need httpx", "pip install 'boathook[http]'"
-    if not message:
+    else:
         return []
     return [Diagnostic(hook.path, None, hook.place, ERROR, f"{message}: the hook fails at every event", fix)]

@@ -26,17 +26,8 @@ from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_name
 from boathook.dialects.dialect import find_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
-from boathook.sources.fields import (
-    DEFAULT_SECONDS,
-    ENTRY_TYPE_FIELD,
-    JSON_PAIR,
-    MATCHER_FIELD,
-    MAX_SECONDS,
-    SETTINGS_ENTRY_FIELDS,
-    FieldChecker,
-    describe_value,
-    split_url,
-)
+from boathook.sources import fields
+from boathook.sources.fields import JSON_PAIR, MAX_SECONDS, FieldChecker, describe_value, split_url
 from boathook.sources.own_commands import PROGRAM_NAME, is_only_own_command, is_own_command
 from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
 
@@ -91,9 +82,9 @@ class FileContext:
         self._chars -= len(command.line) if PROGRAM_NAME in command.line else 0
         return self._chars >= 0 and is_own_command(command)
 
-    def build_hook(self, row: ClaudeEvent, place: str, name: str, handler: HookHandler, **fields: Any) -> Hook:
+    def build_hook(self, row: ClaudeEvent, place: str, name: str, handler: HookHandler, **changes: Any) -> Hook:
         common: dict[str, Any] = {"source": self.source, "place": place}
-        return Hook(name, row.kind, row.name, self.scope, handler, self.path, DIALECT, **common, **fields)
+        return Hook(name, row.kind, row.name, self.scope, handler, self.path, DIALECT, **common, **changes)
 
     def build_invalid(self, row: ClaudeEvent, place: str, message: str, fix: str = "", definition: Any = None) -> Hook:
         """Return the hook of an entry that cannot be used: it never runs, and every event of its kind reports it."""
@@ -151,11 +142,11 @@ class _EntryReader:
         self.checker.report(level, f"{self.place}.{key}", message, fix)
 
     def _check_fields(self, kind: Any) -> dict[str, Any]:
-        fields = SETTINGS_ENTRY_FIELDS.get(kind, (ENTRY_TYPE_FIELD,)) if isinstance(kind, str) else (ENTRY_TYPE_FIELD,)
+        rows = fields.SETTINGS_ENTRY_FIELDS.get(kind if isinstance(kind, str) else "", (fields.ENTRY_TYPE_FIELD,))
         if kind == "prompt" and not self.row.prompts:
             events = ", ".join(name for name, row in CLAUDE_EVENTS_BY_NAME.items() if row.prompts)
             raise ConfigError(f"prompt hooks cannot run at {self.row.name}", fix=f"possible at: {events}")
-        values = self.checker.check(fields, self.entry, self.place)
+        values = self.checker.check(rows, self.entry, self.place)
         if refusal := self.checker.refusal:
             raise ConfigError(refusal.message, refusal.fix)
         if values.get("asyncRewake"):
@@ -173,10 +164,8 @@ class _EntryReader:
 
     def _build_http(self, url: str, headers: dict[str, str], allowed: list[str]) -> Http:
         listed = set(allowed)
-        missing = (
-            (key, name) for key, value in headers.items() for name in _VARIABLE.findall(value) if name not in listed
-        )
-        for key, name in islice(missing, _MAX_HEADER_WARNINGS):
+        used = ((key, name) for key, value in headers.items() for name in _VARIABLE.findall(value))
+        for key, name in islice((one for one in used if one[1] not in listed), _MAX_HEADER_WARNINGS):
             message = f"the header uses ${name}, which is not in 'allowedEnvVars', so it is sent empty"
             self._report(WARNING, f"headers.{key}", message, f'"allowedEnvVars": ["{name}"]')
         parts = split_url(url)
@@ -187,7 +176,7 @@ class _EntryReader:
     def _build_matcher(self) -> tuple[Matcher, str]:
         """Return the matcher, and the reason why the hook can never run, if there is one."""
         row = self.row
-        source = self.checker.check((MATCHER_FIELD,), {"matcher": self.matcher}, self.place).get("matcher")
+        source = self.checker.check((fields.MATCHER_FIELD,), {"matcher": self.matcher}, self.place).get("matcher")
         if refusal := self.checker.refusal:
             raise ConfigError(refusal.message, refusal.fix)
         if source and source.strip() not in ("", "*") and not row.subject:
@@ -219,22 +208,18 @@ class _EntryReader:
         is_short = isinstance(text, str) and len(text) <= MAX_RULE_CHARS
         rule = read_rule(text) if is_short and self.file.can_afford(len(text) * _RULE_CHAR_WEIGHT) else None
         if rule is None:
-            message = (
-                "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"
-            )
-            self._report(ERROR, "if", message)
+            problem = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'"
+            self._report(ERROR, "if", f"{problem}; it is ignored, so the hook runs more often")
         return rule
 
     def _read_timeout(self, values: dict[str, Any]) -> float:
-        seconds = values.get("timeout", DEFAULT_SECONDS[self.entry["type"]])
+        seconds = values.get("timeout", fields.DEFAULT_SECONDS[self.entry["type"]])
         # A larger number cannot be shown.
         seconds = min(seconds, 1e15)
         if seconds > MAX_SECONDS:
             meant = f"; if you mean milliseconds, write {seconds / 1000:g}" if seconds >= 1000 else ""
-            message = (
-                f"'timeout' is in seconds: {seconds:g} is more than {MAX_SECONDS}, so {MAX_SECONDS} is used{meant}"
-            )
-            self._report(WARNING, "timeout", message)
+            problem = f"'timeout' is in seconds: {seconds:g} is more than {MAX_SECONDS}"
+            self._report(WARNING, "timeout", f"{problem}, so {MAX_SECONDS} is used{meant}")
         return min(float(seconds), float(MAX_SECONDS))
 
 

@@ -1,7 +1,4 @@
-"""One settings.json, or the hooks.json of a plugin: from a path to its hooks.
-
-An entry that cannot be used is one invalid hook; the rest of the file counts.
-"""
+"""One settings.json or hooks.json of a plugin. An entry that cannot be used is one invalid hook; the rest counts."""
 
 from __future__ import annotations
 
@@ -54,7 +51,9 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
         if not may_exist(path):
             return SettingsFile(path, scope)
         return _fail(path, scope, f"{os.path.basename(path)} {error}; no hook of it runs")
-    if reason := _find_unsafe_owner(path, scope):
+    find_problem = find_exposure if scope == USER else find_foreign_owner
+    in_folder = find_problem(os.path.dirname(path))
+    if reason := find_problem(path) or (f"is in a folder that {in_folder}" if in_folder else ""):
         return _fail(path, scope, f"no hook of this file runs: it {reason}")
     try:
         return _FileReader(FileContext(path, scope, source, root)).read(text)
@@ -64,14 +63,6 @@ def read_settings(path: str, scope: str, top: str = "", root: str = "", source: 
 
 def _fail(path: str, scope: str, message: str) -> SettingsFile:
     return SettingsFile(path, scope, diagnostics=(Diagnostic(path, None, "", ERROR, message),))
-
-
-def _find_unsafe_owner(path: str, scope: str) -> str | None:
-    find_problem = find_exposure if scope == USER else find_foreign_owner
-    if reason := find_problem(path):
-        return reason
-    reason = find_problem(os.path.dirname(path))
-    return f"is in a folder that {reason}" if reason else None
 
 
 class _FileReader:
@@ -90,34 +81,25 @@ class _FileReader:
             self._read_event(name, groups)
         enabled = values.get("enabledPlugins")
         plugins = enabled.items() if isinstance(enabled, dict) else ()
-        return SettingsFile(
-            self.file.path,
-            self.file.scope,
-            tuple(self.hooks),
-            tuple(self.checker.diagnostics),
-            values.get("disableAllHooks", False),
-            tuple((name, is_on) for name, is_on in plugins if isinstance(is_on, bool)),
-        )
+        settled = tuple((name, is_on) for name, is_on in plugins if isinstance(is_on, bool))
+        hooks, problems = tuple(self.hooks), tuple(self.checker.diagnostics)
+        disables = values.get("disableAllHooks", False)
+        return SettingsFile(self.file.path, self.file.scope, hooks, problems, disables, settled)
 
     def _parse(self, text: str) -> dict[str, Any]:
-        if not text.strip():
-            return {}
+        fix, line = "", None
         try:
-            data = json.loads(text, object_pairs_hook=self._join_pairs)
+            data = json.loads(text, object_pairs_hook=self._join_pairs) if text.strip() else {}
+            if isinstance(data, dict):
+                return data
+            message = f"the top level is {describe_json_type(data)}, not an object"
         except json.JSONDecodeError as error:
             fix = "comments are not JSON" if re.search(r"(?m)^[ \t]*(?://|/\*)", text) else ""
-            message = f"not valid JSON: {error.msg} (column {error.colno}); no hook of this file runs"
-            self.checker.report(ERROR, "", message, fix, line=error.lineno)
-            return {}
+            message, line = f"not valid JSON: {error.msg} (column {error.colno})", error.lineno
         except (RecursionError, ValueError) as error:
-            reason = "nested too deep" if isinstance(error, RecursionError) else error
-            self.checker.report(ERROR, "", f"cannot be read: {reason}; no hook of this file runs")
-            return {}
-        if not isinstance(data, dict):
-            message = f"the top level is {describe_json_type(data)}, not an object; no hook of this file runs"
-            self.checker.report(ERROR, "", message)
-            return {}
-        return data
+            message = f"cannot be read: {'nested too deep' if isinstance(error, RecursionError) else error}"
+        self.checker.report(ERROR, "", f"{message}; no hook of this file runs", fix, line)
+        return {}
 
     def _join_pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         joined: dict[str, Any] = {}
@@ -133,8 +115,8 @@ class _FileReader:
         place = f"hooks.{name}"
         row = CLAUDE_EVENTS_BY_NAME.get(name)
         if name in UNMAPPED_CLAUDE_EVENTS:
-            message = f"this engine has no event like {name}: its hooks run only in Claude Code"
-            self.checker.report(WARNING, place, message)
+            problem = f"this engine has no event like {name}"
+            self.checker.report(WARNING, place, f"{problem}: its hooks run only in Claude Code")
         elif row is None:
             self.suggestions += 1
             fix = suggest(name, CLAUDE_EVENTS_BY_NAME) if self.suggestions <= MAX_SUGGESTIONS else ""
@@ -170,9 +152,8 @@ class _FileReader:
             self._add_invalid(row, place, f"'hooks' must be a list, not {describe_json_type(entries)}", _GROUP_FIX)
         else:
             unknown = islice((key for key in group if key not in _GROUP_KEYS), MAX_GROUP_WARNINGS)
-            warnings = tuple(
-                Diagnostic(self.file.path, None, f"{place}.{key}", WARNING, f"unknown key '{key}'") for key in unknown
-            )
+            path = self.file.path
+            warnings = [Diagnostic(path, None, f"{place}.{key}", WARNING, f"unknown key '{key}'") for key in unknown]
             for index, entry in enumerate(entries):
                 if self._has_room():
                     hook = read_entry(self.file, row, f"{place}.hooks[{index}]", group.get("matcher"), entry)
