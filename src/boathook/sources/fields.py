@@ -272,7 +272,7 @@ class FieldChecker:
         self.refusal: Diagnostic | None = None
         self._pair = pair
         self._suggestions = 0
-        self._counts = dict.fromkeys((ERROR, WARNING), 0)
+        self._counts: dict[str, int] = dict.fromkeys((ERROR, WARNING), 0)
 
     def report(self, level: str, key: str, message: str, fix: str = "", line: int | None = None) -> None:
         """Add a diagnostic, up to `MAX_DIAGNOSTICS` of each level."""
