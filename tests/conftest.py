@@ -1,22 +1,19 @@
-"""A scratch world for every test that wants files, and how hard hypothesis looks."""
+"""The scratch project of a test, how many examples hypothesis draws, and which tests may be skipped."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from boathook.sources.source import SETTINGS_JSON_SOURCE
-from boathook.system.locations import Locations, SourceFolders
+from tests.scratch_project import BOATHOOK_VARIABLES, ScratchProject, make_project
 
 SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
 # `make test` draws the same examples every time; `make explore` and `make fuzz` draw them at random.
@@ -30,11 +27,8 @@ settings.load_profile("same")
 # What may be skipped in continuous integration, and why.
 SKIPS = Path(__file__).with_name("skips.toml")
 
-OURS = ("XDG_", "AGENT_", "KIMI_", "CLAUDE_", "MONOCO_", "BOATHOOK_", "PYTHON")
 # Variables that say where a host agent has its files.
 HOST_VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
-TRUSTING = ("run", "list", "explain", "agent")
-FIELDS = {"description": "a test", "trigger": "pre-tool-call"}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,118 +85,6 @@ def find_unlisted_skips(skipped: Sequence[str], listed: Mapping[str, Any]) -> li
     return [nodeid for nodeid in skipped if nodeid.partition("[")[0].rpartition("::")[2] not in allowed]
 
 
-@dataclass(frozen=True)
-class World:
-    """A home, an agents folder, a cache, a state folder and a project, all below one root."""
-
-    root: Path
-
-    @property
-    def home(self) -> Path:
-        return self.root / "home"
-
-    @property
-    def agents(self) -> Path:
-        return self.root / "config" / "agents"
-
-    @property
-    def project(self) -> Path:
-        return self.root / "project"
-
-    @property
-    def cache(self) -> Path:
-        return self.root / "cache" / "boathook"
-
-    @property
-    def state(self) -> Path:
-        return self.root / "state" / "boathook"
-
-    @property
-    def claude(self) -> Path:
-        return self.home / ".claude"
-
-    def settings(self, scope: str, content: object) -> Path:
-        """Write a settings file of the user, the project or the project's local one; anything but text as JSON."""
-        name = "settings.local.json" if scope == "local" else "settings.json"
-        path = (self.claude if scope == "user" else self.project / ".claude") / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return path
-
-    @property
-    def variables(self) -> dict[str, str]:
-        kinds = {f"XDG_{kind}_HOME": str(self.root / kind.lower()) for kind in ("CONFIG", "CACHE", "STATE", "DATA")}
-        return {"HOME": str(self.home), **kinds}
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {k: v for k, v in os.environ.items() if not k.startswith(OURS)} | self.variables
-
-    def locations(
-        self, project: str | None = None, claude: str = "", claude_project: str = "", *, trust_all: bool = True
-    ) -> Locations:
-        """Give the folders of this world as they are named here, not as they are searched for."""
-        hook_md = SourceFolders("HOOK.md", str(self.agents), str(self.project) if project is None else project)
-        settings_json = SourceFolders("settings.json", claude, claude_project, SETTINGS_JSON_SOURCE.markers)
-        folders = {"config": self.agents, "state": self.state, "cache": self.cache}
-        named = {name: str(path) for name, path in folders.items()}
-        return Locations(sources=(hook_md, settings_json), trust_all=trust_all, **named)
-
-    def hooks(self, scope: str) -> Path:
-        return (self.agents if scope == "user" else self.project / ".agents") / "hooks"
-
-    def toml(self, scope: str, text: str) -> Path:
-        path = self.hooks(scope).parent / "hooks.toml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def hook(
-        self,
-        name: str,
-        *,
-        scope: str = "user",
-        script: str | None = "exit 0",
-        text: str | None = None,
-        manifest: str = "HOOK.md",
-        fields: Mapping[str, Any] | None = None,
-    ) -> Path:
-        """Write a hook folder; `fields` are lines of its frontmatter, `text` is a whole manifest instead."""
-        folder = self.hooks(scope) / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / manifest).write_text(text or frontmatter({"name": name, **(fields or {})}), encoding="utf-8")
-        if script is not None:
-            write_script(folder, script)
-        return folder
-
-
-def frontmatter(fields: Mapping[str, Any]) -> str:
-    """Give a manifest with these fields, each value as YAML text."""
-    lines = [f"{key}: {value}" for key, value in {**FIELDS, **fields}.items() if value is not None]
-    return "\n".join(["---", *lines, "---", "", "A test.", ""])
-
-
-def write_script(folder: Path, script: str, name: str = "run.sh") -> Path:
-    """Write an executable shell script as the entry point of a hook folder."""
-    path = folder / "scripts" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
-def trusting(args: Sequence[str]) -> list[str]:
-    """Give the arguments of a command that takes every hook of the project as trusted, if it is one that runs or shows them."""
-    return [*args[:1], "--trust-all", *args[1:]] if args and args[0] in TRUSTING else [*args]
-
-
-def make_world(root: Path) -> World:
-    world = World(root)
-    for folder in (world.home, world.agents.parent, world.project):
-        folder.mkdir(parents=True)
-    return world
-
-
 @pytest.fixture
 def default_sigint() -> Iterator[None]:
     """Let SIGINT end what the test starts: the tests may have been started with it ignored, and children inherit that."""
@@ -220,18 +102,18 @@ def ignored_sigint() -> Iterator[None]:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A scratch world that this process lives in: HOME and XDG_* point into it, the directory is its project."""
-    made = make_world(tmp_path)
-    for name in [name for name in os.environ if name.startswith((*OURS[:-1], *HOST_VARIABLES))]:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScratchProject:
+    """A scratch project that this process is in: HOME and XDG_* lead to its folders, and it is the current folder."""
+    made = make_project(tmp_path)
+    for name in [name for name in os.environ if name.startswith((*BOATHOOK_VARIABLES, *HOST_VARIABLES))]:
         monkeypatch.delenv(name)
     for name, value in made.variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.chdir(made.project)
+    monkeypatch.chdir(made.path)
     return made
 
 
 @pytest.fixture(scope="session")
-def new_world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], World]:
-    """Make scratch worlds that outlive a test; this process does not live in them."""
-    return lambda name: make_world(tmp_path_factory.mktemp(name))
+def new_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ScratchProject]:
+    """Make scratch projects that outlive a test; this process is not in them."""
+    return lambda name: make_project(tmp_path_factory.mktemp(name))

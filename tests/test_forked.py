@@ -52,13 +52,13 @@ def both(argv, **how):
 
 
 @pytest.mark.parametrize("session", [False, True])
-def test_a_forked_program_sees_what_a_started_one_sees(world, session):
-    env = {**world.environment, "ODD": "\udcff ü", "LC_ALL": "C.UTF-8"}
+def test_a_forked_program_sees_what_a_started_one_sees(project, session):
+    env = {**project.environment, "ODD": "\udcff ü", "LC_ALL": "C.UTF-8"}
     started, child = both(
         ["-c", SELF, "a", ""],
         input="héllo\n" * 50_000,
         text=True,
-        cwd=world.project,
+        cwd=project.path,
         env=env,
         start_new_session=session,
     )
@@ -89,11 +89,11 @@ def test_a_forked_program_ends_as_a_started_one(code):
     ],
     ids=" ".join,
 )
-def test_the_command_line_says_the_same(world, arguments):
-    world.hook("guard", script="cat >&2; exit 2")
+def test_the_command_line_says_the_same(project, arguments):
+    project.write_hook("guard", script="cat >&2; exit 2")
     event = json.dumps({"event_type": "pre-tool-call", "tool_name": "Shell", "timestamp": "2026-01-31T12:00:00Z"})
-    how = {"input": event if arguments[-1:] != ["run"] else "", "text": True, "env": world.environment}
-    started, child = both(["-m", "boathook", *arguments], cwd=world.project, **how)
+    how = {"input": event if arguments[-1:] != ["run"] else "", "text": True, "env": project.environment}
+    started, child = both(["-m", "boathook", *arguments], cwd=project.path, **how)
     if "--json" in arguments:
         assert json.loads(child.stdout).keys() == json.loads(started.stdout).keys()
         assert json.loads(child.stdout)["reasons"] == json.loads(started.stdout)["reasons"] != []

@@ -23,7 +23,7 @@ from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorA
 from boathook.agent.builtin_tools import BUILTIN_TOOLS
 from boathook.agent.loop import SUBAGENT_TOOL
 from boathook.agent.model import Message
-from tests.conftest import World
+from tests.scratch_project import ScratchProject
 
 from .builders import Witness, agent_of, call, child, failing_tool, feedback, note, said, text_tool
 from .test_effects import PLAYED_IN, Scene
@@ -66,7 +66,9 @@ def test_there_is_a_row_for_every_method() -> None:
 
 
 @pytest.mark.parametrize("method", CHANGES)
-def test_every_method_gives_a_new_builder_and_leaves_the_old_one_as_it_was(world: World, method: str) -> None:
+def test_every_method_gives_a_new_builder_and_leaves_the_old_one_as_it_was(
+    project: ScratchProject, method: str
+) -> None:
     builder = AgentBuilder()
     before = vars(builder).copy()
     changed = CHANGES[method](builder)
@@ -185,11 +187,11 @@ def test_a_hook_that_cannot_be_is_refused_when_it_is_added(
 
 
 def test_hooks_that_were_declared_elsewhere_take_part_with_the_files_they_loaded_and_whom_they_ask(
-    world: World,
+    project: ScratchProject,
 ) -> None:
-    world.hook("note", script="echo from a file", fields={"trigger": "SessionStart"})
+    project.write_hook("note", script="echo from a file", fields={"trigger": "SessionStart"})
     hooks = Hooks()
-    hooks.load(world.project)
+    hooks.load(project.path)
     hooks.session_start(lambda context: context.add_context("from a decorator"))
     hooks.before_tool(lambda _: Outcome.ask("sure?"))
     asked: list[tuple[str, str]] = []
@@ -206,28 +208,28 @@ def test_hooks_that_were_declared_elsewhere_take_part_with_the_files_they_loaded
     assert asked == [("work", "sure?")]
 
 
-def test_hooks_of_a_project_take_part(world: World) -> None:
-    world.hook("no-wipe", scope="project", script="echo never >&2; exit 2", fields={"matcher": "{tool: wipe}"})
+def test_hooks_of_a_project_take_part(project: ScratchProject) -> None:
+    project.write_hook("no-wipe", scope="project", script="echo never >&2; exit 2", fields={"matcher": "{tool: wipe}"})
     tools = (text_tool("wipe"), text_tool("work"))
     builder, model = agent_of((call("wipe"), call("work")), "done", tools=tools)
-    builder.in_dir(world.project).with_hooks_from(world.project, trust_all=True).build().run("go")
+    builder.in_dir(project.path).with_hooks_from(project.path, trust_all=True).build().run("go")
     assert said(model.requests[-1])[2:] == ["tool!: never", "tool: work is done"]
 
 
-def test_a_project_that_is_not_there_is_said_at_once(world: World) -> None:
+def test_a_project_that_is_not_there_is_said_at_once(project: ScratchProject) -> None:
     with pytest.raises(ConfigError, match="is not a folder"):
-        AgentBuilder().with_hooks_from(world.root / "none")
+        AgentBuilder().with_hooks_from(project.base / "none")
 
 
-def test_scripts_and_hooks_in_process_share_one_order(world: World) -> None:
+def test_scripts_and_hooks_in_process_share_one_order(project: ScratchProject) -> None:
     """A hook in process above the scripts sees the call first, one below sees what the scripts made of it."""
     seen: list[tuple[int, Any]] = []
-    world.hook("rewrite", script="""echo '{"modified_input": {"n": 2}}'""", fields={"trigger": "PreToolUse"})
+    project.write_hook("rewrite", script="""echo '{"modified_input": {"n": 2}}'""", fields={"trigger": "PreToolUse"})
     builder, _ = agent_of(call("work", n=1), "done", tools=(text_tool("work"),))
     for priority in (200, 50):
         hook = lambda context, priority=priority: seen.append((priority, dict(context.args)))  # noqa: E731
         builder = builder.on_before_tool_use(hook, priority)
-    builder.in_dir(world.project).with_hooks_from(world.project, trust_all=True).build().run("go")
+    builder.in_dir(project.path).with_hooks_from(project.path, trust_all=True).build().run("go")
     assert seen == [(200, {"n": 1}), (50, {"n": 2})]
 
 

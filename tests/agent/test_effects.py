@@ -15,7 +15,7 @@ import pytest
 from boathook import KINDS, AgentBuilder, Blocked, HookError, Outcome, Stopped, ToolCall
 from boathook.agent.model import Message, Reply
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS
-from tests.conftest import World
+from tests.scratch_project import ScratchProject
 
 from .builders import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
 
@@ -214,22 +214,24 @@ BLOCKS = f"[ -e said ] || {{ : > said; echo '{NO}' >&2; exit 2; }}"
 STOPS = f"[ -e said ] || {{ : > said; echo '{json.dumps({'continue': False, 'stop_reason': NO})}'; }}"
 
 
-def play_with_script(world: World, event: str, script: str) -> Seen:
-    world.hook("objector", script=script, fields={"trigger": event})
+def play_with_script(project: ScratchProject, event: str, script: str) -> Seen:
+    project.write_hook("objector", script=script, fields={"trigger": event})
     scene = Scene(event)
-    return scene.play(scene.builder.in_dir(world.project).with_hooks_from(world.project))
+    return scene.play(scene.builder.in_dir(project.path).with_hooks_from(project.path))
 
 
 @pytest.mark.parametrize("event", BLOCKED)
-def test_a_script_that_exits_with_2_does_what_a_block_in_process_does(world: World, event: str) -> None:
-    assert play_with_script(world, event, BLOCKS) == BLOCKED[event]
-    assert (world.project / "said").exists()
+def test_a_script_that_exits_with_2_does_what_a_block_in_process_does(project: ScratchProject, event: str) -> None:
+    assert play_with_script(project, event, BLOCKS) == BLOCKED[event]
+    assert (project.path / "said").exists()
 
 
 @pytest.mark.parametrize("event", STOPPED)
-def test_a_script_that_wants_no_continuation_does_what_a_stop_in_process_does(world: World, event: str) -> None:
-    assert play_with_script(world, event, STOPS) == STOPPED[event]
-    assert (world.project / "said").exists()
+def test_a_script_that_wants_no_continuation_does_what_a_stop_in_process_does(
+    project: ScratchProject, event: str
+) -> None:
+    assert play_with_script(project, event, STOPS) == STOPPED[event]
+    assert (project.path / "said").exists()
 
 
 # changes
@@ -286,8 +288,8 @@ BY_SCRIPT = {
 
 
 @pytest.mark.parametrize("event", BY_SCRIPT)
-def test_a_script_changes_what_a_hook_in_process_changes(world: World, event: str) -> None:
-    assert play_with_script(world, event, f"echo '{json.dumps(BY_SCRIPT[event])}'") == CHANGED[event][1]
+def test_a_script_changes_what_a_hook_in_process_changes(project: ScratchProject, event: str) -> None:
+    assert play_with_script(project, event, f"echo '{json.dumps(BY_SCRIPT[event])}'") == CHANGED[event][1]
 
 
 UNCHANGEABLE = [kind.name for kind in KINDS if kind.name not in CHANGEABLE_FIELDS]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from boathook import HookError, Hooks, Outcome, Stack, StopContext
-from tests.conftest import World
+from tests.scratch_project import ScratchProject
 
 from .builders import Witness, agent_of, call, child, feedback, said, text_tool
 
@@ -91,12 +91,12 @@ def test_a_gate_sees_how_often_it_was_refused() -> None:
     assert seen == [(0, False, "one", 1), (1, True, "two", 2), (2, True, "three", 3), (3, True, "four", 4)]
 
 
-def test_a_gate_of_a_script_has_the_same_limit_and_sees_the_same_fields(world: World) -> None:
+def test_a_gate_of_a_script_has_the_same_limit_and_sees_the_same_fields(project: ScratchProject) -> None:
     script = f"cat >> stops; echo '{MORE}' >&2; exit 2"
-    world.hook("gate", script=script, fields={"trigger": "Stop"})
+    project.write_hook("gate", script=script, fields={"trigger": "Stop"})
     builder, model = agent_of(*REPLIES)
-    result = builder.in_dir(world.project).with_hooks_from(world.project).build().run("go")
-    stops = [json.loads(line) for line in (world.project / "stops").read_text().splitlines()]
+    result = builder.in_dir(project.path).with_hooks_from(project.path).build().run("go")
+    stops = [json.loads(line) for line in (project.path / "stops").read_text().splitlines()]
     assert [(stop["stop_hook_active"], stop["stop_block_count"], stop["stop_reason"]) for stop in stops] == [
         (False, 0, "no_tool_calls"),
         (True, 1, "no_tool_calls"),

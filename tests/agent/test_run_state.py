@@ -9,7 +9,7 @@ import pytest
 
 from boathook import KINDS, AgentState, HookError, Outcome, Tool, ToolContext
 from boathook.agent.model import Message
-from tests.conftest import World
+from tests.scratch_project import ScratchProject
 
 from .builders import Witness, agent_of, call, child, failing_tool, note, said, shown, text_tool
 from .test_effects import Scene, once
@@ -35,10 +35,10 @@ def test_context_of_any_event_reaches_the_model_once(event: str) -> None:
 
 
 @pytest.mark.parametrize("event", events(without=HEARD_BY_THE_HELPER + HEARD_BY_NOBODY))
-def test_context_of_a_script_reaches_the_model_too(world: World, event: str) -> None:
-    world.hook("teller", script=f"[ -e said ] || {{ : > said; echo '{NB}'; }}", fields={"trigger": event})
+def test_context_of_a_script_reaches_the_model_too(project: ScratchProject, event: str) -> None:
+    project.write_hook("teller", script=f"[ -e said ] || {{ : > said; echo '{NB}'; }}", fields={"trigger": event})
     scene = Scene(event)
-    scene.play(scene.builder.in_dir(world.project).with_hooks_from(world.project))
+    scene.play(scene.builder.in_dir(project.path).with_hooks_from(project.path))
     assert said(scene.model.requests[-1]).count(note(NB)) == 1
 
 
@@ -143,12 +143,12 @@ def test_messages_at_the_end_of_a_session_reach_the_listener() -> None:
     assert [value for what, value in told if what == "message"] == [NB]
 
 
-def test_a_message_of_a_script_and_the_news_of_a_broken_one_reach_the_person(world: World) -> None:
+def test_a_message_of_a_script_and_the_news_of_a_broken_one_reach_the_person(project: ScratchProject) -> None:
     answer = '{"system_message": "mind the gap"}'
-    world.hook("teller", script=f"echo '{answer}'", fields={"trigger": "pre-tool-call"})
-    world.hook("wreck", script="exit 3", fields={"trigger": "post-tool-call"})
+    project.write_hook("teller", script=f"echo '{answer}'", fields={"trigger": "pre-tool-call"})
+    project.write_hook("wreck", script="exit 3", fields={"trigger": "post-tool-call"})
     builder, _ = agent_of(call("work"), "done", tools=(text_tool("work"),))
-    result = builder.in_dir(world.project).with_hooks_from(world.project).build().run("go")
+    result = builder.in_dir(project.path).with_hooks_from(project.path).build().run("go")
     assert result.messages == (NB, "hook 'wreck' failed: exit code 3")
 
 

@@ -19,7 +19,7 @@ import pytest
 from boathook import Blocked, BoathookError, Decision, Outcome, Step, Stopped, Tool, ToolCall, TurnResult
 from boathook.agent.model import Reply
 from boathook.agent.state import ToolResult
-from tests.conftest import World
+from tests.scratch_project import ScratchProject
 
 from .builders import Witness, agent_of, call, child, said, shown, text_tool
 
@@ -463,16 +463,20 @@ def test_a_cancelled_run_ends_its_session(where: str) -> None:
     assert not {"post-tool-call", "post-tool-call-failure", "turn-failure", "post-agent-turn"} & set(kinds)
 
 
-def test_a_run_that_is_cancelled_while_a_script_runs_ends_the_script_and_then_its_session(world: World) -> None:
-    os.mkfifo(world.project / "pipe")
-    world.hook("slow", script="exec 3>pipe; echo here >&3; exec sleep 1000", fields={"trigger": "pre-tool-call"})
-    world.hook("end", script="cat > end", fields={"trigger": "post-session"})
+def test_a_run_that_is_cancelled_while_a_script_runs_ends_the_script_and_then_its_session(
+    project: ScratchProject,
+) -> None:
+    os.mkfifo(project.path / "pipe")
+    project.write_hook(
+        "slow", script="exec 3>pipe; echo here >&3; exec sleep 1000", fields={"trigger": "pre-tool-call"}
+    )
+    project.write_hook("end", script="cat > end", fields={"trigger": "post-session"})
     builder, _ = agent_of(call("work"), "done", tools=(text_tool("work"),))
-    agent = builder.in_dir(world.project).with_hooks_from(world.project).build()
+    agent = builder.in_dir(project.path).with_hooks_from(project.path).build()
 
     async def go() -> str:
         task = asyncio.create_task(agent.arun("go"))
-        with await asyncio.to_thread((world.project / "pipe").open) as pipe:
+        with await asyncio.to_thread((project.path / "pipe").open) as pipe:
             assert await asyncio.to_thread(pipe.readline) == "here\n"
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -480,7 +484,7 @@ def test_a_run_that_is_cancelled_while_a_script_runs_ends_the_script_and_then_it
             return await asyncio.to_thread(pipe.read)
 
     assert asyncio.run(go()) == ""
-    assert json.loads((world.project / "end").read_text())["exit_reason"] == "interrupted"
+    assert json.loads((project.path / "end").read_text())["exit_reason"] == "interrupted"
 
 
 def test_a_session_that_is_cancelled_while_it_ends_ends_all_the_same() -> None:
@@ -572,38 +576,38 @@ PROGRAM = """
 
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize("tool", ["waits", "Shell", "blocks", "script"])
-def test_ctrl_c_ends_the_session_and_its_hooks_of_files_have_run(world: World, tool: str) -> None:
-    os.mkfifo(world.project / "pipe")
-    world.hook("end", script="cat > end", fields={"trigger": "post-session"})
+def test_ctrl_c_ends_the_session_and_its_hooks_of_files_have_run(project: ScratchProject, tool: str) -> None:
+    os.mkfifo(project.path / "pipe")
+    project.write_hook("end", script="cat > end", fields={"trigger": "post-session"})
     if tool == "script":
-        world.hook("slow", script="printf here > pipe; exec sleep 1000", fields={"trigger": "pre-tool-call"})
-    (world.project / "program.py").write_text(textwrap.dedent(PROGRAM))
+        project.write_hook("slow", script="printf here > pipe; exec sleep 1000", fields={"trigger": "pre-tool-call"})
+    (project.path / "program.py").write_text(textwrap.dedent(PROGRAM))
     with subprocess.Popen(
         [sys.executable, "program.py", tool],
-        cwd=world.project,
-        env=world.environment,
+        cwd=project.path,
+        env=project.environment,
         stderr=subprocess.PIPE,
         text=True,
     ) as program:
-        assert (world.project / "pipe").read_text() == "here"
+        assert (project.path / "pipe").read_text() == "here"
         program.send_signal(signal.SIGINT)
         _, errors = program.communicate(timeout=60)
     assert (program.returncode, errors.strip().splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
-    end = json.loads((world.project / "end").read_text())
+    end = json.loads((project.path / "end").read_text())
     assert (end["exit_reason"], end["total_steps"]) == ("interrupted", 0)
 
 
-def test_scripts_in_the_background_have_ended_when_the_session_has(world: World) -> None:
-    os.mkfifo(world.project / "pipe")
+def test_scripts_in_the_background_have_ended_when_the_session_has(project: ScratchProject) -> None:
+    os.mkfifo(project.path / "pipe")
     fields = {"trigger": "post-tool-call", "async": "true"}
-    world.hook("later", script="read line < pipe; echo $line > late", fields=fields)
+    project.write_hook("later", script="read line < pipe; echo $line > late", fields=fields)
     builder, _ = agent_of(call("work"), "done", tools=(text_tool("work"),))
-    agent = builder.in_dir(world.project).with_hooks_from(world.project).build()
+    agent = builder.in_dir(project.path).with_hooks_from(project.path).build()
     with agent.session() as session:
         session.run("go")
-        writer = threading.Thread(target=(world.project / "pipe").write_text, args=("now\n",))
+        writer = threading.Thread(target=(project.path / "pipe").write_text, args=("now\n",))
         writer.start()
-    assert (world.project / "late").read_text() == "now\n"
+    assert (project.path / "late").read_text() == "now\n"
     writer.join()
 
 

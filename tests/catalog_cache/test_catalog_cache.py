@@ -29,59 +29,59 @@ from tests.core.builders import a_hook
 
 
 class Kept(NamedTuple):
-    """A world whose catalogue was kept."""
+    """A project whose catalogue was kept."""
 
-    world: object
+    project: object
     path: str
 
     def load(self):
-        return compiled.read_compiled(self.path, self.world.locations().key)
+        return compiled.read_compiled(self.path, self.project.make_locations().key)
 
 
-def load_files(world):
-    return load_hooks(world.locations())
+def load_files(project):
+    return load_hooks(project.make_locations())
 
 
-def keep_files(world, started: float | None = None) -> bool:
+def keep_files(project, started: float | None = None) -> bool:
     now = time.time()
-    loaded = load_files(world)
-    return write_compiled(loaded.catalog, loaded.watch, world.locations(), now if started is None else started)
+    loaded = load_files(project)
+    return write_compiled(loaded.catalog, loaded.watch, project.make_locations(), now if started is None else started)
 
 
-def the_file(world) -> str:
-    return compiled.compiled_path(world.locations())
+def the_file(project) -> str:
+    return compiled.compiled_path(project.make_locations())
 
 
 def of_kind(catalog: Catalog, kind) -> Catalog:
     return catalog.replace(hooks=catalog.find_hooks(kind))
 
 
-# What may change. Each takes a world before it is kept, and then changes it.
+# What may change. Each takes a project before it is kept, and then changes it.
 
 
-def bare(world):
-    world.hook("guard")
-    world.hook("local", scope="project")
+def bare(project):
+    project.write_hook("guard")
+    project.write_hook("local", scope="project")
 
 
 def rewritten(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def edit(world):
-    rewritten(world.hooks("user") / "guard" / "HOOK.md", "a test", "another test")
+def edit(project):
+    rewritten(project.hooks_folder("user") / "guard" / "HOOK.md", "a test", "another test")
 
 
-def edit_unseen(world):
-    path = world.hooks("user") / "guard" / "HOOK.md"
+def edit_unseen(project):
+    path = project.hooks_folder("user") / "guard" / "HOOK.md"
     before = path.stat()
     rewritten(path, "pre-tool-call", "pre-tool-cull")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
-def replace_unseen(world):
-    path = world.hooks("project") / "local" / "HOOK.md"
+def replace_unseen(project):
+    path = project.hooks_folder("project") / "local" / "HOOK.md"
     before = path.stat()
     other = path.with_name("other")
     other.write_text(path.read_text().replace("a test", "b test"))
@@ -89,70 +89,70 @@ def replace_unseen(world):
     other.replace(path)
 
 
-def empty_folder(world):
-    bare(world)
-    (world.hooks("user") / "later").mkdir()
+def empty_folder(project):
+    bare(project)
+    (project.hooks_folder("user") / "later").mkdir()
 
 
-def with_small_letters(world):
-    bare(world)
-    world.hook("small", manifest="hook.md")
+def with_small_letters(project):
+    bare(project)
+    project.write_hook("small", manifest_name="hook.md")
 
 
-def without_script(world):
-    bare(world)
-    world.hook("idle", script=None)
+def without_script(project):
+    bare(project)
+    project.write_hook("idle", script=None)
 
 
-def with_empty_scripts(world):
-    bare(world)
-    (world.hook("idle", script=None) / "scripts").mkdir()
+def with_empty_scripts(project):
+    bare(project)
+    (project.write_hook("idle", script=None) / "scripts").mkdir()
 
 
-def linked(world):
-    bare(world)
+def linked(project):
+    bare(project)
     for name in ("one", "two"):
-        world.hook(name).rename(world.root / name)
-    (world.hooks("user") / "link").symlink_to(world.root / "current")
-    (world.root / "current").symlink_to(world.root / "one")
+        project.write_hook(name).rename(project.base / name)
+    (project.hooks_folder("user") / "link").symlink_to(project.base / "current")
+    (project.base / "current").symlink_to(project.base / "one")
 
 
-def retarget(world):
-    (world.root / "current").unlink()
-    (world.root / "current").symlink_to(world.root / "two")
+def retarget(project):
+    (project.base / "current").unlink()
+    (project.base / "current").symlink_to(project.base / "two")
 
 
-def broken_link(world):
-    bare(world)
-    (world.hooks("user") / "link").symlink_to(world.root / "target")
+def broken_link(project):
+    bare(project)
+    (project.hooks_folder("user") / "link").symlink_to(project.base / "target")
 
 
-def mend_link(world):
-    world.hook("target").rename(world.root / "target")
+def mend_link(project):
+    project.write_hook("target").rename(project.base / "target")
 
 
-def with_toml(world):
-    bare(world)
-    world.toml("user", "[hooks]\nmax_stop_blocks = 7\n")
-    world.toml("project", "[hooks]\n")
+def with_toml(project):
+    bare(project)
+    project.write_hooks_toml("user", "[hooks]\nmax_stop_blocks = 7\n")
+    project.write_hooks_toml("project", "[hooks]\n")
 
 
-def equal_names(world):
-    world.hook("guard")
-    world.hook("guard", scope="project")
+def equal_names(project):
+    project.write_hook("guard")
+    project.write_hook("guard", scope="project")
 
 
-def twins(world):
-    world.hook("a", fields={"name": "guard"})
-    world.hook("b", fields={"name": "guard"})
+def twins(project):
+    project.write_hook("a", fields={"name": "guard"})
+    project.write_hook("b", fields={"name": "guard"})
 
 
-def script_of(world, name: str, scope: str) -> Path:
-    return world.hooks(scope) / name / "scripts" / "run.sh"
+def script_of(project, name: str, scope: str) -> Path:
+    return project.hooks_folder(scope) / name / "scripts" / "run.sh"
 
 
-def script_into(world, name: str) -> None:
-    folder = world.hooks("user") / name / "scripts"
+def script_into(project, name: str) -> None:
+    folder = project.hooks_folder("user") / name / "scripts"
     folder.mkdir(exist_ok=True)
     (folder / "run.sh").write_text("#!/bin/sh\n")
 
@@ -161,123 +161,139 @@ STALE = {
     "an edit": (bare, edit),
     "an edit of equal size with its time put back": (bare, edit_unseen),
     "another file of equal size and time": (bare, replace_unseen),
-    "a new hook": (bare, lambda world: world.hook("new")),
-    "a new project hook": (bare, lambda world: world.hook("new", scope="project")),
-    "a removed hook": (bare, lambda w: (w.hooks("user") / "guard").rename(w.root / "gone")),
-    "a removed manifest": (bare, lambda w: (w.hooks("user") / "guard" / "HOOK.md").unlink()),
-    "a renamed hook": (bare, lambda w: (w.hooks("user") / "guard").rename(w.hooks("user") / "warden")),
-    "HOOK.md in a folder that had none": (empty_folder, lambda world: world.hook("later")),
-    "HOOK.md in place of hook.md": (with_small_letters, lambda world: world.hook("small", manifest="HOOK.md")),
+    "a new hook": (bare, lambda project: project.write_hook("new")),
+    "a new project hook": (bare, lambda project: project.write_hook("new", scope="project")),
+    "a removed hook": (bare, lambda w: (w.hooks_folder("user") / "guard").rename(w.base / "gone")),
+    "a removed manifest": (bare, lambda w: (w.hooks_folder("user") / "guard" / "HOOK.md").unlink()),
+    "a renamed hook": (bare, lambda w: (w.hooks_folder("user") / "guard").rename(w.hooks_folder("user") / "warden")),
+    "HOOK.md in a folder that had none": (empty_folder, lambda project: project.write_hook("later")),
+    "HOOK.md in place of hook.md": (
+        with_small_letters,
+        lambda project: project.write_hook("small", manifest_name="HOOK.md"),
+    ),
     "an edit of hook.md": (
         with_small_letters,
-        lambda w: rewritten(w.hooks("user") / "small" / "hook.md", "a test", "b test"),
+        lambda w: rewritten(w.hooks_folder("user") / "small" / "hook.md", "a test", "b test"),
     ),
-    "a script where there was none": (without_script, lambda world: script_into(world, "idle")),
-    "a script in an empty folder": (with_empty_scripts, lambda world: script_into(world, "idle")),
-    "a first hooks.toml": (bare, lambda world: world.toml("user", "[hooks]\nenabled = false\n")),
-    "a first hooks.toml of the project": (bare, lambda world: world.toml("project", "[hooks]\nenabled = false\n")),
-    "a changed hooks.toml": (with_toml, lambda world: world.toml("user", "[hooks]\ndebug = true\n")),
-    "a changed hooks.toml of the project": (with_toml, lambda w: w.toml("project", "[hooks]\nenabled = false\n")),
-    "a removed hooks.toml": (with_toml, lambda world: (world.agents / "hooks.toml").unlink()),
-    "a first user hook": (lambda w: w.hook("local", scope="project"), lambda world: world.hook("guard")),
-    "a folder that anybody may write to": (bare, lambda world: world.hooks("user").chmod(0o777)),
+    "a script where there was none": (without_script, lambda project: script_into(project, "idle")),
+    "a script in an empty folder": (with_empty_scripts, lambda project: script_into(project, "idle")),
+    "a first hooks.toml": (bare, lambda project: project.write_hooks_toml("user", "[hooks]\nenabled = false\n")),
+    "a first hooks.toml of the project": (
+        bare,
+        lambda project: project.write_hooks_toml("project", "[hooks]\nenabled = false\n"),
+    ),
+    "a changed hooks.toml": (with_toml, lambda project: project.write_hooks_toml("user", "[hooks]\ndebug = true\n")),
+    "a changed hooks.toml of the project": (
+        with_toml,
+        lambda w: w.write_hooks_toml("project", "[hooks]\nenabled = false\n"),
+    ),
+    "a removed hooks.toml": (with_toml, lambda project: (project.config / "hooks.toml").unlink()),
+    "a first user hook": (
+        lambda w: w.write_hook("local", scope="project"),
+        lambda project: project.write_hook("guard"),
+    ),
+    "a folder that anybody may write to": (bare, lambda project: project.hooks_folder("user").chmod(0o777)),
     "a link that points elsewhere": (linked, retarget),
-    "an edit behind a link": (linked, lambda w: rewritten(w.root / "one" / "HOOK.md", "a test", "b test")),
+    "an edit behind a link": (linked, lambda w: rewritten(w.base / "one" / "HOOK.md", "a test", "b test")),
     "a broken link that is mended": (broken_link, mend_link),
     "a replacing hook that loses its script": (equal_names, lambda w: script_of(w, "guard", "project").unlink()),
     "a first twin that loses its script": (twins, lambda w: script_of(w, "a", "user").unlink()),
 }
 FRESH = {
-    "nothing": (bare, lambda world: None),
+    "nothing": (bare, lambda project: None),
     "an edited script": (bare, lambda w: script_of(w, "guard", "user").write_text("#!/bin/sh\nexit 2\n")),
-    "a file beside a manifest": (bare, lambda w: (w.hooks("user") / "guard" / "notes").write_text("x")),
-    "a file in the project": (bare, lambda world: (world.project / "main.py").write_text("x")),
-    "another agent's folder": (bare, lambda world: (world.agents / "skills").mkdir()),
+    "a file beside a manifest": (bare, lambda w: (w.hooks_folder("user") / "guard" / "notes").write_text("x")),
+    "a file in the project": (bare, lambda project: (project.path / "main.py").write_text("x")),
+    "another agent's folder": (bare, lambda project: (project.config / "skills").mkdir()),
 }
 
 
-def every_sort(world):
-    """Fill a world with a hook of every kind and in every state."""
+def every_sort(project):
+    """Fill a project with a hook of every kind and in every state."""
     for n, kind in enumerate(KINDS):
-        world.hook(f"k{n}", fields={"trigger": kind.name, "priority": n * 10})
-    world.hook("words", fields={"matcher": "{tool: '^(Shell|Bash)$', pattern: 'rm -rf|mkfs'}", "async": "true"})
-    world.hook("regex", fields={"matcher": "{tool: 'mcp__.*', pattern: 'a.*b$'}", "on_failure": "block"})
-    world.hook("rich", fields={"requires": "{bins: [sh], os: linux}", "env": "[A]", "metadata": "{a: [1, ~, {b: c}]}"})
-    world.hook("invalid", text="---\nname: invalid\ntrigger: none\n---\n")
-    world.hook("broken", text="nothing")
-    world.hook("idle", script=None)
-    world.hook("off")
-    world.hook("warned", fields={"timeout": "1", "colour": "blue", "matcher": '{pattern: "\\.py"}'})
-    world.hook("safe", fields={"protected": "true"})
+        project.write_hook(f"k{n}", fields={"trigger": kind.name, "priority": n * 10})
+    project.write_hook("words", fields={"matcher": "{tool: '^(Shell|Bash)$', pattern: 'rm -rf|mkfs'}", "async": "true"})
+    project.write_hook("regex", fields={"matcher": "{tool: 'mcp__.*', pattern: 'a.*b$'}", "on_failure": "block"})
+    project.write_hook(
+        "rich", fields={"requires": "{bins: [sh], os: linux}", "env": "[A]", "metadata": "{a: [1, ~, {b: c}]}"}
+    )
+    project.write_hook("invalid", manifest="---\nname: invalid\ntrigger: none\n---\n")
+    project.write_hook("broken", manifest="nothing")
+    project.write_hook("idle", script=None)
+    project.write_hook("off")
+    project.write_hook("warned", fields={"timeout": "1", "colour": "blue", "matcher": '{pattern: "\\.py"}'})
+    project.write_hook("safe", fields={"protected": "true"})
     for name in ("safe", "k0", "local"):
-        world.hook(name, scope="project")
-    world.hook("bytes").rename(os.fsdecode(os.fsencode(world.hooks("user")) + b"/\xff"))
-    world.toml("user", "[hooks]\nstrict_exit_codes = true\nmax_stop_blocks = 7\n[[hooks.disable]]\nname = 'off'\n")
-    world.toml("project", "[hooks]\ndebug = true\nodd = 1\n")
+        project.write_hook(name, scope="project")
+    project.write_hook("bytes").rename(os.fsdecode(os.fsencode(project.hooks_folder("user")) + b"/\xff"))
+    project.write_hooks_toml(
+        "user", "[hooks]\nstrict_exit_codes = true\nmax_stop_blocks = 7\n[[hooks.disable]]\nname = 'off'\n"
+    )
+    project.write_hooks_toml("project", "[hooks]\ndebug = true\nodd = 1\n")
 
 
 @pytest.fixture(scope="module")
-def kept(new_world):
+def kept(new_project):
     """Worlds for all these tests, old enough to be kept: made first, then waited for once."""
     builds = {
         f"{group} {name}": build for group, table in (("s", STALE), ("f", FRESH)) for name, (build, _) in table.items()
     }
     builds |= {"every sort": every_sort, "plain": bare, "damage": bare, "modes": bare, "heads": bare, "racy": bare}
-    worlds = {name: new_world("kept") for name in builds}
+    projects = {name: new_project("kept") for name in builds}
     for name, build in builds.items():
-        build(worlds[name])
+        build(projects[name])
     time.sleep(RACY_SECONDS + 0.1)
-    assert [name for name, world in worlds.items() if not keep_files(world)] == []
-    return {name: Kept(world, the_file(world)) for name, world in worlds.items()}
+    assert [name for name, project in projects.items() if not keep_files(project)] == []
+    return {name: Kept(project, the_file(project)) for name, project in projects.items()}
 
 
 @pytest.mark.parametrize("name", STALE)
 def test_a_change_is_noticed(kept, name):
     found = kept[f"s {name}"]
     assert found.load() is not None
-    before = load_files(found.world).catalog
-    STALE[name][1](found.world)
-    assert load_files(found.world).catalog != before
+    before = load_files(found.project).catalog
+    STALE[name][1](found.project)
+    assert load_files(found.project).catalog != before
     assert found.load() is None
 
 
 @pytest.mark.parametrize("name", FRESH)
 def test_what_changes_no_catalogue_does_not_make_it_stale(kept, name):
     found = kept[f"f {name}"]
-    before = load_files(found.world).catalog
-    FRESH[name][1](found.world)
-    assert load_files(found.world).catalog == before
+    before = load_files(found.project).catalog
+    FRESH[name][1](found.project)
+    assert load_files(found.project).catalog == before
     assert found.load() is not None
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_is_recalled_equals_what_the_files_say(kept, kind):
     found = kept["every sort"]
-    assert found.load().restore(kind) == of_kind(load_files(found.world).catalog, kind)
+    assert found.load().restore(kind) == of_kind(load_files(found.project).catalog, kind)
 
 
 def test_the_world_of_every_sort_has_hooks_in_every_state(kept):
-    hooks = load_files(kept["every sort"].world).catalog.hooks
+    hooks = load_files(kept["every sort"].project).catalog.hooks
     assert {hook.state for hook in hooks} == {"armed", "invalid", "shadowed", "disabled", "no-entry-point"}
 
 
 # Not kept
 
 
-def test_what_changed_a_moment_ago_is_not_kept(world):
-    bare(world)
-    assert keep_files(world) is False
-    assert keep_files(world, started=time.time() + 1000) is False
-    assert not world.cache.exists()
+def test_what_changed_a_moment_ago_is_not_kept(project):
+    bare(project)
+    assert keep_files(project) is False
+    assert keep_files(project, started=time.time() + 1000) is False
+    assert not project.cache.exists()
 
 
 def test_what_changed_while_it_was_read_is_not_kept(kept):
     found = kept["racy"]
     os.unlink(found.path)
-    changed = os.stat(found.world.hooks("user") / "guard" / "HOOK.md").st_ctime
-    assert keep_files(found.world, started=changed + RACY_SECONDS / 2) is False
+    changed = os.stat(found.project.hooks_folder("user") / "guard" / "HOOK.md").st_ctime
+    assert keep_files(found.project, started=changed + RACY_SECONDS / 2) is False
     assert not os.path.exists(found.path)
-    assert keep_files(found.world) is True
+    assert keep_files(found.project) is True
 
 
 def locations_of(cache: str, project: str = "/p", trust: str = "") -> Locations:
@@ -322,9 +338,9 @@ def test_a_cache_inside_the_project_is_not_used(places, inside):
     assert (path_of(*places) is None) is inside
 
 
-def test_a_catalogue_whose_cache_is_inside_the_project_is_not_kept(world):
-    inside = world.project / ".cache" / "boathook"
-    assert keep_nothing(str(inside), str(world.project)) is False
+def test_a_catalogue_whose_cache_is_inside_the_project_is_not_kept(project):
+    inside = project.path / ".cache" / "boathook"
+    assert keep_nothing(str(inside), str(project.path)) is False
     assert not inside.exists()
 
 
@@ -349,9 +365,9 @@ def test_every_project_has_a_file_of_its_own_directly_in_the_cache(one, other):
 
 
 def test_it_is_written_for_the_user_alone_and_nothing_is_left_over(kept):
-    world, path = kept["plain"]
-    assert os.listdir(world.cache) == [os.path.basename(path)]
-    assert [stat.S_IMODE(os.stat(name).st_mode) for name in (world.cache, path)] == [0o700, 0o600]
+    project, path = kept["plain"]
+    assert os.listdir(project.cache) == [os.path.basename(path)]
+    assert [stat.S_IMODE(os.stat(name).st_mode) for name in (project.cache, path)] == [0o700, 0o600]
 
 
 def test_many_who_keep_at_once_leave_one_whole_file(tmp_path):
@@ -427,9 +443,9 @@ def test_what_is_no_regular_file_is_not_trusted_and_not_waited_for(kept, tmp_pat
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to(kept["plain"].path)
     names = ["fifo", "link", ".", "gone", "nul\0"]
-    assert [compiled.read_compiled(f"{tmp_path}/{name}", kept["plain"].world.locations().key) for name in names] == [
-        None
-    ] * 5
+    assert [
+        compiled.read_compiled(f"{tmp_path}/{name}", kept["plain"].project.make_locations().key) for name in names
+    ] == [None] * 5
 
 
 def with_head(data: bytes, **changes) -> bytes:
@@ -462,7 +478,7 @@ def test_a_file_of_another_make_is_not_used(kept, tmp_path, changes, trusted):
     found = kept["heads"]
     (tmp_path / "file").write_bytes(with_head(Path(found.path).read_bytes(), **changes))
     (tmp_path / "file").chmod(0o600)
-    loaded = compiled.read_compiled(str(tmp_path / "file"), found.world.locations().key)
+    loaded = compiled.read_compiled(str(tmp_path / "file"), found.project.make_locations().key)
     assert (loaded is not None) is trusted
 
 

@@ -9,7 +9,6 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +21,7 @@ from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.assembly import load
 from boathook.cli.agent import assemble_agent, run_session
 from boathook.cli.agent_trace import Trace
-from tests import forked
-from tests.conftest import World, make_world, trusting
+from tests.scratch_project import ScratchProject
 
 SCRIPTS = Path(__file__).parent.parent.parent / "examples/scripts"
 WAIT = 60.0
@@ -38,47 +36,30 @@ def shell(command: str) -> dict[str, Any]:
     return call("Shell", command=command)
 
 
-class Place(World):
-    """A scratch world with the agent in it."""
+class AgentProject(ScratchProject):
+    """A scratch project with the agent in it."""
 
-    def argv(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", "boathook", *trusting(args)]
-
-    @property
-    def env(self) -> dict[str, str]:
-        return {**self.environment, "LC_ALL": "C.UTF-8"}
-
-    def script(self, *moves: Any) -> str:
-        path = self.root / "moves.json"
+    def write_moves(self, *moves: Any) -> str:
+        path = self.base / "moves.json"
         path.write_text(json.dumps(moves))
         return str(path)
 
-    def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return forked.run(
-            self.argv(*args),
-            input=stdin,
-            text=True,
-            cwd=self.project,
-            env={**self.env, **(env or {})},
-            timeout=WAIT * 2,
-        )
-
     def play(self, *moves: Any, args: tuple[str, ...] = ("--yes",)) -> subprocess.CompletedProcess[str]:
-        return self.run("agent", "do it", "--script", self.script(*moves), *args)
+        return self.run("agent", "do it", "--script", self.write_moves(*moves), *args)
 
     def trace(self, *moves: Any, args: tuple[str, ...] = ("--yes",)) -> tuple[int, list[dict[str, Any]]]:
         done = self.play(*moves, args=(*args, "--json"))
         assert done.stderr == ""
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
-    def tells_its_end(self) -> Path:
+    def write_end_hook(self) -> Path:
         """Make a hook that keeps what it hears of the end of a session."""
-        self.hook("bye", scope="project", fields={"trigger": "post-session"}, script="cat > bye.json")
-        return self.project / "bye.json"
+        self.write_hook("bye", scope="project", fields={"trigger": "post-session"}, script="cat > bye.json")
+        return self.path / "bye.json"
 
     @contextlib.contextmanager
-    def started(self, *args: str, **fields: Any) -> Iterator[subprocess.Popen[bytes]]:
-        with subprocess.Popen(self.argv(*args), cwd=self.project, env=self.env, **fields) as process:
+    def start(self, *args: str, **fields: Any) -> Iterator[subprocess.Popen[bytes]]:
+        with subprocess.Popen(self.make_argv(*args), cwd=self.path, env=self.environment, **fields) as process:
             try:
                 yield process
             finally:
@@ -87,8 +68,8 @@ class Place(World):
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(make_world(tmp_path).root)
+def project(project: ScratchProject) -> AgentProject:
+    return AgentProject(project.base, trust_all=True)
 
 
 def of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -105,58 +86,64 @@ def wait_for(path: Path) -> None:
 # What hooks do to it
 
 
-def test_a_blocked_call_does_not_run_and_the_model_reads_why(place: Place) -> None:
-    place.hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
-    code, records = place.trace(shell("touch made"), "Then not.")
+def test_a_blocked_call_does_not_run_and_the_model_reads_why(project: AgentProject) -> None:
+    project.write_hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
+    code, records = project.trace(shell("touch made"), "Then not.")
     assert code == 0
-    assert not (place.project / "made").exists()
+    assert not (project.path / "made").exists()
     (tool,) = of(records, "tool")
     assert (tool["ran"], tool["output"]) == (False, "not that one")
     assert of(records, "step")[0]["results"] == [{"id": "call-1", "text": "not that one", "is_error": True}]
 
 
-def test_a_hook_that_nobody_trusted_does_not_run_and_the_person_is_told(place: Place) -> None:
-    place.hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
-    words = ["agent", "do it", "--script", place.script(shell("touch made"), "Well."), "--yes"]
-    command = [sys.executable, "-m", "boathook", *words]
-    done = subprocess.run(command, cwd=place.project, env=place.env, capture_output=True, text=True, timeout=WAIT * 2)
-    assert (done.returncode, (place.project / "made").exists()) == (0, True)
+def test_a_hook_that_nobody_trusted_does_not_run_and_the_person_is_told(project: AgentProject) -> None:
+    project.write_hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
+    words = ["agent", "do it", "--script", project.write_moves(shell("touch made"), "Well."), "--yes"]
+    done = project.run(*words, trust_all=False)
+    assert (done.returncode, (project.path / "made").exists()) == (0, True)
     assert "guard (untrusted)" in done.stdout + done.stderr
 
 
-def test_the_agent_finds_trust_in_the_state_folder_it_is_given(place: Place) -> None:
-    place.hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
-    state = str(place.root / "elsewhere")
-    assert place.run("trust", "guard", "--yes", "--state", state).returncode == 0
-    words = ["agent", "do it", "--script", place.script(shell("touch made"), "Then not."), "--yes", "--state", state]
-    command = [sys.executable, "-m", "boathook", *words]
-    done = subprocess.run(command, cwd=place.project, env=place.env, capture_output=True, text=True, timeout=WAIT * 2)
-    assert (done.returncode, (place.project / "made").exists()) == (0, False)
+def test_the_agent_finds_trust_in_the_state_folder_it_is_given(project: AgentProject) -> None:
+    project.write_hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
+    state = str(project.base / "elsewhere")
+    assert project.run("trust", "guard", "--yes", "--state", state).returncode == 0
+    words = [
+        "agent",
+        "do it",
+        "--script",
+        project.write_moves(shell("touch made"), "Then not."),
+        "--yes",
+        "--state",
+        state,
+    ]
+    done = project.run(*words, trust_all=False)
+    assert (done.returncode, (project.path / "made").exists()) == (0, False)
     assert "  tool    Shell did not run: not that one" in done.stdout.splitlines()
 
 
-def test_a_block_is_shown_with_the_hook_and_its_reason(place: Place) -> None:
-    place.hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
-    lines = place.play(shell("touch made"), "Then not.").stdout.splitlines()
+def test_a_block_is_shown_with_the_hook_and_its_reason(project: AgentProject) -> None:
+    project.write_hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
+    lines = project.play(shell("touch made"), "Then not.").stdout.splitlines()
     assert [line.split(" (")[0] for line in lines if " guard: " in line] == ["  hook    pre-tool-call -> guard: block"]
     assert any(line.endswith("not that one") for line in lines if " guard: " in line)
     assert "  tool    Shell did not run: not that one" in lines
     assert "step 2    Then not." in lines
 
 
-def test_a_rewritten_input_is_what_runs_and_what_is_shown(place: Place) -> None:
+def test_a_rewritten_input_is_what_runs_and_what_is_shown(project: AgentProject) -> None:
     answer = json.dumps({"modified_input": {"command": "echo better"}})
-    place.hook("better", scope="project", fields=SHELL, script=f"echo '{answer}'")
-    done = place.play(shell("echo worse"), "Well.")
+    project.write_hook("better", scope="project", fields=SHELL, script=f"echo '{answer}'")
+    done = project.play(shell("echo worse"), "Well.")
     assert "input becomes echo better" in done.stdout
     assert "  tool    Shell: better" in done.stdout.splitlines()
     assert done.stdout.splitlines()[-1].endswith("1 hook decision")
 
 
-def test_a_gate_sends_the_agent_back_to_work_until_the_work_is_done(place: Place) -> None:
+def test_a_gate_sends_the_agent_back_to_work_until_the_work_is_done(project: AgentProject) -> None:
     gate = "test -f greeting.txt || { echo 'no greeting yet' >&2; exit 2; }"
-    place.hook("gate", scope="project", fields={"trigger": "pre-agent-turn-stop"}, script=gate)
-    done = place.run("agent", "greet", "--script", str(SCRIPTS / "tests-before-stop.json"), "--yes")
+    project.write_hook("gate", scope="project", fields={"trigger": "pre-agent-turn-stop"}, script=gate)
+    done = project.run("agent", "greet", "--script", str(SCRIPTS / "tests-before-stop.json"), "--yes")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     at = [lines.index(f"step {n}    {text}") for n, text in ((1, "Done."), (2, "So there is work left."))]
@@ -164,57 +151,57 @@ def test_a_gate_sends_the_agent_back_to_work_until_the_work_is_done(place: Place
     assert lines[-1].startswith("done      3 steps, ")
 
 
-def test_a_hook_that_stops_ends_the_turn_with_exit_code_2(place: Place) -> None:
+def test_a_hook_that_stops_ends_the_turn_with_exit_code_2(project: AgentProject) -> None:
     answer = json.dumps({"continue": False, "stop_reason": "enough"})
-    place.hook("brake", scope="project", fields=SHELL, script=f"echo '{answer}'")
-    bye = place.tells_its_end()
-    code, records = place.trace(shell("touch made"), "not reached")
+    project.write_hook("brake", scope="project", fields=SHELL, script=f"echo '{answer}'")
+    bye = project.write_end_hook()
+    code, records = project.trace(shell("touch made"), "not reached")
     assert code == 2
     (result,) = of(records, "result")
     assert (result["status"], result["reason"]) == ("stopped", "enough")
-    assert not (place.project / "made").exists()
+    assert not (project.path / "made").exists()
     assert json.loads(bye.read_text())["exit_reason"] == "stopped"
 
 
 @pytest.mark.parametrize("event", ["pre-session", "pre-agent-turn"])
-def test_a_turn_or_session_that_hooks_refuse_ends_with_exit_code_2(place: Place, event: str) -> None:
-    place.hook("closed", scope="project", fields={"trigger": event}, script="echo 'not today' >&2; exit 2")
-    done = place.play("not reached")
+def test_a_turn_or_session_that_hooks_refuse_ends_with_exit_code_2(project: AgentProject, event: str) -> None:
+    project.write_hook("closed", scope="project", fields={"trigger": event}, script="echo 'not today' >&2; exit 2")
+    done = project.play("not reached")
     assert done.returncode == 2
     assert "blocked   not today" in done.stdout
     assert "not reached" not in done.stdout
 
 
-def test_context_and_messages_of_hooks_are_shown(place: Place) -> None:
+def test_context_and_messages_of_hooks_are_shown(project: AgentProject) -> None:
     answer = json.dumps({"additional_context": "it is late", "system_message": "good evening"})
-    place.hook("clock", scope="project", fields={"trigger": "pre-agent-turn"}, script=f"echo '{answer}'")
-    lines = place.play("Hello.").stdout.splitlines()
+    project.write_hook("clock", scope="project", fields={"trigger": "pre-agent-turn"}, script=f"echo '{answer}'")
+    lines = project.play("Hello.").stdout.splitlines()
     assert any("-> clock: no opinion" in line and line.endswith("context: it is late") for line in lines)
     assert "  system  good evening" in lines
 
 
-def test_hooks_of_the_user_and_of_settings_take_part(place: Place) -> None:
-    place.hook("mine", scope="user", fields=SHELL, script="exit 0")
+def test_hooks_of_the_user_and_of_settings_take_part(project: AgentProject) -> None:
+    project.write_hook("mine", scope="user", fields=SHELL, script="exit 0")
     entry = {"type": "command", "command": "echo 'no files' >&2; exit 2"}
-    place.settings("project", {"hooks": {"PreToolUse": [{"matcher": "WriteFile", "hooks": [entry]}]}})
-    _, records = place.trace(shell("true"), call("WriteFile", path="made", content=""), "Well.")
+    project.write_settings("project", {"hooks": {"PreToolUse": [{"matcher": "WriteFile", "hooks": [entry]}]}})
+    _, records = project.trace(shell("true"), call("WriteFile", path="made", content=""), "Well.")
     assert [(one["hook"].partition(":")[0], one["decision"]) for one in of(records, "hook")] == [
         ("mine", "none"),
         ("PreToolUse", "block"),
     ]
-    assert not (place.project / "made").exists()
+    assert not (project.path / "made").exists()
 
 
-def test_a_broken_hook_is_told_once_in_a_turn_and_not_at_every_event(place: Place) -> None:
-    place.hook("broken", scope="project", text="---\nname: [\n---\n")
-    printed = place.play(shell("true"), "Well.").stdout
+def test_a_broken_hook_is_told_once_in_a_turn_and_not_at_every_event(project: AgentProject) -> None:
+    project.write_hook("broken", scope="project", manifest="---\nname: [\n---\n")
+    printed = project.play(shell("true"), "Well.").stdout
     assert printed.count("hook 'broken' did not run") == 1
 
 
-def test_a_helper_works_under_the_same_hooks_and_says_who_it_is(place: Place) -> None:
-    (place.project / "greeting.txt").write_text("hello\n")
-    place.hook("reader", scope="project", fields={"matcher": "{tool: ReadFile}"}, script="echo no >&2; exit 2")
-    done = place.run("agent", "look", "--script", str(SCRIPTS / "ask-a-helper.json"))
+def test_a_helper_works_under_the_same_hooks_and_says_who_it_is(project: AgentProject) -> None:
+    (project.path / "greeting.txt").write_text("hello\n")
+    project.write_hook("reader", scope="project", fields={"matcher": "{tool: ReadFile}"}, script="echo no >&2; exit 2")
+    done = project.run("agent", "look", "--script", str(SCRIPTS / "ask-a-helper.json"))
     lines = done.stdout.splitlines()
     assert "  call    Subagent  helper: Say what greeting.txt says." in lines
     assert "  call    [helper] ReadFile  greeting.txt" in lines
@@ -226,8 +213,8 @@ def test_a_helper_works_under_the_same_hooks_and_says_who_it_is(place: Place) ->
 # Its output
 
 
-def test_json_lines_hold_every_event_in_the_order_in_which_they_happen(place: Place) -> None:
-    code, records = place.trace(shell("echo hi"), "Done.")
+def test_json_lines_hold_every_event_in_the_order_in_which_they_happen(project: AgentProject) -> None:
+    code, records = project.trace(shell("echo hi"), "Done.")
     assert code == 0
     assert [record["event"] for record in of(records, "event")] == [
         "pre-session",
@@ -249,47 +236,47 @@ def test_json_lines_hold_every_event_in_the_order_in_which_they_happen(place: Pl
     assert (result["status"], result["text"], result["steps"], result["decisions"]) == ("done", "Done.", 2, 0)
 
 
-def test_calls_of_one_step_are_told_apart(place: Place) -> None:
+def test_calls_of_one_step_are_told_apart(project: AgentProject) -> None:
     both = {"calls": [{"name": "Shell", "args": {"command": f"echo {word}"}} for word in ("one", "two")]}
-    lines = place.play(both, "Done.").stdout.splitlines()
+    lines = project.play(both, "Done.").stdout.splitlines()
     assert {"  call    Shell [1]  echo one", "  tool    Shell [1]: one", "  tool    Shell [2]: two"} <= set(lines)
 
 
-def test_what_goes_to_a_pipe_has_no_escape_sequences_whoever_wrote_them(place: Place) -> None:
-    place.hook("red", scope="project", fields=SHELL, script="printf '\\033[31mno\\033[0m' >&2; exit 2")
-    done = place.play({"text": "\x1b[2J\x1b]0;title\x07hm", **shell("printf '\\033[1mx'")}, "\x1b[31mred")
+def test_what_goes_to_a_pipe_has_no_escape_sequences_whoever_wrote_them(project: AgentProject) -> None:
+    project.write_hook("red", scope="project", fields=SHELL, script="printf '\\033[31mno\\033[0m' >&2; exit 2")
+    done = project.play({"text": "\x1b[2J\x1b]0;title\x07hm", **shell("printf '\\033[1mx'")}, "\x1b[31mred")
     assert "\x1b" not in done.stdout + done.stderr
     assert "title" not in done.stdout
     assert "red" in done.stdout
 
 
-def test_long_output_and_long_arguments_are_shown_short(place: Place) -> None:
-    done = place.play(shell(f"seq 50 # {'x' * 500}"), "Done.")
+def test_long_output_and_long_arguments_are_shown_short(project: AgentProject) -> None:
+    done = project.play(shell(f"seq 50 # {'x' * 500}"), "Done.")
     assert "… 46 more lines" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 250
 
 
-def test_debug_lines_go_to_standard_error(place: Place) -> None:
-    place.hook("mine", scope="user", fields=SHELL)
-    assert "[HOOK DEBUG]" not in place.play(shell("true"), "Done.").stderr
-    done = place.play(shell("true"), "Done.", args=("--yes", "--debug"))
+def test_debug_lines_go_to_standard_error(project: AgentProject) -> None:
+    project.write_hook("mine", scope="user", fields=SHELL)
+    assert "[HOOK DEBUG]" not in project.play(shell("true"), "Done.").stderr
+    done = project.play(shell("true"), "Done.", args=("--yes", "--debug"))
     assert "[HOOK DEBUG] [SYNC] Starting hook 'mine' for event 'pre-tool-call'" in done.stderr
     assert "[HOOK DEBUG]" not in done.stdout
-    place.toml("user", "[hooks]\ndebug = true\n")
-    assert "[HOOK DEBUG]" in place.play(shell("true"), "Done.").stderr
+    project.write_hooks_toml("user", "[hooks]\ndebug = true\n")
+    assert "[HOOK DEBUG]" in project.play(shell("true"), "Done.").stderr
 
 
 @pytest.mark.parametrize("args", [(), ("--json",)])
-def test_the_last_hooks_run_even_if_nobody_reads_any_more(place: Place, args: tuple[str, ...]) -> None:
-    bye = place.tells_its_end()
-    moves = place.script(shell("touch begun; until test -f closed; do sleep 0.05; done"), "Done.")
+def test_the_last_hooks_run_even_if_nobody_reads_any_more(project: AgentProject, args: tuple[str, ...]) -> None:
+    bye = project.write_end_hook()
+    moves = project.write_moves(shell("touch begun; until test -f closed; do sleep 0.05; done"), "Done.")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with place.started("agent", "do it", "--yes", "--script", moves, *args, **pipes) as process:
+    with project.start("agent", "do it", "--yes", "--script", moves, *args, **pipes) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        wait_for(place.project / "begun")
+        wait_for(project.path / "begun")
         process.stdout.close()
-        (place.project / "closed").touch()
+        (project.path / "closed").touch()
         assert b"Traceback" not in process.stderr.read()
         assert process.wait(WAIT) == 1
     assert json.loads(bye.read_text())["exit_reason"] == "error"
@@ -298,63 +285,65 @@ def test_the_last_hooks_run_even_if_nobody_reads_any_more(place: Place, args: tu
 # Models, scripts and tasks
 
 
-def test_without_a_model_one_line_says_how_to_name_one(place: Place) -> None:
-    done = place.run("agent", "do it")
+def test_without_a_model_one_line_says_how_to_name_one(project: AgentProject) -> None:
+    done = project.run("agent", "do it")
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    for way in ("--model PROVIDER:NAME", f"{place.agents}/hooks.toml", "--script FILE"):
+    for way in ("--model PROVIDER:NAME", f"{project.config}/hooks.toml", "--script FILE"):
         assert way in done.stderr
 
 
-def test_the_model_may_stand_in_the_users_hooks_toml_and_the_command_line_comes_first(place: Place) -> None:
-    place.toml("user", '[hooks]\nmodel = "nobody:here"\n')
-    assert "the model nobody:here cannot be used" in place.run("agent", "do it").stderr
-    assert "the model no-one:else cannot be used" in place.run("agent", "do it", "--model", "no-one:else").stderr
-    done = place.run("agent", "do it", "--model", "a:b", "--script", place.script())
+def test_the_model_may_stand_in_the_users_hooks_toml_and_the_command_line_comes_first(project: AgentProject) -> None:
+    project.write_hooks_toml("user", '[hooks]\nmodel = "nobody:here"\n')
+    assert "the model nobody:here cannot be used" in project.run("agent", "do it").stderr
+    assert "the model no-one:else cannot be used" in project.run("agent", "do it", "--model", "no-one:else").stderr
+    done = project.run("agent", "do it", "--model", "a:b", "--script", project.write_moves())
     assert (done.returncode, "cannot be used together" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("text", ["", "{oops", "{}", "[5]", '[{"calls": 5}]', '[{"calls": [{"args": {}}]}]'])
-def test_a_script_that_cannot_be_read_is_named_with_exit_code_1(place: Place, text: str) -> None:
-    path = place.root / "bad.json"
+def test_a_script_that_cannot_be_read_is_named_with_exit_code_1(project: AgentProject, text: str) -> None:
+    path = project.base / "bad.json"
     path.write_text(text)
-    done = place.run("agent", "do it", "--script", str(path))
+    done = project.run("agent", "do it", "--script", str(path))
     assert (done.returncode, done.stdout) == (1, "")
     assert f"script {path}" in done.stderr
 
 
-def test_a_script_that_is_not_there_is_named_with_exit_code_1(place: Place) -> None:
-    done = place.run("agent", "do it", "--script", "nowhere.json")
+def test_a_script_that_is_not_there_is_named_with_exit_code_1(project: AgentProject) -> None:
+    done = project.run("agent", "do it", "--script", "nowhere.json")
     assert (done.returncode, "nowhere.json" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("args", [(), ("-",)])
-def test_a_task_may_come_from_standard_input(place: Place, args: tuple[str, ...]) -> None:
-    done = place.run("agent", *args, "--script", place.script("Done."), "--json", stdin="make it so\nand so\n")
+def test_a_task_may_come_from_standard_input(project: AgentProject, args: tuple[str, ...]) -> None:
+    done = project.run("agent", *args, "--script", project.write_moves("Done."), "--json", stdin="make it so\nand so\n")
     assert done.returncode == 0
     assert '{"version": 1, "type": "turn", "prompt": "make it so\\nand so"}' in done.stdout.splitlines()
 
 
-def test_an_empty_task_is_an_error(place: Place) -> None:
-    done = place.run("agent", "--script", place.script("Done."), stdin=" \n")
+def test_an_empty_task_is_an_error(project: AgentProject) -> None:
+    done = project.run("agent", "--script", project.write_moves("Done."), stdin=" \n")
     assert (done.returncode, "there is no task" in done.stderr) == (1, True)
 
 
-def test_the_agent_works_in_the_project_it_is_given(place: Place) -> None:
-    (place.root / "other").mkdir()
-    place.play(call("WriteFile", path="made", content="x"), "Done.", args=("--yes", "--project", "../other"))
-    assert (place.root / "other/made").read_text() == "x"
+def test_the_agent_works_in_the_project_it_is_given(project: AgentProject) -> None:
+    (project.base / "other").mkdir()
+    project.play(call("WriteFile", path="made", content="x"), "Done.", args=("--yes", "--project", "../other"))
+    assert (project.base / "other/made").read_text() == "x"
 
 
-def test_a_turn_that_has_taken_all_its_steps_is_not_done(place: Place) -> None:
-    done = place.play(*[shell("true")] * 5, args=("--yes", "--max-steps", "2"))
+def test_a_turn_that_has_taken_all_its_steps_is_not_done(project: AgentProject) -> None:
+    done = project.play(*[shell("true")] * 5, args=("--yes", "--max-steps", "2"))
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith("not done  it reached the limit of --max-steps (2 steps")
 
 
-def test_an_error_of_the_model_ends_with_exit_code_1_and_one_line(place: Place) -> None:
+def test_an_error_of_the_model_ends_with_exit_code_1_and_one_line(project: AgentProject) -> None:
     records: list[Any] = []
     trace = Trace(records.append)
-    with load(place.project, config=place.agents, claude=place.claude, state=place.state, trust_all=True) as engine:
+    with load(
+        project.path, config=project.config, claude=project.claude_folder, state=project.state, trust_all=True
+    ) as engine:
         base = AgentBuilder().with_model(ScriptedModel([OSError("no network")]))
         made = assemble_agent(base, engine, trace, lambda *_: True)
         assert run_session(made.build(), iter(["do it"]), trace) == 1
@@ -362,43 +351,43 @@ def test_an_error_of_the_model_ends_with_exit_code_1_and_one_line(place: Place) 
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.json")), ids=lambda path: path.stem)
-def test_every_scripted_run_of_the_examples_can_be_played(place: Place, path: Path) -> None:
+def test_every_scripted_run_of_the_examples_can_be_played(project: AgentProject, path: Path) -> None:
     assert read_script(str(path)).name == f"script {path.name}"
-    done = place.run("agent", "do it", "--script", str(path), "--yes")
+    done = project.run("agent", "do it", "--script", str(path), "--yes")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 # Permission
 
 
-def test_without_a_terminal_a_question_means_no_and_how_to_allow_is_said(place: Place) -> None:
-    done = place.play(call("WriteFile", path="made", content=""), "not reached", args=())
+def test_without_a_terminal_a_question_means_no_and_how_to_allow_is_said(project: AgentProject) -> None:
+    done = project.play(call("WriteFile", path="made", content=""), "not reached", args=())
     assert done.returncode == 1
     assert "WriteFile wants to run -> no: there is no terminal to ask at; --yes allows" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("not done  a call was refused")
-    assert not (place.project / "made").exists()
+    assert not (project.path / "made").exists()
 
 
-def test_with_yes_everything_is_allowed_that_hooks_do_not_block(place: Place) -> None:
-    place.hook("doubt", scope="project", fields=SHELL, script='echo \'{"decision": "ask", "reason": "sure?"}\'')
+def test_with_yes_everything_is_allowed_that_hooks_do_not_block(project: AgentProject) -> None:
+    project.write_hook("doubt", scope="project", fields=SHELL, script='echo \'{"decision": "ask", "reason": "sure?"}\'')
     write = call("WriteFile", path="made", content="old")
     edit = call("EditFile", path="made", old="old", new="new")
-    code, records = place.trace(write, edit, shell("cp made copy"), "Done.")
+    code, records = project.trace(write, edit, shell("cp made copy"), "Done.")
     assert code == 0
-    assert (place.project / "copy").read_text() == "new"
+    assert (project.path / "copy").read_text() == "new"
     assert [(one["reason"], one["allowed"], one["by"]) for one in of(records, "ask")] == [("sure?", True, "--yes")]
 
 
-def test_what_a_hook_allows_needs_no_permission(place: Place) -> None:
-    place.hook("sure", scope="project", fields=SHELL, script='echo \'{"decision": "allow"}\'')
-    code, records = place.trace(shell("touch made"), "Done.", args=())
+def test_what_a_hook_allows_needs_no_permission(project: AgentProject) -> None:
+    project.write_hook("sure", scope="project", fields=SHELL, script='echo \'{"decision": "allow"}\'')
+    code, records = project.trace(shell("touch made"), "Done.", args=())
     assert (code, of(records, "ask")) == (0, [])
-    assert (place.project / "made").exists()
+    assert (project.path / "made").exists()
 
 
-def test_reading_and_searching_needs_no_permission(place: Place) -> None:
-    (place.project / "greeting.txt").write_text("hello\n")
-    done = place.play(call("ReadFile", path="greeting.txt"), call("Search", pattern="hel"), "Done.", args=())
+def test_reading_and_searching_needs_no_permission(project: AgentProject) -> None:
+    (project.path / "greeting.txt").write_text("hello\n")
+    done = project.play(call("ReadFile", path="greeting.txt"), call("Search", pattern="hel"), "Done.", args=())
     assert done.returncode == 0
     assert "  tool    Search: greeting.txt:1: hello" in done.stdout.splitlines()
 
@@ -408,11 +397,13 @@ def test_reading_and_searching_needs_no_permission(place: Place) -> None:
 
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(place: Place, number: int, code: int) -> None:
-    bye = place.tells_its_end()
-    moves = place.script(shell("echo $$ > pid; mv pid there; exec sleep 300"), "not reached")
-    with place.started("agent", "do it", "--yes", "--script", moves, stdout=subprocess.PIPE) as process:
-        wait_for(place.project / "there")
+def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(
+    project: AgentProject, number: int, code: int
+) -> None:
+    bye = project.write_end_hook()
+    moves = project.write_moves(shell("echo $$ > pid; mv pid there; exec sleep 300"), "not reached")
+    with project.start("agent", "do it", "--yes", "--script", moves, stdout=subprocess.PIPE) as process:
+        wait_for(project.path / "there")
         process.send_signal(number)
         assert process.wait(WAIT) == code
         assert process.stdout is not None
@@ -421,19 +412,19 @@ def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(place: Pl
     assert "not reached" not in printed
     assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
     with pytest.raises(ProcessLookupError):
-        os.kill(int((place.project / "there").read_text()), 0)
+        os.kill(int((project.path / "there").read_text()), 0)
 
 
 @pytest.mark.usefixtures("ignored_sigint")
 @pytest.mark.parametrize("tool", ["tool", "hook"])
-def test_an_ignored_interrupt_stays_ignored_and_the_agent_can_be_ended(place: Place, tool: str) -> None:
-    bye = place.tells_its_end()
+def test_an_ignored_interrupt_stays_ignored_and_the_agent_can_be_ended(project: AgentProject, tool: str) -> None:
+    bye = project.write_end_hook()
     waits = "echo $$ > pid; mv pid there; exec sleep 300"
     if tool == "hook":
-        place.hook("slow", scope="project", fields={**SHELL, "timeout": "60000"}, script=waits)
-    moves = place.script(shell(waits if tool == "tool" else "true"), "not reached")
-    with place.started("agent", "do it", "--yes", "--script", moves, stdout=subprocess.PIPE) as process:
-        wait_for(place.project / "there")
+        project.write_hook("slow", scope="project", fields={**SHELL, "timeout": "60000"}, script=waits)
+    moves = project.write_moves(shell(waits if tool == "tool" else "true"), "not reached")
+    with project.start("agent", "do it", "--yes", "--script", moves, stdout=subprocess.PIPE) as process:
+        wait_for(project.path / "there")
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.3)
@@ -445,7 +436,7 @@ def test_an_ignored_interrupt_stays_ignored_and_the_agent_can_be_ended(place: Pl
     assert "not reached" not in printed
     assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
     with pytest.raises(ProcessLookupError):
-        os.kill(int((place.project / "there").read_text()), 0)
+        os.kill(int((project.path / "there").read_text()), 0)
 
 
 # At a terminal
@@ -487,20 +478,20 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def at_terminal(place: Place, *args: str) -> Iterator[tuple[Terminal, subprocess.Popen[bytes]]]:
+def at_terminal(project: AgentProject, *args: str) -> Iterator[tuple[Terminal, subprocess.Popen[bytes]]]:
     mine, theirs = pty.openpty()
     fields = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
     try:
-        with place.started("agent", *args, **fields) as process:
+        with project.start("agent", *args, **fields) as process:
             os.close(theirs)
             yield Terminal(mine), process
     finally:
         os.close(mine)
 
 
-def test_at_a_terminal_the_person_is_asked_and_always_is_remembered_for_the_tool(place: Place) -> None:
+def test_at_a_terminal_the_person_is_asked_and_always_is_remembered_for_the_tool(project: AgentProject) -> None:
     moves = [shell("touch one"), shell("touch two"), call("WriteFile", path="three", content="x"), "not reached"]
-    with at_terminal(place, "do it", "--script", place.script(*moves)) as (terminal, process):
+    with at_terminal(project, "do it", "--script", project.write_moves(*moves)) as (terminal, process):
         terminal.read_until("[a]lways for Shell: ")
         terminal.type("what?\n")
         terminal.read_until("[a]lways for Shell: ")
@@ -512,14 +503,14 @@ def test_at_a_terminal_the_person_is_asked_and_always_is_remembered_for_the_tool
     assert "command: touch one" in printed
     assert "Shell wants to run -> yes (always)" in printed
     assert "WriteFile wants to run -> no" in printed
-    assert sorted(path.name for path in place.project.iterdir()) == ["one", "two"]
+    assert sorted(path.name for path in project.path.iterdir()) == ["one", "two"]
 
 
-def test_always_is_not_said_about_what_a_hook_finds_doubtful(place: Place) -> None:
+def test_always_is_not_said_about_what_a_hook_finds_doubtful(project: AgentProject) -> None:
     doubt = {**SHELL, "matcher": "{tool: Shell, pattern: two}"}
-    place.hook("doubt", scope="project", fields=doubt, script='echo \'{"decision": "ask", "reason": "two?"}\'')
-    moves = place.script(shell("touch one"), shell("touch two"), "Done.")
-    with at_terminal(place, "do it", "--script", moves) as (terminal, process):
+    project.write_hook("doubt", scope="project", fields=doubt, script='echo \'{"decision": "ask", "reason": "two?"}\'')
+    moves = project.write_moves(shell("touch one"), shell("touch two"), "Done.")
+    with at_terminal(project, "do it", "--script", moves) as (terminal, process):
         terminal.read_until("[a]lways for Shell: ")
         terminal.type("a\n")
         terminal.read_until("Shell: two?")
@@ -527,12 +518,12 @@ def test_always_is_not_said_about_what_a_hook_finds_doubtful(place: Place) -> No
         terminal.type("y\n")
         terminal.read_all()
         assert process.wait(WAIT) == 0
-    assert (place.project / "two").exists()
+    assert (project.path / "two").exists()
 
 
-def test_nothing_hides_in_a_call_that_a_person_is_to_allow(place: Place) -> None:
-    moves = place.script(shell("echo harmless\r\x1b[8m; touch made"), "not reached")
-    with at_terminal(place, "do it", "--script", moves) as (terminal, process):
+def test_nothing_hides_in_a_call_that_a_person_is_to_allow(project: AgentProject) -> None:
+    moves = project.write_moves(shell("echo harmless\r\x1b[8m; touch made"), "not reached")
+    with at_terminal(project, "do it", "--script", moves) as (terminal, process):
         terminal.read_until("[a]lways for Shell: ")
         terminal.type("\x04")
         printed = terminal.read_all()
@@ -541,15 +532,18 @@ def test_nothing_hides_in_a_call_that_a_person_is_to_allow(place: Place) -> None
 
 
 @pytest.mark.usefixtures("default_sigint")
-def test_without_a_task_at_a_terminal_there_are_many_turns_in_one_session(place: Place) -> None:
-    bye = place.tells_its_end()
+def test_without_a_task_at_a_terminal_there_are_many_turns_in_one_session(project: AgentProject) -> None:
+    bye = project.write_end_hook()
     slow = shell("touch begun; exec sleep 300")
-    with at_terminal(place, "--yes", "--script", place.script("First.", slow, "Third.")) as (terminal, process):
+    with at_terminal(project, "--yes", "--script", project.write_moves("First.", slow, "Third.")) as (
+        terminal,
+        process,
+    ):
         terminal.read_until("> ")
         terminal.type("one\n")
         terminal.read_until("> ")
         terminal.type("two\n")
-        wait_for(place.project / "begun")
+        wait_for(project.path / "begun")
         process.send_signal(signal.SIGINT)
         terminal.read_until("interrupted")
         terminal.read_until("> ")
@@ -566,8 +560,8 @@ def test_without_a_task_at_a_terminal_there_are_many_turns_in_one_session(place:
 # The demo
 
 
-def test_the_demo_tells_its_story(place: Place) -> None:
-    done = place.run("demo")
+def test_the_demo_tells_its_story(project: AgentProject) -> None:
+    done = project.run("demo")
     assert (done.returncode, done.stderr) == (0, "")
     at = 0
     for part in (
@@ -596,14 +590,14 @@ def test_the_demo_tells_its_story(place: Place) -> None:
         at = done.stdout.index(part, at)
 
 
-def test_the_demo_leaves_nothing_behind_and_runs_no_hook_of_its_visitor(place: Place) -> None:
-    temporary = place.root / "tmp"
+def test_the_demo_leaves_nothing_behind_and_runs_no_hook_of_its_visitor(project: AgentProject) -> None:
+    temporary = project.base / "tmp"
     temporary.mkdir()
-    ran = place.root / "ran"
-    place.hook("mine", scope="user", fields={"trigger": "pre-agent-turn"}, script=f"touch {ran}")
-    place.hook("its", scope="project", fields={"trigger": "pre-agent-turn"}, script=f"touch {ran}")
+    ran = project.base / "ran"
+    project.write_hook("mine", scope="user", fields={"trigger": "pre-agent-turn"}, script=f"touch {ran}")
+    project.write_hook("its", scope="project", fields={"trigger": "pre-agent-turn"}, script=f"touch {ran}")
     entry = {"hooks": [{"type": "command", "command": f"touch {ran}"}]}
-    place.settings("user", {"hooks": {"UserPromptSubmit": [entry]}})
-    before = sorted(place.root.rglob("*"))
-    assert place.run("demo", env={"TMPDIR": str(temporary)}).returncode == 0
-    assert sorted(place.root.rglob("*")) == before
+    project.write_settings("user", {"hooks": {"UserPromptSubmit": [entry]}})
+    before = sorted(project.base.rglob("*"))
+    assert project.run("demo", env={"TMPDIR": str(temporary)}).returncode == 0
+    assert sorted(project.base.rglob("*")) == before

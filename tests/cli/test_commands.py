@@ -1,60 +1,34 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from boathook.cli.commands import COMMANDS, cli
 from boathook.hosts.host import list_host_names
-from tests import forked
-from tests.conftest import trusting
+from tests.scratch_project import ScratchProject
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
 BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"
 
 
-@dataclass
-class Project:
-    """A project with its own home, and the command line in it."""
-
-    path: Path
-    home: Path
-
-    def hook(
-        self, name: str, manifest: str, script: str | None = BLOCK, *, user: bool = False, entry: str = "run.sh"
-    ) -> Path:
-        root = self.home / "config/agents/hooks" if user else self.path / ".agents/hooks"
-        folder = root / name
-        (folder / "scripts").mkdir(parents=True)
-        (folder / "HOOK.md").write_text(manifest)
-        if script is not None:
-            (folder / "scripts" / entry).write_bytes(script.encode())
-            (folder / "scripts" / entry).chmod(0o755)
-        return folder
-
-    def run(
-        self, *args: str, stdin: str = "", env: dict[str, str] | None = None, trust_all: bool = True
-    ) -> subprocess.CompletedProcess[str]:
-        scratch = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "STATE", "CACHE")}
-        found = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **scratch, **(env or {})}
-        argv = [sys.executable, "-m", "boathook", *(trusting(args) if trust_all else args)]
-        return forked.run(argv, input=stdin, text=True, cwd=self.path, env=found, timeout=60)
-
-
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    (tmp_path / "project").mkdir()
-    (tmp_path / "home").mkdir()
-    return Project(tmp_path / "project", tmp_path / "home")
+def project(project: ScratchProject) -> ScratchProject:
+    """Return a project whose hooks are all trusted."""
+    return ScratchProject(project.base, trust_all=True)
 
 
-def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
-    folder = project.hook("guard", GUARD)
+def add_hook(
+    project: ScratchProject, name: str, manifest: str, script: str | None = BLOCK, *, scope: str = "project"
+) -> Path:
+    return project.write_hook(name, script, scope=scope, manifest=manifest)
+
+
+def test_list_json_has_every_field_of_the_contract(project: ScratchProject) -> None:
+    folder = add_hook(project, "guard", GUARD)
     (found,) = json.loads(project.run("list", "--json").stdout)["hooks"]
     assert found == {
         "name": "guard",
@@ -82,13 +56,13 @@ def test_list_json_has_every_field_of_the_contract(project: Project) -> None:
     }
 
 
-def test_list_shows_all_five_states(project: Project) -> None:
-    project.hook("armed", GUARD.replace("guard", "armed"))
-    project.hook("broken", "---\nname: [\n---\n")
-    project.hook("empty", GUARD.replace("guard", "empty"), script=None)
-    project.hook("same", GUARD.replace("guard", "same"))
-    project.hook("same", GUARD.replace("guard", "same"), user=True)
-    project.hook("off", GUARD.replace("guard", "off"))
+def test_list_shows_all_five_states(project: ScratchProject) -> None:
+    add_hook(project, "armed", GUARD.replace("guard", "armed"))
+    add_hook(project, "broken", "---\nname: [\n---\n")
+    add_hook(project, "empty", GUARD.replace("guard", "empty"), script=None)
+    add_hook(project, "same", GUARD.replace("guard", "same"))
+    add_hook(project, "same", GUARD.replace("guard", "same"), scope="user")
+    add_hook(project, "off", GUARD.replace("guard", "off"))
     (project.path / ".agents/hooks.toml").write_text('[[hooks.disable]]\nname = "off"\n')
     found = {(h["name"], h["scope"]): h["state"] for h in json.loads(project.run("list", "--json").stdout)["hooks"]}
     assert found == {
@@ -102,13 +76,13 @@ def test_list_shows_all_five_states(project: Project) -> None:
 
 
 def test_without_a_word_about_trust_the_hooks_of_a_project_are_listed_as_untrusted_and_the_user_s_as_armed(
-    project: Project,
+    project: ScratchProject,
 ) -> None:
-    project.hook("armed", GUARD.replace("guard", "armed"), user=True)
-    project.hook("broken", "---\nname: [\n---\n")
-    project.hook("same", GUARD.replace("guard", "same"))
-    project.hook("same", GUARD.replace("guard", "same"), user=True)
-    project.hook("off", GUARD.replace("guard", "off"))
+    add_hook(project, "armed", GUARD.replace("guard", "armed"), scope="user")
+    add_hook(project, "broken", "---\nname: [\n---\n")
+    add_hook(project, "same", GUARD.replace("guard", "same"))
+    add_hook(project, "same", GUARD.replace("guard", "same"), scope="user")
+    add_hook(project, "off", GUARD.replace("guard", "off"))
     (project.path / ".agents/hooks.toml").write_text('[[hooks.disable]]\nname = "off"\n')
     found = json.loads(project.run("list", "--json", trust_all=False).stdout)["hooks"]
     assert {(h["name"], h["scope"]): h["state"] for h in found} == {
@@ -120,52 +94,52 @@ def test_without_a_word_about_trust_the_hooks_of_a_project_are_listed_as_untrust
     }
 
 
-def test_list_does_not_send_those_who_only_have_to_trust_to_the_checker(project: Project) -> None:
-    project.hook("guard", GUARD)
+def test_list_does_not_send_those_who_only_have_to_trust_to_the_checker(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
     printed = project.run("list", trust_all=False).stdout.splitlines()
     assert printed[2:] == ["  guard  untrusted: it is not trusted yet. Review it with: boathook trust guard"]
-    project.hook("broken", "---\nname: [\n---\n")
+    add_hook(project, "broken", "---\nname: [\n---\n")
     assert project.run("list", trust_all=False).stdout.splitlines()[-1] == "  See how to fix this: boathook check"
 
 
-def test_list_takes_an_event_in_any_spelling(project: Project) -> None:
-    project.hook("guard", GUARD)
-    project.hook("gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
+def test_list_takes_an_event_in_any_spelling(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
+    add_hook(project, "gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
     assert [h["name"] for h in json.loads(project.run("list", "--json", "--event", "PreToolUse").stdout)["hooks"]] == [
         "guard"
     ]
 
 
-def test_list_prompt_gives_name_event_and_description_only(project: Project) -> None:
-    project.hook("guard", GUARD)
+def test_list_prompt_gives_name_event_and_description_only(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
     printed = project.run("list", "--prompt").stdout
     assert printed.splitlines()[-1] == "- guard (pre-tool-call): Guards"
     assert str(project.path) not in printed
 
 
-def test_a_start_in_a_subdirectory_finds_the_project(project: Project) -> None:
-    project.hook("guard", GUARD)
+def test_a_start_in_a_subdirectory_finds_the_project(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
     (project.path / "a/b").mkdir(parents=True)
     found = project.run("list", "--json", "--project", str(project.path / "a/b"))
     assert [h["name"] for h in json.loads(found.stdout)["hooks"]] == ["guard"]
 
 
-def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: Project) -> None:
-    project.hook("guard", GUARD)
+def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
     for command in (["list"], ["check"], ["events"], ["explain", "Stop"], ["--help"]):
         printed = project.run(*command)
         assert "\x1b" not in printed.stdout + printed.stderr
         assert "─" not in printed.stdout
 
 
-def test_check_is_clean_with_exit_0_and_says_so(project: Project) -> None:
-    project.hook("guard", GUARD)
+def test_check_is_clean_with_exit_0_and_says_so(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
     done = project.run("check", "--strict")
     assert (done.returncode, done.stdout) == (0, "all good\n")
 
 
-def test_check_names_file_line_key_fault_and_mend(project: Project) -> None:
-    folder = project.hook("guard", GUARD.replace("before_tool", "before_tol"))
+def test_check_names_file_line_key_fault_and_mend(project: ScratchProject) -> None:
+    folder = add_hook(project, "guard", GUARD.replace("before_tool", "before_tol"))
     done = project.run("check", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["diagnostics"] == [
@@ -192,26 +166,27 @@ WARNINGS = {
 
 
 @pytest.mark.parametrize("title", WARNINGS)
-def test_check_warns_of(project: Project, title: str) -> None:
+def test_check_warns_of(project: ScratchProject, title: str) -> None:
     script, mode, message = WARNINGS[title]
-    folder = project.hook("guard", GUARD, script)
-    (folder / "scripts/run.sh").chmod(mode)
+    path = add_hook(project, "guard", GUARD) / "scripts/run.sh"
+    path.write_text(script)
+    path.chmod(mode)
     found = json.loads(project.run("check", "--json").stdout)["diagnostics"]
     assert [(d["level"], d["message"]) for d in found] == [("warning", message)]
     assert project.run("check").returncode == 0
     assert project.run("check", "--strict").returncode == 1
 
 
-def test_check_finds_windows_line_ends_and_a_missing_interpreter(project: Project) -> None:
-    project.hook("crlf", GUARD.replace("guard", "crlf"), "#!/bin/sh\r\nexit 2\r\n")
-    project.hook("lost", GUARD.replace("guard", "lost"), "#!/no/such/program\nexit 2\n")
+def test_check_finds_windows_line_ends_and_a_missing_interpreter(project: ScratchProject) -> None:
+    add_hook(project, "crlf", GUARD.replace("guard", "crlf"), "#!/bin/sh\r\nexit 2\r\n")
+    add_hook(project, "lost", GUARD.replace("guard", "lost"), "#!/no/such/program\nexit 2\n")
     found = {d["message"] for d in json.loads(project.run("check", "--json").stdout)["diagnostics"]}
     assert any("Windows line ends" in message for message in found)
     assert any("its interpreter /no/such/program does not exist here" in message for message in found)
 
 
-def test_check_warns_of_a_tool_pattern_that_no_known_tool_matches(project: Project) -> None:
-    project.hook("guard", GUARD.replace("tool: Shell", "tool: Shel1"))
+def test_check_warns_of_a_tool_pattern_that_no_known_tool_matches(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD.replace("tool: Shell", "tool: Shel1"))
     (found,) = json.loads(project.run("check", "--json").stdout)["diagnostics"]
     assert (found["level"], found["key"], found["line"], found["fix"]) == (
         "warning",
@@ -221,21 +196,21 @@ def test_check_warns_of_a_tool_pattern_that_no_known_tool_matches(project: Proje
     )
 
 
-def test_check_leaves_patterns_for_added_servers_alone(project: Project) -> None:
-    project.hook("guard", GUARD.replace("tool: Shell", "tool: mcp__github__.*"))
+def test_check_leaves_patterns_for_added_servers_alone(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD.replace("tool: Shell", "tool: mcp__github__.*"))
     assert project.run("check", "--strict").returncode == 0
 
 
 @pytest.mark.parametrize("given", ["folder", "manifest", "root", "project"])
-def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: Project, given: str) -> None:
-    folder = project.hook("guard", GUARD, script=None)
+def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: ScratchProject, given: str) -> None:
+    folder = add_hook(project, "guard", GUARD, script=None)
     path = {"folder": folder, "manifest": folder / "HOOK.md", "root": folder.parent, "project": project.path}[given]
     done = project.run("check", str(path), "--json")
     assert done.returncode == 1
     assert ["no entry point" in d["message"] for d in json.loads(done.stdout)["diagnostics"]] == [True]
 
 
-def test_check_of_nothing_says_what_it_takes(project: Project) -> None:
+def test_check_of_nothing_says_what_it_takes(project: ScratchProject) -> None:
     done = project.run("check", str(project.path / "nowhere"))
     assert done.returncode == 1
     assert (
@@ -244,11 +219,11 @@ def test_check_of_nothing_says_what_it_takes(project: Project) -> None:
     )
 
 
-def test_explain_says_for_each_hook_whether_and_why_in_order(project: Project) -> None:
-    project.hook("late", GUARD.replace("guard", "late").replace("matcher", "priority: 1\nmatcher"))
-    project.hook("early", GUARD.replace("guard", "early").replace("matcher", "priority: 900\nmatcher"))
-    project.hook("other", GUARD.replace("guard", "other").replace("Shell", "WriteFile"))
-    project.hook("empty", GUARD.replace("guard", "empty"), script=None)
+def test_explain_says_for_each_hook_whether_and_why_in_order(project: ScratchProject) -> None:
+    add_hook(project, "late", GUARD.replace("guard", "late").replace("matcher", "priority: 1\nmatcher"))
+    add_hook(project, "early", GUARD.replace("guard", "early").replace("matcher", "priority: 900\nmatcher"))
+    add_hook(project, "other", GUARD.replace("guard", "other").replace("Shell", "WriteFile"))
+    add_hook(project, "empty", GUARD.replace("guard", "empty"), script=None)
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--input", '{"command": "ls"}', "--json")
     rows = [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)["hooks"]]
     assert rows == [
@@ -263,9 +238,9 @@ def test_explain_says_for_each_hook_whether_and_why_in_order(project: Project) -
     ]
 
 
-def test_explain_says_of_an_untrusted_hook_that_it_is(project: Project) -> None:
-    project.hook("guard", GUARD)
-    project.hook("mine", GUARD.replace("guard", "mine"), user=True)
+def test_explain_says_of_an_untrusted_hook_that_it_is(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD)
+    add_hook(project, "mine", GUARD.replace("guard", "mine"), scope="user")
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--json", trust_all=False)
     assert [(row["hook"], row["would_run"], row["why"]) for row in json.loads(done.stdout)["hooks"]] == [
         ("mine", True, "matches tool Shell"),
@@ -273,13 +248,13 @@ def test_explain_says_of_an_untrusted_hook_that_it_is(project: Project) -> None:
     ]
 
 
-def test_explain_executes_nothing(project: Project) -> None:
-    project.hook("guard", GUARD, "#!/bin/sh\ntouch ran\n")
+def test_explain_executes_nothing(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD, "#!/bin/sh\ntouch ran\n")
     project.run("explain", "PreToolUse", "--tool", "Shell")
     assert not (project.path / "ran").exists()
 
 
-def test_explain_refuses_input_that_is_not_json(project: Project) -> None:
+def test_explain_refuses_input_that_is_not_json(project: ScratchProject) -> None:
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--input", "{oops")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--input is not JSON" in done.stderr
@@ -289,7 +264,7 @@ def test_explain_refuses_input_that_is_not_json(project: Project) -> None:
 @pytest.mark.parametrize(
     "event", ["pre-tool-call", "PostToolUse", "Stop", "session_start", "notification", "pre-agent-turn"]
 )
-def test_a_new_hook_passes_the_strict_check_and_works_as_it_is(project: Project, lang: str, event: str) -> None:
+def test_a_new_hook_passes_the_strict_check_and_works_as_it_is(project: ScratchProject, lang: str, event: str) -> None:
     assert project.run("new", "fresh", "--event", event, "--lang", lang).returncode == 0
     assert project.run("check", "--strict").stdout == "all good\n"
     verdict = json.loads(project.run("run", event, "--json", stdin='{"tool_name": "Shell"}').stdout)
@@ -297,7 +272,7 @@ def test_a_new_hook_passes_the_strict_check_and_works_as_it_is(project: Project,
 
 
 @pytest.mark.parametrize("lang", ["sh", "py"])
-def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: Project, lang: str) -> None:
+def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: ScratchProject, lang: str) -> None:
     pattern = r"it's \d+ \"quoted\" \\ things"
     made = project.run("new", "fresh", "--event", "PreToolUse", "--tool", "Shell", "--pattern", pattern, "--lang", lang)
     assert made.returncode == 0
@@ -306,7 +281,7 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: Project, lang: 
     assert project.run("run", "PreToolUse", stdin=event).returncode == 2
 
 
-def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: Project) -> None:
+def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: ScratchProject) -> None:
     made = project.run("new", "fresh", "--event", "PreToolUse", "--pattern", "ls")
     assert [line.split()[0] for line in made.stdout.splitlines()] == ["created", "edit", "check", "trust", "try"]
     event = '{"tool_name": "Shell", "tool_input": {"command": "ls"}}'
@@ -321,7 +296,7 @@ def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: Project) -> None
     assert project.run("run", "PreToolUse", stdin=event, trust_all=False).returncode == 2
 
 
-def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(project: Project) -> None:
+def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(project: ScratchProject) -> None:
     made = project.run("new", "mine", "--event", "Stop", "--user")
     assert "trust" not in made.stdout
     found = json.loads(project.run("list", "--json", trust_all=False).stdout)["hooks"]
@@ -341,21 +316,21 @@ def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(pro
         (["nonsense"], "No such command"),
     ],
 )
-def test_bad_input_gets_a_clear_word_and_exit_code_1(project: Project, args: list[str], message: str) -> None:
+def test_bad_input_gets_a_clear_word_and_exit_code_1(project: ScratchProject, args: list[str], message: str) -> None:
     done = project.run(*args)
     assert done.returncode == 1
     assert message in done.stderr
     assert not (project.path / ".agents").exists()
 
 
-def test_a_new_hook_overwrites_nothing(project: Project) -> None:
-    folder = project.hook("guard", GUARD)
+def test_a_new_hook_overwrites_nothing(project: ScratchProject) -> None:
+    folder = add_hook(project, "guard", GUARD)
     done = project.run("new", "guard", "--event", "Stop")
     assert (done.returncode, "exists already" in done.stderr) == (1, True)
     assert (folder / "HOOK.md").read_text() == GUARD
 
 
-def test_the_demo_plays_what_it_promises(project: Project) -> None:
+def test_the_demo_plays_what_it_promises(project: ScratchProject) -> None:
     done = project.run("demo")
     assert done.returncode == 0
     for part in (
@@ -371,7 +346,7 @@ def test_the_demo_plays_what_it_promises(project: Project) -> None:
         assert part in done.stdout
 
 
-def test_the_demo_leaves_nothing_behind(project: Project) -> None:
+def test_the_demo_leaves_nothing_behind(project: ScratchProject) -> None:
     temporary = project.home / "tmp"
     temporary.mkdir()
     project.run("demo", env={"TMPDIR": str(temporary)})
@@ -379,33 +354,33 @@ def test_the_demo_leaves_nothing_behind(project: Project) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_a_script(project: Project, shell: str) -> None:
+def test_completion_prints_a_script(project: ScratchProject, shell: str) -> None:
     done = project.run("completion", shell)
     assert done.returncode == 0
     assert "_BOATHOOK_COMPLETE" in done.stdout
 
 
-def test_events_json_lists_all_kinds(project: Project) -> None:
+def test_events_json_lists_all_kinds(project: ScratchProject) -> None:
     found = json.loads(project.run("events", "--json").stdout)["events"]
     assert len([row for row in found if not row["extension"]]) == 13
     assert len([row for row in found if row["extension"]]) == 5
 
 
-def test_hosts_are_listed_with_how_they_are_known(project: Project) -> None:
+def test_hosts_are_listed_with_how_they_are_known(project: ScratchProject) -> None:
     lines = [line.split() for line in project.run("hosts").stdout.splitlines()]
     assert [line[0] for line in lines] == ["HOST", *list_host_names()]
     assert ["gemini", "Gemini", "CLI", "run,", "version", "0.61.0"] in lines
     assert ["cursor", "Cursor", "read:", "vendor's", "documentation", "of", "August", "2026"] in lines
 
 
-def test_hosts_capabilities_tell_seen_from_read(project: Project) -> None:
+def test_hosts_capabilities_tell_seen_from_read(project: ScratchProject) -> None:
     lines = project.run("hosts", "--capabilities").stdout.splitlines()
     header, row = (line.split() for line in lines if line.startswith(("EVENT", "pre-tool-call")))
     cells = dict(zip(header[1:], row[1:], strict=True))
     assert (cells["codex"], cells["gemini"], cells["kimi-cli"], cells["cursor"]) == ("BIC", "BxI", "B", "bli")
 
 
-def test_hosts_json_says_how_each_thing_is_said(project: Project) -> None:
+def test_hosts_json_says_how_each_thing_is_said(project: ScratchProject) -> None:
     found = {row["name"]: row for row in json.loads(project.run("hosts", "--json").stdout)["hosts"]}
     stop = next(row for row in found["kimi-code"]["events"] if row["name"] == "Stop")
     assert stop == {
@@ -433,20 +408,20 @@ def test_hosts_json_says_how_each_thing_is_said(project: Project) -> None:
     ],
 )
 def test_run_says_why_it_cannot_read_its_input_and_exits_with_1(
-    project: Project, args: list[str], stdin: str, message: str
+    project: ScratchProject, args: list[str], stdin: str, message: str
 ) -> None:
     done = project.run("run", *args, stdin=stdin)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
 
 
-def test_run_answers_nothing_when_nobody_has_an_opinion(project: Project) -> None:
+def test_run_answers_nothing_when_nobody_has_an_opinion(project: ScratchProject) -> None:
     done = project.run("run", "PreToolUse", stdin='{"tool_name": "Shell", "tool_input": {}}')
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_no_ask_turns_a_question_into_a_block(project: Project) -> None:
-    project.hook("guard", GUARD, '#!/bin/sh\necho \'{"decision": "ask", "reason": "sure?"}\'\n')
+def test_no_ask_turns_a_question_into_a_block(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD, '#!/bin/sh\necho \'{"decision": "ask", "reason": "sure?"}\'\n')
     asked = project.run("run", "PreToolUse", stdin='{"tool_name": "Shell"}')
     assert (asked.returncode, json.loads(asked.stdout)) == (0, {"decision": "ask", "reason": "sure?"})
     blocked = project.run("run", "PreToolUse", "--no-ask", stdin='{"tool_name": "Shell"}')
@@ -457,14 +432,14 @@ def test_no_ask_turns_a_question_into_a_block(project: Project) -> None:
     "args", [["run", "Stop"], ["list"], ["check"], ["explain", "Stop"], ["new", "x", "--event", "Stop"]]
 )
 def test_a_project_that_is_no_folder_is_refused_and_never_taken_for_one_without_hooks(
-    project: Project, args: list[str]
+    project: ScratchProject, args: list[str]
 ) -> None:
     done = project.run(*args, "--project", str(project.path / "nowhere"), stdin="{}")
     assert (done.returncode, "is not a folder" in done.stderr) == (1, True)
     assert not (project.path / "nowhere").exists()
 
 
-def test_a_new_hook_stays_in_the_git_repository_it_is_made_in(project: Project) -> None:
+def test_a_new_hook_stays_in_the_git_repository_it_is_made_in(project: ScratchProject) -> None:
     (project.path / ".agents/hooks").mkdir(parents=True)
     inner = project.path / "inner"
     (inner / ".git").mkdir(parents=True)
@@ -472,33 +447,33 @@ def test_a_new_hook_stays_in_the_git_repository_it_is_made_in(project: Project) 
     assert [path.name for path in (inner / ".agents/hooks").iterdir()] == ["mine"]
 
 
-def test_a_gate_ends_after_three_refusals_even_if_the_sender_does_not_count(project: Project) -> None:
-    project.hook("gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
+def test_a_gate_ends_after_three_refusals_even_if_the_sender_does_not_count(project: ScratchProject) -> None:
+    add_hook(project, "gate", "---\nname: gate\ndescription: Gate\ntrigger: Stop\n---\n")
     answers = [project.run("run", "Stop", stdin='{"session_id": "s1"}') for _ in range(5)]
     assert [answer.returncode for answer in answers] == [2, 2, 2, 0, 2]
     assert "refused 3 times" in json.loads(answers[3].stdout)["system_message"]
 
 
-def test_explain_says_when_it_depends_on_an_input_that_was_not_given(project: Project) -> None:
-    project.hook("guard", GUARD.replace("tool: Shell", "tool: Shell\n  pattern: push"))
+def test_explain_says_when_it_depends_on_an_input_that_was_not_given(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD.replace("tool: Shell", "tool: Shell\n  pattern: push"))
     (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)["hooks"]
     assert (row["would_run"], row["why"]) == (None, "depends on the input: pass --input (tool Shell, input push)")
 
 
-def test_explain_sees_that_a_script_could_not_start(project: Project) -> None:
-    project.hook("guard", GUARD, "#!/no/such/program\n")
+def test_explain_sees_that_a_script_could_not_start(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD, "#!/no/such/program\n")
     (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)["hooks"]
     assert (row["would_run"], "does not exist here" in row["why"]) == (False, True)
 
 
-def test_check_without_any_hook_does_not_say_that_all_is_good(project: Project) -> None:
+def test_check_without_any_hook_does_not_say_that_all_is_good(project: ScratchProject) -> None:
     done = project.run("check")
     assert (done.returncode, done.stdout) == (0, "There are no hooks here: nothing to check.\n")
     assert project.run("check", "--strict").returncode == 1
 
 
-def test_debug_shows_what_a_hook_said_on_stderr(project: Project) -> None:
-    project.hook("guard", GUARD, "#!/bin/sh\necho hello >&2\n")
+def test_debug_shows_what_a_hook_said_on_stderr(project: ScratchProject) -> None:
+    add_hook(project, "guard", GUARD, "#!/bin/sh\necho hello >&2\n")
     done = project.run("run", "PreToolUse", "--debug", stdin='{"tool_name": "Shell"}')
     assert "[HOOK DEBUG] Stderr: hello" in done.stderr.splitlines()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,7 @@ from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 from boathook.core.matcher import compile_names, compile_pattern
 from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_tool_pattern, find_free_name
 from boathook.sources.settings_json.settings_file import read_settings
-from tests import forked
-from tests.conftest import World, make_world, trusting, write_script
+from tests.scratch_project import ScratchProject, write_script
 
 IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
 GROUP_ORDER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
@@ -31,13 +28,8 @@ UNCALLED = (
 WORK_DIR = "it runs in the project's folder, no longer in the work dir"
 
 
-class Place(World):
-    """A scratch world with the command line in it."""
-
-    def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "boathook", *trusting(args)]
-        env = {**self.environment, "LC_ALL": "C.UTF-8"}
-        return forked.run(argv, input=stdin, text=True, cwd=self.project, env=env, timeout=60)
+class ConvertProject(ScratchProject):
+    """A scratch project with the `convert` commands."""
 
     def convert(self, direction: str, *args: str) -> tuple[int, dict[str, Any]]:
         done = self.run("convert", direction, "--json", *args)
@@ -50,25 +42,25 @@ class Place(World):
     def to_settings(self, *args: str) -> tuple[int, dict[str, Any]]:
         return self.convert("hookmd-to-settings", *args)
 
-    def entries(
+    def write_entries(
         self, *entries: Any, event: str = "PreToolUse", matcher: str | None = None, scope: str = "project"
     ) -> Path:
         """Write a settings file with one group."""
         group = {**({} if matcher is None else {"matcher": matcher}), "hooks": list(entries)}
-        return self.settings(scope, {"hooks": {event: [group]}})
+        return self.write_settings(scope, {"hooks": {event: [group]}})
 
-    def states(self) -> dict[str, str]:
-        return {hook["name"]: hook["state"] for hook in json.loads(self.run("list", "--json").stdout)["hooks"]}
+    def read_hook_states(self) -> dict[str, str]:
+        return {hook["name"]: hook["state"] for hook in self.list_hooks()}
 
-    def tree(self) -> dict[str, tuple[int, bytes]]:
+    def read_files(self) -> dict[str, tuple[int, bytes]]:
         """Give every file of the project and the home with its mode and content."""
-        files = [path for top in (self.project, self.home, self.agents.parent) for path in top.rglob("*")]
+        files = [path for top in (self.path, self.home, self.config.parent) for path in top.rglob("*")]
         return {str(p): (stat.S_IMODE(p.stat().st_mode), p.read_bytes()) for p in files if p.is_file()}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(make_world(tmp_path).root)
+def project(project: ScratchProject) -> ConvertProject:
+    return ConvertProject(project.base, trust_all=True)
 
 
 def command(text: str, **rest: Any) -> dict[str, Any]:
@@ -88,17 +80,17 @@ def only(report: dict[str, Any]) -> dict[str, Any]:
 # settings.json to HOOK.md: what is written
 
 
-def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(place: Place) -> None:
+def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(project: ConvertProject) -> None:
     entry = command('"$CLAUDE_PROJECT_DIR"/.claude/hooks/format.sh', timeout=5, statusMessage="Formats it's file")
-    path = place.entries(entry, event="PostToolUse", matcher="Edit|Write")
-    code, report = place.to_hooks()
-    folder = place.hooks("project") / "format"
+    path = project.write_entries(entry, event="PostToolUse", matcher="Edit|Write")
+    code, report = project.to_hooks()
+    folder = project.hooks_folder("project") / "format"
     assert code == 0
     assert report == {
         "version": 1,
         "direction": "settings-to-hookmd",
         "from": str(path),
-        "to": str(place.hooks("project")),
+        "to": str(project.hooks_folder("project")),
         "dry_run": False,
         "move": False,
         "hooks": [
@@ -139,13 +131,13 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(place: Place) ->
         b'"$CLAUDE_PROJECT_DIR"/.claude/hooks/format.sh\n'
     )
     assert os.access(folder / "scripts/run.sh", os.X_OK)
-    assert sorted(path.name for path in place.hooks("project").iterdir()) == ["format"]
+    assert sorted(path.name for path in project.hooks_folder("project").iterdir()) == ["format"]
 
 
-def test_a_converted_hook_passes_the_strict_check(place: Place) -> None:
-    place.entries(command("echo no >&2; exit 2", **{"if": "Bash(rm *)"}), matcher="Bash")
-    place.to_hooks("--move")
-    done = place.run("check", "--strict")
+def test_a_converted_hook_passes_the_strict_check(project: ConvertProject) -> None:
+    project.write_entries(command("echo no >&2; exit 2", **{"if": "Bash(rm *)"}), matcher="Bash")
+    project.to_hooks("--move")
+    done = project.run("check", "--strict")
     assert (done.returncode, done.stdout) == (0, "all good\n")
 
 
@@ -160,19 +152,21 @@ MATCHERS: dict[str, tuple[str | None, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("matcher", "rest", "lines"), MATCHERS.values(), ids=MATCHERS)
-def test_a_matcher_becomes_patterns(place: Place, matcher: str | None, rest: dict[str, Any], lines: list[str]) -> None:
-    place.entries(command("true", **rest), matcher=matcher)
-    assert place.to_hooks()[0] == 0
-    assert manifest(place.hooks("project") / "true")[3:-2] == lines
+def test_a_matcher_becomes_patterns(
+    project: ConvertProject, matcher: str | None, rest: dict[str, Any], lines: list[str]
+) -> None:
+    project.write_entries(command("true", **rest), matcher=matcher)
+    assert project.to_hooks()[0] == 0
+    assert manifest(project.hooks_folder("project") / "true")[3:-2] == lines
 
 
-def test_a_rule_becomes_the_patterns_that_it_is_read_as(place: Place) -> None:
-    path = place.entries(command("true", **{"if": "Edit(it's/*.ts)"}), matcher="Edit|Write|Bash")
+def test_a_rule_becomes_the_patterns_that_it_is_read_as(project: ConvertProject) -> None:
+    path = project.write_entries(command("true", **{"if": "Edit(it's/*.ts)"}), matcher="Edit|Write|Bash")
     (hook,) = read_settings(str(path), "project").hooks
     assert hook.matcher.tool is not None
     assert hook.matcher.pattern is not None
-    assert place.to_hooks("--move")[0] == 0
-    (found,) = json.loads(place.run("list", "--json").stdout)["hooks"]
+    assert project.to_hooks("--move")[0] == 0
+    (found,) = json.loads(project.run("list", "--json").stdout)["hooks"]
     assert found["matcher"] == {"tool": hook.matcher.tool.source, "pattern": hook.matcher.pattern.source}
 
 
@@ -208,11 +202,11 @@ FIELDS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
 
 @pytest.mark.parametrize(("rest", "lines", "notes"), FIELDS.values(), ids=FIELDS)
 def test_fields_become_fields_and_what_changes_is_noted(
-    place: Place, rest: dict[str, Any], lines: list[str], notes: list[str]
+    project: ConvertProject, rest: dict[str, Any], lines: list[str], notes: list[str]
 ) -> None:
-    place.entries(command("true", **rest))
-    code, report = place.to_hooks()
-    found = manifest(place.hooks("project") / "true")
+    project.write_entries(command("true", **rest))
+    code, report = project.to_hooks()
+    found = manifest(project.hooks_folder("project") / "true")
     assert (code, found[3:], only(report)["notes"]) == (0, [*lines, "dialect: claude"], notes)
 
 
@@ -223,35 +217,37 @@ def test_fields_become_fields_and_what_changes_is_noted(
         command("sh", args=["-c", "echo $CLAUDE_CODE_REMOTE"]),
     ],
 )
-def test_a_variable_that_is_for_hooks_of_settings_alone_is_noted(place: Place, entry: dict[str, Any]) -> None:
-    place.entries(entry)
-    assert only(place.to_hooks()[1])["notes"] == ["CLAUDE_CODE_REMOTE is only set for hooks of settings.json"]
+def test_a_variable_that_is_for_hooks_of_settings_alone_is_noted(
+    project: ConvertProject, entry: dict[str, Any]
+) -> None:
+    project.write_entries(entry)
+    assert only(project.to_hooks()[1])["notes"] == ["CLAUDE_CODE_REMOTE is only set for hooks of settings.json"]
 
 
-def test_a_backslash_at_the_end_of_an_argument_is_taken_along(place: Place) -> None:
-    place.entries(command("printf", args=["a\\"]))
-    assert place.to_hooks()[0] == 0
-    assert (place.hooks("project") / "printf/scripts/run.sh").read_text().endswith("exec printf 'a\\'\n")
+def test_a_backslash_at_the_end_of_an_argument_is_taken_along(project: ConvertProject) -> None:
+    project.write_entries(command("printf", args=["a\\"]))
+    assert project.to_hooks()[0] == 0
+    assert (project.hooks_folder("project") / "printf/scripts/run.sh").read_text().endswith("exec printf 'a\\'\n")
 
 
-def test_a_key_that_nobody_knows_is_noted(place: Place) -> None:
-    place.entries(command("true", colour="red"))
-    (note,) = only(place.to_hooks()[1])["notes"]
+def test_a_key_that_nobody_knows_is_noted(project: ConvertProject) -> None:
+    project.write_entries(command("true", colour="red"))
+    (note,) = only(project.to_hooks()[1])["notes"]
     assert note.startswith("unknown key 'colour'")
 
 
-def test_the_description_of_a_group_is_used_where_the_entry_has_none(place: Place) -> None:
+def test_the_description_of_a_group_is_used_where_the_entry_has_none(project: ConvertProject) -> None:
     group = {"description": "Looks\nat it", "hooks": [command("true")]}
-    place.settings("project", {"hooks": {"Stop": [group]}})
-    place.to_hooks()
-    assert manifest(place.hooks("project") / "true")[1] == "description: 'Looks at it'"
+    project.write_settings("project", {"hooks": {"Stop": [group]}})
+    project.to_hooks()
+    assert manifest(project.hooks_folder("project") / "true")[1] == "description: 'Looks at it'"
 
 
-def test_a_program_with_arguments_becomes_quoted_words(place: Place) -> None:
+def test_a_program_with_arguments_becomes_quoted_words(project: ConvertProject) -> None:
     words = ["${CLAUDE_PROJECT_DIR}/a b.js", "it's", "", "--in=${CLAUDE_PROJECT_DIR}", "$HOME", "two\nlines"]
-    place.entries(command("node", args=words))
-    place.to_hooks()
-    script = (place.hooks("project") / "b/scripts/run.sh").read_text()
+    project.write_entries(command("node", args=words))
+    project.to_hooks()
+    script = (project.hooks_folder("project") / "b/scripts/run.sh").read_text()
     assert script == (
         "#!/bin/sh\n"
         "# from .claude/settings.json, hooks.PreToolUse[0].hooks[0] (boathook convert)\n"
@@ -260,11 +256,11 @@ def test_a_program_with_arguments_becomes_quoted_words(place: Place) -> None:
     )
 
 
-def test_a_command_of_many_lines_stays_as_it_is(place: Place) -> None:
+def test_a_command_of_many_lines_stays_as_it_is(project: ConvertProject) -> None:
     text = "input=$(cat)\n\tcat <<'END'\n$HOME \\ \"é\"\nEND\nexit 0"
-    place.entries(command(text))
-    place.to_hooks()
-    script = (place.hooks("project") / "cat/scripts/run.sh").read_bytes()
+    project.write_entries(command(text))
+    project.to_hooks()
+    script = (project.hooks_folder("project") / "cat/scripts/run.sh").read_bytes()
     assert script.split(b"|| exit 1\n")[1] == text.encode() + b"\n"
 
 
@@ -281,56 +277,58 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("text", "name"), NAMES.values(), ids=NAMES)
-def test_a_hook_has_the_name_of_what_it_runs(place: Place, text: str, name: str) -> None:
-    place.entries(command(text))
-    assert only(place.to_hooks()[1])["to"] == str(place.hooks("project") / name)
-    assert place.states()[name] == "armed"
+def test_a_hook_has_the_name_of_what_it_runs(project: ConvertProject, text: str, name: str) -> None:
+    project.write_entries(command(text))
+    assert only(project.to_hooks()[1])["to"] == str(project.hooks_folder("project") / name)
+    assert project.read_hook_states()[name] == "armed"
 
 
-def test_names_are_made_unique(place: Place) -> None:
-    place.entries(command("a/format.sh"), command("b/format.sh"), command("c/Format.sh"))
-    names = [Path(row["to"]).name for row in place.to_hooks()[1]["hooks"]]
+def test_names_are_made_unique(project: ConvertProject) -> None:
+    project.write_entries(command("a/format.sh"), command("b/format.sh"), command("c/Format.sh"))
+    names = [Path(row["to"]).name for row in project.to_hooks()[1]["hooks"]]
     assert names == ["format", "format-2", "Format-3"]
     assert find_free_name("x", {"x", "x-2", "x-3"}) == "x-4"
 
 
-def test_a_name_of_another_level_is_not_taken_for_that_hook_would_be_replaced(place: Place) -> None:
-    place.hook("format", scope="user")
-    place.entries(command("format.sh"))
-    assert Path(only(place.to_hooks("--move")[1])["to"]).name == "format-2"
-    assert place.states() == {"format": "armed", "format-2": "armed"}
+def test_a_name_of_another_level_is_not_taken_for_that_hook_would_be_replaced(project: ConvertProject) -> None:
+    project.write_hook("format", scope="user")
+    project.write_entries(command("format.sh"))
+    assert Path(only(project.to_hooks("--move")[1])["to"]).name == "format-2"
+    assert project.read_hook_states() == {"format": "armed", "format-2": "armed"}
 
 
-def test_a_name_that_hooks_toml_disables_is_not_taken(place: Place) -> None:
-    place.toml("user", '[[hooks.disable]]\nname = "format"\n')
-    place.entries(command("format.sh"))
-    assert Path(only(place.to_hooks("--move")[1])["to"]).name == "format-2"
+def test_a_name_that_hooks_toml_disables_is_not_taken(project: ConvertProject) -> None:
+    project.write_hooks_toml("user", '[[hooks.disable]]\nname = "format"\n')
+    project.write_entries(command("format.sh"))
+    assert Path(only(project.to_hooks("--move")[1])["to"]).name == "format-2"
 
 
-def test_defaults_of_hooks_toml_do_not_change_a_converted_hook(place: Place) -> None:
-    place.toml("user", '[hooks.defaults]\npriority = 7\nasync = true\non_failure = "block"\ntimeout = 100\n')
-    place.entries(command("true"))
-    place.to_hooks("--move")
-    (hook,) = json.loads(place.run("list", "--json").stdout)["hooks"]
+def test_defaults_of_hooks_toml_do_not_change_a_converted_hook(project: ConvertProject) -> None:
+    project.write_hooks_toml(
+        "user", '[hooks.defaults]\npriority = 7\nasync = true\non_failure = "block"\ntimeout = 100\n'
+    )
+    project.write_entries(command("true"))
+    project.to_hooks("--move")
+    (hook,) = json.loads(project.run("list", "--json").stdout)["hooks"]
     found = [hook[key] for key in ("priority", "mode", "on_failure", "timeout_ms")]
     assert found == [100, "sync", "allow", 60000]
 
 
-def test_what_hooks_toml_says_of_an_entry_is_taken_along(place: Place) -> None:
-    place.entries(command("true"))
-    (name,) = place.states()
-    place.toml("user", f'[[hooks.override]]\nname = "{name}"\ntimeout = 2000\non_failure = "block"\n')
-    notes = only(place.to_hooks()[1])["notes"]
+def test_what_hooks_toml_says_of_an_entry_is_taken_along(project: ConvertProject) -> None:
+    project.write_entries(command("true"))
+    (name,) = project.read_hook_states()
+    project.write_hooks_toml("user", f'[[hooks.override]]\nname = "{name}"\ntimeout = 2000\non_failure = "block"\n')
+    notes = only(project.to_hooks()[1])["notes"]
     assert notes == ["hooks.toml sets its timeout, on_failure: converted with the current value"]
-    lines = manifest(place.hooks("project") / "true")
+    lines = manifest(project.hooks_folder("project") / "true")
     assert lines[3:] == ["timeout: 2000", "on_failure: block", "dialect: claude"]
 
 
-def test_the_order_and_equal_commands_are_noted(place: Place) -> None:
+def test_the_order_and_equal_commands_are_noted(project: ConvertProject) -> None:
     groups = [{"matcher": name, "hooks": [command("guard.sh")]} for name in ("Edit", "Edit|Write")]
-    place.settings("project", {"hooks": {"PreToolUse": groups}})
+    project.write_settings("project", {"hooks": {"PreToolUse": groups}})
     same = "another entry has the same command: both run if both match, no longer one for both"
-    assert [row["notes"] for row in place.to_hooks()[1]["hooks"]] == [[IN_ORDER, same], [IN_ORDER, same]]
+    assert [row["notes"] for row in project.to_hooks()[1]["hooks"]] == [[IN_ORDER, same], [IN_ORDER, same]]
 
 
 # settings.json to HOOK.md: what is left
@@ -401,21 +399,21 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
 
 @pytest.mark.parametrize(("event", "entry", "matcher", "reason"), UNFIT.values(), ids=UNFIT)
 def test_what_cannot_be_said_is_left_with_the_reason(
-    place: Place, event: str, entry: dict[str, Any], matcher: str | None, reason: str
+    project: ConvertProject, event: str, entry: dict[str, Any], matcher: str | None, reason: str
 ) -> None:
-    path = place.entries(entry, event=event, matcher=matcher)
+    path = project.write_entries(entry, event=event, matcher=matcher)
     before = path.read_bytes()
-    code, report = place.to_hooks("--move")
+    code, report = project.to_hooks("--move")
     row = only(report)
     assert (code, row["status"], row["to"], row["reason"]) == (1, "left", "", reason)
     assert (path.read_bytes(), report["files"], report["backup"]) == (before, [], None)
-    assert not (place.project / ".agents").exists()
+    assert not (project.path / ".agents").exists()
 
 
-def test_events_without_counterpart_and_unknown_ones_are_named(place: Place) -> None:
+def test_events_without_counterpart_and_unknown_ones_are_named(project: ConvertProject) -> None:
     groups = [{"hooks": [command("true")]}]
-    place.settings("project", {"hooks": {"TaskCreated": groups, "PreTool": groups, "Stop": groups}})
-    code, report = place.to_hooks("--move")
+    project.write_settings("project", {"hooks": {"TaskCreated": groups, "PreTool": groups, "Stop": groups}})
+    code, report = project.to_hooks("--move")
     assert code == 1
     assert [(row["name"], row["status"]) for row in report["hooks"][1:]] == [
         ("hooks.TaskCreated", "left"),
@@ -424,67 +422,69 @@ def test_events_without_counterpart_and_unknown_ones_are_named(place: Place) -> 
     assert json.loads(Path(report["from"]).read_text()) == {"hooks": {"TaskCreated": groups, "PreTool": groups}}
 
 
-def test_disabled_hooks_are_left(place: Place) -> None:
-    path = place.settings("project", {"disableAllHooks": True, "hooks": {"Stop": [{"hooks": [command("true")]}]}})
-    code, report = place.to_hooks()
+def test_disabled_hooks_are_left(project: ConvertProject) -> None:
+    path = project.write_settings(
+        "project", {"disableAllHooks": True, "hooks": {"Stop": [{"hooks": [command("true")]}]}}
+    )
+    code, report = project.to_hooks()
     assert (code, only(report)["reason"]) == (1, f"disabled: disabled by {path} (disableAllHooks)")
 
 
-def test_hooks_of_plugins_are_left(place: Place) -> None:
-    root = place.root / "plugin"
+def test_hooks_of_plugins_are_left(project: ConvertProject) -> None:
+    root = project.base / "plugin"
     (root / "hooks").mkdir(parents=True)
     (root / "hooks/hooks.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": [command("true")]}]}}))
-    register = place.claude / "plugins/installed_plugins.json"
+    register = project.claude_folder / "plugins/installed_plugins.json"
     register.parent.mkdir(parents=True)
     register.write_text(json.dumps({"plugins": {"a@b": [{"installPath": str(root)}]}}))
-    place.settings("project", {"enabledPlugins": {"a@b": True}})
-    code, report = place.to_hooks("--move")
+    project.write_settings("project", {"enabledPlugins": {"a@b": True}})
+    code, report = project.to_hooks("--move")
     assert (code, only(report)["reason"]) == (1, "it belongs to a plugin")
 
 
-def test_a_folder_that_is_there_is_never_overwritten(place: Place) -> None:
-    folder = place.hook("format", scope="project")
-    place.entries(command("format.sh"), command("lint.sh"))
-    before = place.tree()
-    code, report = place.to_hooks()
+def test_a_folder_that_is_there_is_never_overwritten(project: ConvertProject) -> None:
+    folder = project.write_hook("format", scope="project")
+    project.write_entries(command("format.sh"), command("lint.sh"))
+    before = project.read_files()
+    code, report = project.to_hooks()
     assert code == 1
     assert [(row["status"], row["reason"]) for row in report["hooks"]] == [
         ("left", f"{folder} exists already"),
         ("converted", ""),
     ]
-    assert before.items() <= place.tree().items()
+    assert before.items() <= project.read_files().items()
 
 
-def test_a_second_call_finds_its_own_folders_and_can_then_move(place: Place) -> None:
-    place.entries(command("format.sh"), command("lint.sh"))
-    place.to_hooks()
-    before = place.tree()
-    code, report = place.to_hooks("--move")
+def test_a_second_call_finds_its_own_folders_and_can_then_move(project: ConvertProject) -> None:
+    project.write_entries(command("format.sh"), command("lint.sh"))
+    project.to_hooks()
+    before = project.read_files()
+    code, report = project.to_hooks("--move")
     assert (code, [row["notes"][0] for row in report["hooks"]]) == (
         0,
         ["its folder exists already, with the same content"] * 2,
     )
-    assert place.states() == {"format": "armed", "lint": "armed"}
-    after = place.tree()
+    assert project.read_hook_states() == {"format": "armed", "lint": "armed"}
+    after = project.read_files()
     assert {path for path in before if after[path] != before[path]} == {report["from"]}
 
 
-def test_a_broken_file_is_not_touched(place: Place) -> None:
+def test_a_broken_file_is_not_touched(project: ConvertProject) -> None:
     for text in (
         '{"hooks": ',
         '{"a": 1, "a": 2, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
     ):
-        path = place.settings("project", text)
-        done = place.run("convert", "settings-to-hookmd", "--move")
+        path = project.write_settings("project", text)
+        done = project.run("convert", "settings-to-hookmd", "--move")
         assert (done.returncode, done.stdout) == (1, "")
         assert "not valid JSON" in done.stderr
-        assert (path.read_text(), [p.name for p in place.project.iterdir()]) == (text, [".claude"])
+        assert (path.read_text(), [p.name for p in project.path.iterdir()]) == (text, [".claude"])
 
 
 # settings.json to HOOK.md: taking out of the source
 
 
-def test_a_move_keeps_all_the_rest_and_a_backup(place: Place) -> None:
+def test_a_move_keeps_all_the_rest_and_a_backup(project: ConvertProject) -> None:
     text = """{
     "permissions": {
         "allow": [
@@ -534,9 +534,9 @@ def test_a_move_keeps_all_the_rest_and_a_backup(place: Place) -> None:
     "model": "opus",
     "ratio": 1.5
 }"""
-    path = place.settings("project", text)
+    path = project.write_settings("project", text)
     path.chmod(0o640)
-    code, report = place.to_hooks("--move")
+    code, report = project.to_hooks("--move")
     kept = json.loads(text)
     del kept["hooks"]["Stop"]
     kept["hooks"]["PreToolUse"] = [{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "schön?"}]}]
@@ -549,22 +549,22 @@ def test_a_move_keeps_all_the_rest_and_a_backup(place: Place) -> None:
     assert report["notes"] == [UNCALLED]
 
 
-def test_the_last_hook_leaves_with_its_key_and_two_blanks_stay_the_indentation(place: Place) -> None:
+def test_the_last_hook_leaves_with_its_key_and_two_blanks_stay_the_indentation(project: ConvertProject) -> None:
     data = {"env": {"A": "1"}, "hooks": {"Stop": [{"hooks": [command("a.sh")]}]}, "model": "opus"}
-    path = place.settings("project", json.dumps(data, indent=2) + "\n")
-    assert place.to_hooks("--move")[0] == 0
+    path = project.write_settings("project", json.dumps(data, indent=2) + "\n")
+    assert project.to_hooks("--move")[0] == 0
     assert path.read_text() == '{\n  "env": {\n    "A": "1"\n  },\n  "model": "opus"\n}\n'
 
 
-def test_backups_are_numbered(place: Place) -> None:
+def test_backups_are_numbered(project: ConvertProject) -> None:
     for number in (1, 2):
-        path = place.entries(command(f"a{number}.sh"))
-        assert place.to_hooks("--move")[1]["backup"] == f"{path}.bak-{number}"
+        path = project.write_entries(command(f"a{number}.sh"))
+        assert project.to_hooks("--move")[1]["backup"] == f"{path}.bak-{number}"
 
 
-def test_entries_that_are_the_same_to_the_letter_become_one_hook(place: Place) -> None:
-    path = place.entries(command("a.sh"), command("a.sh"))
-    code, report = place.to_hooks("--move")
+def test_entries_that_are_the_same_to_the_letter_become_one_hook(project: ConvertProject) -> None:
+    path = project.write_entries(command("a.sh"), command("a.sh"))
+    code, report = project.to_hooks("--move")
     assert code == 0
     assert [(Path(row["to"]).name, row["notes"]) for row in report["hooks"]] == [
         ("a", []),
@@ -573,64 +573,64 @@ def test_entries_that_are_the_same_to_the_letter_become_one_hook(place: Place) -
     assert path.read_text() == "{}"
 
 
-def test_the_same_entry_elsewhere_is_noted(place: Place) -> None:
-    place.entries(command("a.sh"))
-    other = place.entries(command("a.sh"), scope="local")
-    notes = only(place.to_hooks()[1])["notes"]
+def test_the_same_entry_elsewhere_is_noted(project: ConvertProject) -> None:
+    project.write_entries(command("a.sh"))
+    other = project.write_entries(command("a.sh"), scope="local")
+    notes = only(project.to_hooks()[1])["notes"]
     assert notes == [f"{other} has the same entry, which runs too once this one is removed"]
 
 
-def test_claude_code_that_calls_boathook_keeps_its_hooks(place: Place) -> None:
-    place.entries(command("boathook run --host claude --event PreToolUse --without settings"), scope="user")
-    place.entries(command("a.sh"))
-    assert place.to_hooks("--move")[1]["notes"] == []
+def test_claude_code_that_calls_boathook_keeps_its_hooks(project: ConvertProject) -> None:
+    project.write_entries(command("boathook run --host claude --event PreToolUse --without settings"), scope="user")
+    project.write_entries(command("a.sh"))
+    assert project.to_hooks("--move")[1]["notes"] == []
 
 
-def test_a_link_to_a_settings_file_stays_a_link(place: Place) -> None:
-    real = place.root / "dotfiles/settings.json"
+def test_a_link_to_a_settings_file_stays_a_link(project: ConvertProject) -> None:
+    real = project.base / "dotfiles/settings.json"
     real.parent.mkdir()
-    path = place.entries(command("a.sh"), scope="user")
+    path = project.write_entries(command("a.sh"), scope="user")
     path.rename(real)
     path.symlink_to(real)
-    assert place.to_hooks("--user", "--move")[0] == 0
+    assert project.to_hooks("--user", "--move")[0] == 0
     assert (path.is_symlink(), real.read_text()) == (True, "{}")
 
 
-def test_a_dry_run_prints_everything_and_writes_nothing(place: Place) -> None:
-    path = place.entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"}, scope="project")
-    place.hook("guard", scope="project", script="exit 2")
-    before = place.tree()
-    code, report = place.to_hooks("--dry-run", "--move")
-    assert (code, place.tree()) == (1, before)
-    folder = place.hooks("project") / "a"
+def test_a_dry_run_prints_everything_and_writes_nothing(project: ConvertProject) -> None:
+    path = project.write_entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"}, scope="project")
+    project.write_hook("guard", scope="project", script="exit 2")
+    before = project.read_files()
+    code, report = project.to_hooks("--dry-run", "--move")
+    assert (code, project.read_files()) == (1, before)
+    folder = project.hooks_folder("project") / "a"
     files = {file["path"]: file["content"] for file in report["files"]}
     assert list(files) == [str(folder / "HOOK.md"), str(folder / "scripts/run.sh"), str(path)]
     assert json.loads(files[str(path)]) == {"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "ok?"}]}]}}
-    printed = place.run("convert", "settings-to-hookmd", "--dry-run").stdout.splitlines()
+    printed = project.run("convert", "settings-to-hookmd", "--dry-run").stdout.splitlines()
     assert f"would write {folder}/scripts/run.sh:" in printed
     assert "    a.sh" in printed
     assert printed[-2:] == ["1 converted, 1 left (nothing was written)", TWICE]
-    back = place.to_settings("--dry-run", "--move")[1]
+    back = project.to_settings("--dry-run", "--move")[1]
     assert (back["backed_up"], [file["path"] for file in back["files"]]) == (
-        [str(place.hooks("project") / "guard/HOOK.md")],
+        [str(project.hooks_folder("project") / "guard/HOOK.md")],
         [str(path)],
     )
-    assert place.tree() == before
+    assert project.read_files() == before
 
 
-def test_a_real_run_written_with_dry_run_first_gives_just_those_files(place: Place) -> None:
-    place.entries(command("a.sh"), command("b.sh"), matcher="Bash")
-    planned = place.to_hooks("--dry-run", "--move")[1]["files"]
-    written = place.to_hooks("--move")[1]["files"]
+def test_a_real_run_written_with_dry_run_first_gives_just_those_files(project: ConvertProject) -> None:
+    project.write_entries(command("a.sh"), command("b.sh"), matcher="Bash")
+    planned = project.to_hooks("--dry-run", "--move")[1]["files"]
+    written = project.to_hooks("--move")[1]["files"]
     assert [{"path": file["path"], "content": Path(file["path"]).read_text()} for file in written] == planned
 
 
-def test_a_person_is_told_in_words(place: Place) -> None:
-    path = place.entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"})
-    done = place.run("convert", "settings-to-hookmd", "--move")
+def test_a_person_is_told_in_words(project: ConvertProject) -> None:
+    path = project.write_entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"})
+    done = project.run("convert", "settings-to-hookmd", "--move")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("converted  PreToolUse:a.sh#")
-    assert lines[0].endswith(f"  →  {place.hooks('project')}/a")
+    assert lines[0].endswith(f"  →  {project.hooks_folder('project')}/a")
     assert lines[1] == f"           {IN_ORDER}"
     assert lines[2].startswith("left       PreToolUse:prompt#")
     assert lines[3:] == [
@@ -641,104 +641,106 @@ def test_a_person_is_told_in_words(place: Place) -> None:
     ]
 
 
-def test_where_there_are_no_hooks_there_is_nothing_to_do(place: Place) -> None:
+def test_where_there_are_no_hooks_there_is_nothing_to_do(project: ConvertProject) -> None:
     for direction, source in (("settings-to-hookmd", ".claude/settings.json"), ("hookmd-to-settings", ".agents/hooks")):
-        done = place.run("convert", direction, "--move")
-        said = f"There are no hooks in {place.project}/{source}: nothing to convert.\n"
-        assert (done.returncode, done.stdout, list(place.project.iterdir())) == (0, said, [])
+        done = project.run("convert", direction, "--move")
+        said = f"There are no hooks in {project.path}/{source}: nothing to convert.\n"
+        assert (done.returncode, done.stdout, list(project.path.iterdir())) == (0, said, [])
 
 
 # Levels
 
 
-def test_the_users_hooks_go_to_the_users_folder_and_back(place: Place) -> None:
-    path = place.entries(command("true"), scope="user")
-    place.entries(command("false"), scope="project")
-    code, report = place.to_hooks("--user", "--move")
-    assert (code, only(report)["to"]) == (0, str(place.hooks("user") / "true"))
+def test_the_users_hooks_go_to_the_users_folder_and_back(project: ConvertProject) -> None:
+    path = project.write_entries(command("true"), scope="user")
+    project.write_entries(command("false"), scope="project")
+    code, report = project.to_hooks("--user", "--move")
+    assert (code, only(report)["to"]) == (0, str(project.hooks_folder("user") / "true"))
     assert only(report)["notes"] == [
         IN_ORDER,
         "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else the one with .agents/hooks, else the work dir",
     ]
     assert path.read_text() == "{}"
-    script = place.hooks("user") / "true/scripts/run.sh"
+    script = project.hooks_folder("user") / "true/scripts/run.sh"
     assert "# from the user's settings.json, hooks.PreToolUse[0].hooks[0]" in script.read_text()
-    assert place.to_settings("--user", "--move")[0] == 0
+    assert project.to_settings("--user", "--move")[0] == 0
     (group,) = json.loads(path.read_text())["hooks"]["PreToolUse"]
     assert group == {"hooks": [command(str(script), timeout=60, statusMessage="Runs true at PreToolUse")]}
-    assert not (place.project / ".agents").exists()
+    assert not (project.path / ".agents").exists()
 
 
-def test_local_settings_are_converted_with_a_word_about_who_sees_them(place: Place) -> None:
-    place.entries(command("false"), scope="project")
-    path = place.entries(command("true"), scope="local")
-    code, report = place.to_hooks("--local", "--move")
+def test_local_settings_are_converted_with_a_word_about_who_sees_them(project: ConvertProject) -> None:
+    project.write_entries(command("false"), scope="project")
+    path = project.write_entries(command("true"), scope="local")
+    code, report = project.to_hooks("--local", "--move")
     shared = "settings.local.json is only yours; .agents/hooks is shared with everybody who has the project."
     assert (code, report["notes"], path.read_text()) == (0, [shared, UNCALLED], "{}")
-    assert place.to_settings("--local", "--move")[0] == 0
+    assert project.to_settings("--local", "--move")[0] == 0
     assert list(json.loads(path.read_text())["hooks"]) == ["PreToolUse"]
 
 
-def test_local_and_user_cannot_stand_together(place: Place) -> None:
-    done = place.run("convert", "settings-to-hookmd", "--user", "--local")
+def test_local_and_user_cannot_stand_together(project: ConvertProject) -> None:
+    done = project.run("convert", "settings-to-hookmd", "--user", "--local")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--local" in done.stderr
 
 
-def test_a_project_is_found_from_below(place: Place) -> None:
-    place.entries(command("true"))
-    (place.project / "a/b").mkdir(parents=True)
-    assert place.to_hooks("--project", str(place.project / "a/b"))[0] == 0
-    assert place.states()["true"] == "armed"
+def test_a_project_is_found_from_below(project: ConvertProject) -> None:
+    project.write_entries(command("true"))
+    (project.path / "a/b").mkdir(parents=True)
+    assert project.to_hooks("--project", str(project.path / "a/b"))[0] == 0
+    assert project.read_hook_states()["true"] == "armed"
 
 
-def test_settings_below_that_say_nothing_of_hooks_are_passed_over(place: Place) -> None:
-    path = place.entries(command("true"))
-    below = place.project / "pkg"
+def test_settings_below_that_say_nothing_of_hooks_are_passed_over(project: ConvertProject) -> None:
+    path = project.write_entries(command("true"))
+    below = project.path / "pkg"
     (below / ".claude").mkdir(parents=True)
     (below / ".claude/settings.local.json").write_text('{"permissions": {}}')
-    code, report = place.to_hooks("--move", "--project", str(below))
-    assert (code, report["from"], report["to"]) == (0, str(path), str(place.hooks("project")))
-    code, report = place.to_settings("--project", str(below))
-    assert (code, report["from"]) == (0, str(place.hooks("project")))
+    code, report = project.to_hooks("--move", "--project", str(below))
+    assert (code, report["from"], report["to"]) == (0, str(path), str(project.hooks_folder("project")))
+    code, report = project.to_settings("--project", str(below))
+    assert (code, report["from"]) == (0, str(project.hooks_folder("project")))
 
 
-def test_hooks_do_not_change_their_project(place: Place) -> None:
-    place.entries(command("true"))
-    (place.project / "sub/.agents/hooks").mkdir(parents=True)
+def test_hooks_do_not_change_their_project(project: ConvertProject) -> None:
+    project.write_entries(command("true"))
+    (project.path / "sub/.agents/hooks").mkdir(parents=True)
     for direction in ("settings-to-hookmd", "hookmd-to-settings"):
-        done = place.run("convert", direction, "--project", str(place.project / "sub"))
+        done = project.run("convert", direction, "--project", str(project.path / "sub"))
         assert (done.returncode, done.stdout) == (1, "")
         assert "the nearest .agents/hooks is in" in done.stderr
 
 
-def test_the_settings_of_the_home_folder_are_no_projects(place: Place) -> None:
-    (place.home / ".agents/hooks").mkdir(parents=True)
-    done = place.run("convert", "hookmd-to-settings", "--project", str(place.home))
+def test_the_settings_of_the_home_folder_are_no_projects(project: ConvertProject) -> None:
+    (project.home / ".agents/hooks").mkdir(parents=True)
+    done = project.run("convert", "hookmd-to-settings", "--project", str(project.home))
     assert (done.returncode, done.stdout) == (1, "")
     assert "for all projects: use --user" in done.stderr
 
 
-def test_a_hook_that_would_not_run_undoes_everything(place: Place) -> None:
-    elsewhere = place.root / "elsewhere"
+def test_a_hook_that_would_not_run_undoes_everything(project: ConvertProject) -> None:
+    elsewhere = project.base / "elsewhere"
     elsewhere.mkdir()
-    (place.project / ".agents").mkdir()
-    (place.project / ".agents/hooks").symlink_to(elsewhere)
-    place.entries(command("a.sh"), command("b.sh"))
-    before = place.tree()
-    done = place.run("convert", "settings-to-hookmd", "--move")
+    (project.path / ".agents").mkdir()
+    (project.path / ".agents/hooks").symlink_to(elsewhere)
+    project.write_entries(command("a.sh"), command("b.sh"))
+    before = project.read_files()
+    done = project.run("convert", "settings-to-hookmd", "--move")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("is a link that leaves the project). Nothing was changed\n")
-    assert (place.tree(), list(elsewhere.iterdir())) == (before, [])
+    assert (project.read_files(), list(elsewhere.iterdir())) == (before, [])
 
 
 @pytest.mark.parametrize("step", ["replace", "rename"])
-def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    path = place.entries(command("a.sh"))
-    guard = place.hook("guard", scope="project")
-    ends = ConversionEnds("project", str(place.project), str(path), str(place.project / "new/hooks"))
+def test_a_step_that_fails_undoes_those_before_it(
+    project: ConvertProject, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = project.write_entries(command("a.sh"))
+    guard = project.write_hook("guard", scope="project")
+    ends = ConversionEnds("project", str(project.path), str(path), str(project.path / "new/hooks"))
     plan = ConversionPlan((), (ConvertedFolder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
-    before, real = place.tree(), getattr(os, step)
+    before, real = project.read_files(), getattr(os, step)
 
     def fail(source: str, target: str) -> None:
         if step == "replace" or target.startswith(str(guard)):
@@ -748,22 +750,24 @@ def test_a_step_that_fails_undoes_those_before_it(place: Place, monkeypatch: pyt
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="the disk is full"):
         apply_conversion(plan, ends, None)
-    assert (place.tree(), (place.project / "new").exists()) == (before, False)
+    assert (project.read_files(), (project.path / "new").exists()) == (before, False)
 
 
 # HOOK.md to settings.json
 
 
-def test_a_hook_of_the_claude_dialect_becomes_an_entry(place: Place) -> None:
+def test_a_hook_of_the_claude_dialect_becomes_an_entry(project: ConvertProject) -> None:
     fields = {"trigger": "PostToolUse", "matcher": "{tool: '^(?:Edit|Write)$'}", "timeout": 1500, "async": "true"}
-    folder = place.hook("format", scope="project", fields={**fields, "dialect": "claude", "description": "Formats"})
-    code, report = place.to_settings()
-    path = place.project / ".claude/settings.json"
+    folder = project.write_hook(
+        "format", scope="project", fields={**fields, "dialect": "claude", "description": "Formats"}
+    )
+    code, report = project.to_settings()
+    path = project.path / ".claude/settings.json"
     assert code == 0
     assert report == {
         "version": 1,
         "direction": "hookmd-to-settings",
-        "from": str(place.hooks("project")),
+        "from": str(project.hooks_folder("project")),
         "to": str(path),
         "dry_run": False,
         "move": False,
@@ -805,11 +809,11 @@ def test_a_hook_of_the_claude_dialect_becomes_an_entry(place: Place) -> None:
     )
 
 
-def test_entries_are_added_to_what_is_there_with_a_backup(place: Place) -> None:
-    place.hook("guard", scope="project", script="exit 2")
+def test_entries_are_added_to_what_is_there_with_a_backup(project: ConvertProject) -> None:
+    project.write_hook("guard", scope="project", script="exit 2")
     data = {"model": "opus", "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [command("a.sh")]}], "Stop": []}}
-    path = place.settings("project", json.dumps(data, indent=2))
-    code, report = place.to_settings()
+    path = project.write_settings("project", json.dumps(data, indent=2))
+    code, report = project.to_settings()
     entry = command('"$CLAUDE_PROJECT_DIR"/.agents/hooks/guard/scripts/run.sh', timeout=30, statusMessage="a test")
     data["hooks"]["PreToolUse"].append({"hooks": [entry]})
     assert (code, only(report)["to"]) == (0, "hooks.PreToolUse[1].hooks[0]")
@@ -817,47 +821,47 @@ def test_entries_are_added_to_what_is_there_with_a_backup(place: Place) -> None:
     assert json.loads(Path(report["backup"]).read_text())["hooks"]["PreToolUse"] == data["hooks"]["PreToolUse"][:1]
 
 
-def test_a_move_puts_the_manifest_aside_and_leaves_the_script_where_it_is(place: Place) -> None:
-    folder = place.hook("guard", scope="project", script="exit 2")
+def test_a_move_puts_the_manifest_aside_and_leaves_the_script_where_it_is(project: ConvertProject) -> None:
+    folder = project.write_hook("guard", scope="project", script="exit 2")
     (folder / "HOOK.md.bak-1").write_text("older")
     text = (folder / "HOOK.md").read_text()
-    code, report = place.to_settings("--move")
+    code, report = project.to_settings("--move")
     assert (code, report["backed_up"], report["notes"]) == (0, [str(folder / "HOOK.md")], [])
     assert (folder / "HOOK.md.bak-2").read_text() == text
     assert sorted(path.name for path in folder.iterdir()) == ["HOOK.md.bak-1", "HOOK.md.bak-2", "scripts"]
-    (name,) = place.states()
+    (name,) = project.read_hook_states()
     assert name.startswith("PreToolUse:run.sh#")
 
 
-def test_a_hook_that_was_put_aside_is_not_written_over_but_its_way_back_is_told(place: Place) -> None:
-    folder = place.hook("guard", scope="project", script="exit 2")
-    place.to_settings("--move")
-    code, report = place.to_hooks("--move")
+def test_a_hook_that_was_put_aside_is_not_written_over_but_its_way_back_is_told(project: ConvertProject) -> None:
+    folder = project.write_hook("guard", scope="project", script="exit 2")
+    project.to_settings("--move")
+    code, report = project.to_hooks("--move")
     way = f"{folder} exists already (to restore that hook, rename its HOOK.md.bak-1 to HOOK.md)"
     assert (code, only(report)["reason"]) == (1, way)
 
 
-def test_a_folder_name_is_quoted_for_the_shell(place: Place) -> None:
-    place.hook("it's mine", scope="project", script="exit 2", fields={"name": "mine"})
-    place.to_settings("--move")
-    ((group,),) = json.loads((place.project / ".claude/settings.json").read_text())["hooks"].values()
+def test_a_folder_name_is_quoted_for_the_shell(project: ConvertProject) -> None:
+    project.write_hook("it's mine", scope="project", script="exit 2", fields={"name": "mine"})
+    project.to_settings("--move")
+    ((group,),) = json.loads((project.path / ".claude/settings.json").read_text())["hooks"].values()
     assert group["hooks"][0]["command"] == "\"$CLAUDE_PROJECT_DIR\"/'.agents/hooks/it'\"'\"'s mine/scripts/run.sh'"
-    assert send(place, {"event_type": "pre-tool-call", "tool_name": "Bash"})["decision"] == "block"
+    assert send(project, {"event_type": "pre-tool-call", "tool_name": "Bash"})["decision"] == "block"
 
 
-def test_a_second_call_finds_its_own_entry_and_refuses_one_that_differs(place: Place) -> None:
-    folder = place.hook("guard", scope="project", script="exit 2")
-    place.to_settings()
-    before = place.tree()
-    code, report = place.to_settings()
+def test_a_second_call_finds_its_own_entry_and_refuses_one_that_differs(project: ConvertProject) -> None:
+    folder = project.write_hook("guard", scope="project", script="exit 2")
+    project.to_settings()
+    before = project.read_files()
+    code, report = project.to_settings()
     assert (code, only(report)["notes"][-1], report["files"]) == (
         0,
         "its entry exists already, with the same content",
         [],
     )
-    assert place.tree() == before
+    assert project.read_files() == before
     (folder / "HOOK.md").write_text((folder / "HOOK.md").read_text().replace("a test", "another"))
-    code, report = place.to_settings("--move")
+    code, report = project.to_settings("--move")
     reason = "the settings file already has another entry for it (hooks.PreToolUse[0].hooks[0])"
     assert (code, only(report)["reason"], (folder / "HOOK.md").exists()) == (1, reason, True)
 
@@ -890,11 +894,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("fields", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_settings_json_cannot_say_is_left(place: Place, fields: dict[str, Any], reason: str) -> None:
-    folder = place.hook("guard", scope="user", script="exit 2", fields=fields)
-    code, report = place.to_settings("--user", "--move")
+def test_what_settings_json_cannot_say_is_left(project: ConvertProject, fields: dict[str, Any], reason: str) -> None:
+    folder = project.write_hook("guard", scope="user", script="exit 2", fields=fields)
+    code, report = project.to_settings("--user", "--move")
     assert (code, only(report)["status"], only(report)["reason"]) == (1, "left", reason)
-    assert ((folder / "HOOK.md").exists(), (place.claude / "settings.json").exists()) == (True, False)
+    assert ((folder / "HOOK.md").exists(), (project.claude_folder / "settings.json").exists()) == (True, False)
 
 
 NATIVE = {
@@ -928,21 +932,23 @@ NATIVE = {
 
 
 @pytest.mark.parametrize(("script", "words"), NATIVE.values(), ids=NATIVE)
-def test_a_native_script_is_left_with_the_words_that_were_found(place: Place, script: str, words: str) -> None:
-    place.hook("guard", scope="project", script=script)
-    code, report = place.to_settings()
+def test_a_native_script_is_left_with_the_words_that_were_found(
+    project: ConvertProject, script: str, words: str
+) -> None:
+    project.write_hook("guard", scope="project", script=script)
+    code, report = project.to_settings()
     reason = f"its script uses {words}, which hooks of settings.json do not have"
     assert (code, only(report)["reason"]) == (1, reason)
 
 
-def test_the_words_are_looked_for_in_every_program_of_the_folder(place: Place) -> None:
-    folder = place.hook("guard", scope="project", script='exec python3 "$(dirname "$0")/../guard.py"')
+def test_the_words_are_looked_for_in_every_program_of_the_folder(project: ConvertProject) -> None:
+    folder = project.write_hook("guard", scope="project", script='exec python3 "$(dirname "$0")/../guard.py"')
     (folder / "guard.py").write_text("print(event['event_type'])\n")
     (folder / "scripts/words").write_text("tool_output")
     (folder / "README.md").write_text("modified_input\n")
     (folder / "cases.json").write_text('{"work_dir": "/"}')
     reason = "its script uses event_type, tool_output, which hooks of settings.json do not have"
-    assert only(place.to_settings()[1])["reason"] == reason
+    assert only(project.to_settings()[1])["reason"] == reason
 
 
 SHARED = {
@@ -955,90 +961,90 @@ SHARED = {
 
 
 @pytest.mark.parametrize("script", SHARED.values(), ids=SHARED)
-def test_a_native_script_that_speaks_what_both_share_is_converted(place: Place, script: str) -> None:
-    place.hook("guard", scope="project", script=script)
-    code, report = place.to_settings()
+def test_a_native_script_that_speaks_what_both_share_is_converted(project: ConvertProject, script: str) -> None:
+    project.write_hook("guard", scope="project", script=script)
+    code, report = project.to_settings()
     plain = "plain text on standard output was context for the agent; at PreToolUse it is only logged"
     assert (code, only(report)["notes"]) == (0, [plain, WORK_DIR])
 
 
-def test_a_hook_of_the_claude_dialect_may_use_any_word_but_no_variable_of_the_engine(place: Place) -> None:
+def test_a_hook_of_the_claude_dialect_may_use_any_word_but_no_variable_of_the_engine(project: ConvertProject) -> None:
     fields = {"trigger": "PreToolUse", "dialect": "claude"}
-    place.hook("words", scope="project", script="jq .event_type # hookSpecificOutput", fields=fields)
-    place.hook("variables", scope="project", script="echo $AGENT_HOOK_DIR", fields=fields)
-    rows = {row["name"]: (row["status"], row["reason"]) for row in place.to_settings()[1]["hooks"]}
+    project.write_hook("words", scope="project", script="jq .event_type # hookSpecificOutput", fields=fields)
+    project.write_hook("variables", scope="project", script="echo $AGENT_HOOK_DIR", fields=fields)
+    rows = {row["name"]: (row["status"], row["reason"]) for row in project.to_settings()[1]["hooks"]}
     told = "its script uses AGENT_HOOK_DIR, which hooks of settings.json do not have"
     assert rows == {"variables": ("left", told), "words": ("converted", "")}
 
 
-def test_a_native_script_that_speaks_the_other_dialect_is_left_with_a_hint(place: Place) -> None:
-    place.hook("guard", scope="project", script="""echo '{"hookSpecificOutput": {}}'""")
+def test_a_native_script_that_speaks_the_other_dialect_is_left_with_a_hint(project: ConvertProject) -> None:
+    project.write_hook("guard", scope="project", script="""echo '{"hookSpecificOutput": {}}'""")
     reason = "it is a native hook but uses hookSpecificOutput (write dialect: claude into its HOOK.md)"
-    assert only(place.to_settings()[1])["reason"] == reason
+    assert only(project.to_settings()[1])["reason"] == reason
 
 
-def test_a_script_that_a_command_cannot_start_is_left(place: Place) -> None:
-    folder = place.hook("plain", scope="project", script="exit 2")
+def test_a_script_that_a_command_cannot_start_is_left(project: ConvertProject) -> None:
+    folder = project.write_hook("plain", scope="project", script="exit 2")
     (folder / "scripts/run.sh").chmod(0o644)
-    folder = place.hook("binary", scope="project", script=None)
+    folder = project.write_hook("binary", scope="project", script=None)
     (folder / "scripts").mkdir()
     (folder / "scripts/run").write_bytes(b"\x7fELF" + bytes(64))
     (folder / "scripts/run").chmod(0o755)
-    reasons = {row["name"]: row["reason"] for row in place.to_settings()[1]["hooks"]}
+    reasons = {row["name"]: row["reason"] for row in project.to_settings()[1]["hooks"]}
     assert reasons == {
         "plain": "scripts/run.sh is not executable (chmod +x), so a command cannot start it",
         "binary": "its script is a binary, so boathook cannot see what it reads and answers",
     }
 
 
-def test_hooks_in_other_states_are_left_with_their_why(place: Place) -> None:
-    place.hook("empty", scope="project", script=None)
-    place.hook("off", scope="project")
-    toml = place.toml("project", '[[hooks.disable]]\nname = "off"\n')
-    reasons = {row["name"]: row["reason"] for row in place.to_settings()[1]["hooks"]}
+def test_hooks_in_other_states_are_left_with_their_why(project: ConvertProject) -> None:
+    project.write_hook("empty", scope="project", script=None)
+    project.write_hook("off", scope="project")
+    toml = project.write_hooks_toml("project", '[[hooks.disable]]\nname = "off"\n')
+    reasons = {row["name"]: row["reason"] for row in project.to_settings()[1]["hooks"]}
     assert reasons == {
         "empty": "no-entry-point: no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
         "off": f"disabled: disabled by {toml}",
     }
 
 
-def test_a_hook_that_hides_another_is_left(place: Place) -> None:
-    place.hook("guard", scope="project")
-    hidden = place.hook("guard", scope="user")
+def test_a_hook_that_hides_another_is_left(project: ConvertProject) -> None:
+    project.write_hook("guard", scope="project")
+    hidden = project.write_hook("guard", scope="user")
     reason = f"it replaces {hidden}/HOOK.md of the same name, which would run instead"
-    assert only(place.to_settings("--move")[1])["reason"] == reason
-    two = place.hook("two", scope="project")
+    assert only(project.to_settings("--move")[1])["reason"] == reason
+    two = project.write_hook("two", scope="project")
     (two / "hook.md").write_text((two / "HOOK.md").read_text())
     told = "its folder has both HOOK.md and hook.md; the second would be used instead"
-    assert {row["name"]: row["reason"] for row in place.to_settings("--move")[1]["hooks"]} == {
+    assert {row["name"]: row["reason"] for row in project.to_settings("--move")[1]["hooks"]} == {
         "guard": reason,
         "two": told,
     }
 
 
-def test_hooks_are_left_where_settings_say_that_none_runs(place: Place) -> None:
-    place.hook("guard", scope="project")
-    path = place.settings("user", {"disableAllHooks": True})
+def test_hooks_are_left_where_settings_say_that_none_runs(project: ConvertProject) -> None:
+    project.write_hook("guard", scope="project")
+    path = project.write_settings("user", {"disableAllHooks": True})
     reason = f"its entry would not run: {path} says disableAllHooks"
-    assert only(place.to_settings("--move")[1])["reason"] == reason
+    assert only(project.to_settings("--move")[1])["reason"] == reason
 
 
-def test_what_a_project_disables_is_its_own_settings_and_not_local_ones(place: Place) -> None:
-    place.hook("guard", scope="project", script="exit 2")
-    path = place.settings("project", {"disableAllHooks": True})
-    assert only(place.to_settings()[1])["reason"] == f"its entry would not run: {path} says disableAllHooks"
-    assert place.to_settings("--local", "--move")[0] == 0
-    assert send(place, BASH)["decision"] == "block"
-    local = place.project / ".claude/settings.local.json"
+def test_what_a_project_disables_is_its_own_settings_and_not_local_ones(project: ConvertProject) -> None:
+    project.write_hook("guard", scope="project", script="exit 2")
+    path = project.write_settings("project", {"disableAllHooks": True})
+    assert only(project.to_settings()[1])["reason"] == f"its entry would not run: {path} says disableAllHooks"
+    assert project.to_settings("--local", "--move")[0] == 0
+    assert send(project, BASH)["decision"] == "block"
+    local = project.path / ".claude/settings.local.json"
     assert list(json.loads(local.read_text())["hooks"]) == ["PreToolUse"]
 
 
-def test_what_changes_on_the_way_to_settings_is_noted(place: Place) -> None:
+def test_what_changes_on_the_way_to_settings_is_noted(project: ConvertProject) -> None:
     fields = {"priority": 200, "timeout": 500, "metadata": "{a: 1}", "env": "[HOME]", "matcher": "{tool: '(?i)bash'}"}
-    place.hook("guard", scope="project", script="exit 2", fields={**fields, "dialect": "claude"})
-    place.hook("other", scope="project", script="exit 2")
-    place.toml("project", '[[hooks.override]]\nname = "guard"\ntimeout = 250\n')
-    rows = {row["name"]: row["notes"] for row in place.to_settings()[1]["hooks"]}
+    project.write_hook("guard", scope="project", script="exit 2", fields={**fields, "dialect": "claude"})
+    project.write_hook("other", scope="project", script="exit 2")
+    project.write_hooks_toml("project", '[[hooks.override]]\nname = "guard"\ntimeout = 250\n')
+    rows = {row["name"]: row["notes"] for row in project.to_settings()[1]["hooks"]}
     assert rows["guard"] == [
         "its priority of 200 is lost: hooks of settings.json have none",
         "its timeout is a fraction of a second (0.25)",
@@ -1084,7 +1090,7 @@ def test_a_pattern_that_would_match_everything_there_is_refused() -> None:
 # There and back, and the same effect
 
 
-def test_there_and_back_gives_the_same_events_matchers_and_timeouts(place: Place) -> None:
+def test_there_and_back_gives_the_same_events_matchers_and_timeouts(project: ConvertProject) -> None:
     hooks = {
         "PreToolUse": [
             {"matcher": "Bash", "hooks": [command("a.sh", timeout=5), command("b.sh")]},
@@ -1094,17 +1100,17 @@ def test_there_and_back_gives_the_same_events_matchers_and_timeouts(place: Place
         "SessionStart": [{"hooks": [command("e.sh")]}],
         "Stop": [{"hooks": [command("f.sh", timeout=600)]}],
     }
-    path = place.settings("project", {"permissions": {"deny": []}, "hooks": hooks})
-    before = shape(place)
-    assert place.to_hooks("--move")[0] == 0
+    path = project.write_settings("project", {"permissions": {"deny": []}, "hooks": hooks})
+    before = shape(project)
+    assert project.to_hooks("--move")[0] == 0
     assert json.loads(path.read_text()) == {"permissions": {"deny": []}}
-    assert place.to_settings("--move")[0] == 0
-    assert shape(place) == before
+    assert project.to_settings("--move")[0] == 0
+    assert shape(project) == before
     assert json.loads(path.read_text())["permissions"] == {"deny": []}
 
 
-def shape(place: Place) -> list[Any]:
-    hooks = json.loads(place.run("list", "--json").stdout)["hooks"]
+def shape(project: ConvertProject) -> list[Any]:
+    hooks = json.loads(project.run("list", "--json").stdout)["hooks"]
     found = [[hook[key] for key in ("event", "trigger", "matcher", "timeout_ms", "mode", "source")] for hook in hooks]
     return sorted(found, key=json.dumps)
 
@@ -1180,12 +1186,12 @@ BEHAVIOUR: dict[str, tuple[str, str | None, str, dict[str, Any], dict[str, Any]]
 JUDGED = ("decision", "reasons", "modified_input", "modified_output", "additional_context", "system_message")
 
 
-def send(place: Place, event: dict[str, Any]) -> dict[str, Any]:
+def send(project: ConvertProject, event: dict[str, Any]) -> dict[str, Any]:
     """Send an event from a folder below the project; give what counts of the verdict."""
-    below = place.project / "src"
+    below = project.path / "src"
     below.mkdir(exist_ok=True)
     said = {**event, "work_dir": str(below), "session_id": uuid.uuid4().hex}  # a session remembers that it was stopped
-    done = place.run("run", "--json", "--project", str(below), stdin=json.dumps(said))
+    done = project.run("run", "--json", "--project", str(below), stdin=json.dumps(said))
     verdict = json.loads(done.stdout)
     assert len(verdict["runs"]) <= 1
     return {**{key: verdict[key] for key in JUDGED}, "statuses": [run["status"] for run in verdict["runs"]]}
@@ -1193,42 +1199,42 @@ def send(place: Place, event: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("event", "matcher", "text", "sent", "wanted"), BEHAVIOUR.values(), ids=BEHAVIOUR)
 def test_a_hook_does_the_same_in_settings_in_hook_md_and_back_in_settings(
-    place: Place, event: str, matcher: str | None, text: str, sent: dict[str, Any], wanted: dict[str, Any]
+    project: ConvertProject, event: str, matcher: str | None, text: str, sent: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
-    place.entries(command(text), event=event, matcher=matcher)
+    project.write_entries(command(text), event=event, matcher=matcher)
     nothing = {"decision": "none", "reasons": [], "modified_input": None, "modified_output": None}
     nothing |= {"additional_context": [], "system_message": []}
-    first = send(place, sent)
+    first = send(project, sent)
     assert {key: first[key] for key in JUDGED} == {**nothing, **wanted}
-    assert place.to_hooks("--move")[0] == 0
-    assert send(place, sent) == first
-    assert place.to_settings("--move")[0] == 0
-    assert send(place, sent) == first
-    seen = place.project / "seen.txt"
+    assert project.to_hooks("--move")[0] == 0
+    assert send(project, sent) == first
+    assert project.to_settings("--move")[0] == 0
+    assert send(project, sent) == first
+    seen = project.path / "seen.txt"
     assert (seen.read_text() if seen.exists() else "") == ("a.py\n" * 3 if "seen.txt" in text else "")
 
 
-def test_a_program_with_arguments_does_the_same_afterwards(place: Place) -> None:
-    write_script(place.project, 'printf "<%s>" "$@" >&2; exit 2', "tell.sh")
+def test_a_program_with_arguments_does_the_same_afterwards(project: ConvertProject) -> None:
+    write_script(project.path, 'printf "<%s>" "$@" >&2; exit 2', "tell.sh")
     words = ["a b", "", "it's $HOME", "${CLAUDE_PROJECT_DIR}/x", "\\"]
-    place.entries(command("${CLAUDE_PROJECT_DIR}/scripts/tell.sh", args=words))
-    first = send(place, BASH)
-    assert first["reasons"] == [f"<a b><><it's $HOME><{place.project}/x><\\>"]
-    place.to_hooks("--move")
-    assert send(place, BASH) == first
+    project.write_entries(command("${CLAUDE_PROJECT_DIR}/scripts/tell.sh", args=words))
+    first = send(project, BASH)
+    assert first["reasons"] == [f"<a b><><it's $HOME><{project.path}/x><\\>"]
+    project.to_hooks("--move")
+    assert send(project, BASH) == first
 
 
-def test_a_native_guard_does_the_same_as_an_entry(place: Place) -> None:
+def test_a_native_guard_does_the_same_as_an_entry(project: ConvertProject) -> None:
     script = "grep -q 'rm -rf' && { echo no >&2; exit 2; }\nexit 0"
-    place.hook("guard", scope="project", script=script, fields={"matcher": "{tool: Bash}"})
-    first = send(place, BASH)
+    project.write_hook("guard", scope="project", script=script, fields={"matcher": "{tool: Bash}"})
+    first = send(project, BASH)
     assert (first["decision"], first["reasons"]) == ("block", ["no"])
-    assert place.to_settings("--move")[0] == 0
-    assert send(place, BASH) == first
+    assert project.to_settings("--move")[0] == 0
+    assert send(project, BASH) == first
 
 
-def test_both_run_without_a_move_as_it_says(place: Place) -> None:
-    place.entries(command("echo x >> seen.txt"))
-    place.to_hooks()
-    place.run("run", stdin=json.dumps({**BASH, "work_dir": str(place.project)}))
-    assert (place.project / "seen.txt").read_text() == "x\nx\n"
+def test_both_run_without_a_move_as_it_says(project: ConvertProject) -> None:
+    project.write_entries(command("echo x >> seen.txt"))
+    project.to_hooks()
+    project.run("run", stdin=json.dumps({**BASH, "work_dir": str(project.path)}))
+    assert (project.path / "seen.txt").read_text() == "x\nx\n"

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import write_script
-from tests.trust.helpers import CALL, command, settings, trust, verdict
+from tests.scratch_project import CALL, make_settings, write_script
 
 
-def _examine(world, **env):
-    done = command(world, "doctor", "--json", **env)
+def _examine(project, **env):
+    done = project.run("doctor", "--json", env=env)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -26,26 +25,28 @@ def _of(found, name):
 NEVER = ("note", "the ledger has no record of a run")
 
 
-def test_a_guard_that_blocks_works(world):
-    world.hook("guard", script="grep -q 'rm -rf' && exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
-    code, found = _examine(world)
+def test_a_guard_that_blocks_works(project):
+    project.write_hook(
+        "guard", script="grep -q 'rm -rf' && exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"}
+    )
+    code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, found["ok"], result) == (0, True, "works")
     assert findings[0] == NEVER
     assert findings[1][1].startswith("works: decision block, ")
 
 
-def test_hooks_run_in_a_scratch_folder_that_is_removed(world):
-    world.hook(
-        "writer", script=f'pwd > {world.root}/where; echo "$AGENT_PROJECT_DIR" >> {world.root}/where; touch made'
+def test_hooks_run_in_a_scratch_folder_that_is_removed(project):
+    project.write_hook(
+        "writer", script=f'pwd > {project.base}/where; echo "$AGENT_PROJECT_DIR" >> {project.base}/where; touch made'
     )
-    world.settings("user", settings(f"pwd > {world.root}/settings; touch made"))
-    code, _ = _examine(world)
+    project.write_settings("user", make_settings(f"pwd > {project.base}/settings; touch made"))
+    code, _ = _examine(project)
     assert code == 0
-    for line in [*(world.root / "where").read_text().split(), *(world.root / "settings").read_text().split()]:
+    for line in [*(project.base / "where").read_text().split(), *(project.base / "settings").read_text().split()]:
         assert "boathook-doctor-" in line
         assert not Path(line).exists()
-    assert not (world.project / "made").exists()
+    assert not (project.path / "made").exists()
 
 
 BROKEN = {
@@ -60,67 +61,67 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_guard_does_not_work_with(world, case):
+def test_a_guard_does_not_work_with(project, case):
     text, told = BROKEN[case]
-    folder = world.hook("guard", fields={"timeout": "1000"})
+    folder = project.write_hook("guard", fields={"timeout": "1000"})
     (folder / "scripts" / "run.sh").write_bytes(text.encode())
-    code, found = _examine(world)
+    code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, found["ok"], result) == (1, False, "fails")
     assert any(level == "error" and told in text for level, text in findings), findings
 
 
-def test_a_script_that_is_not_executable_is_told_though_it_runs(world):
-    folder = world.hook("guard")
+def test_a_script_that_is_not_executable_is_told_though_it_runs(project):
+    folder = project.write_hook("guard")
     (folder / "scripts" / "run.sh").chmod(0o644)
-    code, found = _examine(world)
+    code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, result) == (0, "works")
     assert ("warning", f"{folder}/scripts/run.sh is not executable") in findings
 
 
 @pytest.mark.parametrize("state", ["untrusted", "modified", "invalid", "no-entry-point"])
-def test_a_guard_that_is_not_armed_fails(world, state):
+def test_a_guard_that_is_not_armed_fails(project, state):
     scope = "project" if state in ("untrusted", "modified") else "user"
-    folder = world.hook("guard", scope=scope)
+    folder = project.write_hook("guard", scope=scope)
     if state == "modified":
-        trust(world)
+        project.trust()
         (folder / "new").touch()
     if state == "invalid":
         (folder / "HOOK.md").write_text("---\nname: guard\n---\n")
     if state == "no-entry-point":
         (folder / "scripts" / "run.sh").unlink()
-    code, found = _examine(world)
+    code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, result) == (1, "fails")
     assert findings[0][0] == "error"
     assert findings[0][1].startswith(f"{state}: ")
 
 
-def test_disabled_and_denied_hooks_are_not_an_error(world):
-    world.hook("off")
-    world.toml("user", "[[hooks.disable]]\nname = 'off'\n")
-    world.hook("denied", scope="project")
-    command(world, "deny", "denied")
-    code, found = _examine(world)
+def test_disabled_and_denied_hooks_are_not_an_error(project):
+    project.write_hook("off")
+    project.write_hooks_toml("user", "[[hooks.disable]]\nname = 'off'\n")
+    project.write_hook("denied", scope="project")
+    project.run("deny", "denied")
+    code, found = _examine(project)
     assert code == 0
     assert [row["result"] for row in found["hooks"]] == ["not run", "not run"]
 
 
-def test_a_trusted_hook_of_the_project_runs_and_a_replaced_guard_is_reported(world):
-    world.hook("guard", script="exit 2")
-    world.hook("guard", scope="project", script="exit 0")
-    trust(world, flags=("--yes", "--override"))
-    code, found = _examine(world)
+def test_a_trusted_hook_of_the_project_runs_and_a_replaced_guard_is_reported(project):
+    project.write_hook("guard", script="exit 2")
+    project.write_hook("guard", scope="project", script="exit 0")
+    project.trust(flags=("--yes", "--override"))
+    code, found = _examine(project)
     rows = {row["scope"]: (row["result"], row["findings"][-1]["level"]) for row in found["hooks"]}
     assert (code, rows) == (0, {"user": ("not run", "warning"), "project": ("works", "ok")})
 
 
-def test_hooks_with_effects_do_not_run(world):
-    world.hook("deploy", script=f"touch {world.root}/fired", fields={"metadata": "{doctor: skip}"})
-    world.settings("user", {"hooks": {"Stop": [{"hooks": [
+def test_hooks_with_effects_do_not_run(project):
+    project.write_hook("deploy", script=f"touch {project.base}/fired", fields={"metadata": "{doctor: skip}"})
+    project.write_settings("user", {"hooks": {"Stop": [{"hooks": [
         {"type": "http", "url": "http://127.0.0.1:9/x"}, {"type": "prompt", "prompt": "good?"}]}]}})  # fmt: skip
-    code, found = _examine(world)
+    code, found = _examine(project)
     assert code == 0
     texts = {row["hook"].partition("#")[0]: row["findings"][-1]["text"] for row in found["hooks"]}
     assert texts == {
@@ -128,92 +129,92 @@ def test_hooks_with_effects_do_not_run(world):
         "Stop:127.0.0.1-9": "not run: it would send a request to http://127.0.0.1:9",
         "Stop:prompt": "not run: it would call a model",
     }
-    assert not (world.root / "fired").exists()
+    assert not (project.base / "fired").exists()
 
 
-def test_a_matcher_that_fits_no_tool_is_told(world):
-    world.hook("guard", fields={"matcher": "{tool: ^Bsah$}"})
-    code, found = _examine(world)
+def test_a_matcher_that_fits_no_tool_is_told(project):
+    project.write_hook("guard", fields={"matcher": "{tool: ^Bsah$}"})
+    code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, result) == (0, "works")
     assert ("warning", "its matcher '^Bsah$' matches no known tool: it may never run") in findings
 
 
-def test_what_the_ledger_knows_is_told(world):
-    world.hook("guard", script="exit 1")
+def test_what_the_ledger_knows_is_told(project):
+    project.write_hook("guard", script="exit 1")
     for _ in range(3):
-        verdict(world)
-    _, findings = _of(_examine(world)[1], "guard")
+        project.dispatch()
+    _, findings = _of(_examine(project)[1], "guard")
     assert ("warning", "it failed in all 3 runs that the ledger records") in findings
-    write_script(world.hooks("user") / "guard", "exit 0")
-    verdict(world)
-    assert NEVER not in _of(_examine(world)[1], "guard")[1]
+    write_script(project.hooks_folder("user") / "guard", "exit 0")
+    project.dispatch()
+    assert NEVER not in _of(_examine(project)[1], "guard")[1]
 
 
-def test_a_slow_guard_is_told(world):
-    world.hook("guard", script="sleep 0.7", fields={"timeout": "5000"})
-    code, found = _examine(world)
+def test_a_slow_guard_is_told(project):
+    project.write_hook("guard", script="sleep 0.7", fields={"timeout": "5000"})
+    code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, result) == (0, "works")
     assert findings[-1][0] == "warning"
     assert findings[-1][1].startswith("slow: ")
 
 
-def test_a_run_leaves_no_record_of_a_dispatch(world):
-    world.hook("guard", script="exit 2")
-    _examine(world)
-    lines = [json.loads(line) for path in world.state.glob("*.jsonl") for line in path.read_text().splitlines()]
+def test_a_run_leaves_no_record_of_a_dispatch(project):
+    project.write_hook("guard", script="exit 2")
+    _examine(project)
+    lines = [json.loads(line) for path in project.state.glob("*.jsonl") for line in path.read_text().splitlines()]
     assert [line["type"] for line in lines] == ["doctor"]
 
 
-def test_a_ledger_that_cannot_be_written_is_an_error(world):
-    world.state.parent.mkdir(parents=True)
-    world.state.write_text("a file")
-    code, found = _examine(world)
+def test_a_ledger_that_cannot_be_written_is_an_error(project):
+    project.state.parent.mkdir(parents=True)
+    project.state.write_text("a file")
+    code, found = _examine(project)
     assert code == 1
     assert [row["subject"] for row in found["setup"] if row["level"] == "error"] == ["ledger", "trust"]
 
 
-def test_what_the_machine_offers_is_said(world):
-    _, found = _examine(world)
+def test_what_the_machine_offers_is_said(project):
+    _, found = _examine(project)
     subjects = [row["subject"] for row in found["setup"] if row["subject"].startswith("sandbox")]
     assert subjects == ["sandbox basic", "sandbox restricted", "sandbox isolated"]
 
 
-def test_a_host_that_calls_what_is_not_there_is_an_error(world):
-    world.settings(
-        "user", settings("python3 -I -S /gone/boathook/entry/hook_entry.py --host claude --event PreToolUse")
+def test_a_host_that_calls_what_is_not_there_is_an_error(project):
+    project.write_settings(
+        "user", make_settings("python3 -I -S /gone/boathook/entry/hook_entry.py --host claude --event PreToolUse")
     )
-    code, found = _examine(world)
+    code, found = _examine(project)
     assert code == 1
     (row,) = [row for row in found["setup"] if row["subject"] == "host claude"]
     assert row["level"] == "error"
     assert row["text"].endswith("calls /gone/boathook/entry/hook_entry.py, which does not exist")
 
 
-def test_a_host_that_calls_another_boathook_is_told(world):
-    other = world.root / "boathook" / "entry" / "hook_entry.py"
+def test_a_host_that_calls_another_boathook_is_told(project):
+    other = project.base / "boathook" / "entry" / "hook_entry.py"
     other.parent.mkdir(parents=True)
     other.touch()
-    world.settings("user", settings(f"python3 -I -S {other} --host claude --event PreToolUse"))
-    code, found = _examine(world)
+    project.write_settings("user", make_settings(f"python3 -I -S {other} --host claude --event PreToolUse"))
+    code, found = _examine(project)
     (row,) = [row for row in found["setup"] if row["subject"] == "host claude"]
     assert (code, row["level"]) == (0, "warning")
 
 
-def test_a_trusted_hook_that_is_gone_is_told(world):
-    folder = world.hook("guard", scope="project")
-    trust(world)
-    os.rename(folder, world.root / "away")
-    _, found = _examine(world)
+def test_a_trusted_hook_that_is_gone_is_told(project):
+    folder = project.write_hook("guard", scope="project")
+    project.trust()
+    os.rename(folder, project.base / "away")
+    _, found = _examine(project)
     told = ("warning", str(folder), "the hook 'guard' was trusted and is gone")
     assert told in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
 
 
-def test_a_person_reads_a_line_for_every_hook_and_a_sum(world):
-    world.hook("good", script="exit 2")
-    world.hook("bad", script="exit 1")
-    done = command(world, "doctor")
+def test_a_person_reads_a_line_for_every_hook_and_a_sum(project):
+    project.write_hook("good", script="exit 2")
+    project.write_hook("bad", script="exit 1")
+    done = project.run("doctor")
     assert done.returncode == 1
     assert done.stdout.rstrip().endswith("2 hooks: 1 working, 1 failing, 0 not run")
     assert CALL["event_type"] not in done.stderr

@@ -20,14 +20,13 @@ from boathook.hosts.setup import load_setup
 from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
 from tests.install.helpers import EVERYWHERE, book_of, everything, file_of, install, place_of, state
 from tests.output_validation import validate_output
-from tests.trust.helpers import command
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 
 
 @pytest.fixture
-def run(world, monkeypatch, capsysbinary):
+def run(project, monkeypatch, capsysbinary):
     """Give a function that runs `boathook` in this process: exit code, standard output, standard error."""
     from boathook.cli.commands import cli
 
@@ -46,86 +45,86 @@ def run(world, monkeypatch, capsysbinary):
     return call
 
 
-def test_install_shows_a_diff_and_does_it_where_nobody_can_be_asked(world, run):
+def test_install_shows_a_diff_and_does_it_where_nobody_can_be_asked(project, run):
     code, out, _ = run("install", "gemini")
-    path = file_of(world, "gemini")
-    assert (code, state(world, "gemini")) == (0, ("installed", ()))
+    path = file_of(project, "gemini")
+    assert (code, state(project, "gemini")) == (0, ("installed", ()))
     assert out.startswith(f"--- /dev/null\n+++ {path}\n")
     assert f"gemini is installed: {path}\n" in out
     assert run("install", "gemini")[:2][1].startswith("gemini is installed already: nothing to do\n")
 
 
-def test_a_dry_run_writes_nothing(world, run):
-    before = everything(world)
+def test_a_dry_run_writes_nothing(project, run):
+    before = everything(project)
     code, out, _ = run("install", "codex", "--dry-run")
-    assert (code, everything(world)) == (0, before)
+    assert (code, everything(project)) == (0, before)
     assert "+trusted_hash" in out
-    assert not book_of(world).read()
+    assert not book_of(project).read()
 
 
-def test_uninstall_takes_it_back(world, run):
-    before = everything(world)
+def test_uninstall_takes_it_back(project, run):
+    before = everything(project)
     run("install", "codex")
     assert run("uninstall", "codex", "--dry-run")[0] == 0
-    assert state(world, "codex") == ("installed", ())
+    assert state(project, "codex") == ("installed", ())
     code, out, _ = run("uninstall", "codex")
-    assert (code, everything(world)) == (0, before)
-    files = ", ".join(str(world.home / ".codex" / name) for name in ("hooks.json", "config.toml"))
+    assert (code, everything(project)) == (0, before)
+    files = ", ".join(str(project.home / ".codex" / name) for name in ("hooks.json", "config.toml"))
     assert out.endswith(f"codex is uninstalled: {files}\n")
     assert run("uninstall", "codex")[1] == "codex is not installed: nothing to do\n"
 
 
-def test_no_host_is_made_to_call_twice_in_a_project(world, run):
+def test_no_host_is_made_to_call_twice_in_a_project(project, run):
     run("install", "codex")
-    before = everything(world)
-    code, _, err = run("install", "codex", "--project", str(world.project))
+    before = everything(project)
+    code, _, err = run("install", "codex", "--project", str(project.path))
     assert (code, "codex is installed for all your projects, this one included. Nothing was written" in err) == (
         1,
         True,
     )
-    assert everything(world) == before
+    assert everything(project) == before
     run("uninstall", "codex")
-    assert run("install", "codex", "--project", str(world.project))[0] == 0
+    assert run("install", "codex", "--project", str(project.path))[0] == 0
     code, _, err = run("install", "codex")
-    assert (code, f"First run: boathook uninstall codex --project {world.project}" in err) == (1, True)
+    assert (code, f"First run: boathook uninstall codex --project {project.path}" in err) == (1, True)
 
 
-def test_status_says_how_to_mend_what_a_person_can(world, run):
+def test_status_says_how_to_mend_what_a_person_can(project, run):
     run("install", "claude")
-    path = file_of(world, "claude")
+    path = file_of(project, "claude")
     path.write_text(path.read_text().replace('"hooks"', '"disableAllHooks": true, "hooks"', 1))
     out = run("status")[1]
     assert "fix: change the settings of claude that are named above" in out
     assert "fix: boathook install claude" not in out
 
 
-def test_what_was_taken_out_by_hand_is_forgotten(world, run):
+def test_what_was_taken_out_by_hand_is_forgotten(project, run):
     run("install", "claude")
-    file_of(world, "claude").unlink()
+    file_of(project, "claude").unlink()
     assert run("uninstall", "claude")[1] == "The entries in claude were removed before: boathook forgets them.\n"
-    assert (run("status")[0], book_of(world).read()) == (0, [])
+    assert (run("status")[0], book_of(project).read()) == (0, [])
 
 
-def test_a_project_that_is_gone_can_be_forgotten(world, run):
-    gone = world.root / "gone"
+def test_a_project_that_is_gone_can_be_forgotten(project, run):
+    gone = project.base / "gone"
     gone.mkdir()
     run("install", "gemini", "--project", str(gone))
     shutil.rmtree(gone)
     assert run("uninstall", "gemini", "--project", str(gone))[0] == 0
-    assert book_of(world).read() == []
+    assert book_of(project).read() == []
 
 
-def test_folders_that_a_projects_variables_lead_to_are_not_written_down(world, run, monkeypatch):
-    (world.project / ".git").mkdir()
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(world.project / "config"))
+def test_folders_that_a_projects_variables_lead_to_are_not_written_down(project, run, monkeypatch):
+    (project.path / ".git").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.path / "config"))
     code, _, err = run("install", "claude")
-    assert (code, f"{world.project}/config/agents is inside a project" in err) == (1, True)
-    assert not file_of(world, "claude").exists()
+    assert (code, f"{project.path}/config/agents is inside a project" in err) == (1, True)
+    assert not file_of(project, "claude").exists()
 
 
-def test_in_json_it_is_said_what_was_done(world, run):
-    path = str(file_of(world, "claude", "project"))
-    code, out, _ = run("install", "claude", "--project", str(world.project), "--json")
+def test_in_json_it_is_said_what_was_done(project, run):
+    path = str(file_of(project, "claude", "project"))
+    code, out, _ = run("install", "claude", "--project", str(project.path), "--json")
     found = json.loads(out)
     todo = found.pop("todo")
     assert (code, found) == (
@@ -135,24 +134,24 @@ def test_in_json_it_is_said_what_was_done(world, run):
             "command": "install",
             "host": "claude",
             "scope": "project",
-            "project": str(world.project),
+            "project": str(project.path),
             "changed": True,
             "files": [{"path": path, "action": "created"}],
             "misfits": {},
         },
     )
     assert todo[0].startswith("trust the folder when Claude Code asks")
-    found = json.loads(run("uninstall", "claude", "--project", str(world.project), "--json")[1])
+    found = json.loads(run("uninstall", "claude", "--project", str(project.path), "--json")[1])
     assert (found["changed"], found["files"]) == (True, [{"path": path, "action": "removed"}])
 
 
-def test_a_project_is_found_from_within(world, run, monkeypatch):
-    (world.project / ".git").mkdir()
-    below = world.project / "src" / "deep"
+def test_a_project_is_found_from_within(project, run, monkeypatch):
+    (project.path / ".git").mkdir()
+    below = project.path / "src" / "deep"
     below.mkdir(parents=True)
     monkeypatch.chdir(below)
     code, out, _ = run("install", "qwen", "--project")
-    assert (code, (world.project / ".qwen" / "settings.json").exists()) == (0, True)
+    assert (code, (project.path / ".qwen" / "settings.json").exists()) == (0, True)
     assert "now keep .qwen/settings.json out of version control" in out
 
 
@@ -168,16 +167,16 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_is_said_and_nothing_is_written(world, run, name):
+def test_what_cannot_be_is_said_and_nothing_is_written(project, run, name):
     arguments, word = WRONG[name]
-    before = everything(world)
-    code, _, err = run(*(str(world.home) if one == "HOME" else one for one in arguments))
+    before = everything(project)
+    code, _, err = run(*(str(project.home) if one == "HOME" else one for one in arguments))
     assert (code, word in err) == (1, True), err
-    assert everything(world) == before
+    assert everything(project) == before
 
 
-def test_a_file_that_cannot_be_parsed_stops_it(world, run):
-    path = file_of(world, "claude")
+def test_a_file_that_cannot_be_parsed_stops_it(project, run):
+    path = file_of(project, "claude")
     path.parent.mkdir()
     path.write_text("{\n  oops\n}")
     code, out, err = run("install", "claude")
@@ -185,12 +184,12 @@ def test_a_file_that_cannot_be_parsed_stops_it(world, run):
     assert (code, out, err) == (1, "", told)
 
 
-def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(world, run):
-    world.hook("asker", fields={"metadata": "{effects: [ask]}"})
-    world.hook("plain", fields={"metadata": "{effects: [block]}"})
-    before = everything(world)
+def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(project, run):
+    project.write_hook("asker", fields={"metadata": "{effects: [ask]}"})
+    project.write_hook("plain", fields={"metadata": "{effects: [block]}"})
+    before = everything(project)
     code, out, err = run("install", "codex", "--strict")
-    assert (code, everything(world)) == (1, before)
+    assert (code, everything(project)) == (1, before)
     assert "in codex, asker: " in out
     assert "plain" not in out
     assert "Nothing was written: codex lacks features for 1 hook, and you asked for --strict." in err
@@ -198,7 +197,7 @@ def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(world, run):
     assert run("install", "claude", "--strict")[0] == 0
 
 
-def test_status_tells_all_hosts_and_fails_if_one_is_not_well(world, run):
+def test_status_tells_all_hosts_and_fails_if_one_is_not_well(project, run):
     assert run("status")[0] == 0
     run("install", "claude")
     code, out, _ = run("status", "--json")
@@ -208,23 +207,29 @@ def test_status_tells_all_hosts_and_fails_if_one_is_not_well(world, run):
     assert (first["settings"], first["statuses"]) == (
         "by the host itself",
         [
-            {"host": "claude", "scope": "user", "state": "installed", "path": str(file_of(world, "claude")), "why": []},
+            {
+                "host": "claude",
+                "scope": "user",
+                "state": "installed",
+                "path": str(file_of(project, "claude")),
+                "why": [],
+            },
             {
                 "host": "claude",
                 "scope": "project",
                 "state": "not installed",
-                "path": str(file_of(world, "claude", "project")),
+                "path": str(file_of(project, "claude", "project")),
                 "why": [],
             },
         ],
     )
-    file_of(world, "claude").write_text("{}")
+    file_of(project, "claude").write_text("{}")
     code, out, _ = run("status")
     assert (code, "claude (user): what was installed is not there any more\n" in out) == (1, True)
     assert "fix: boathook install claude\n" in out
 
 
-def test_at_a_terminal_it_is_asked(world):
+def test_at_a_terminal_it_is_asked(project):
     def answer(word: bytes) -> int:
         leader, follower = pty.openpty()
         argv = [sys.executable, "-m", "boathook", "install", "claude"]
@@ -233,8 +238,8 @@ def test_at_a_terminal_it_is_asked(world):
             stdin=follower,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=world.project,
-            env=world.environment,
+            cwd=project.path,
+            env=project.environment,
         )
         os.write(leader, word + b"\n")
         out, _ = child.communicate(timeout=30)
@@ -244,9 +249,9 @@ def test_at_a_terminal_it_is_asked(world):
         return child.returncode
 
     assert answer(b"n") == 1
-    assert state(world, "claude") == ("not installed", ())
+    assert state(project, "claude") == ("not installed", ())
     assert answer(b"y") == 0
-    assert state(world, "claude") == ("installed", ())
+    assert state(project, "claude") == ("installed", ())
 
 
 # What is installed works
@@ -265,12 +270,12 @@ CAPTURED = {
 
 
 @pytest.mark.parametrize("host", CAPTURED)
-def test_the_installed_command_answers_what_the_host_really_sends(world, host):
+def test_the_installed_command_answers_what_the_host_really_sends(project, host):
     path, event, key = CAPTURED[host]
-    world.hook("guard", script="echo no such thing >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
-    install(world, host)
-    line = find_probe_command(load_setup(host), place_of(world), event)
-    shot = run_probe(line, (FIXTURES / path).read_bytes(), str(world.project))
+    project.write_hook("guard", script="echo no such thing >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
+    install(project, host)
+    line = find_probe_command(load_setup(host), place_of(project), event)
+    shot = run_probe(line, (FIXTURES / path).read_bytes(), str(project.path))
     answer = json.loads(shot.out)
     assert (shot.code, answer.get("hookSpecificOutput", answer)[key]) == (0, "no such thing")
 
@@ -287,43 +292,43 @@ def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
     )
 
 
-def _doctor(world):
-    done = command(world, "doctor", "--json")
+def _doctor(project):
+    done = project.run("doctor", "--json")
     assert "Traceback" not in done.stderr, done.stderr
     found = [row for row in json.loads(done.stdout)["setup"] if row["subject"].startswith("installed in ")]
     return done.returncode, found
 
 
-def test_doctor_fires_what_is_installed_and_leaves_no_trace(world):
-    world.hook("seen", script=f"touch {world.root}/fired", fields={"matcher": "{tool: ^Shell$}"})
+def test_doctor_fires_what_is_installed_and_leaves_no_trace(project):
+    project.write_hook("seen", script=f"touch {project.base}/fired", fields={"matcher": "{tool: ^Shell$}"})
     for host in USERS:
-        install(world, host)
-    code, found = _doctor(world)
+        install(project, host)
+    code, found = _doctor(project)
     assert (code, [(row["subject"], row["level"]) for row in found]) == (
         *(0,),
         [(f"installed in {host}", "ok") for host in USERS],
     )
     assert all(row["text"].startswith("works: its command answers in ") for row in found)
-    records = command(world, "log", "--json").stdout.splitlines()
+    records = project.run("log", "--json").stdout.splitlines()
     assert [json.loads(one)["type"] for one in records] == ["doctor"]
 
 
-def test_doctor_names_what_cannot_run(world):
-    install(world, "codex")
-    path = file_of(world, "codex")
+def test_doctor_names_what_cannot_run(project):
+    install(project, "codex")
+    path = file_of(project, "codex")
     path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
-    code, found = _doctor(world)
+    code, found = _doctor(project)
     texts = [row["text"] for row in found]
     assert code == 1
     assert "stale: its interpreter is gone: /gone/python" in texts
     assert "not run: the command of PreToolUse is not the one that `install` writes" in texts
 
 
-def test_doctor_says_so_if_a_host_turned_hooks_off(world):
-    install(world, "qwen")
-    path = file_of(world, "qwen")
+def test_doctor_says_so_if_a_host_turned_hooks_off(project):
+    install(project, "qwen")
+    path = file_of(project, "qwen")
     path.write_text(path.read_text().replace("{\n", '{\n  "disableAllHooks": true,\n', 1))
-    code, found = _doctor(world)
+    code, found = _doctor(project)
     assert (code, found[0]["level"], found[0]["text"].startswith("shadowed: disableAllHooks is true")) == (
         1,
         "error",
@@ -359,37 +364,41 @@ console.log(JSON.stringify(said))
 """
 
 
-def _drive(world) -> subprocess.CompletedProcess[str]:
-    folder = world.root / "drive"
+def _drive(project) -> subprocess.CompletedProcess[str]:
+    folder = project.base / "drive"
     folder.mkdir(exist_ok=True)
-    shutil.copy(file_of(world, "opencode"), folder / "boathook.mjs")
+    shutil.copy(file_of(project, "opencode"), folder / "boathook.mjs")
     (folder / "drive.mjs").write_text(DRIVER)
-    argv = ["node", str(folder / "drive.mjs"), str(world.project)]
-    return subprocess.run(argv, capture_output=True, text=True, env=world.environment, timeout=60)
+    argv = ["node", str(folder / "drive.mjs"), str(project.path)]
+    return subprocess.run(argv, capture_output=True, text=True, env=project.environment, timeout=60)
 
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
 
 
 @needs_node
-def test_the_plugin_of_opencode_does_what_hooks_say(world):
-    seen = f"echo $AGENT_HOOK_EVENT >> {world.root}/seen; cat >> {world.root}/payloads"
-    world.hook("guard", script="grep -q 'rm -rf' || exit 0; echo no >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
-    world.hook(
+def test_the_plugin_of_opencode_does_what_hooks_say(project):
+    seen = f"echo $AGENT_HOOK_EVENT >> {project.base}/seen; cat >> {project.base}/payloads"
+    project.write_hook(
+        "guard", script="grep -q 'rm -rf' || exit 0; echo no >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"}
+    )
+    project.write_hook(
         "rewrite",
         script="""echo '{"modified_input": {"command": "pwd"}}'""",
         fields={"matcher": "{tool: ^Shell$, pattern: '^ls$'}"},
     )
-    world.hook(
+    project.write_hook(
         "after",
         script="""echo '{"modified_output": "changed", "additional_context": "and more"}'""",
         fields={"trigger": "post-tool-call", "matcher": "{tool: ^ReadFile$}"},
     )
-    world.hook("prompt", script="""echo '{"additional_context": "mind this"}'""", fields={"trigger": "pre-agent-turn"})
-    world.hook("begin", script=seen, fields={"trigger": "pre-session"})
-    world.hook("end", script=seen, fields={"trigger": "pre-agent-turn-stop"})
-    install(world, "opencode")
-    done = _drive(world)
+    project.write_hook(
+        "prompt", script="""echo '{"additional_context": "mind this"}'""", fields={"trigger": "pre-agent-turn"}
+    )
+    project.write_hook("begin", script=seen, fields={"trigger": "pre-session"})
+    project.write_hook("end", script=seen, fields={"trigger": "pre-agent-turn-stop"})
+    install(project, "opencode")
+    done = _drive(project)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == {
         "refused": "no",
@@ -397,15 +406,15 @@ def test_the_plugin_of_opencode_does_what_hooks_say(world):
         "output": "changed\n\nand more",
         "parts": [["text", "hello"], ["text", "mind this"]],
     }
-    assert len((world.root / "seen").read_text().split("\n")) == 3
+    assert len((project.base / "seen").read_text().split("\n")) == 3
 
 
 @needs_node
-def test_a_plugin_whose_door_is_gone_tells_so_and_stops_nothing(world):
-    install(world, "opencode")
-    path = file_of(world, "opencode")
+def test_a_plugin_whose_door_is_gone_tells_so_and_stops_nothing(project):
+    install(project, "opencode")
+    path = file_of(project, "opencode")
     path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
-    done = _drive(world)
+    done = _drive(project)
     assert done.returncode == 0
     assert json.loads(done.stdout)["args"] == {"command": "ls", "workdir": "/"}
     assert done.stderr.startswith("boathook: pre-tool-call: spawn /gone/python ENOENT; hooks did not run\n")

@@ -17,39 +17,32 @@ from boathook.cli.log import parse_time
 from boathook.cli.stats import HookStats, compute_percentile
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Ledger
-from tests import forked
 
 AT = "2026-01-31T12:00:00.000Z"
 BLOCKED = {"tool_name": "Shell", "tool_input": {"command": "rm -rf / --password hunter2"}, "session_id": "s1"}
 PASSED = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "session_id": "s1"}
 
 
-def boat(world, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "boathook", *args]
-    environment = {**world.environment, "LC_ALL": "C.UTF-8"}
-    return forked.run(argv, input=stdin, text=True, cwd=world.project, env=environment, timeout=60)
-
-
-def lines(world, *args: str) -> list[str]:
-    done = boat(world, *args)
+def lines(project, *args: str) -> list[str]:
+    done = project.run(*args)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
 @pytest.fixture
-def busy(world):
-    """A world in which two tool calls happened: one was blocked, one passed."""
+def busy(project):
+    """A project in which two tool calls happened: one was blocked, one passed."""
     guard = {"matcher": "{tool: Shell, pattern: 'rm -rf'}", "priority": 900}
-    world.hook("guard", script="echo no >&2; exit 2", fields=guard)
-    world.hook("watch", script="exit 0", fields={"matcher": "{tool: Shell}"})
+    project.write_hook("guard", script="echo no >&2; exit 2", fields=guard)
+    project.write_hook("watch", script="exit 0", fields={"matcher": "{tool: Shell}"})
     with boathook.load() as engine:
         engine.dispatch({"event_type": "pre-tool-call", **BLOCKED})
         engine.dispatch({"event_type": "pre-tool-call", **PASSED})
-    return world
+    return project
 
 
-def ids(world) -> list[str]:
-    return [json.loads(line)["id"] for line in lines(world, "log", "--json")]
+def ids(project) -> list[str]:
+    return [json.loads(line)["id"] for line in lines(project, "log", "--json")]
 
 
 def test_log_is_a_table_of_what_happened(busy):
@@ -81,24 +74,24 @@ def test_log_shows_only_what_is_asked_for(busy, options, expected):
         assert lines(busy, "log", *options) == ["No record matches."]
 
 
-def test_where_nothing_is_recorded_every_command_says_so(world):
-    message = f"The ledger in {world.state} is empty."
+def test_where_nothing_is_recorded_every_command_says_so(project):
+    message = f"The ledger in {project.state} is empty."
     why = " A record is written when a hook runs, or should have run."
-    assert [lines(world, *words.split()) for words in ("log", "log --since 1h", "stats", "ledger verify")] == [
+    assert [lines(project, *words.split()) for words in ("log", "log --since 1h", "stats", "ledger verify")] == [
         [message + why],
         [message + why],
         [message + why],
         [message],
     ]
-    assert lines(world, "log", "--json") == []
-    assert json.loads("".join(lines(world, "stats", "--json"))) == {"version": 1, "hooks": []}
+    assert lines(project, "log", "--json") == []
+    assert json.loads("".join(lines(project, "stats", "--json"))) == {"version": 1, "hooks": []}
 
 
 def test_why_tells_the_whole_story(busy):
     blocked, passed = ids(busy)
     story = lines(busy, "why", blocked[:8])
     hidden = "[redacted secret, 7 characters, sha256 f52fbd32]"
-    path = busy.hooks("user") / "guard" / "HOOK.md"
+    path = busy.hooks_folder("user") / "guard" / "HOOK.md"
     assert [story[0][:12], *story[1:3]] == [
         blocked,
         "pre-tool-call of Shell, session s1, host python",
@@ -117,13 +110,13 @@ def test_why_tells_the_whole_story(busy):
     assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"
 
 
-def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(world):
+def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(project):
     answer = '{"modified_input": {"command": "ls -l"}, "additional_context": "changed"}'
-    world.hook("rewrite", script=f"echo '{answer}'")
-    world.hook("later", script="exit 3", fields={"async": "true"})
+    project.write_hook("rewrite", script=f"echo '{answer}'")
+    project.write_hook("later", script="exit 3", fields={"async": "true"})
     with boathook.load() as engine:
         verdict = engine.dispatch({"event_type": "pre-tool-call", **PASSED})
-    story = lines(world, "why", verdict.id)
+    story = lines(project, "why", verdict.id)
     at = story.index("started in the background:")
     assert story[at + 1].startswith("  later: failed, exit code 3, ")
     assert [story[at + 2], story[at + 3], story[at + 6]] == [
@@ -131,22 +124,22 @@ def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(world):
         '  tool input, now {"command": "ls -l"}',
         "  context added: 1",
     ]
-    records = [json.loads(line) for line in lines(world, "log", "--json", "--hook", "later")]
+    records = [json.loads(line) for line in lines(project, "log", "--json", "--hook", "later")]
     end = next(one for one in records if one["type"] == "end")  # it may have come before the record of its start
-    assert lines(world, "why", end["id"])[2] == f"it was started by {verdict.id}"
+    assert lines(project, "why", end["id"])[2] == f"it was started by {verdict.id}"
 
 
-def test_why_wants_a_unique_prefix_of_an_id(world):
+def test_why_wants_a_unique_prefix_of_an_id(project):
     for name in ("aa1", "aa2"):
-        Ledger(str(world.state)).append({"id": name, "time": AT, "type": "pruned", "segments": ["x"]})
-    many, none = boat(world, "why", "aa"), boat(world, "why", "bb")
+        Ledger(str(project.state)).append({"id": name, "time": AT, "type": "pruned", "segments": ["x"]})
+    many, none = project.run("why", "aa"), project.run("why", "bb")
     assert (many.returncode, none.returncode) == (1, 1)
     assert many.stderr == "boathook: several records have an id that starts with 'aa': aa1, aa2. Write more of the id\n"
     assert (
         none.stderr
-        == f"boathook: no record in {world.state} has an id that starts with 'bb'. List them: boathook log\n"
+        == f"boathook: no record in {project.state} has an id that starts with 'bb'. List them: boathook log\n"
     )
-    assert lines(world, "why", "aa2")[1] == "pruned: x"
+    assert lines(project, "why", "aa2")[1] == "pruned: x"
 
 
 def test_stats_count_by_hook(busy):
@@ -192,7 +185,7 @@ def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
     assert lines(busy, "ledger", "verify")[0] == f"2 records in 1 segment of {busy.state}: the chain is intact"
     [path] = busy.state.glob("ledger-*.jsonl")
     path.write_bytes(path.read_bytes().replace(b'"decision": "block"', b'"decision": "allow"', 1))
-    done = boat(busy, "ledger", "verify")
+    done = busy.run("ledger", "verify")
     assert (done.returncode, done.stdout.splitlines()[:2]) == (
         1,
         [
@@ -200,7 +193,7 @@ def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
             f"2 records in 1 segment of {busy.state}: 1 finding, the chain is broken",
         ],
     )
-    told = json.loads(boat(busy, "ledger", "verify", "--json").stdout)
+    told = json.loads(busy.run("ledger", "verify", "--json").stdout)
     assert (told["ok"], told["findings"]) == (
         False,
         [{"place": f"{path.name}:1", "kind": "edited", "message": "record 1 is not as it was written"}],
@@ -211,7 +204,7 @@ def test_lines_that_are_no_records_are_told_of(busy):
     [path] = busy.state.glob("ledger-*.jsonl")
     with path.open("ab") as file:
         file.write(b"half of a rec")
-    done = boat(busy, "log")
+    done = busy.run("log")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
     assert done.stderr == "1 line of the ledger cannot be read. Find out which: boathook ledger verify\n"
 
@@ -225,7 +218,7 @@ def test_another_state_folder_can_be_read(busy, tmp_path):
 
 def test_log_follows_what_happens_next(busy):
     argv = [sys.executable, "-m", "boathook", "log", "--follow", "--json", "--hook", "guard"]
-    follower = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=busy.environment, cwd=busy.project)
+    follower = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=busy.environment, cwd=busy.path)
     assert follower.stdout is not None
     try:
         assert json.loads(follower.stdout.readline())["decision"] == "block"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 import pytest
@@ -11,7 +10,6 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from boathook.cli.commands import cli
 from scripts.output_schemas import OUTPUT_SCHEMAS
-from tests.forked import run
 from tests.output_validation import LINES, make_validator, validate_output
 
 EVENT = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "rm"}}
@@ -61,37 +59,31 @@ def test_a_schema_is_a_schema_and_wants_a_version(command):
 
 
 @pytest.fixture
-def used(world):
-    """A world with hooks of every form and level, one of them broken, and some records."""
-    world.hook("guard", script="echo no >&2; exit 2", fields={"matcher": "{tool: Shell, pattern: rm}"})
-    world.hook("later", fields={"async": "true"})
-    world.hook("theirs", scope="project")
-    world.hook("broken", text="---\nname: broken\n---\n")
+def used(project):
+    """A project with hooks of every form and level, one of them broken, and some records."""
+    project.write_hook("guard", script="echo no >&2; exit 2", fields={"matcher": "{tool: Shell, pattern: rm}"})
+    project.write_hook("later", fields={"async": "true"})
+    project.write_hook("theirs", scope="project")
+    project.write_hook("broken", manifest="---\nname: broken\n---\n")
     entries = [
         {"type": "command", "command": "true"},
         {"type": "prompt", "prompt": "fine?"},
         {"type": "http", "url": "x"},
     ]
-    world.settings("project", {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": entries}]}})
-    world.toml("user", '[hooks]\nrecord = "whole"\n')
-    (world.project / "moves.json").write_text(
+    project.write_settings("project", {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": entries}]}})
+    project.write_hooks_toml("user", '[hooks]\nrecord = "whole"\n')
+    (project.path / "moves.json").write_text(
         json.dumps([{"calls": [{"name": "Shell", "args": {"command": "rm"}}]}, "Done."])
     )
-    assert boathook(world, "run").returncode == 2
-    return world
-
-
-def boathook(world, *words):
-    return run(
-        [sys.executable, "-m", "boathook", *words], input=CALL, text=True, env=world.environment, cwd=world.project
-    )
+    assert project.run("run", stdin=CALL).returncode == 2
+    return project
 
 
 @pytest.mark.parametrize("command", OUTPUT_SCHEMAS)
 def test_an_output_is_as_its_schema_says(used, command):
-    record = json.loads(boathook(used, "log", "--json").stdout.splitlines()[0])
+    record = json.loads(used.run("log", "--json", stdin=CALL).stdout.splitlines()[0])
     words = ARGUMENTS[command].format(id=record["id"]).split()
-    done = boathook(used, *words, "--json")
+    done = used.run(*words, "--json", stdin=CALL)
     assert done.stdout, done.stderr
     outputs = [json.loads(text) for text in (done.stdout.splitlines() if command in LINES else [done.stdout])]
     for output in outputs:

@@ -123,13 +123,13 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_cancelling_an_async_dispatch_ends_its_hook(world):
-    mark = world.root / "pid"
-    world.hook("slow", script=f'echo $$ > "{mark}.new"; mv "{mark}.new" "{mark}"; sleep 60')
+def test_cancelling_an_async_dispatch_ends_its_hook(project):
+    mark = project.base / "pid"
+    project.write_hook("slow", script=f'echo $$ > "{mark}.new"; mv "{mark}.new" "{mark}"; sleep 60')
 
     async def cancelled():
-        with boathook.load(world.project) as engine:
-            work = asyncio.ensure_future(engine.adispatch(a_call().replace(work_dir=str(world.project))))
+        with boathook.load(project.path) as engine:
+            work = asyncio.ensure_future(engine.adispatch(a_call().replace(work_dir=str(project.path))))
             assert await until(mark.exists)
             work.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -377,15 +377,17 @@ def test_a_with_block_closes_the_engine_whatever_happens():
     assert background.did == [("drain", DRAIN_SECONDS), "close"]
 
 
-def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(world):
-    world.hook("later", fields={"async": "true"}, script=f'sleep 0.2; cat > "{world.root}/seen"; echo said; exit 3')
-    engine = boathook.load(world.project)
-    verdict = engine.dispatch(a_call().replace(work_dir=str(world.project)))
+def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(project):
+    project.write_hook(
+        "later", fields={"async": "true"}, script=f'sleep 0.2; cat > "{project.base}/seen"; echo said; exit 3'
+    )
+    engine = boathook.load(project.path)
+    verdict = engine.dispatch(a_call().replace(work_dir=str(project.path)))
     assert verdict.background == (StartedHook("later", None),)
     assert engine.drain(60) == 0
     engine.close()
-    assert '"tool_input": {"command": "ls"}' in (world.root / "seen").read_text()
-    log = (world.state / "background.log").read_text().splitlines()
+    assert '"tool_input": {"command": "ls"}' in (project.base / "seen").read_text()
+    log = (project.state / "background.log").read_text().splitlines()
     assert re.fullmatch(r"\S+Z \[ASYNC\] Completed hook 'later' for event 'pre-tool-call' in \d+ms: exit=3", log[0])
     assert log[1:] == ["  stdout: said"]
 
@@ -442,31 +444,31 @@ def test_debug_lines_tell_of_failures_logs_notes_second_looks_and_the_background
     ]
 
 
-def test_a_loaded_engine_reads_strict_exit_codes_and_debug_hears_its_lines(world):
-    world.toml("user", "[hooks]\nstrict_exit_codes = true\n")
-    world.hook("guard", script='echo \'{"decision": "deny", "reason": "no"}\'')
+def test_a_loaded_engine_reads_strict_exit_codes_and_debug_hears_its_lines(project):
+    project.write_hooks_toml("user", "[hooks]\nstrict_exit_codes = true\n")
+    project.write_hook("guard", script='echo \'{"decision": "deny", "reason": "no"}\'')
     lines: list[str] = []
-    with boathook.load(world.project, debug=lines.append) as engine:
-        verdict = engine.dispatch(a_call().replace(work_dir=str(world.project)))
+    with boathook.load(project.path, debug=lines.append) as engine:
+        verdict = engine.dispatch(a_call().replace(work_dir=str(project.path)))
     assert verdict.decision == Decision.NONE
     assert verdict.runs[0].notes == ("'deny' has no effect: with strict_exit_codes only exit 2 blocks",)
     assert lines[0] == "[HOOK DEBUG] [SYNC] Starting hook 'guard' for event 'pre-tool-call'"
 
 
-def test_a_question_blocks_in_an_engine_that_cannot_ask(world):
-    world.hook("guard", script='echo \'{"decision": "ask", "reason": "sure?"}\'')
-    event = a_call().replace(work_dir=str(world.project))
-    with boathook.load(world.project) as engine:
+def test_a_question_blocks_in_an_engine_that_cannot_ask(project):
+    project.write_hook("guard", script='echo \'{"decision": "ask", "reason": "sure?"}\'')
+    event = a_call().replace(work_dir=str(project.path))
+    with boathook.load(project.path) as engine:
         assert engine.dispatch(event).decision == Decision.ASK
-    with boathook.load(world.project, can_ask=False) as engine:
+    with boathook.load(project.path, can_ask=False) as engine:
         assert engine.dispatch(event).reasons == ("sure? (nobody to ask)",)
 
 
-def test_folders_may_be_given_by_hand(world, tmp_path):
-    world.hook("guard", script="echo hello; exit 2 1>&2")
+def test_folders_may_be_given_by_hand(project, tmp_path):
+    project.write_hook("guard", script="echo hello; exit 2 1>&2")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     with boathook.load(elsewhere, config=elsewhere, state=elsewhere) as engine:
         assert engine.catalog.hooks == ()
-    with boathook.load(elsewhere, config=world.agents, state=elsewhere) as engine:
+    with boathook.load(elsewhere, config=project.config, state=elsewhere) as engine:
         assert [(hook.name, hook.kind) for hook in engine.catalog.hooks] == [("guard", PRE_TOOL)]

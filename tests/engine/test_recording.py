@@ -88,15 +88,15 @@ def test_an_engine_for_some_of_the_hooks_records_as_well():
     assert (book.verdicts, [run.hook.name for run in verdict.runs]) == ([verdict], ["one"])
 
 
-def records(world) -> list[dict]:
-    return list(LedgerReader(str(world.state)).read())
+def records(project) -> list[dict]:
+    return list(LedgerReader(str(project.state)).read())
 
 
-def test_the_end_of_an_async_hook_is_recorded_with_its_dispatch(world):
-    world.hook("later", script="exit 3", fields={"async": "true"})
+def test_the_end_of_an_async_hook_is_recorded_with_its_dispatch(project):
+    project.write_hook("later", script="exit 3", fields={"async": "true"})
     with boathook.load() as engine:
         verdict = engine.dispatch(a_call())
-    first, end = sorted(records(world), key=lambda record: record["type"])
+    first, end = sorted(records(project), key=lambda record: record["type"])
     assert (first["id"], first["background"]) == (verdict.id, [{"hook": "later", "pid": None}])
     known = {key: end[key] for key in ("type", "host", "hook", "event", "session", "status", "exit", "dispatch")}
     assert known == {
@@ -109,48 +109,48 @@ def test_the_end_of_an_async_hook_is_recorded_with_its_dispatch(world):
         "exit": 3,
         "dispatch": verdict.id,
     }
-    assert verify_chain(str(world.state)).findings == ()
+    assert verify_chain(str(project.state)).findings == ()
 
 
-def test_the_supervisor_of_a_one_shot_records_the_end(world):
+def test_the_supervisor_of_a_one_shot_records_the_end(project):
     import subprocess
     import sys
 
-    world.hook("later", script="exit 0", fields={"async": "true"})
+    project.write_hook("later", script="exit 0", fields={"async": "true"})
     argv = [sys.executable, "-m", "boathook", "run", "pre-tool-call", "--json"]
     call = json.dumps({"tool_name": "Shell", "session_id": "s"})
-    done = subprocess.run(argv, input=call, capture_output=True, text=True, cwd=world.project, env=world.environment)
+    done = subprocess.run(argv, input=call, capture_output=True, text=True, cwd=project.path, env=project.environment)
     deadline = time.monotonic() + 60
-    while len(records(world)) < 2 and time.monotonic() < deadline:
+    while len(records(project)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    first, end = sorted(records(world), key=lambda record: record["type"])
+    first, end = sorted(records(project), key=lambda record: record["type"])
     assert (first["id"], end["dispatch"], end["status"]) == (*[json.loads(done.stdout)["id"]] * 2, "ok")
     assert (first["host"], end["host"], first["session"], end["session"]) == ("native", "native", "s", "s")
 
 
-def test_the_whole_event_is_kept_if_the_user_wants_that(world):
-    world.hook("guard")
-    world.toml("user", "[hooks]\nrecord = 'whole'\n")
+def test_the_whole_event_is_kept_if_the_user_wants_that(project):
+    project.write_hook("guard")
+    project.write_hooks_toml("user", "[hooks]\nrecord = 'whole'\n")
     with boathook.load() as engine:
         engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "extra": "kept", "tool_input": {}})
-    [record] = records(world)
+    [record] = records(project)
     assert record["whole"]["extra"] == "kept"
 
 
-def test_many_tasks_and_threads_make_one_chain(world):
-    world.hook("guard")
+def test_many_tasks_and_threads_make_one_chain(project):
+    project.write_hook("guard")
 
     async def many() -> list[Verdict]:
         return await asyncio.gather(*(engine.adispatch(a_call()) for _ in range(20)))
 
     with boathook.load() as engine:
         verdicts = asyncio.run(many())
-    assert sorted(record["id"] for record in records(world)) == sorted(verdict.id for verdict in verdicts)
-    assert verify_chain(str(world.state)).findings == ()
+    assert sorted(record["id"] for record in records(project)) == sorted(verdict.id for verdict in verdicts)
+    assert verify_chain(str(project.state)).findings == ()
 
 
-def test_a_forked_child_can_record_while_its_parent_does(world):
-    world.hook("guard")
+def test_a_forked_child_can_record_while_its_parent_does(project):
+    project.write_hook("guard")
     with boathook.load() as engine:
         engine.dispatch(a_call())
         pid = os.fork()
@@ -158,4 +158,4 @@ def test_a_forked_child_can_record_while_its_parent_does(world):
             os._exit(0 if engine.dispatch(a_call()).id else 1)
         engine.dispatch(a_call())
         assert os.waitpid(pid, 0)[1] == 0
-    assert (len(records(world)), verify_chain(str(world.state)).findings) == (3, ())
+    assert (len(records(project)), verify_chain(str(project.state)).findings) == (3, ())

@@ -45,50 +45,50 @@ def settings(**events) -> dict:
     }
 
 
-def in_process(world, event, **options) -> dict:
-    sent = placed(world, event)
+def in_process(project, event, **options) -> dict:
+    sent = placed(project, event)
     with boathook.load(sent["work_dir"], trust_all=True, **options) as engine:
         return engine.dispatch(sent).to_json()
 
 
-def in_a_loop(world, event) -> dict:
+def in_a_loop(project, event) -> dict:
     async def go():
-        sent = placed(world, event)
+        sent = placed(project, event)
         with boathook.load(sent["work_dir"], trust_all=True) as engine:
             return await engine.adispatch(sent)
 
     return asyncio.run(go()).to_json()
 
 
-def by_command(world, event, *arguments: str) -> dict:
-    done = run(world, event, "--json", *arguments)
+def by_command(project, event, *arguments: str) -> dict:
+    done = run(project, event, "--json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
-def run(world, event, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(project, event, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "boathook", "run", "--trust-all", *arguments],
-        input=json.dumps(placed(world, event)),
+        input=json.dumps(placed(project, event)),
         capture_output=True,
         text=True,
-        cwd=world.root,
-        env=world.environment,
+        cwd=project.base,
+        env=project.environment,
         timeout=60,
     )
 
 
-def placed(world, event) -> dict:
-    return {"work_dir": str(world.project), **event}
+def placed(project, event) -> dict:
+    return {"work_dir": str(project.path), **event}
 
 
 WAYS = {"in process": in_process, "in a loop": in_a_loop, "by command": by_command}
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS)
-def fire(request, world):
+def fire(request, project):
     """Send an event in one of three ways and get the verdict as JSON."""
-    return lambda event: request.param(world, event)
+    return lambda event: request.param(project, event)
 
 
 def ends(verdict: dict) -> list[tuple[str, str, int | None]]:
@@ -116,28 +116,34 @@ def meets(folder: Path, name: str, many: int, then: str = "") -> str:
     return f"mkdir -p {there}; touch {there}/{name}; {wait}; {then}"
 
 
-def test_eight_hooks_run_at_the_same_time(world, fire):
-    place = world.root / "place"
-    world.settings("user", settings(UserPromptSubmit=[meets(place, f"user{n}", 8, f"echo u{n}") for n in range(3)]))
-    world.settings("project", settings(UserPromptSubmit=[meets(place, f"p{n}", 8, f"echo p{n}") for n in range(3)]))
-    world.settings("local", settings(UserPromptSubmit=[meets(place, f"l{n}", 8, f"echo l{n}") for n in range(2)]))
+def test_eight_hooks_run_at_the_same_time(project, fire):
+    place = project.base / "place"
+    project.write_settings(
+        "user", settings(UserPromptSubmit=[meets(place, f"user{n}", 8, f"echo u{n}") for n in range(3)])
+    )
+    project.write_settings(
+        "project", settings(UserPromptSubmit=[meets(place, f"p{n}", 8, f"echo p{n}") for n in range(3)])
+    )
+    project.write_settings(
+        "local", settings(UserPromptSubmit=[meets(place, f"l{n}", 8, f"echo l{n}") for n in range(2)])
+    )
     verdict = fire(TURN)
     assert ends(verdict) == [("ok", "none", 0)] * 8
     assert sorted(verdict["additional_context"]) == ["l0", "l1", "p0", "p1", "p2", "u0", "u1", "u2"]
     assert [text[0] for text in verdict["additional_context"]] == list("uuupppll")
 
 
-def test_the_same_hooks_in_hook_md_would_wait_for_each_other_in_vain(world):
+def test_the_same_hooks_in_hook_md_would_wait_for_each_other_in_vain(project):
     """The counter-test: of hooks that run one after the other the first never sees the second."""
-    place = world.root / "place"
+    place = project.base / "place"
     for n in range(2):
-        world.hook(f"h{n}", script=meets(place, f"h{n}", 2).replace("1500", "5"))
-    assert ends(in_process(world, TOOL)) == [("failed", "none", 3), ("ok", "none", 0)]
+        project.write_hook(f"h{n}", script=meets(place, f"h{n}", 2).replace("1500", "5"))
+    assert ends(in_process(project, TOOL)) == [("failed", "none", 3), ("ok", "none", 0)]
 
 
-def test_more_hooks_than_may_run_at_once_all_run_and_never_more_than_that_at_once(world, fire):
-    now, met, counts = (shlex.quote(str(world.root / name)) for name in ("now", "met", "counts"))
-    (world.root / "now").mkdir()
+def test_more_hooks_than_may_run_at_once_all_run_and_never_more_than_that_at_once(project, fire):
+    now, met, counts = (shlex.quote(str(project.base / name)) for name in ("now", "met", "counts"))
+    (project.base / "now").mkdir()
 
     def crowd(n: int) -> str:
         here = f"[ -e {met} ] || [ $(ls {now} | wc -l) -ge {MAX_PARALLEL_HOOKS} ]"
@@ -145,37 +151,37 @@ def test_more_hooks_than_may_run_at_once_all_run_and_never_more_than_that_at_onc
         return f"touch {now}/{n}; {wait}; ls {now} | wc -l >> {counts}; touch {met}; rm {now}/{n}"
 
     many = 2 * MAX_PARALLEL_HOOKS + 1
-    world.settings("project", settings(PreToolUse=[crowd(n) for n in range(many)]))
+    project.write_settings("project", settings(PreToolUse=[crowd(n) for n in range(many)]))
     assert ends(fire(TOOL)) == [("ok", "none", 0)] * many
-    counted = [int(line) for line in (world.root / "counts").read_text().split()]
+    counted = [int(line) for line in (project.base / "counts").read_text().split()]
     assert (len(counted), max(counted)) == (many, MAX_PARALLEL_HOOKS)
 
 
-def test_a_command_that_stands_in_several_places_runs_once(world, fire):
-    command = f"echo x >> {world.root}/count; cat > /dev/null"
-    world.settings("user", settings(PreToolUse=[entry(command, timeout=7)]))
+def test_a_command_that_stands_in_several_places_runs_once(project, fire):
+    command = f"echo x >> {project.base}/count; cat > /dev/null"
+    project.write_settings("user", settings(PreToolUse=[entry(command, timeout=7)]))
     several = [{"matcher": matcher, "hooks": [entry(command)]} for matcher in ("Bash", "*", "B.*h")]
-    world.settings("project", {"hooks": {"PreToolUse": several}})
-    world.settings("local", settings(PreToolUse=[entry(command, statusMessage="again")]))
+    project.write_settings("project", {"hooks": {"PreToolUse": several}})
+    project.write_settings("local", settings(PreToolUse=[entry(command, statusMessage="again")]))
     verdict = fire(TOOL)
     assert (ends(verdict), verdict["skipped"]) == ([("ok", "none", 0)], [])
     assert [run["scope"] for run in verdict["runs"]] == ["user"]  # though it is less patient
-    assert (world.root / "count").read_text() == "x\n"
+    assert (project.base / "count").read_text() == "x\n"
 
 
-def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_said(world, fire):
-    path = world.settings("user", settings(PreToolUse=[f"echo x >> {world.root}/count"]))
-    world.settings("project", settings(PreToolUse=[f"echo x >> {world.root}/count"]))
+def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_said(project, fire):
+    path = project.write_settings("user", settings(PreToolUse=[f"echo x >> {project.base}/count"]))
+    project.write_settings("project", settings(PreToolUse=[f"echo x >> {project.base}/count"]))
     verdict = fire(TOOL)
     name = verdict["runs"][0]["hook"]
     why = f"the same entry is in {path} (hooks.PreToolUse[0].hooks[0]); it runs once"
     assert (len(verdict["runs"]), verdict["skipped"]) == (1, [{"hook": name, "why": why}])
-    assert (world.root / "count").read_text() == "x\n"
+    assert (project.base / "count").read_text() == "x\n"
 
 
 @pytest.mark.parametrize("more", [{}, {"statusMessage": "one"}, {"statusMessage": "two"}, {"statusMessage": "three"}])
-def test_a_guard_that_also_stands_there_as_async_still_guards(world, fire, more):
-    world.settings("project", settings(PreToolUse=[entry(BLOCKS, **{"async": True}, **more), entry(BLOCKS)]))
+def test_a_guard_that_also_stands_there_as_async_still_guards(project, fire, more):
+    project.write_settings("project", settings(PreToolUse=[entry(BLOCKS, **{"async": True}, **more), entry(BLOCKS)]))
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"], verdict["background"]) == ("block", ["no"], [])
 
@@ -191,17 +197,17 @@ MISHAPS = {
 
 
 @pytest.mark.parametrize(("bad", "end"), MISHAPS.values(), ids=MISHAPS)
-def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(world, fire, bad, end):
+def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(project, fire, bad, end):
     good = ['echo \'{"systemMessage": "seen"}\'', BLOCKS]
-    world.settings("project", settings(PreToolUse=[good[0], bad, good[1]]))
+    project.write_settings("project", settings(PreToolUse=[good[0], bad, good[1]]))
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"], verdict["system_message"]) == ("block", ["no"], ["seen"])
     assert ends(verdict) == sorted([("ok", "none", 0), ("ok", "block", 2), end])
 
 
-def test_all_that_can_go_wrong_at_once_is_told_and_the_call_may_go_on(world):
-    world.settings("project", settings(PreToolUse=[bad for bad, _ in MISHAPS.values()]))
-    done = run(world, TOOL)
+def test_all_that_can_go_wrong_at_once_is_told_and_the_call_may_go_on(project):
+    project.write_settings("project", settings(PreToolUse=[bad for bad, _ in MISHAPS.values()]))
+    done = run(project, TOOL)
     told = sorted(line.partition("' ")[2] for line in done.stderr.splitlines() if line.startswith("boathook: hook '"))
     assert (done.returncode, done.stdout) == (0, "")
     assert told == [
@@ -214,38 +220,38 @@ def test_all_that_can_go_wrong_at_once_is_told_and_the_call_may_go_on(world):
     ]
 
 
-def test_deny_beats_ask_beats_allow_in_one_stage(world, fire):
+def test_deny_beats_ask_beats_allow_in_one_stage(project, fire):
     def says(decision: str) -> str:
         said = {"permissionDecision": decision, "permissionDecisionReason": decision}
         return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **said}})}'"
 
     for several, decision in ((("allow", "ask"), "ask"), (("ask", "deny", "allow"), "block"), (("allow",), "allow")):
-        world.settings("project", settings(PreToolUse=[says(word) for word in several]))
+        project.write_settings("project", settings(PreToolUse=[says(word) for word in several]))
         verdict = fire(TOOL)
         assert (verdict["decision"], len(verdict["runs"])) == (decision, len(several))
         assert verdict["reasons"] == [{"block": "deny"}.get(decision, decision)]
 
 
-def test_the_stage_stands_behind_hook_md_hooks_of_priority_100_and_before_those_of_99(world, fire):
-    seen = world.root / "seen"
+def test_the_stage_stands_behind_hook_md_hooks_of_priority_100_and_before_those_of_99(project, fire):
+    seen = project.base / "seen"
     for name, priority in (("first", 200), ("usual", 100), ("last", 99)):
-        world.hook(name, script=f"echo {name} >> {seen}", fields={"priority": priority})
-    world.settings("project", settings(PreToolUse=[f"echo settings >> {seen}"]))
+        project.write_hook(name, script=f"echo {name} >> {seen}", fields={"priority": priority})
+    project.write_settings("project", settings(PreToolUse=[f"echo settings >> {seen}"]))
     fire(TOOL)
     assert seen.read_text().split() == ["first", "usual", "settings", "last"]
 
 
-def test_a_block_in_the_stage_ends_what_comes_after_it(world, fire):
-    world.hook("last", script="exit 0", fields={"priority": 99})
-    world.settings("project", settings(PreToolUse=[BLOCKS]))
+def test_a_block_in_the_stage_ends_what_comes_after_it(project, fire):
+    project.write_hook("last", script="exit 0", fields={"priority": 99})
+    project.write_settings("project", settings(PreToolUse=[BLOCKS]))
     verdict = fire(TOOL)
     [run] = verdict["runs"]
     assert verdict["skipped"] == [{"hook": "last", "why": f"not reached: block by '{run['hook']}'"}]
 
 
-def test_a_block_before_the_stage_leaves_it_out(world, fire):
-    world.hook("guard", script=BLOCKS)
-    world.settings("project", settings(PreToolUse=["echo one", "echo two"]))
+def test_a_block_before_the_stage_leaves_it_out(project, fire):
+    project.write_hook("guard", script=BLOCKS)
+    project.write_settings("project", settings(PreToolUse=["echo one", "echo two"]))
     verdict = fire(TOOL)
     assert [run["hook"] for run in verdict["runs"]] == ["guard"]
     assert [skip["why"] for skip in verdict["skipped"]] == ["not reached: block by 'guard'"] * 2
@@ -255,14 +261,16 @@ def test_a_block_before_the_stage_leaves_it_out(world, fire):
 
 
 @pytest.mark.parametrize("flag", ["async", "asyncRewake"])
-def test_an_async_hook_is_not_waited_for_and_its_end_is_logged(world, flag):
-    gate, log = world.root / "gate", world.state / "background.log"
+def test_an_async_hook_is_not_waited_for_and_its_end_is_logged(project, flag):
+    gate, log = project.base / "gate", project.state / "background.log"
     waits = f"i=0; until [ -e {gate} ]; do i=$((i+1)); [ $i -lt 1500 ] || exit 3; sleep 0.02; done; echo done; exit 2"
-    world.settings("project", settings(PreToolUse=[entry(waits, **{flag: True}), 'echo \'{"systemMessage": "sync"}\'']))
+    project.write_settings(
+        "project", settings(PreToolUse=[entry(waits, **{flag: True}), 'echo \'{"systemMessage": "sync"}\''])
+    )
     for send in (in_process_left_open, by_command):
         gate.unlink(missing_ok=True)
         log.unlink(missing_ok=True)
-        verdict = send(world, TOOL)
+        verdict = send(project, TOOL)
         assert (verdict["decision"], verdict["system_message"], len(verdict["background"])) == ("none", ["sync"], 1)
         assert log.read_text() == ""
         gate.touch()
@@ -278,10 +286,10 @@ def test_an_async_hook_is_not_waited_for_and_its_end_is_logged(world, flag):
 OPEN = []
 
 
-def in_process_left_open(world, event) -> dict:
-    engine = boathook.load(world.project, trust_all=True)
+def in_process_left_open(project, event) -> dict:
+    engine = boathook.load(project.path, trust_all=True)
     OPEN.append(engine)
-    return engine.dispatch(placed(world, event)).to_json()
+    return engine.dispatch(placed(project, event)).to_json()
 
 
 @pytest.fixture(autouse=True)
@@ -298,8 +306,8 @@ EXPORTS = """echo 'export COLOUR="dark green"' >> "$CLAUDE_ENV_FILE" """
 TELLS = 'echo "colour: ${COLOUR-none}, file: ${CLAUDE_ENV_FILE-none}"'
 
 
-def test_what_a_session_start_exports_is_there_for_the_hooks_of_that_session_alone(world, fire):
-    world.settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
+def test_what_a_session_start_exports_is_there_for_the_hooks_of_that_session_alone(project, fire):
+    project.write_settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
     other = {**TURN, "session_id": "other"}
     nobody = {**TURN, "session_id": ""}
     said = [fire(event)["additional_context"] for event in (TURN, START, TURN, other, nobody, END, TURN)]
@@ -307,24 +315,24 @@ def test_what_a_session_start_exports_is_there_for_the_hooks_of_that_session_alo
     assert said == [none, [], green, none, none, [], none]
 
 
-def test_what_one_way_in_was_told_the_others_know(world):
-    world.settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
-    in_process(world, START)
-    assert [send(world, TURN)["additional_context"] for send in WAYS.values()] == [
+def test_what_one_way_in_was_told_the_others_know(project):
+    project.write_settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
+    in_process(project, START)
+    assert [send(project, TURN)["additional_context"] for send in WAYS.values()] == [
         ["colour: dark green, file: none"]
     ] * 3
 
 
-def test_exports_reach_hook_md_hooks_and_theirs_reach_settings(world, fire):
-    world.hook("later", script='echo "late: $COLOUR, $SIZE"', fields={"trigger": "pre-agent-turn"})
-    world.hook("first", script='echo SIZE=big >> "$CLAUDE_ENV_FILE"', fields={"trigger": "pre-session"})
-    world.settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=['echo "too: $COLOUR, $SIZE"']))
+def test_exports_reach_hook_md_hooks_and_theirs_reach_settings(project, fire):
+    project.write_hook("later", script='echo "late: $COLOUR, $SIZE"', fields={"trigger": "pre-agent-turn"})
+    project.write_hook("first", script='echo SIZE=big >> "$CLAUDE_ENV_FILE"', fields={"trigger": "pre-session"})
+    project.write_settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=['echo "too: $COLOUR, $SIZE"']))
     fire(START)
     assert fire(TURN)["additional_context"] == ["late: dark green, big", "too: dark green, big"]
 
 
-def test_a_hook_cannot_export_its_way_past_the_depth_limit(world, fire):
-    world.settings(
+def test_a_hook_cannot_export_its_way_past_the_depth_limit(project, fire):
+    project.write_settings(
         "project",
         settings(
             SessionStart=['echo "export BOATHOOK_DEPTH=-9 BOATHOOK_RUN=x" >> "$CLAUDE_ENV_FILE"'],
@@ -341,19 +349,19 @@ def test_a_hook_cannot_export_its_way_past_the_depth_limit(world, fire):
 WHERE = """echo "$(pwd -P) $CLAUDE_PROJECT_DIR <${CLAUDE_CODE_REMOTE-unset}> $AGENT_WORK_DIR <$AGENT_HOOK_DIR>" """
 
 
-def test_a_hook_runs_in_its_project_wherever_the_agent_stands(world, fire):
-    world.settings("project", settings(UserPromptSubmit=[WHERE]))
-    below = world.project / "src" / "deep"
+def test_a_hook_runs_in_its_project_wherever_the_agent_stands(project, fire):
+    project.write_settings("project", settings(UserPromptSubmit=[WHERE]))
+    below = project.path / "src" / "deep"
     below.mkdir(parents=True)
-    project = world.project
-    for work_dir in (project, below):
+    folder = project.path
+    for work_dir in (folder, below):
         told = fire({**TURN, "work_dir": str(work_dir)})["additional_context"]
-        assert told == [f"{project.resolve()} {project} <> {work_dir} <>"]
+        assert told == [f"{folder.resolve()} {folder} <> {work_dir} <>"]
 
 
-def test_a_hook_reads_where_the_agent_stands(world, fire):
-    world.settings("project", settings(UserPromptSubmit=["cat >&2; exit 2"]))
-    below = world.project / "src"
+def test_a_hook_reads_where_the_agent_stands(project, fire):
+    project.write_settings("project", settings(UserPromptSubmit=["cat >&2; exit 2"]))
+    below = project.path / "src"
     below.mkdir()
     [told] = fire({**TURN, "work_dir": str(below)})["reasons"]
     assert json.loads(told) == {
@@ -366,45 +374,48 @@ def test_a_hook_reads_where_the_agent_stands(world, fire):
     }
 
 
-def test_each_form_has_a_project_of_its_own(world, fire):
+def test_each_form_has_a_project_of_its_own(project, fire):
     """`.claude` lies in the repository, `.agents` in a part of it."""
-    part = world.project / "part"
+    part = project.path / "part"
     hook = part / ".agents" / "hooks" / "here"
     (hook / "scripts").mkdir(parents=True)
     (hook / "HOOK.md").write_text("---\nname: here\ndescription: d\ntrigger: pre-agent-turn\n---\n")
     (hook / "scripts" / "run.sh").write_text('echo "$PWD $CLAUDE_PROJECT_DIR"')
-    world.settings("project", settings(UserPromptSubmit=['echo "$PWD $CLAUDE_PROJECT_DIR"']))
+    project.write_settings("project", settings(UserPromptSubmit=['echo "$PWD $CLAUDE_PROJECT_DIR"']))
     verdict = fire({**TURN, "work_dir": str(part)})
-    assert verdict["additional_context"] == [f"{part} {part}", f"{world.project} {world.project}"]
+    assert verdict["additional_context"] == [f"{part} {part}", f"{project.path} {project.path}"]
 
 
-def test_the_users_hooks_run_where_there_is_no_project_at_all(world, fire):
-    world.settings("user", settings(UserPromptSubmit=[WHERE]))
-    place = world.root / "elsewhere"
+def test_the_users_hooks_run_where_there_is_no_project_at_all(project, fire):
+    project.write_settings("user", settings(UserPromptSubmit=[WHERE]))
+    place = project.base / "elsewhere"
     place.mkdir()
     verdict = fire({**TURN, "work_dir": str(place)})
     assert verdict["additional_context"] == [f"{place.resolve()} {place} <> {place} <>"]
 
 
-def test_a_program_with_arguments_meets_no_shell(world, fire):
-    script = world.project / "tell.sh"
+def test_a_program_with_arguments_meets_no_shell(project, fire):
+    script = project.path / "tell.sh"
     script.write_text('#!/bin/sh\nprintf "<%s>" "$PWD" "$@"\n')
     script.chmod(0o755)
     words = ["$HOME", "a b", "${CLAUDE_PROJECT_DIR}/x", "*", "; exit 2"]
     for command in ("./tell.sh", "${CLAUDE_PROJECT_DIR}/tell.sh"):
-        world.settings("project", settings(UserPromptSubmit=[entry(command, args=words)]))
-        expected = [str(world.project), "$HOME", "a b", f"{world.project}/x", "*", "; exit 2"]
+        project.write_settings("project", settings(UserPromptSubmit=[entry(command, args=words)]))
+        expected = [str(project.path), "$HOME", "a b", f"{project.path}/x", "*", "; exit 2"]
         assert fire(TURN)["additional_context"] == ["".join(f"<{word}>" for word in expected)]
 
 
 # leaving them out, and ending them
 
 
-def test_an_engine_can_be_loaded_without_settings(world):
-    world.hook("guard", script="exit 0")
-    world.settings("user", settings(PreToolUse=[BLOCKS]))
-    world.settings("project", "not even JSON")
-    for verdict in (in_process(world, TOOL, without=("settings",)), by_command(world, TOOL, "--without", "settings")):
+def test_an_engine_can_be_loaded_without_settings(project):
+    project.write_hook("guard", script="exit 0")
+    project.write_settings("user", settings(PreToolUse=[BLOCKS]))
+    project.write_settings("project", "not even JSON")
+    for verdict in (
+        in_process(project, TOOL, without=("settings",)),
+        by_command(project, TOOL, "--without", "settings"),
+    ):
         assert ([run["hook"] for run in verdict["runs"]], verdict["skipped"]) == (["guard"], [])
 
 
@@ -415,15 +426,15 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_cancelling_an_async_dispatch_ends_all_its_hooks(world):
-    place = world.root / "pids"
+def test_cancelling_an_async_dispatch_ends_all_its_hooks(project):
+    place = project.base / "pids"
     place.mkdir()
     slow = [f"echo $$ > {place}/.{n}; mv {place}/.{n} {place}/{n}; setsid sleep 60 & sleep 61" for n in range(8)]
-    world.settings("project", settings(PreToolUse=slow))
+    project.write_settings("project", settings(PreToolUse=slow))
 
     async def cancelled():
-        with boathook.load(world.project, trust_all=True) as engine:
-            work = asyncio.ensure_future(engine.adispatch(placed(world, TOOL)))
+        with boathook.load(project.path, trust_all=True) as engine:
+            work = asyncio.ensure_future(engine.adispatch(placed(project, TOOL)))
             for _ in range(3000):
                 if len([name for name in os.listdir(place) if name[0] != "."]) == 8:
                     break
@@ -440,28 +451,28 @@ def test_cancelling_an_async_dispatch_ends_all_its_hooks(world):
 # the compiled catalogue
 
 
-def keep_catalogue(world, monkeypatch) -> None:
+def keep_catalogue(project, monkeypatch) -> None:
     """Keep the catalogue of the project as a start would that finds files which nobody has touched for a while."""
     monkeypatch.setattr(cache, "RACY_SECONDS", -60.0)
-    locations = locations_of(world)
+    locations = locations_of(project)
     loaded = load_hooks(locations)
     assert cache.write_compiled(loaded.catalog, loaded.watch, locations, time.time())
-    assert kept(world) is not None
+    assert kept(project) is not None
 
 
-def kept(world):
-    return compiled.load_compiled(locations_of(world))
+def kept(project):
+    return compiled.load_compiled(locations_of(project))
 
 
-def locations_of(world):
-    return world.locations("", str(world.claude), str(world.project))
+def locations_of(project):
+    return project.make_locations("", str(project.claude_folder), str(project.path))
 
 
-def a_plugin(world, command: str) -> None:
-    root = world.root / "plugin"
+def a_plugin(project, command: str) -> None:
+    root = project.base / "plugin"
     (root / "hooks").mkdir(parents=True, exist_ok=True)
     (root / "hooks" / "hooks.json").write_text(json.dumps(settings(PreToolUse=[command])))
-    register = world.claude / "plugins" / "installed_plugins.json"
+    register = project.claude_folder / "plugins" / "installed_plugins.json"
     register.parent.mkdir(parents=True, exist_ok=True)
     register.write_text(json.dumps({"version": 2, "plugins": {"guard@shop": [{"installPath": str(root)}]}}))
 
@@ -470,33 +481,33 @@ def says(text: str) -> str:
     return f"echo {text} >&2; exit 2"
 
 
-def edit(world):
-    world.settings("project", settings(PreToolUse=[says("edited")]))
+def edit(project):
+    project.write_settings("project", settings(PreToolUse=[says("edited")]))
 
 
-def add_local(world):
-    world.settings("local", settings(PreToolUse=[says("local")]))
+def add_local(project):
+    project.write_settings("local", settings(PreToolUse=[says("local")]))
 
 
-def add_user(world):
-    world.settings("user", settings(PreToolUse=[says("user")]))
+def add_user(project):
+    project.write_settings("user", settings(PreToolUse=[says("user")]))
 
 
-def remove(world):
-    (world.project / ".claude" / "settings.json").unlink()
+def remove(project):
+    (project.path / ".claude" / "settings.json").unlink()
 
 
-def break_it(world):
-    world.settings("project", "{")
+def break_it(project):
+    project.write_settings("project", "{")
 
 
-def disable(world):
-    world.settings("project", {"disableAllHooks": True, **settings(PreToolUse=[says("one")])})
+def disable(project):
+    project.write_settings("project", {"disableAllHooks": True, **settings(PreToolUse=[says("one")])})
 
 
-def enable_plugin(world):
-    a_plugin(world, says("plugin"))
-    world.settings("user", {"enabledPlugins": {"guard@shop": True}})
+def enable_plugin(project):
+    a_plugin(project, says("plugin"))
+    project.write_settings("user", {"enabledPlugins": {"guard@shop": True}})
 
 
 CHANGES = {
@@ -510,56 +521,56 @@ CHANGES = {
 }
 
 
-def reasons(world) -> list[str]:
-    return sorted(by_command(world, TOOL)["reasons"])
+def reasons(project) -> list[str]:
+    return sorted(by_command(project, TOOL)["reasons"])
 
 
 @pytest.mark.parametrize(("change", "after"), CHANGES.values(), ids=CHANGES)
-def test_the_next_start_sees_a_change_of_settings(world, monkeypatch, change, after):
-    world.settings("project", settings(PreToolUse=[says("one")]))
-    keep_catalogue(world, monkeypatch)
-    assert reasons(world) == ["one"]
-    change(world)
-    assert (kept(world), reasons(world)) == (None, after)
+def test_the_next_start_sees_a_change_of_settings(project, monkeypatch, change, after):
+    project.write_settings("project", settings(PreToolUse=[says("one")]))
+    keep_catalogue(project, monkeypatch)
+    assert reasons(project) == ["one"]
+    change(project)
+    assert (kept(project), reasons(project)) == (None, after)
 
 
-def test_the_next_start_sees_a_change_of_a_plugin(world, monkeypatch):
-    world.settings("project", {"enabledPlugins": {"guard@shop": True}})
-    a_plugin(world, says("before"))
-    keep_catalogue(world, monkeypatch)
-    assert reasons(world) == ["before"]
-    a_plugin(world, says("afterwards"))
-    assert (kept(world), reasons(world)) == (None, ["afterwards"])
+def test_the_next_start_sees_a_change_of_a_plugin(project, monkeypatch):
+    project.write_settings("project", {"enabledPlugins": {"guard@shop": True}})
+    a_plugin(project, says("before"))
+    keep_catalogue(project, monkeypatch)
+    assert reasons(project) == ["before"]
+    a_plugin(project, says("afterwards"))
+    assert (kept(project), reasons(project)) == (None, ["afterwards"])
 
 
-def test_the_next_start_sees_that_an_enabled_plugin_was_installed(world, monkeypatch):
-    world.settings("project", {"enabledPlugins": {"guard@shop": True}})
-    keep_catalogue(world, monkeypatch)
-    assert reasons(world) == []
-    a_plugin(world, says("plugin"))
-    assert (kept(world), reasons(world)) == (None, ["plugin"])
+def test_the_next_start_sees_that_an_enabled_plugin_was_installed(project, monkeypatch):
+    project.write_settings("project", {"enabledPlugins": {"guard@shop": True}})
+    keep_catalogue(project, monkeypatch)
+    assert reasons(project) == []
+    a_plugin(project, says("plugin"))
+    assert (kept(project), reasons(project)) == (None, ["plugin"])
 
 
-def test_a_project_that_had_no_settings_is_found_when_it_gets_some(world):
-    world.settings("user", settings(PreToolUse=[says("user")]))
-    assert reasons(world) == ["user"]
-    world.settings("local", settings(PreToolUse=[says("local")]))
-    assert reasons(world) == ["local", "user"]
+def test_a_project_that_had_no_settings_is_found_when_it_gets_some(project):
+    project.write_settings("user", settings(PreToolUse=[says("user")]))
+    assert reasons(project) == ["user"]
+    project.write_settings("local", settings(PreToolUse=[says("local")]))
+    assert reasons(project) == ["local", "user"]
 
 
-def test_settings_nearer_to_the_work_dir_are_found_when_they_come(world, monkeypatch):
-    world.settings("project", settings(PreToolUse=[says("above")]))
-    keep_catalogue(world, monkeypatch)
-    below = world.project / "part"
+def test_settings_nearer_to_the_work_dir_are_found_when_they_come(project, monkeypatch):
+    project.write_settings("project", settings(PreToolUse=[says("above")]))
+    keep_catalogue(project, monkeypatch)
+    below = project.path / "part"
     below.mkdir()
     event = {**TOOL, "work_dir": str(below)}
-    assert by_command(world, event)["reasons"] == ["above"]
+    assert by_command(project, event)["reasons"] == ["above"]
     (below / ".claude").mkdir()
     (below / ".claude" / "settings.local.json").write_text(json.dumps(settings(PreToolUse=[says("near")])))
-    assert by_command(world, event)["reasons"] == ["near"]
+    assert by_command(project, event)["reasons"] == ["near"]
 
 
-def test_what_was_kept_runs_like_what_was_read(world, monkeypatch):
+def test_what_was_kept_runs_like_what_was_read(project, monkeypatch):
     entries = [
         entry('echo "$CLAUDE_PROJECT_DIR"; exit 0', timeout=9),
         entry("printf", args=["%s", "${CLAUDE_PROJECT_DIR}"]),
@@ -567,14 +578,14 @@ def test_what_was_kept_runs_like_what_was_read(world, monkeypatch):
         {"type": "prompt", "prompt": "ok?"},
         {"type": "nonsense"},
     ]
-    world.settings("project", settings(PreToolUse=entries))
+    project.write_settings("project", settings(PreToolUse=entries))
 
     def lasting(verdict):
         return {**verdict, "id": len(verdict["id"]), "runs": [{**run, "duration_ms": 0} for run in verdict["runs"]]}
 
-    read = lasting(by_command(world, TOOL))
-    keep_catalogue(world, monkeypatch)
-    assert lasting(by_command(world, TOOL)) == read
+    read = lasting(by_command(project, TOOL))
+    keep_catalogue(project, monkeypatch)
+    assert lasting(by_command(project, TOOL)) == read
     assert [run["status"] for run in read["runs"]].count("ok") == 3
 
 
@@ -595,22 +606,22 @@ MATCHERS = {
 }
 
 
-def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_was_read_or_kept(world, monkeypatch):
+def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_was_read_or_kept(project, monkeypatch):
     def group(event: str, matcher: str | None) -> dict:
         told = json.dumps({"systemMessage": f"{event} {matcher}"})
         return {"hooks": [entry(f"echo '{told}'")], **({} if matcher is None else {"matcher": matcher})}
 
     hooks = {event: [group(event, matcher) for matcher in (*several, None)] for event, several in MATCHERS.items()}
     hooks["PostToolUse"].pop()  # so that some events concern nobody
-    world.settings("project", {"hooks": hooks})
-    events = {path.stem: json.loads(path.read_text()) | {"cwd": str(world.project)} for path in FIXTURES}
-    nowhere = world.cache.parent
+    project.write_settings("project", {"hooks": hooks})
+    events = {path.stem: json.loads(path.read_text()) | {"cwd": str(project.path)} for path in FIXTURES}
+    nowhere = project.cache.parent
     nowhere.write_text("")  # so that nothing is kept meanwhile
-    read = {name: at_the_door(world, event) for name, event in events.items()}
+    read = {name: at_the_door(project, event) for name, event in events.items()}
     nowhere.unlink()
-    keep_catalogue(world, monkeypatch)
-    assert {name: at_the_door(world, event) for name, event in events.items()} == read
-    assert kept(world) is not None
+    keep_catalogue(project, monkeypatch)
+    assert {name: at_the_door(project, event) for name, event in events.items()} == read
+    assert kept(project) is not None
     told = {name: sorted(json.loads(out)["systemMessage"].splitlines()) for name, out in read.items() if out}
     assert told["SessionStart"] == ["SessionStart None", "SessionStart startup"]
     assert told["PreToolUse.Edit"] == ["PreToolUse Edit|Write", "PreToolUse None"]
@@ -618,15 +629,15 @@ def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_wa
     assert ("PostToolUse.Agent" in told, told["PostToolUse.Read"]) == (False, ["PostToolUse Bash|Read"])
 
 
-def at_the_door(world, payload) -> str:
+def at_the_door(project, payload) -> str:
     door = Path(boathook.__file__).parent / "entry/hook_entry.py"
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(door), "--trust-all", "--host", "claude"],
         input=json.dumps(payload),
         capture_output=True,
         text=True,
-        cwd=world.root,
-        env=world.environment,
+        cwd=project.base,
+        env=project.environment,
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -644,22 +655,22 @@ def at_the_door(world, payload) -> str:
         f"{sys.executable} -I -S {Path(boathook.__file__).parent}/entry/hook_entry.py --host claude",
     ],
 )
-def test_an_entry_that_calls_the_engine_is_never_run_by_it(world, fire, command):
-    world.settings("project", settings(PreToolUse=[f"touch {world.root}/ran; {command}"]))
+def test_an_entry_that_calls_the_engine_is_never_run_by_it(project, fire, command):
+    project.write_settings("project", settings(PreToolUse=[f"touch {project.base}/ran; {command}"]))
     verdict = fire(TOOL)
     why = "it calls boathook itself, as an installed host does; the engine never runs it"
     assert (verdict["runs"], [skip["why"] for skip in verdict["skipped"]]) == ([], [why])
-    assert not (world.root / "ran").exists()
+    assert not (project.base / "ran").exists()
 
 
-def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(world, fire):
+def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(project, fire):
     command = (
         f"{sys.executable} -I -S {Path(boathook.__file__).parent}/entry/hook_entry.py --host claude --event PreToolUse"
     )
-    world.settings("project", settings(PreToolUse=[command]))
+    project.write_settings("project", settings(PreToolUse=[command]))
     verdict = fire(TOOL)
     assert (verdict["runs"], verdict["skipped"]) == ([], [])
-    (hook,) = boathook.load(world.project, trust_all=True).catalog.hooks
+    (hook,) = boathook.load(project.path, trust_all=True).catalog.hooks
     assert (hook.state, hook.state_reason) == (
         "disabled",
         "it is the call of boathook that was installed; the engine never runs it",
@@ -667,14 +678,14 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(wor
 
 
 @pytest.mark.parametrize("host", ["claude", "native"])
-def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_told(world, fire, host):
+def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_told(project, fire, host):
     """Such a wrapper stands in Claude Code's own settings; the entry does not show what it calls."""
-    depths, wrapper = world.root / "depths", world.project / "wrapper.sh"
-    event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(world, TOOL))}'"
+    depths, wrapper = project.base / "depths", project.path / "wrapper.sh"
+    event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(project, TOOL))}'"
     call = f"{sys.executable} -m boathook run --trust-all --host {host}"
     wrapper.write_text(f'#!/bin/sh\necho "$BOATHOOK_DEPTH" >> {depths}\n{{ {event}; }} | {call}\n')
     wrapper.chmod(0o755)
-    world.settings("project", settings(PreToolUse=["./wrapper.sh"]))
+    project.write_settings("project", settings(PreToolUse=["./wrapper.sh"]))
     verdict = fire(TOOL)
     assert depths.read_text().split() == ["1", "2", "3"]
     assert ends(verdict) == [("ok", "none", 0)]
@@ -692,39 +703,41 @@ def rewrites(new: dict, **more) -> str:
     return f"echo '{json.dumps({'hookSpecificOutput': nested})}'"
 
 
-def test_a_rewrite_replaces_the_input_as_a_whole(world, fire):
-    world.settings("project", settings(PreToolUse=[rewrites({"command": "ls --safe"})]))
+def test_a_rewrite_replaces_the_input_as_a_whole(project, fire):
+    project.write_settings("project", settings(PreToolUse=[rewrites({"command": "ls --safe"})]))
     verdict = fire({**TOOL, "tool_input": {"command": "ls", "description": "look"}})
     assert (verdict["decision"], verdict["modified_input"]) == ("none", {"command": "ls --safe"})
     assert [run["look"] for run in verdict["runs"]] == [1]
 
 
-def test_guards_of_both_forms_look_at_what_a_settings_hook_wrote(world, fire):
-    world.hook("guard", script='grep -q mkfs && { echo "not that" >&2; exit 2; }; exit 0', fields={"priority": 500})
+def test_guards_of_both_forms_look_at_what_a_settings_hook_wrote(project, fire):
+    project.write_hook(
+        "guard", script='grep -q mkfs && { echo "not that" >&2; exit 2; }; exit 0', fields={"priority": 500}
+    )
     beside = "grep -q mkfs && { echo 'nor here' >&2; exit 2; }; exit 0"
-    world.settings("project", settings(PreToolUse=[rewrites({"command": "mkfs"}), beside]))
+    project.write_settings("project", settings(PreToolUse=[rewrites({"command": "mkfs"}), beside]))
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["not that"])
     assert [(run["look"], run["decision"]) for run in verdict["runs"]] == [(1, "none")] * 3 + [(2, "block")]
 
 
-def test_a_guard_of_the_same_stage_looks_again_at_a_rewrite(world, fire):
+def test_a_guard_of_the_same_stage_looks_again_at_a_rewrite(project, fire):
     guard = "grep -q mkfs && { echo 'not that' >&2; exit 2; }; exit 0"
-    world.settings("project", settings(PreToolUse=[rewrites({"command": "mkfs"}), guard]))
+    project.write_settings("project", settings(PreToolUse=[rewrites({"command": "mkfs"}), guard]))
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["not that"])
     assert sorted((run["look"], run["decision"]) for run in verdict["runs"]) == [(1, "none"), (1, "none"), (2, "block")]
 
 
-def test_of_several_rewrites_in_one_stage_the_last_counts_and_the_others_look_at_it(world, fire):
+def test_of_several_rewrites_in_one_stage_the_last_counts_and_the_others_look_at_it(project, fire):
     """Each rewrites what it does not know, so they settle."""
 
     def once(n: int) -> str:
         return f'grep -q \'"command": "by \' || {rewrites({"command": f"by {n}"})}'
 
-    world.settings("user", settings(PreToolUse=[once(1)]))
-    world.settings("project", settings(PreToolUse=[once(2)]))
-    world.settings("local", settings(PreToolUse=[once(3)]))
+    project.write_settings("user", settings(PreToolUse=[once(1)]))
+    project.write_settings("project", settings(PreToolUse=[once(2)]))
+    project.write_settings("local", settings(PreToolUse=[once(3)]))
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["modified_input"]) == ("none", {"command": "by 3"})
     assert [(run["scope"], run["look"]) for run in verdict["runs"]] == [
@@ -736,18 +749,18 @@ def test_of_several_rewrites_in_one_stage_the_last_counts_and_the_others_look_at
     ]
 
 
-def test_rewrites_that_do_not_settle_are_blocked(world, fire):
+def test_rewrites_that_do_not_settle_are_blocked(project, fire):
     flip = {a: f'grep -q \'"command": "{a}"\' || {rewrites({"command": a})}' for a in ("a", "b")}
-    world.settings("project", settings(PreToolUse=list(flip.values())))
+    project.write_settings("project", settings(PreToolUse=list(flip.values())))
     verdict = fire(TOOL)
     why = "the hooks keep rewriting each other's input; none of them has seen the last version"
     assert (verdict["decision"], verdict["reasons"]) == ("block", [why])
 
 
-def test_a_rewrite_that_makes_another_hook_match_is_seen_by_it(world, fire):
+def test_a_rewrite_that_makes_another_hook_match_is_seen_by_it(project, fire):
     guard = {"matcher": "Bash", "hooks": [entry(says("no pushing"), **{"if": "Bash(git push*)"})]}
     author = {"matcher": "Bash", "hooks": [entry(rewrites({"command": "git push"}))]}
-    world.settings("project", {"hooks": {"PreToolUse": [guard, author]}})
+    project.write_settings("project", {"hooks": {"PreToolUse": [guard, author]}})
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["no pushing"])
     assert [run["look"] for run in verdict["runs"]] == [1, 2]

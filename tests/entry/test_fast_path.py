@@ -40,21 +40,21 @@ from tests.core.builders import a_hook, inputs, json_values, patterns, tool_patt
 
 
 @pytest.fixture(scope="module")
-def here(new_world):
-    """A world that this process lives in during all tests of this module."""
-    world = new_world("threshold")
-    world.hooks("project").mkdir(parents=True)
+def here(new_project):
+    """A project that this process lives in during all tests of this module."""
+    project = new_project("threshold")
+    project.hooks_folder("project").mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in world.variables.items():
+        for name, value in project.variables.items():
             patch.setenv(name, value)
-        patch.chdir(world.project)
-        yield world
+        patch.chdir(project.path)
+        yield project
 
 
-def keep_as(world, catalog: Catalog, trust: str | None = None) -> Catalog:
-    """Keep a catalogue as that of the world's project; with nothing to watch it is fresh at once."""
-    catalog = catalog.replace(projects=(("HOOK.md", str(world.project)), ("settings.json", "")))
-    locations = world.locations(claude=str(world.claude), trust_all=trust == "")
+def keep_as(project, catalog: Catalog, trust: str | None = None) -> Catalog:
+    """Keep a catalogue as that of the project's project; with nothing to watch it is fresh at once."""
+    catalog = catalog.replace(projects=(("HOOK.md", str(project.path)), ("settings.json", "")))
+    locations = project.make_locations(claude=str(project.claude_folder), trust_all=trust == "")
     locations.state = trust or locations.state
     assert write_compiled(catalog, (), locations, time.time())
     return catalog
@@ -117,7 +117,7 @@ events = st.fixed_dictionaries(
 def test_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(here, catalog, asked):
     catalog = keep_as(here, catalog)
     for event, name in asked:
-        work_dir = str(event.get("work_dir", "HERE")).replace("HERE", str(here.project))
+        work_dir = str(event.get("work_dir", "HERE")).replace("HERE", str(here.path))
         data = json.dumps({**event, "work_dir": work_dir}, separators=(",", ":")).encode()
         if _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None:
             assert engine_is_silent(catalog, data, name)
@@ -179,7 +179,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 def test_for_a_host_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(here, catalog, asked):
     catalog = keep_as(here, catalog)
     for host, name, event in asked:
-        folder = {"work_dir": str(here.project)} if host == "opencode" else {"cwd": str(here.project)}
+        folder = {"work_dir": str(here.path)} if host == "opencode" else {"cwd": str(here.path)}
         data = json.dumps({**event, **folder}, separators=(",", ":")).encode()
         options = parse_options(["--host", host, *(["--event", name] if name else [])])
         if _prove_nothing_to_do(options, data) is not None:
@@ -260,14 +260,14 @@ LOUD = {
 @pytest.mark.parametrize("event", QUIET.values(), ids=QUIET)
 def test_an_event_that_plainly_concerns_nobody_is_answered_at_the_door(here, event):
     keep_as(here, GUARDS)
-    assert ask({"work_dir": str(here.project), **event}) is True
+    assert ask({"work_dir": str(here.path), **event}) is True
     assert ask(event) is True
 
 
 @pytest.mark.parametrize("event", LOUD.values(), ids=LOUD)
 def test_anything_else_is_left_to_the_engine(here, event):
     keep_as(here, GUARDS)
-    assert ask({"work_dir": str(here.project), **event}) is False
+    assert ask({"work_dir": str(here.path), **event}) is False
 
 
 JUNK = {
@@ -315,7 +315,7 @@ def test_the_argument_and_the_data_must_say_the_same(here):
 
 def test_a_project_may_be_named_beside_the_event(here, tmp_path):
     keep_as(here, GUARDS)
-    assert ask({**CALL, "work_dir": "/"}, project=str(here.project)) is True
+    assert ask({**CALL, "work_dir": "/"}, project=str(here.path)) is True
     assert ask(CALL, project="project") is False
     assert ask(CALL, project=str(tmp_path)) is False
 

@@ -27,37 +27,39 @@ BLOCKS, ASKS = "echo no >&2; exit 2", 'echo \'{"decision": "ask", "reason": "sur
 REWRITES = 'echo \'{"modified_input": {"command": "ls"}, "additional_context": "changed"}\''
 
 
-def _words(world):
-    world.hook("rm", script=BLOCKS, fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
-    world.hook("write", script=ASKS, fields={"matcher": "{tool: ^Write$}"})
+def _words(project):
+    project.write_hook("rm", script=BLOCKS, fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
+    project.write_hook("write", script=ASKS, fields={"matcher": "{tool: ^Write$}"})
 
 
-def _regex(world):
-    world.hook("rm", script=REWRITES, fields={"matcher": "{tool: 'S.*l', pattern: 'rm\\s+-rf'}"})
-    world.hook("local", scope="project", script="exit 7", fields={"matcher": "{tool: Write}", "on_failure": "block"})
+def _regex(project):
+    project.write_hook("rm", script=REWRITES, fields={"matcher": "{tool: 'S.*l', pattern: 'rm\\s+-rf'}"})
+    project.write_hook(
+        "local", scope="project", script="exit 7", fields={"matcher": "{tool: Write}", "on_failure": "block"}
+    )
 
 
-def _broken(world):
-    world.hook("bad", text="---\nname: bad\ntrigger: pre-tool-cal\n---\n")
-    world.hook("good", fields={"matcher": "{tool: Write}"}, script="echo hello")
+def _broken(project):
+    project.write_hook("bad", manifest="---\nname: bad\ntrigger: pre-tool-cal\n---\n")
+    project.write_hook("good", fields={"matcher": "{tool: Write}"}, script="echo hello")
 
 
-def _off(world):
-    world.hook("off", script=BLOCKS)
-    world.hook("both", script=BLOCKS, fields={"matcher": "{tool: Write}"})
-    world.hook("both", scope="project", script="exit 0", fields={"matcher": "{tool: Write}"})
-    world.hook("later", script="exit 0", fields={"async": "true", "matcher": "{pattern: 'rm -rf'}"})
-    world.toml("user", "[[hooks.disable]]\nname = 'off'\n")
+def _off(project):
+    project.write_hook("off", script=BLOCKS)
+    project.write_hook("both", script=BLOCKS, fields={"matcher": "{tool: Write}"})
+    project.write_hook("both", scope="project", script="exit 0", fields={"matcher": "{tool: Write}"})
+    project.write_hook("later", script="exit 0", fields={"async": "true", "matcher": "{pattern: 'rm -rf'}"})
+    project.write_hooks_toml("user", "[[hooks.disable]]\nname = 'off'\n")
 
 
-def _gates(world):
-    world.hook("gate", script=BLOCKS, fields={"trigger": "Stop"})
-    world.hook("idle", script=None, fields={"matcher": "{tool: Write}", "on_failure": "block"})
-    world.toml("project", "[hooks]\nmax_stop_blocks = 9\n")
+def _gates(project):
+    project.write_hook("gate", script=BLOCKS, fields={"trigger": "Stop"})
+    project.write_hook("idle", script=None, fields={"matcher": "{tool: Write}", "on_failure": "block"})
+    project.write_hooks_toml("project", "[hooks]\nmax_stop_blocks = 9\n")
 
 
 WORLDS = {
-    "empty": lambda world: None,
+    "empty": lambda project: None,
     "words": _words,
     "regex": _regex,
     "broken": _broken,
@@ -67,32 +69,32 @@ WORLDS = {
 
 
 @pytest.fixture(scope="session")
-def worlds(new_world):
+def projects(new_project):
     """Worlds whose catalogues are kept: made, waited for once, and visited once."""
     made = {}
     for name, fill in WORLDS.items():
-        made[name] = new_world(f"door-{name}")
-        made[name].hooks("project").mkdir(parents=True)
+        made[name] = new_project(f"door-{name}")
+        made[name].hooks_folder("project").mkdir(parents=True)
         fill(made[name])
     time.sleep(2.1)
-    for world in made.values():
-        enter("door", world, "Notification", {})
-        assert len(list(world.cache.iterdir())) == 1
+    for project in made.values():
+        enter("door", project, "Notification", {})
+        assert len(list(project.cache.iterdir())) == 1
     return made
 
 
-def enter(road: str, world, event: str, data: dict | bytes, *options: str) -> tuple[int, bytes, bytes]:
+def enter(road: str, project, event: str, data: dict | bytes, *options: str) -> tuple[int, bytes, bytes]:
     given_ = data if isinstance(data, bytes) else json.dumps(data).encode()
     command = ROADS[road](event)
     command[1:1] = options
-    done = subprocess.run(command, input=given_, capture_output=True, cwd=world.project, env=world.environment)
+    done = subprocess.run(command, input=given_, capture_output=True, cwd=project.path, env=project.environment)
     return done.returncode, done.stdout, done.stderr
 
 
-def enter_afresh(road: str, world, event: str, data: dict | bytes) -> tuple[int, bytes, bytes]:
+def enter_afresh(road: str, project, event: str, data: dict | bytes) -> tuple[int, bytes, bytes]:
     """Enter where no refused stop has been counted yet, so that one road does not count for the other."""
-    shutil.rmtree(world.state / "sessions", ignore_errors=True)
-    return enter(road, world, event, data)
+    shutil.rmtree(project.state / "sessions", ignore_errors=True)
+    return enter(road, project, event, data)
 
 
 calls = st.fixed_dictionaries(
@@ -112,11 +114,11 @@ names = st.sampled_from(
 
 @given(st.sampled_from(sorted(WORLDS)), names, calls | calls | st.sampled_from([b"", b"{", b"[]", b"\xff"]))
 @settings(max_examples=40)
-def test_the_door_and_the_command_give_the_same_answer(worlds, name, event, data):
-    world = worlds[name]
+def test_the_door_and_the_command_give_the_same_answer(projects, name, event, data):
+    project = projects[name]
     if isinstance(data, dict) and data.get("work_dir") in ("", "sub"):
-        data = {**data, "work_dir": str(world.project / data["work_dir"])}
-    assert enter_afresh("door", world, event, data) == enter_afresh("command", world, event, data)
+        data = {**data, "work_dir": str(project.path / data["work_dir"])}
+    assert enter_afresh("door", project, event, data) == enter_afresh("command", project, event, data)
 
 
 ANSWERS = {
@@ -164,34 +166,34 @@ ANSWERS = {
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize(("name", "event", "data", "expected"), ANSWERS.values(), ids=ANSWERS)
-def test_what_a_host_gets(worlds, road, name, event, data, expected):
-    assert enter_afresh(road, worlds[name], event, data) == expected
+def test_what_a_host_gets(projects, road, name, event, data, expected):
+    assert enter_afresh(road, projects[name], event, data) == expected
 
 
-def test_a_broken_cache_changes_no_answer(worlds):
-    world = worlds["words"]
-    path = Path(str(compiled_path(world.locations(claude=str(world.claude)))))
+def test_a_broken_cache_changes_no_answer(projects):
+    project = projects["words"]
+    path = Path(str(compiled_path(project.make_locations(claude=str(project.claude_folder)))))
     whole = path.read_bytes()
     call = {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}
     for data in (b"", whole[: len(whole) // 2], whole[:-1] + b"\0"):
         path.write_bytes(data)
-        assert enter("door", world, "PreToolUse", call) == (2, b"", b"no\n")
+        assert enter("door", project, "PreToolUse", call) == (2, b"", b"no\n")
         assert path.read_bytes() == whole  # made anew
 
 
-def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wants_to_know(worlds):
-    world, data = worlds["gates"], {"session_id": "turns"}
+def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wants_to_know(projects):
+    project, data = projects["gates"], {"session_id": "turns"}
     events = ["Stop", "Stop", "UserPromptSubmit", "Stop", "Stop", "Stop", "Stop"]
-    assert [enter("door", world, event, data)[0] for event in events] == [2, 2, 0, 2, 2, 2, 0]
+    assert [enter("door", project, event, data)[0] for event in events] == [2, 2, 0, 2, 2, 2, 0]
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_project_that_is_no_folder_is_told(worlds, road):
-    for project in ("/no/such/folder", ""):
-        command = [*ROADS[road]("Notification"), "--project", project]
-        world = worlds["empty"]
-        done = subprocess.run(command, input=b"{}", capture_output=True, cwd=world.project, env=world.environment)
-        told = f"boathook: --project {project} is not a folder\n".encode()
+def test_a_project_that_is_no_folder_is_told(projects, road):
+    for folder in ("/no/such/folder", ""):
+        command = [*ROADS[road]("Notification"), "--project", folder]
+        project = projects["empty"]
+        done = subprocess.run(command, input=b"{}", capture_output=True, cwd=project.path, env=project.environment)
+        told = f"boathook: --project {folder} is not a folder\n".encode()
         assert (done.returncode, done.stdout, done.stderr) == (1, b"", told)
 
 
@@ -199,16 +201,16 @@ NAMELESS = [{}, {"tool_name": ""}]
 
 
 @pytest.mark.parametrize("data", NAMELESS, ids=["absent", "empty"])
-def test_an_event_without_the_name_of_its_tool_is_told_so(worlds, data):
+def test_an_event_without_the_name_of_its_tool_is_told_so(projects, data):
     told = b"boathook: the event has no 'tool_name': hooks for particular tools did not run\n"
-    assert enter("door", worlds["words"], "PreToolUse", data) == (0, b"", told)
+    assert enter("door", projects["words"], "PreToolUse", data) == (0, b"", told)
 
 
-def test_a_start_from_a_folder_that_is_gone_is_answered(worlds, tmp_path):
+def test_a_start_from_a_folder_that_is_gone_is_answered(projects, tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
     command = f'rmdir "{folder}"; exec "{sys.executable}" -I -S "{DOOR}" --event Stop'
-    environment = worlds["words"].environment
+    environment = projects["words"].environment
     done = subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, cwd=folder, env=environment)
     assert done.returncode in (0, 1)
     assert b"Traceback" not in done.stderr
@@ -233,21 +235,21 @@ def imported(report: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "data", "code", "unwanted", "wanted"), TRAVELS.values(), ids=TRAVELS)
-def test_a_road_imports_no_more_than_it_needs(worlds, name, data, code, unwanted, wanted):
-    found, _, report = enter("door", worlds[name], "PreToolUse", data, "-X", "importtime")
+def test_a_road_imports_no_more_than_it_needs(projects, name, data, code, unwanted, wanted):
+    found, _, report = enter("door", projects[name], "PreToolUse", data, "-X", "importtime")
     modules = imported(report)
     assert found == code
     assert (modules & unwanted, wanted - modules) == (set(), set())
     assert "boathook.entry.fast_path" in modules
 
 
-def test_the_package_can_be_moved_as_a_whole(tmp_path, worlds):
+def test_the_package_can_be_moved_as_a_whole(tmp_path, projects):
     os.symlink(DOOR.parents[2], tmp_path / "boathook")
     moved = tmp_path / "boathook" / "boathook" / "entry" / "hook_entry.py"
     command = [sys.executable, "-I", "-S", str(moved), "--event", "PreToolUse"]
     call = b'{"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}'
-    world = worlds["words"]
-    done = subprocess.run(command, input=call, capture_output=True, cwd=world.project, env=world.environment)
+    project = projects["words"]
+    done = subprocess.run(command, input=call, capture_output=True, cwd=project.path, env=project.environment)
     assert (done.returncode, done.stderr) == (2, b"no\n")
 
 
@@ -255,12 +257,12 @@ def test_the_package_can_be_moved_as_a_whole(tmp_path, worlds):
     ("without", "ran"),
     [((), ["user", "project"]), (("--without", "project-settings"), ["user"]), (("--without", "settings"), [])],
 )
-def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_world, without, ran):
-    world = new_world("left-out")
+def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_project, without, ran):
+    project = new_project("left-out")
     for scope in ("user", "project"):
-        entry = {"type": "command", "command": f"echo {scope} >> {world.root}/ran"}
-        world.settings(scope, {"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
-    event = {"cwd": str(world.project), "toolName": "bash", "toolArgs": {"command": "ls"}}
+        entry = {"type": "command", "command": f"echo {scope} >> {project.base}/ran"}
+        project.write_settings(scope, {"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+    event = {"cwd": str(project.path), "toolName": "bash", "toolArgs": {"command": "ls"}}
     argv = [
         sys.executable,
         "-I",
@@ -275,11 +277,11 @@ def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_world
     ]
     for _ in range(2):
         subprocess.run(
-            argv, input=json.dumps(event).encode(), env=world.variables, cwd=world.project, check=True, timeout=60
+            argv, input=json.dumps(event).encode(), env=project.variables, cwd=project.path, check=True, timeout=60
         )
-    found = (world.root / "ran").read_text().split() if ran else []
+    found = (project.base / "ran").read_text().split() if ran else []
     assert sorted(found) == sorted(ran * 2)
-    assert (world.root / "ran").exists() is bool(ran)
+    assert (project.base / "ran").exists() is bool(ran)
 
 
 def test_the_packages_that_the_fast_path_does_not_import_are_empty():

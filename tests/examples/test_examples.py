@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples.stage import ROOT, Stage, is_as
+from tests.examples.example_project import ROOT, ExampleProject, is_as_expected
 
 EXAMPLES = ROOT / "examples"
 HOOKS = sorted(folder for folder in (EXAMPLES / "hooks").iterdir() if folder.is_dir())
@@ -34,26 +34,26 @@ SCENARIOS = [
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def project(tmp_path: Path) -> ExampleProject:
+    return ExampleProject(tmp_path)
 
 
 # the scenarios
 
 
 @pytest.mark.parametrize(("folder", "case"), SCENARIOS)
-def test_a_scenario_ends_as_it_says(folder: Path, case: dict[str, Any], stage: Stage) -> None:
-    stage.add_hook(folder)
+def test_a_scenario_ends_as_it_says(folder: Path, case: dict[str, Any], project: ExampleProject) -> None:
+    project.copy_hook(folder)
     if "git" in case:
-        stage.make_repository(case["git"])
-    stage.write(case.get("files", {}))
+        project.make_repository(case["git"])
+    project.write_files(case.get("files", {}))
     for name, script in case.get("tools", {}).items():
-        stage.add_tool(name, script)
+        project.write_tool(name, script)
 
-    verdict = stage.run(case["event"])
+    verdict = project.fire(case["event"])
 
     expected = {**DEFAULTS, **case["expect"]}
-    assert observed(verdict, stage, expected) == expected
+    assert observed(verdict, project, expected) == expected
     assert {run["status"] for run in verdict["runs"]} <= {"ok"}
 
 
@@ -66,7 +66,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def observed(verdict: dict[str, Any], stage: Stage, expected: dict[str, Any]) -> dict[str, Any]:
+def observed(verdict: dict[str, Any], project: ExampleProject, expected: dict[str, Any]) -> dict[str, Any]:
     """What happened, in the shape of what was expected; where a text should contain another and does, the latter."""
     seen = {
         "decision": verdict["decision"],
@@ -74,7 +74,7 @@ def observed(verdict: dict[str, Any], stage: Stage, expected: dict[str, Any]) ->
         "modified_input": verdict["modified_input"],
         "context_contains": containing(verdict["additional_context"], expected["context_contains"]),
         "background": bool(verdict["background"]),
-        "files": {name: file_seen(stage, name, text) for name, text in expected["files"].items()},
+        "files": {name: file_seen(project, name, text) for name, text in expected["files"].items()},
     }
     return {**seen, "ran": bool(verdict["runs"])} if "ran" in expected else seen
 
@@ -84,9 +84,9 @@ def containing(texts: list[str], part: str | None) -> str | None:
     return part if part is not None and part in text else text or None
 
 
-def file_seen(stage: Stage, name: str, expected: str | dict[str, str]) -> object:
-    text = stage.read_when(name, expected)
-    return expected if is_as(text, expected) else text
+def file_seen(project: ExampleProject, name: str, expected: str | dict[str, str]) -> object:
+    text = project.wait_for_file(name, expected)
+    return expected if is_as_expected(text, expected) else text
 
 
 # the corpus of dangerous commands
@@ -125,9 +125,9 @@ def test_a_command_of_the_corpus_is_judged_as_it_says(entry: dict[str, str], jud
 @pytest.mark.parametrize(
     "entry", CORPUS[:: len(CORPUS) // 10], ids=lambda entry: f"{entry['expect']}: {entry['command']}"
 )
-def test_the_engine_comes_to_the_same_end_as_the_script(entry: dict[str, str], stage: Stage) -> None:
-    stage.add_hook(EXAMPLES / "hooks" / "block-dangerous-commands")
-    verdict = stage.run(shell_event(entry["command"], work_dir=WORK_DIR))
+def test_the_engine_comes_to_the_same_end_as_the_script(entry: dict[str, str], project: ExampleProject) -> None:
+    project.copy_hook(EXAMPLES / "hooks" / "block-dangerous-commands")
+    verdict = project.fire(shell_event(entry["command"], work_dir=WORK_DIR))
     decision = {"block": "block", "pass": "none"}[entry["expect"]]
     assert [(run["hook"], run["status"], run["decision"]) for run in verdict["runs"]] == [
         ("block-dangerous-commands", "ok", decision)
@@ -189,18 +189,20 @@ def test_safer_rm_leaves_its_own_output_as_it_is(command: str, rewrite: Callable
 
 
 @pytest.mark.parametrize("command", ["rm -r build", "rm -rf build", "(rm -r build)", "echo $(rm -r build)"])
-def test_safer_rm_moves_what_rm_would_delete(command: str, rewrite: Callable[[str], str], stage: Stage) -> None:
-    stage.write({"build/deep/file": "kept"})
-    done = subprocess.run(["sh", "-c", rewrite(command)], cwd=stage.project, env=stage.environment)
+def test_safer_rm_moves_what_rm_would_delete(
+    command: str, rewrite: Callable[[str], str], project: ExampleProject
+) -> None:
+    project.write_files({"build/deep/file": "kept"})
+    done = subprocess.run(["sh", "-c", rewrite(command)], cwd=project.path, env=project.environment)
     assert done.returncode == 0
-    assert not (stage.project / "build").exists()
-    assert [path.read_text() for path in (stage.root / "tmp").glob("agent-trash.*/build/deep/file")] == ["kept"]
+    assert not (project.path / "build").exists()
+    assert [path.read_text() for path in (project.base / "tmp").glob("agent-trash.*/build/deep/file")] == ["kept"]
 
 
-def test_safer_rm_fails_where_rm_would_fail(rewrite: Callable[[str], str], stage: Stage) -> None:
+def test_safer_rm_fails_where_rm_would_fail(rewrite: Callable[[str], str], project: ExampleProject) -> None:
     def code(command: str) -> int:
         return subprocess.run(
-            ["sh", "-c", rewrite(command)], cwd=stage.project, env=stage.environment, capture_output=True
+            ["sh", "-c", rewrite(command)], cwd=project.path, env=project.environment, capture_output=True
         ).returncode
 
     assert code("rm -rf absent && true") == 0
@@ -210,17 +212,17 @@ def test_safer_rm_fails_where_rm_would_fail(rewrite: Callable[[str], str], stage
 # all examples together
 
 
-def test_all_examples_live_in_one_project_without_a_problem(stage: Stage) -> None:
+def test_all_examples_live_in_one_project_without_a_problem(project: ExampleProject) -> None:
     for folder in HOOKS:
-        stage.add_hook(folder)
-    listed = {hook["name"]: (hook["state"], hook["diagnostics"]) for hook in stage.list()}
+        project.copy_hook(folder)
+    listed = {hook["name"]: (hook["state"], hook["diagnostics"]) for hook in project.list_hooks()}
     assert listed == dict.fromkeys(NAMES, ("armed", []))
 
 
-def test_all_examples_together_agree_on_a_rewritten_command(stage: Stage) -> None:
+def test_all_examples_together_agree_on_a_rewritten_command(project: ExampleProject) -> None:
     for folder in HOOKS:
-        stage.add_hook(folder)
-    verdict = stage.run(shell_event("rm -rf build"))
+        project.copy_hook(folder)
+    verdict = project.fire(shell_event("rm -rf build"))
     guards = ["block-dangerous-commands", "protect-files", "safer-rm"]
     assert (verdict["decision"], verdict["reasons"]) == ("none", [])
     assert "agent-trash" in verdict["modified_input"]["command"]
@@ -244,8 +246,8 @@ def shell_event(command: str, work_dir: str = "{project}") -> dict[str, Any]:
 # what an example looks like
 
 
-def test_the_checker_has_nothing_to_say_about_the_examples(stage: Stage) -> None:
-    said = stage.boathook("check", "--strict", "--json", str(EXAMPLES / "hooks"))
+def test_the_checker_has_nothing_to_say_about_the_examples(project: ExampleProject) -> None:
+    said = project.run("check", "--strict", "--json", str(EXAMPLES / "hooks")).stdout
     assert json.loads(said)["diagnostics"] == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from boathook import AgentBuilder, Blocked, Hooks, Outcome, ScriptedModel, Stopped, ToolCall, ToolContext
-from tests.examples.stage import ROOT
+from tests.examples.example_project import ROOT
 
 FOLDER = ROOT / "examples" / "in_process"
 SHOWN = {

@@ -36,7 +36,7 @@ from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorA
 from boathook.agent.model import Message
 from boathook.agent.scripted import Move
 from boathook.inprocess import hooks as declared
-from tests.examples.stage import ROOT
+from tests.examples.example_project import ROOT
 
 Next = Callable[[Any], Outcome]
 RAN: list[str] = []

@@ -21,7 +21,7 @@ import pytest
 
 import boathook
 from tests import forked
-from tests.examples.stage import ROOT, Stage
+from tests.examples.example_project import ROOT, ExampleProject
 
 SETTINGS = ROOT / "examples" / "settings"
 FIXTURES = ROOT / "tests" / "fixtures" / "claude-code"
@@ -79,14 +79,14 @@ NOTHING = Told()
 class Play:
     """A project with examples in it, and one way to send it events."""
 
-    def __init__(self, stage: Stage, way: str) -> None:
-        self.stage = stage
+    def __init__(self, project: ExampleProject, way: str) -> None:
+        self.project = project
         self.way = way
 
     def bring(self, *names: str) -> None:
         """Copy examples into `.claude`; the groups of their settings are put together."""
         settings: dict[str, list[Any]] = {}
-        folder = self.stage.project / ".claude"
+        folder = self.project.path / ".claude"
         for name in names:
             shutil.copytree(SETTINGS / name, folder, dirs_exist_ok=True)
             for event, groups in json.loads((SETTINGS / name / "settings.json").read_text())["hooks"].items():
@@ -105,14 +105,14 @@ class Play:
     def payload(self, fixture: str) -> dict[str, Any]:
         path = FIXTURES / f"{fixture}.json"
         text = path.read_text() if path.exists() else json.dumps(NOTIFICATION)
-        text = text.replace(RECORDED_PROJECT, str(self.stage.project))
-        found: dict[str, Any] = json.loads(text.replace(RECORDED_HOME, str(self.stage.root / "home")))
+        text = text.replace(RECORDED_PROJECT, str(self.project.path))
+        found: dict[str, Any] = json.loads(text.replace(RECORDED_HOME, str(self.project.base / "home")))
         return found
 
     def _in_process(self, event: dict[str, Any]) -> Told:
         with (
-            patch.dict(os.environ, self.stage.environment, clear=True),
-            boathook.load(self.stage.project, trust_all=True) as engine,
+            patch.dict(os.environ, self.project.environment, clear=True),
+            boathook.load(self.project.path, trust_all=True) as engine,
         ):
             verdict = engine.dispatch(event)
         told = (verdict.reasons, verdict.additional_context, verdict.system_message, verdict.warnings())
@@ -145,8 +145,8 @@ class Play:
         done = forked.run(
             command,
             input=json.dumps(event),
-            cwd=self.stage.root,
-            env=self.stage.environment,
+            cwd=self.project.base,
+            env=self.project.environment,
             text=True,
             timeout=60,
         )
@@ -182,8 +182,8 @@ def from_claude(event: str, answer: dict[str, Any]) -> Told:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    made = Stage(tmp_path / "a stage")
+def project(tmp_path: Path) -> ExampleProject:
+    made = ExampleProject(tmp_path / "a project")
     for name in MORE_TOOLS:
         if not (made.tools / name).exists():
             (made.tools / name).symlink_to(str(shutil.which(name)))
@@ -191,8 +191,8 @@ def stage(tmp_path: Path) -> Stage:
 
 
 @pytest.fixture(params=[IN_PROCESS, NATIVE, CLAUDE])
-def play(request: pytest.FixtureRequest, stage: Stage) -> Play:
-    return Play(stage, request.param)
+def play(request: pytest.FixtureRequest, project: ExampleProject) -> Play:
+    return Play(project, request.param)
 
 
 MARKS = '#!/bin/sh\necho "${0##*/} $*" >>marks\n'
@@ -214,25 +214,25 @@ def test_a_written_file_is_formatted_by_what_its_name_asks_for(
     tool: str, file: str, marks: str | None, play: Play
 ) -> None:
     play.bring("format-on-write")
-    play.stage.add_tool("black", MARKS)
-    play.stage.add_tool("npx", MARKS)
-    path = str(play.stage.project / file)
+    play.project.write_tool("black", MARKS)
+    play.project.write_tool("npx", MARKS)
+    path = str(play.project.path / file)
     told = play.send(f"PostToolUse.{tool}", tool_input={"file_path": path, "content": "x"})
-    assert (told, play.stage.read("marks")) == (NOTHING, play.stage.placed(marks))
+    assert (told, play.project.read_file("marks")) == (NOTHING, play.project.fill_in_path(marks))
 
 
 def test_a_formatter_that_is_missing_or_fails_disturbs_nobody(play: Play) -> None:
     play.bring("format-on-write")
-    play.stage.add_tool("npx", "#!/bin/sh\necho out; echo err >&2; exit 2\n")
+    play.project.write_tool("npx", "#!/bin/sh\necho out; echo err >&2; exit 2\n")
     for name in ("app.py", "app.ts"):
         assert play.send("PostToolUse.Write", tool_input={"file_path": name, "content": ""}) == NOTHING
 
 
 def test_a_file_that_was_only_read_is_not_formatted(play: Play) -> None:
     play.bring("format-on-write")
-    play.stage.add_tool("black", MARKS)
+    play.project.write_tool("black", MARKS)
     assert play.send("PostToolUse.Read", tool_input={"file_path": "app.py"}) == NOTHING
-    assert play.stage.read("marks") is None
+    assert play.project.read_file("marks") is None
 
 
 # protect-files
@@ -258,7 +258,7 @@ GIT = "it belongs to git; use git commands"
 )
 def test_edits_of_protected_files_are_refused(path: str, why: str | None, play: Play) -> None:
     play.bring("protect-files")
-    path = play.stage.placed(path)
+    path = play.project.fill_in_path(path)
     expected = Told("block", f"{path} is protected: {why}") if why else NOTHING
     tools = {"PreToolUse.Edit": {"old_string": "a", "new_string": "b"}, "PreToolUse.Write": {"content": "x"}}
     for fixture, more in tools.items():
@@ -279,19 +279,19 @@ def make(code: int) -> str:
 
 def test_red_tests_send_the_agent_back_once_with_what_failed(play: Play) -> None:
     play.bring("tests-before-stop")
-    play.stage.add_tool("make", make(1))
+    play.project.write_tool("make", make(1))
     red = Told("block", 'The tests fail:\ntest_sum: "3" is not 4\n1 failed')
     assert play.send("Stop") == red
     again = play.payload("Stop.active") | {"session_id": play.payload("Stop")["session_id"]}
     assert play.send("Stop.active", **again) == NOTHING
-    assert play.stage.read("asked") == play.stage.placed("{project}: make --silent test\n")
+    assert play.project.read_file("asked") == play.project.fill_in_path("{project}: make --silent test\n")
 
 
 def test_green_tests_let_the_agent_stop(play: Play) -> None:
     play.bring("tests-before-stop")
-    play.stage.add_tool("make", make(0))
+    play.project.write_tool("make", make(0))
     assert play.send("Stop") == NOTHING
-    assert play.stage.read("asked") == play.stage.placed("{project}: make --silent test\n")
+    assert play.project.read_file("asked") == play.project.fill_in_path("{project}: make --silent test\n")
 
 
 # session-git-state
@@ -299,17 +299,17 @@ def test_green_tests_let_the_agent_stop(play: Play) -> None:
 
 @pytest.mark.parametrize("fixture", ["SessionStart", "SessionStart.resume"])
 def test_a_session_begins_with_the_state_of_the_repository(fixture: str, play: Play) -> None:
-    play.stage.write({"app.py": "x = 1\n", ".gitignore": ".claude\n.agents\n"})
-    play.stage.make_repository("topic")
+    play.project.write_files({"app.py": "x = 1\n", ".gitignore": ".claude\n.agents\n"})
+    play.project.make_repository("topic")
     play.bring("session-git-state")
-    play.stage.write({"app.py": "x = 2\n", "new file.py": ""})
+    play.project.write_files({"app.py": "x = 2\n", "new file.py": ""})
     state = 'Branch: topic\nLast commits:\n- start\nNot committed:\n M app.py\n?? "new file.py"'
     assert play.send(fixture) == Told(context=state)
 
 
 def test_a_session_in_an_empty_repository_begins_with_its_branch(play: Play) -> None:
-    play.stage.write({".gitignore": "*\n"})
-    play.stage.make_repository({"branch": "main", "commits": 0})
+    play.project.write_files({".gitignore": "*\n"})
+    play.project.make_repository({"branch": "main", "commits": 0})
     play.bring("session-git-state")
     assert play.send("SessionStart") == Told(context="Branch: main")
 
@@ -317,7 +317,7 @@ def test_a_session_in_an_empty_repository_begins_with_its_branch(play: Play) -> 
 def test_without_a_repository_or_after_compacting_a_session_begins_with_nothing(play: Play) -> None:
     play.bring("session-git-state")
     assert play.send("SessionStart") == NOTHING
-    play.stage.make_repository({"branch": "main", "commits": 0})
+    play.project.make_repository({"branch": "main", "commits": 0})
     assert play.send("SessionStart.compact") == NOTHING
 
 
@@ -329,7 +329,7 @@ FAKE_DATE = '#!/bin/sh\n[ "$*" = +%F ] && echo 2026-01-15\n'
 
 def test_a_prompt_is_sent_with_the_date(play: Play) -> None:
     play.bring("prompt-guard")
-    play.stage.add_tool("date", FAKE_DATE)
+    play.project.write_tool("date", FAKE_DATE)
     assert play.send("UserPromptSubmit") == Told(context=TODAY)
 
 
@@ -343,7 +343,7 @@ def test_a_prompt_is_sent_with_the_date(play: Play) -> None:
 )
 def test_a_prompt_with_a_secret_is_not_sent(prompt: str, what: str, play: Play) -> None:
     play.bring("prompt-guard")
-    play.stage.add_tool("date", FAKE_DATE)
+    play.project.write_tool("date", FAKE_DATE)
     reason = f"The prompt was not sent, for it seems to hold {what}."
     assert play.send("UserPromptSubmit", prompt=prompt) == play.seen(Told("block", reason, TODAY))
 
@@ -380,7 +380,7 @@ def test_every_command_is_written_down(play: Play) -> None:
     play.bring("command-log")
     inputs = [{"command": 'echo "$HOME"\nls', "description": "look – around"}, {"command": "rm 'a b'"}]
     assert [play.send("PreToolUse", tool_input=tool_input) for tool_input in inputs] == [NOTHING, NOTHING]
-    assert play.stage.read(".claude/commands.log") == (
+    assert play.project.read_file(".claude/commands.log") == (
         "echo \"$HOME\"\nls # look – around\nrm 'a b' # no description\n"
     )
 
@@ -390,10 +390,10 @@ def test_every_command_is_written_down(play: Play) -> None:
 
 def test_the_desktop_shows_that_the_agent_waits(play: Play) -> None:
     play.bring("desktop-notification")
-    play.stage.add_tool("notify-send", '#!/bin/sh\nprintf "<%s>" "$@" >>shown\n')
+    play.project.write_tool("notify-send", '#!/bin/sh\nprintf "<%s>" "$@" >>shown\n')
     assert play.send("Notification") == NOTHING
     assert play.send("Notification", notification_type="auth_success", message="signed in") == NOTHING
-    assert play.stage.read("shown") == "<The agent waits><Claude needs your permission to use Bash>"
+    assert play.project.read_file("shown") == "<The agent waits><Claude needs your permission to use Bash>"
 
 
 # auto-approve
@@ -419,7 +419,7 @@ def test_nobody_is_asked_about_a_command_that_only_looks(command: str, decision:
 @pytest.mark.parametrize(("file", "allowed"), [("README.md", True), ("docs/a.md", True), ("app.py", False)])
 def test_nobody_is_asked_about_reading_documentation(file: str, allowed: bool, play: Play) -> None:
     play.bring("auto-approve")
-    path = str(play.stage.project / file)
+    path = str(play.project.path / file)
     expected = Told("allow", "documentation may be read") if allowed else NOTHING
     assert play.send("PreToolUse.Read", tool_input={"file_path": path}) == expected
 
@@ -458,8 +458,8 @@ def test_a_push_becomes_a_dry_run_and_the_rest_of_the_input_stays(
 )
 def test_what_a_linter_finds_is_fed_back(code: int, file: str, finds: bool, play: Play) -> None:
     play.bring("lint-feedback")
-    play.stage.add_tool("ruff", f'#!/bin/sh\nfor last; do :; done\necho "$last:1:1: F401 unused"\nexit {code}\n')
-    path = str(play.stage.project / file)
+    play.project.write_tool("ruff", f'#!/bin/sh\nfor last; do :; done\necho "$last:1:1: F401 unused"\nexit {code}\n')
+    path = str(play.project.path / file)
     found = Told(
         "block", f"ruff has something to say:\n{path}:1:1: F401 unused", "'ruff check --fix' mends most of it."
     )
@@ -475,12 +475,12 @@ def test_what_a_linter_finds_is_fed_back(code: int, file: str, finds: bool, play
 )
 def test_a_transcript_is_kept_before_it_is_gone(fixture: str, field: str, play: Play) -> None:
     play.bring("keep-transcripts")
-    play.stage.add_tool("date", "#!/bin/sh\necho 20260115T103000\n")
+    play.project.write_tool("date", "#!/bin/sh\necho 20260115T103000\n")
     path = Path(play.payload(fixture)[field])
     path.parent.mkdir(parents=True)
     path.write_text('{"type": "user"}\n')
     assert play.send(fixture) == NOTHING
-    kept = {file.name: file.read_text() for file in (play.stage.project / ".claude" / "transcripts").iterdir()}
+    kept = {file.name: file.read_text() for file in (play.project.path / ".claude" / "transcripts").iterdir()}
     assert kept == {f"20260115T103000-{path.name}": '{"type": "user"}\n'}
 
 
@@ -488,7 +488,7 @@ def test_a_transcript_is_kept_before_it_is_gone(fixture: str, field: str, play: 
 def test_without_a_transcript_nothing_is_kept_and_nothing_said(fixture: str, play: Play) -> None:
     play.bring("keep-transcripts")
     assert play.send(fixture) == NOTHING
-    assert not (play.stage.project / ".claude" / "transcripts").exists()
+    assert not (play.project.path / ".claude" / "transcripts").exists()
 
 
 # all of them in one project
@@ -503,21 +503,21 @@ def test_all_together_write_down_and_refuse_and_say_so_once(play: Play) -> None:
         {"command": "grep -r TODO . && git push --dry-run"} if play.way != CLAUDE else None
     )  # it is refused there
     assert told == play.seen(Told("block", reason, rewritten=rewritten))
-    assert play.stage.read(".claude/commands.log") == f"{command} # no description\n"
+    assert play.project.read_file(".claude/commands.log") == f"{command} # no description\n"
 
 
 def test_all_together_look_again_at_a_rewritten_command(play: Play) -> None:
     play.bring(*NAMES)
     told = play.send("PreToolUse", tool_input={"command": "git push"})
     assert told == Told("allow", "as a dry run", rewritten={"command": "git push --dry-run"})
-    assert play.stage.read(".claude/commands.log") == (
+    assert play.project.read_file(".claude/commands.log") == (
         "git push # no description\ngit push --dry-run # no description\n"
     )
 
 
 def test_in_a_subfolder_of_the_project_its_hooks_run_all_the_same(play: Play) -> None:
     play.bring(*NAMES)
-    below = play.stage.project / "src" / "deep"
+    below = play.project.path / "src" / "deep"
     below.mkdir(parents=True)
     told = play.send("PreToolUse.Write", cwd=str(below), tool_input={"file_path": ".env", "content": ""})
     assert told == Told("block", f".env is protected: {SECRETS}")
@@ -525,8 +525,8 @@ def test_in_a_subfolder_of_the_project_its_hooks_run_all_the_same(play: Play) ->
 
 def test_in_a_package_with_settings_that_say_nothing_of_hooks_they_run_all_the_same(play: Play) -> None:
     play.bring(*NAMES)
-    play.stage.write({"pkg/.claude/settings.local.json": '{"permissions": {"allow": ["Bash(ls)"]}}'})
-    event = {"cwd": str(play.stage.project / "pkg"), "tool_input": {"file_path": ".env", "content": ""}}
+    play.project.write_files({"pkg/.claude/settings.local.json": '{"permissions": {"allow": ["Bash(ls)"]}}'})
+    event = {"cwd": str(play.project.path / "pkg"), "tool_input": {"file_path": ".env", "content": ""}}
     assert play.send("PreToolUse.Write", **event) == Told("block", f".env is protected: {SECRETS}")
 
 
@@ -538,15 +538,15 @@ def test_events_that_no_example_wants_are_told_nothing(play: Play) -> None:
 # what an example looks like
 
 
-def test_the_checker_has_nothing_to_say_about_all_of_them_in_one_file(stage: Stage) -> None:
-    stage.add_tool("notify-send", MARKS)
-    Play(stage, IN_PROCESS).bring(*NAMES)
-    assert json.loads(stage.boathook("check", "--strict", "--json", str(stage.project)))["diagnostics"] == []
+def test_the_checker_has_nothing_to_say_about_all_of_them_in_one_file(project: ExampleProject) -> None:
+    project.write_tool("notify-send", MARKS)
+    Play(project, IN_PROCESS).bring(*NAMES)
+    assert json.loads(project.run("check", "--strict", "--json", str(project.path)).stdout)["diagnostics"] == []
 
 
-def test_all_of_them_are_armed_under_a_name_that_says_what_they_run(stage: Stage) -> None:
-    Play(stage, IN_PROCESS).bring(*NAMES)
-    listed = [(hook["name"].partition("#")[0], hook["state"], hook["diagnostics"]) for hook in stage.list()]
+def test_all_of_them_are_armed_under_a_name_that_says_what_they_run(project: ExampleProject) -> None:
+    Play(project, IN_PROCESS).bring(*NAMES)
+    listed = [(hook["name"].partition("#")[0], hook["state"], hook["diagnostics"]) for hook in project.list_hooks()]
     assert sorted(listed) == [
         ("Notification:notify-send", "armed", []),
         ("PermissionRequest:approve.sh", "armed", []),
@@ -581,12 +581,12 @@ def test_the_readme_has_a_section_for_every_example() -> None:
     assert re.findall(r"^## ([\w-]+)$", text, re.MULTILINE) == NAMES
 
 
-def test_the_first_steps_of_the_readme_work(stage: Stage) -> None:
+def test_the_first_steps_of_the_readme_work(project: ExampleProject) -> None:
     [code] = re.findall(r"^```sh\n(.*?)^```", (SETTINGS / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    (stage.project / "examples").symlink_to(ROOT / "examples")
-    stage.add_tool("boathook", f'#!/bin/sh\nexec "{sys.executable}" -m boathook "$@"\n')
+    (project.path / "examples").symlink_to(ROOT / "examples")
+    project.write_tool("boathook", f'#!/bin/sh\nexec "{sys.executable}" -m boathook "$@"\n')
     done = subprocess.run(
-        ["bash", "-euc", code], cwd=stage.project, env=stage.environment, capture_output=True, text=True, timeout=60
+        ["bash", "-euc", code], cwd=project.path, env=project.environment, capture_output=True, text=True, timeout=60
     )
     told = f".env is protected: {SECRETS}\n"
     assert (done.stdout, done.stderr, done.returncode) == ("all good\nexit code 2\n", told, 0)

@@ -9,13 +9,13 @@ import pytest
 
 pytest.register_assert_rewrite("tests.faults.harness")
 
-from tests.faults.harness import WAYS, Project  # noqa: E402
+from tests.faults.harness import WAYS, FaultProject  # noqa: E402
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[FaultProject]:
     """Give an empty project; whatever carries its mark is ended with the test."""
-    made = Project(tmp_path)
+    made = FaultProject(tmp_path)
     yield made
     made.end_all()
 

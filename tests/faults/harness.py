@@ -22,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from tests.scratch_project import ScratchProject
+
 HERE = Path(__file__).resolve().parent
 GRACE = 0.5
 HARD_LIMIT = 60.0
@@ -86,89 +88,99 @@ class Ended:
     memory: int = field(default=0, compare=False)
 
 
-class Project:
-    """A project with hooks in a scratch world of its own."""
+class FaultProject(ScratchProject):
+    """A scratch project whose processes carry a mark and have an environment of few variables."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, base: Path) -> None:
+        super().__init__(base, trust_all=True)
         self.mark = f"fault-{uuid.uuid4().hex}"
-        self.root = folder / "project"
-        self.hooks = self.root / ".agents" / "hooks"
-        self.home = folder / "home"
-        self.config = self.home / "config" / "agents"
-        self.state = self.home / "state" / "boathook"
-        self.log = self.state / "background.log"
-        self.scratch = folder / "scratch"
-        for made in (self.hooks, self.config / "hooks", self.scratch):
-            made.mkdir(parents=True)
+        self.make_folders()
+        for folder in (self.hooks, self.config / "hooks", self.scratch):
+            folder.mkdir(parents=True)
 
     @property
-    def env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ORDINARY if name in os.environ}
-        xdg = {f"XDG_{name.upper()}_HOME": str(self.home / name) for name in ("config", "state", "cache")}
-        scratch = {"SCRATCH": str(self.scratch), "PYTHON": sys.executable}
-        return {**kept, **xdg, **scratch, "HOME": str(self.home), MARK: self.mark}
+    def hooks(self) -> Path:
+        return self.hooks_folder("project")
 
-    def hook(
+    @property
+    def log(self) -> Path:
+        return self.state / "background.log"
+
+    @property
+    def scratch(self) -> Path:
+        return self.base / "scratch"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        passed_on = {name: os.environ[name] for name in ORDINARY if name in os.environ}
+        return {
+            **passed_on,
+            **self.variables,
+            "SCRATCH": str(self.scratch),
+            "PYTHON": sys.executable,
+            MARK: self.mark,
+        }
+
+    def write_hook(
         self,
         name: str,
         script: str | bytes | None = "",
         *,
-        entry: str = "run.sh",
+        scope: str = "project",
+        script_name: str = "run.sh",
         mode: int = 0o755,
-        user: bool = False,
         manifest: str | bytes | None = None,
         **fields: object,
     ) -> Path:
-        """Lay out one hook; a script without interpreter line gets /bin/sh, `None` makes no script; fields go to the manifest."""
-        folder = (self.config / "hooks" if user else self.hooks) / name
-        folder.mkdir(parents=True)
-        (folder / "HOOK.md").write_bytes(_bytes(manifest if manifest is not None else manifest_text(name, **fields)))
-        if script is not None:
-            (folder / "scripts").mkdir()
-            place = folder / "scripts" / entry
-            place.write_bytes(with_interpreter(script))
-            place.chmod(mode)
-        return folder
+        """Write a hook, of the project unless another scope is given; more arguments are fields of its manifest."""
+        if "background" in fields:
+            fields["async"] = fields.pop("background")
+        files = {"manifest": manifest, "script_name": script_name, "mode": mode}
+        return super().write_hook(name, script, scope=scope, fields=fields, **files)
 
-    def raw_script(self, name: str, data: bytes, *, entry: str = "run.sh", mode: int = 0o755) -> Path:
-        """Give a hook the exact bytes of a script."""
-        place = self.hooks / name / "scripts" / entry
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(data)
-        place.chmod(mode)
-        return place
+    def write_raw_script(self, name: str, data: bytes, *, script_name: str = "run.sh", mode: int = 0o755) -> Path:
+        """Write the exact bytes of a script into a hook folder."""
+        path = self.hooks / name / "scripts" / script_name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(mode)
+        return path
 
     def fire(self, way: str = WAYS[0], event: dict[str, Any] | None = None, **options: Any) -> Result:
         """Send an event one way and give what it came to."""
-        return self.in_process(event, **options) if way == WAYS[0] else self.by_command(event, **options)
+        return self.fire_in_process(event, **options) if way == WAYS[0] else self.fire_by_command(event, **options)
 
-    def in_process(self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT) -> Result:
+    def fire_in_process(
+        self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT
+    ) -> Result:
         """Dispatch in a child interpreter; `host` is code that makes it a host of some kind first."""
         found = self.probe(f"{host}\nreport(measure_all(EVENT))", event, limit=limit)
         return Result(found["verdict"], found["seconds"], found["growth"], found)
 
     def probe(self, code: str, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> dict[str, Any]:
         """Run code in a child interpreter that knows the event and the names of `probe.py`; give what it reports."""
-        ended = watched(*self.probe_command(code), cwd=self.root, data=self.line(event), limit=limit)
+        ended = watched(*self.make_probe_command(code), cwd=self.path, data=self.make_stdin(event), limit=limit)
         assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
         return json.loads(ended.stdout)
 
-    def probe_command(self, code: str) -> tuple[list[str], dict[str, str]]:
+    def make_probe_command(self, code: str) -> tuple[list[str], dict[str, str]]:
         """Give the command and the environment of a child interpreter."""
-        env = {**self.env, "PYTHONPATH": str(HERE), "PROBE_PROJECT": str(self.root)}
+        env = {**self.environment, "PYTHONPATH": str(HERE), "PROBE_PROJECT": str(self.path)}
         return [sys.executable, "-c", f"from probe import *\n{code}\n"], env
 
-    def by_command(self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT) -> Result:
+    def fire_by_command(
+        self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT
+    ) -> Result:
         """Send an event through `boathook run --json`; `host` is code that runs first."""
-        ended = self.command(event, "--json", limit=limit, host=host)
+        ended = self.run_event(event, "--json", limit=limit, host=host)
         assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
         return Result(json.loads(ended.stdout), growth=ended.memory)
 
-    def plain(self, event: dict[str, Any] | None = None) -> Ended:
+    def run_plain(self, event: dict[str, Any] | None = None) -> Ended:
         """Send an event through `boathook run` as a host does."""
-        return self.command(event)
+        return self.run_event(event)
 
-    def command(
+    def run_event(
         self,
         event: dict[str, Any] | None,
         *args: str,
@@ -178,47 +190,44 @@ class Project:
         **more: Any,
     ) -> Ended:
         """Run `boathook run` on an event."""
-        line = self.line(event) if data is None else data
-        return watched(self.argv(*args, host=host), self.env, cwd=self.root, data=line, limit=limit, **more)
+        line = self.make_stdin(event) if data is None else data
+        return watched(
+            self.make_run_argv(*args, host=host), self.environment, cwd=self.path, data=line, limit=limit, **more
+        )
 
-    def argv(self, *args: str, host: str = "") -> list[str]:
+    def make_run_argv(self, *args: str, host: str = "") -> list[str]:
         """Give the command line of `boathook run`; `host` is code that runs first in its process."""
         code = f"{host}\nimport runpy; runpy.run_module('boathook', run_name='__main__', alter_sys=True)"
         program = ["-c", code] if host else ["-m", "boathook"]
-        return [sys.executable, *program, "run", "--trust-all", "--project", str(self.root), *args]
+        return [sys.executable, *program, "run", "--trust-all", "--project", str(self.path), *args]
 
-    def event(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {**TOOL_CALL, "session_id": "s", "work_dir": str(self.root), **(event or {})}
+    def make_event(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {**TOOL_CALL, "session_id": "s", "work_dir": str(self.path), **(event or {})}
 
-    def line(self, event: dict[str, Any] | None = None) -> bytes:
-        return json.dumps(self.event(event)).encode()
+    def make_stdin(self, event: dict[str, Any] | None = None) -> bytes:
+        return json.dumps(self.make_event(event)).encode()
 
-    def records(self, result: Result) -> list[str]:
+    def read_records(self, result: Result) -> list[str]:
         """Give the decisions that the ledger holds for a dispatch: it is to be one."""
         lines = [line for path in self.state.glob("*.jsonl") for line in path.read_bytes().splitlines()]
         return [r["decision"] for r in map(json.loads, lines) if r["id"] == result.verdict["id"]]
 
-    def survivors(self) -> list[str]:
+    def list_survivors(self) -> list[str]:
         """Give every process that carries the mark of this project, zombies aside."""
         return processes_with(self.mark.encode())
 
-    def gone(self, seconds: float = 30.0) -> list[str]:
+    def wait_until_gone(self, seconds: float = 30.0) -> list[str]:
         """Wait until no process of this project is left; give those that are."""
-        wait_until(lambda: not self.survivors(), seconds)
-        return self.survivors()
+        wait_until(lambda: not self.list_survivors(), seconds)
+        return self.list_survivors()
 
     def end_all(self) -> None:
         """Kill what a failed test left."""
-        for told in self.survivors():
+        for line in self.list_survivors():
             try:
-                os.kill(int(told.split()[0]), signal.SIGKILL)
+                os.kill(int(line.split()[0]), signal.SIGKILL)
             except ProcessLookupError:
                 continue
-
-
-def with_interpreter(script: str | bytes) -> bytes:
-    data = _bytes(script)
-    return data if data.startswith(b"#!") else b"#!/bin/sh\n" + data
 
 
 def python(code: str) -> str:
@@ -226,24 +235,14 @@ def python(code: str) -> str:
     return f"#!{sys.executable} -IS\n{code}\n"
 
 
-def manifest_text(name: str, **fields: object) -> str:
-    """Write a manifest; fields that are None are left out, texts stand as they are given."""
-    known: dict[str, object] = {"name": name, "description": "A hook of a test.", "trigger": "pre-tool-call", **fields}
-    if "background" in known:
-        known["async"] = known.pop("background")
-    words = {True: "true", False: "false"}
-    lines = [f"{k}: {words[v] if isinstance(v, bool) else v}" for k, v in known.items() if v is not None]
-    return "\n".join(["---", *lines, "---", "", f"# {name}", ""])
-
-
-def assert_clean(project: Project, result: Result, timeout: float) -> None:
+def assert_clean(project: FaultProject, result: Result, timeout: float) -> None:
     """Hold a finished dispatch against every promise: back in time, nothing left, nothing leaked, on record, in bounds.
 
     Its seconds are those of a machine that is not busy (see `probe.Stopwatch`).
     """
-    assert project.survivors() == []
+    assert project.list_survivors() == []
     told = bool(result.runs or result.verdict["background"] or result.verdict["id"])
-    assert project.records(result) == ([result.decision] if told else [])
+    assert project.read_records(result) == ([result.decision] if told else [])
     if "fds" not in result.notes:
         assert result.growth < COMMAND_MEMORY_LIMIT
         return
@@ -322,7 +321,3 @@ def wait_until(true: Any, seconds: float = 60.0) -> bool:
             return True
         time.sleep(0.01)
     return bool(true())
-
-
-def _bytes(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode()

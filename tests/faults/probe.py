@@ -19,9 +19,9 @@ EVENT: dict[str, Any] = json.load(sys.stdin)
 
 def load(**more: Any) -> boathook.Engine:
     """Load the engine of the project under test."""
-    home = Path(os.environ["HOME"])
-    places = {"config": home / "config" / "agents", "state": home / "state" / "boathook"}
-    return boathook.load(os.environ["PROBE_PROJECT"], **places, **{"trust_all": True, **more})
+    config, state = (Path(os.environ[f"XDG_{kind}_HOME"]) for kind in ("CONFIG", "STATE"))
+    folders = {"config": config / "agents", "state": state / "boathook"}
+    return boathook.load(os.environ["PROBE_PROJECT"], **folders, **{"trust_all": True, **more})
 
 
 def descriptors() -> list[str]:

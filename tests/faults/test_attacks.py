@@ -19,7 +19,7 @@ from tests.faults.harness import (
     LONG_MS,
     SHORT,
     SHORT_MS,
-    Project,
+    FaultProject,
     Result,
     assert_clean,
     processes_with,
@@ -31,13 +31,13 @@ from tests.faults.stopwatch import Stopwatch
 NO = "echo no >&2; exit 2"
 
 
-def assert_block(project: Project, result: Result, timeout: float = LONG) -> None:
+def assert_block(project: FaultProject, result: Result, timeout: float = LONG) -> None:
     """A hook blocked, and nothing of it is left."""
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert_clean(project, result, timeout)
 
 
-def assert_timeout(project: Project, result: Result) -> None:
+def assert_timeout(project: FaultProject, result: Result) -> None:
     """The hook was ended at its deadline, and nothing of it is left."""
     assert (result.decision, [run[1] for run in result.runs]) == ("none", ["timeout"])
     assert_clean(project, result, SHORT)
@@ -60,8 +60,8 @@ BLOCKING = {
 
 
 @pytest.mark.parametrize("script", BLOCKING.values(), ids=BLOCKING)
-def test_a_block_is_kept_with(project: Project, way: str, script: str) -> None:
-    project.hook("guard", script, timeout=LONG_MS)
+def test_a_block_is_kept_with(project: FaultProject, way: str, script: str) -> None:
+    project.write_hook("guard", script, timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
@@ -106,8 +106,8 @@ time.sleep(60)"""
 
 
 @pytest.mark.parametrize("code", [COMET, CLOSED_DAEMON, TRACED], ids=["a_comet", "a_closed_daemon", "a_tracer"])
-def test_a_block_of_a_program_is_kept_with(project: Project, way: str, code: str) -> None:
-    project.hook("guard", python(code), entry="run.py", timeout=LONG_MS)
+def test_a_block_of_a_program_is_kept_with(project: FaultProject, way: str, code: str) -> None:
+    project.write_hook("guard", python(code), script_name="run.py", timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
@@ -122,19 +122,19 @@ reaper.ProcessMark.set_limit = set_limit_late
 """
 
 
-def test_a_comet_that_flies_before_it_could_be_marked_leaves_no_zombie(project: Project) -> None:
-    project.hook("guard", python(COMET), entry="run.py", timeout=LONG_MS)
-    assert_block(project, project.in_process(host=SLOW_TO_MARK))
+def test_a_comet_that_flies_before_it_could_be_marked_leaves_no_zombie(project: FaultProject) -> None:
+    project.write_hook("guard", python(COMET), script_name="run.py", timeout=LONG_MS)
+    assert_block(project, project.fire_in_process(host=SLOW_TO_MARK))
 
 
-def test_an_orphan_that_was_never_marked_leaves_no_zombie(project: Project) -> None:
-    project.hook("guard", f"(env -i setsid true &)\nsleep 0.05\n{NO}", timeout=LONG_MS)
+def test_an_orphan_that_was_never_marked_leaves_no_zombie(project: FaultProject) -> None:
+    project.write_hook("guard", f"(env -i setsid true &)\nsleep 0.05\n{NO}", timeout=LONG_MS)
     host = "from boathook.process import reaper\nreaper.ProcessMark.set_limit = lambda *_: None"
-    assert_block(project, project.in_process(host=host))
+    assert_block(project, project.fire_in_process(host=host))
 
 
-def test_a_child_of_the_host_that_is_started_with_a_hook_is_left_to_the_host(project: Project) -> None:
-    project.hook("guard", f"sleep 0.1; {NO}", timeout=LONG_MS)
+def test_a_child_of_the_host_that_is_started_with_a_hook_is_left_to_the_host(project: FaultProject) -> None:
+    project.write_hook("guard", f"sleep 0.1; {NO}", timeout=LONG_MS)
     code = """
 import subprocess
 from boathook.process import reaper
@@ -154,8 +154,8 @@ report({"decision": verdict.decision.word, "ends": [own[0].wait(), own[1].wait()
     assert project.probe(code) == {"decision": "block", "ends": [3, -9], "alive": True}
 
 
-def test_a_process_that_dies_too_late_is_no_zombie_after_the_next_event(project: Project) -> None:
-    project.hook("guard", NO, timeout=LONG_MS)
+def test_a_process_that_dies_too_late_is_no_zombie_after_the_next_event(project: FaultProject) -> None:
+    project.write_hook("guard", NO, timeout=LONG_MS)
     code = """
 from boathook.process import reaper
 late = os.posix_spawn("/bin/sleep", ["sleep", "60"], {})
@@ -177,8 +177,8 @@ def test_a_tree_without_an_end_is_looked_at_for_a_bounded_time(monkeypatch: pyte
 LONG_GRACE = f"from boathook.process import child; child._TERM_SECONDS = {LONG}"
 
 
-def test_a_block_as_the_last_word_at_the_deadline_counts(project: Project, way: str) -> None:
-    project.hook("guard", "trap 'echo no >&2; exit 2' TERM\nsleep 60 & wait", timeout=SHORT_MS)
+def test_a_block_as_the_last_word_at_the_deadline_counts(project: FaultProject, way: str) -> None:
+    project.write_hook("guard", "trap 'echo no >&2; exit 2' TERM\nsleep 60 & wait", timeout=SHORT_MS)
     assert_block(project, project.fire(way, host=LONG_GRACE))
 
 
@@ -193,22 +193,22 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
-def test_the_deadline_holds_with(project: Project, way: str, script: str) -> None:
-    project.hook("slow", script, entry="run", timeout=SHORT_MS)
+def test_the_deadline_holds_with(project: FaultProject, way: str, script: str) -> None:
+    project.write_hook("slow", script, script_name="run", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
-def test_a_pipe_that_ends_ends_as_a_program_expects(project: Project, way: str) -> None:
+def test_a_pipe_that_ends_ends_as_a_program_expects(project: FaultProject, way: str) -> None:
     """Python ignores SIGPIPE; what it starts must not."""
-    project.hook("guard", "yes | head -n 1 >/dev/null; kill -PIPE $$; exit 0", timeout=LONG_MS)
+    project.write_hook("guard", "yes | head -n 1 >/dev/null; kill -PIPE $$; exit 0", timeout=LONG_MS)
     assert project.fire(way).runs == [("guard", "failed", -signal.SIGPIPE, "none")]
 
 
-def test_a_hook_that_rewrites_its_manifest_is_read_anew_at_the_next_start(project: Project) -> None:
-    project.hook(
+def test_a_hook_that_rewrites_its_manifest_is_read_anew_at_the_next_start(project: FaultProject) -> None:
+    project.write_hook(
         "guard", f'sed -i "s/^trigger: .*/trigger: nonsense/" "$AGENT_HOOK_DIR/HOOK.md"\n{NO}', timeout=LONG_MS
     )
-    first, second = project.plain(), project.plain()
+    first, second = project.run_plain(), project.run_plain()
     assert (first.code, second.code) == (2, 0)
     assert b"unknown event 'nonsense'" in second.stderr
 
@@ -236,41 +236,41 @@ def knows_ends_of_reaped_processes() -> bool:
         os.close(handle)
 
 
-def test_a_host_that_waits_for_all_processes_gets_the_block_or_hears_that_it_is_lost(project: Project) -> None:
-    project.hook("guard", f"sleep 0.05; {NO}", timeout=LONG_MS, on_failure="block")
-    result = project.in_process(host=THIEF)
+def test_a_host_that_waits_for_all_processes_gets_the_block_or_hears_that_it_is_lost(project: FaultProject) -> None:
+    project.write_hook("guard", f"sleep 0.05; {NO}", timeout=LONG_MS, on_failure="block")
+    result = project.fire_in_process(host=THIEF)
     reason = "no" if knows_ends_of_reaped_processes() else "hook 'guard' failed: its exit code was lost"
     assert result.decision == "block"
     assert result.reasons[0].startswith(reason)
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_a_host_that_waits_for_all_processes_does_not_move_the_deadline(project: Project) -> None:
-    project.hook("slow", "setsid sleep 61 &\nsleep 60", timeout=SHORT_MS)
-    result = project.in_process(host=THIEF)
-    assert ([run[1] for run in result.runs], project.gone()) == (["timeout"], [])
+def test_a_host_that_waits_for_all_processes_does_not_move_the_deadline(project: FaultProject) -> None:
+    project.write_hook("slow", "setsid sleep 61 &\nsleep 60", timeout=SHORT_MS)
+    result = project.fire_in_process(host=THIEF)
+    assert ([run[1] for run in result.runs], project.wait_until_gone()) == (["timeout"], [])
     assert result.seconds <= SHORT + GRACE
 
 
-def test_signals_that_a_host_blocks_reach_its_hooks(project: Project) -> None:
-    project.hook("guard", "grep SigBlk /proc/self/status >&2; exit 2", timeout=LONG_MS)
+def test_signals_that_a_host_blocks_reach_its_hooks(project: FaultProject) -> None:
+    project.write_hook("guard", "grep SigBlk /proc/self/status >&2; exit 2", timeout=LONG_MS)
     host = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())"
-    assert project.in_process(host=host).reasons == ["SigBlk:\t0000000000000000"]
+    assert project.fire_in_process(host=host).reasons == ["SigBlk:\t0000000000000000"]
 
 
-def test_a_host_without_pidfd_keeps_every_promise(project: Project) -> None:
-    project.hook("guard", f"setsid sleep 60 &\n{NO}", timeout=LONG_MS)
-    assert_block(project, project.in_process(host="del os.pidfd_open"))
+def test_a_host_without_pidfd_keeps_every_promise(project: FaultProject) -> None:
+    project.write_hook("guard", f"setsid sleep 60 &\n{NO}", timeout=LONG_MS)
+    assert_block(project, project.fire_in_process(host="del os.pidfd_open"))
 
 
-def test_a_host_without_memory_files_keeps_every_promise(project: Project) -> None:
-    project.hook("guard", 'grep -q \'"command": "ls"\' && { echo no >&2; exit 2; }', timeout=LONG_MS)
+def test_a_host_without_memory_files_keeps_every_promise(project: FaultProject) -> None:
+    project.write_hook("guard", 'grep -q \'"command": "ls"\' && { echo no >&2; exit 2; }', timeout=LONG_MS)
     host = "def refuse(*_): raise PermissionError(13, 'memfd')\nos.memfd_create = refuse"
-    assert_block(project, project.in_process(host=host))
+    assert_block(project, project.fire_in_process(host=host))
 
 
-def test_what_a_host_started_itself_is_left_alone(project: Project) -> None:
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
+def test_what_a_host_started_itself_is_left_alone(project: FaultProject) -> None:
+    project.write_hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     code = """
 import subprocess
 own = [subprocess.Popen(["sleep", "60"], start_new_session=new) for new in (True, False)]
@@ -282,37 +282,39 @@ os.kill(int(orphan.stdout), 9)
 report({"decision": verdict.decision.word, "alive": alive})
 """
     assert project.probe(code) == {"decision": "block", "alive": [True, True, True]}
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
-def test_what_the_caller_had_started_before_is_left_alone(project: Project) -> None:
+def test_what_the_caller_had_started_before_is_left_alone(project: FaultProject) -> None:
     """A shell may run the engine in its own place: then the engine has children that are no hook's."""
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
+    project.write_hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     script = 'sleep 61 & echo $! > "$SCRATCH/pid"; exec "$@"'
-    argv = ["/bin/sh", "-c", script, "sh", *project.argv()]
-    ended = subprocess.run(argv, env=project.env, input=project.line(), stdout=subprocess.DEVNULL, timeout=20)
+    argv = ["/bin/sh", "-c", script, "sh", *project.make_run_argv()]
+    ended = subprocess.run(
+        argv, env=project.environment, input=project.make_stdin(), stdout=subprocess.DEVNULL, timeout=20
+    )
     pid = (project.scratch / "pid").read_text().strip()
-    assert (ended.returncode, [told.split()[0] for told in project.survivors()]) == (2, [pid])
+    assert (ended.returncode, [told.split()[0] for told in project.list_survivors()]) == (2, [pid])
 
 
-def test_output_of_the_engine_may_go_through_a_process_substitution(project: Project) -> None:
-    project.hook("says", """echo '{"additional_context": "hello"}'""", timeout=LONG_MS)
+def test_output_of_the_engine_may_go_through_a_process_substitution(project: FaultProject) -> None:
+    project.write_hook("says", """echo '{"additional_context": "hello"}'""", timeout=LONG_MS)
     script = '"$0" "$@" > >(sleep 0.1; cat > "$SCRATCH/out")'
-    argv = ["/bin/bash", "-c", script, *project.argv()]
-    subprocess.run(argv, env=project.env, input=project.line(), timeout=20, check=True)
+    argv = ["/bin/bash", "-c", script, *project.make_run_argv()]
+    subprocess.run(argv, env=project.environment, input=project.make_stdin(), timeout=20, check=True)
     assert wait_until(lambda: (project.scratch / "out").exists() and (project.scratch / "out").stat().st_size > 0)
     assert b"hello" in (project.scratch / "out").read_bytes()
 
 
-def test_a_caller_that_closed_its_output_still_gets_the_exit_code(project: Project) -> None:
-    project.hook("guard", NO, timeout=LONG_MS)
-    argv = ["/bin/sh", "-c", 'exec "$@" >&- 2>&-', "sh", *project.argv()]
-    ended = subprocess.run(argv, env=project.env, input=project.line(), timeout=20)
+def test_a_caller_that_closed_its_output_still_gets_the_exit_code(project: FaultProject) -> None:
+    project.write_hook("guard", NO, timeout=LONG_MS)
+    argv = ["/bin/sh", "-c", 'exec "$@" >&- 2>&-', "sh", *project.make_run_argv()]
+    ended = subprocess.run(argv, env=project.environment, input=project.make_stdin(), timeout=20)
     assert ended.returncode == 2
 
 
-def test_a_host_may_fork_after_loading(project: Project) -> None:
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
+def test_a_host_may_fork_after_loading(project: FaultProject) -> None:
+    project.write_hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     code = """
 engine = load()
 pid = os.fork()
@@ -323,11 +325,11 @@ if pid == 0:
 os.waitpid(pid, 0)
 """
     assert project.probe(code) == {"decision": "block", "children": []}
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_a_host_may_fork_while_hooks_run(project: Project) -> None:
-    project.hook("guard", f"(setsid sleep 60 &) &\nsleep 0.3\n{NO}", timeout=LONG_MS)
+def test_a_host_may_fork_while_hooks_run(project: FaultProject) -> None:
+    project.write_hook("guard", f"(setsid sleep 60 &) &\nsleep 0.3\n{NO}", timeout=LONG_MS)
     code = """
 import threading
 engine = load()
@@ -343,13 +345,13 @@ thread.join()
 os.waitpid(pid, 0)
 """
     assert project.probe(code) == {"decision": "block", "children": []}
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_two_engines_in_two_threads_do_not_take_the_role_from_each_other(project: Project) -> None:
+def test_two_engines_in_two_threads_do_not_take_the_role_from_each_other(project: FaultProject) -> None:
     """One ends while the hook of the other still runs; what that one leaves must be found all the same."""
     quick = "case $AGENT_SESSION_ID in quick) exit 0;; esac\n"
-    project.hook("guard", f"{quick}sleep 0.2\n(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
+    project.write_hook("guard", f"{quick}sleep 0.2\n(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     code = """
 import threading
 first, second = load(), load()
@@ -362,17 +364,17 @@ again = second.dispatch(EVENT)
 report({"decisions": [v.decision.word for v in (*told, again)], "children": children()})
 """
     assert project.probe(code) == {"decisions": ["none", "block", "block"], "children": []}
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
 @pytest.mark.parametrize("other", ["engine", "load()"], ids=["of_the_same_engine", "of_another_engine"])
-def test_the_end_of_one_hook_does_not_touch_another_that_runs(project: Project, other: str) -> None:
+def test_the_end_of_one_hook_does_not_touch_another_that_runs(project: FaultProject, other: str) -> None:
     """A hook that works with a detached process of its own keeps it while hooks of other threads come and go."""
     script = """case $AGENT_SESSION_ID in quick) exit 0;; esac
 setsid sh -c 'sleep 0.4; : > "$SCRATCH/worked"' &
 sleep 0.6
 [ -e "$SCRATCH/worked" ] && { echo no >&2; exit 2; }"""
-    project.hook("guard", script, timeout=LONG_MS)
+    project.write_hook("guard", script, timeout=LONG_MS)
     code = f"""
 import threading
 engine, told = load(), []
@@ -384,7 +386,7 @@ while thread.is_alive():
 report({{"decision": told[0].decision.word, "children": children()}})
 """
     assert project.probe(code) == {"decision": "block", "children": []}
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
 NESTED = f"""#!{sys.executable}
@@ -399,9 +401,9 @@ else:
 """
 
 
-def test_an_engine_inside_a_hook_of_an_engine_leaves_nothing_either(project: Project) -> None:
-    project.hook("nested", NESTED, entry="run.py", timeout=10_000)
-    result = project.in_process()
+def test_an_engine_inside_a_hook_of_an_engine_leaves_nothing_either(project: FaultProject) -> None:
+    project.write_hook("nested", NESTED, script_name="run.py", timeout=10_000)
+    result = project.fire_in_process()
     assert (result.runs, (project.scratch / "inside").exists()) == ([("nested", "ok", 0, "none")], True)
     assert_clean(project, result, 10.0)
 
@@ -429,17 +431,17 @@ report({"seconds": seconds, "children": children(), "same": descriptors() == fds
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_cancelling_a_dispatch_ends_its_hook(project: Project, times: int) -> None:
-    project.hook("slow", "trap '' TERM\nsetsid sleep 60 &\n: > $SCRATCH/started\nsleep 61; true", timeout=20_000)
+def test_cancelling_a_dispatch_ends_its_hook(project: FaultProject, times: int) -> None:
+    project.write_hook("slow", "trap '' TERM\nsetsid sleep 60 &\n: > $SCRATCH/started\nsleep 61; true", timeout=20_000)
     found = project.probe(CANCELLED.replace("TIMES", str(times)))
     assert found["seconds"] < GRACE
     assert (found["children"], found["same"]) == ([], True)
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
-def test_a_keyboard_interrupt_at_any_moment_leaves_no_process(project: Project) -> None:
-    project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=20_000)
-    project.hook("quick", "exit 0", trigger="post-tool-call")
+def test_a_keyboard_interrupt_at_any_moment_leaves_no_process(project: FaultProject) -> None:
+    project.write_hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=20_000)
+    project.write_hook("quick", "exit 0", trigger="post-tool-call")
     code = """
 import signal
 engine, caught = load(), 0
@@ -456,38 +458,38 @@ report({"caught": caught, "children": children(), "fds": len(descriptors())})
     found = project.probe(code)
     assert (found["caught"], found["children"]) == (80, [])
     assert found["fds"] < 16  # one that was made in the very moment may be lost
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_a_killed_supervisor_takes_its_async_hooks_with_it(project: Project) -> None:
+def test_a_killed_supervisor_takes_its_async_hooks_with_it(project: FaultProject) -> None:
     script = 'sleep 0.4; cd "$SCRATCH"; echo $PPID > new; mv new pid; sleep 60; true'
-    project.hook("later", script, background=True)
-    assert project.plain().code == 0
+    project.write_hook("later", script, background=True)
+    assert project.run_plain().code == 0
     assert wait_until((project.scratch / "pid").exists)
     os.kill(int((project.scratch / "pid").read_text()), signal.SIGKILL)
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
-def test_async_hooks_start_whatever_the_needs_of_one_of_them_look_like(project: Project) -> None:
-    project.hook("odd", "", background=True, requires='{bins: ["a\\0b"], env: ["c\\0d"]}')
-    project.hook("later", "echo done", background=True)
-    ended = project.plain()
+def test_async_hooks_start_whatever_the_needs_of_one_of_them_look_like(project: FaultProject) -> None:
+    project.write_hook("odd", "", background=True, requires='{bins: ["a\\0b"], env: ["c\\0d"]}')
+    project.write_hook("later", "echo done", background=True)
+    ended = project.run_plain()
     assert ended.code == 0
     assert wait_until(lambda: project.log.exists() and "  stdout: done\n" in project.log.read_text())
     assert "'odd'" in ended.stderr.decode() + project.log.read_text()
 
 
-def test_the_file_of_a_session_may_be_anything_a_hook_makes_of_it(project: Project, way: str) -> None:
+def test_the_file_of_a_session_may_be_anything_a_hook_makes_of_it(project: FaultProject, way: str) -> None:
     script = '[ -p "$CLAUDE_ENV_FILE" ] || { rm "$CLAUDE_ENV_FILE"; mkfifo "$CLAUDE_ENV_FILE"; }\n' + NO
-    project.hook("guard", script, trigger="pre-session", timeout=LONG_MS)
+    project.write_hook("guard", script, trigger="pre-session", timeout=LONG_MS)
     event = {"event_type": "pre-session", "session_id": "again"}
     project.fire(way, event, limit=10)
     assert_block(project, project.fire(way, event, limit=10))
 
 
-def test_a_script_that_somebody_is_writing_is_tried_again(project: Project) -> None:
+def test_a_script_that_somebody_is_writing_is_tried_again(project: FaultProject) -> None:
     """The system refuses to start a file that is open for writing; that passes."""
-    project.hook("guard", NO, timeout=LONG_MS)
+    project.write_hook("guard", NO, timeout=LONG_MS)
     code = """
 import threading
 handle = os.open(Path(os.environ["PROBE_PROJECT"], ".agents/hooks/guard/scripts/run.sh"), os.O_WRONLY)

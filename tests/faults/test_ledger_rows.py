@@ -18,7 +18,7 @@ import pytest
 
 from boathook.ledger.reader import LedgerReader, LedgerReport, verify_chain
 from boathook.ledger.writer import LOCK_NAME, SPILL_NAME, Ledger, list_segments
-from tests.faults.harness import Project, wait_until
+from tests.faults.harness import FaultProject, wait_until
 
 WRITER = """
 import os, resource, signal, sys, time
@@ -117,8 +117,10 @@ def test_row_78_what_was_acknowledged_survives_kill_9(tmp_path):
     assert len(said) > 100
 
 
-def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_passed_over(project: Project, way: str):
-    project.hook("says", "printf '%200000s' x >&2; exit 2")
+def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_passed_over(
+    project: FaultProject, way: str
+):
+    project.write_hook("says", "printf '%200000s' x >&2; exit 2")
     project.fire(way, {"tool_input": {"command": "x" * 1_000_000}})
     [path] = project.state.glob("ledger-*.jsonl")
     assert path.stat().st_size < 1 << 16
@@ -150,7 +152,7 @@ def test_row_80_a_full_disk_tears_no_line_and_is_told(tmp_path):
     assert verify_chain(str(folder)).findings == ()
 
 
-def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(project: Project):
+def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(project: FaultProject):
     project.state.mkdir(parents=True)
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(project.state)], capture_output=True
@@ -160,8 +162,8 @@ def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(proje
     try:
         (project.state / "filler").write_bytes(b"x" * 4096)
         (project.state / "other").write_bytes(b"x" * 4096)
-        project.hook("says", "echo no >&2; exit 2")
-        ends = [project.plain({"tool_input": {"command": "x" * 3000}}) for _ in range(4)]
+        project.write_hook("says", "echo no >&2; exit 2")
+        ends = [project.run_plain({"tool_input": {"command": "x" * 3000}}) for _ in range(4)]
         assert [end.code for end in ends] == [2] * 4
         assert b"/ledger cannot be written (" in ends[-1].stderr
         report = verify_chain(str(project.state))
@@ -176,13 +178,13 @@ def name_of_today() -> str:
 
 @pytest.mark.parametrize("name", ["segment", LOCK_NAME])
 @pytest.mark.parametrize("kind", ["fifo", "link"])
-def test_row_81_a_fifo_or_a_link_is_refused_and_never_waited_for(project: Project, way: str, name: str, kind: str):
+def test_row_81_a_fifo_or_a_link_is_refused_and_never_waited_for(project: FaultProject, way: str, name: str, kind: str):
     project.state.mkdir(parents=True)
     path = project.state / (name if name == LOCK_NAME else name_of_today())
     precious = project.scratch / "precious"
     precious.write_text("precious")
     os.mkfifo(path) if kind == "fifo" else path.symlink_to(precious)
-    project.hook("says", "echo no >&2; exit 2")
+    project.write_hook("says", "echo no >&2; exit 2")
     result = project.fire(way)
     assert (result.decision, precious.read_text()) == ("block", "precious")
     why = f"{path.name} is not a regular file" if kind == "fifo" else "Too many levels of symbolic links"
@@ -192,8 +194,8 @@ def test_row_81_a_fifo_or_a_link_is_refused_and_never_waited_for(project: Projec
     assert (record["decision"], record["spilled"]) == ("block", True)
 
 
-def test_row_82_a_stopped_writer_that_holds_the_lock_costs_a_second_and_no_record(project: Project, way: str):
-    project.hook("says", "echo no >&2; exit 2")
+def test_row_82_a_stopped_writer_that_holds_the_lock_costs_a_second_and_no_record(project: FaultProject, way: str):
+    project.write_hook("says", "echo no >&2; exit 2")
     with held(project.state / LOCK_NAME):
         result = project.fire(way)
     assert result.decision == "block"
@@ -207,15 +209,15 @@ def test_row_82_a_stopped_writer_that_holds_the_lock_costs_a_second_and_no_recor
 SECRETS = ("hunter2secret", "ghp_" + "a1" * 18, "sk-ant-api03-" + "b2" * 20)
 
 
-def test_row_83_no_secret_reaches_the_disk(project: Project, way: str):
+def test_row_83_no_secret_reaches_the_disk(project: FaultProject, way: str):
     password, token, key = SECRETS
     (project.config / "hooks.toml").write_text("[hooks]\nrecord = 'whole'\n")
-    project.hook("says", f"echo 'the key {key} is not allowed' >&2; exit 2")
-    project.hook("later", f"echo {token}; exit 0", trigger="post-tool-call", background=True)
+    project.write_hook("says", f"echo 'the key {key} is not allowed' >&2; exit 2")
+    project.write_hook("later", f"echo {token}; exit 0", trigger="post-tool-call", background=True)
     command = f"deploy --password {password} --with {token}"
     project.fire(way, {"tool_input": {"command": command, "api_key": key, "env": {"DB_PASSWORD": password}}})
     project.fire(way, {"event_type": "post-tool-call", "tool_output": f"token={password}"})
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
     data = b"".join(path.read_bytes() for path in project.state.glob("ledger*"))
     assert [secret.encode() in data for secret in SECRETS] == [False] * 3
     assert data.count(b"[redacted ") >= 5
@@ -258,8 +260,8 @@ def test_row_84_what_is_done_to_the_files_under_writers_is_seen_and_stops_nobody
     assert report.last == 600
 
 
-def test_row_84_one_event_is_one_record_and_the_chain_goes_through_both_ways(project: Project):
-    project.hook("says", "exit 0")
+def test_row_84_one_event_is_one_record_and_the_chain_goes_through_both_ways(project: FaultProject):
+    project.write_hook("says", "exit 0")
     ids = [project.fire(way).verdict["id"] for way in ("in process", "by command", "in process")]
     records: list[dict[str, Any]] = list(LedgerReader(str(project.state)).read())
     assert [(record["id"], record["host"]) for record in records] == list(

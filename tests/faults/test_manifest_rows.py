@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.harness import HERE, LONG, LONG_MS, Project, Result, assert_clean, manifest_text
+from tests.faults.harness import HERE, LONG, LONG_MS, FaultProject, Result, assert_clean
+from tests.scratch_project import make_manifest
 
 LOADING = 2.0
 NO = "echo no >&2; exit 2"
 
 
-def fire(project: Project, way: str = "in process") -> Result:
+def fire(project: FaultProject, way: str = "in process") -> Result:
     """Fire an event at a project with a guard; it must load quickly, the guard must block, and nothing may be left."""
-    project.hook("zz-guard", NO, timeout=LONG_MS)
+    project.write_hook("zz-guard", NO, timeout=LONG_MS)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert result.notes.get("loading", 0.0) < LOADING
@@ -76,18 +77,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
-def test_a_manifest_that_could_do_harm_is_refused_and_says_why(project: Project, text: str, why: str) -> None:
-    project.hook("bad", NO, manifest=text)
+def test_a_manifest_that_could_do_harm_is_refused_and_says_why(project: FaultProject, text: str, why: str) -> None:
+    project.write_hook("bad", NO, manifest=text)
     result = fire(project)
     assert result.skipped == {"bad": why}
     assert list(project.scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", [case[0] for case in REFUSED.values()], ids=REFUSED)
-def test_a_plain_host_hears_of_a_manifest_that_was_refused(project: Project, text: str) -> None:
-    project.hook("bad", NO, manifest=text)
-    project.hook("zz-guard", NO, timeout=LONG_MS)
-    ended = project.plain()
+def test_a_plain_host_hears_of_a_manifest_that_was_refused(project: FaultProject, text: str) -> None:
+    project.write_hook("bad", NO, manifest=text)
+    project.write_hook("zz-guard", NO, timeout=LONG_MS)
+    ended = project.run_plain()
     assert (ended.code, ended.stdout) == (2, b"")
     assert ended.stderr.startswith(b"no\nboathook: hook 'bad' did not run: ")
 
@@ -101,8 +102,8 @@ SLOW_TO_MEND = {
 
 
 @pytest.mark.parametrize("text", SLOW_TO_MEND.values(), ids=SLOW_TO_MEND)
-def test_row_59_what_is_no_yaml_is_given_up_quickly(project: Project, text: str) -> None:
-    project.hook("bad", NO, manifest=in_manifest(text))
+def test_row_59_what_is_no_yaml_is_given_up_quickly(project: FaultProject, text: str) -> None:
+    project.write_hook("bad", NO, manifest=in_manifest(text))
     assert list(fire(project).skipped) == ["bad"]
 
 
@@ -124,27 +125,29 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("written", NUMBERS.values(), ids=NUMBERS)
-def test_row_55_what_is_no_whole_number_leaves_the_default_and_the_guard_armed(project: Project, written: str) -> None:
-    project.hook("guard", NO, manifest=in_manifest(f"timeout: {written}\npriority: {written}"))
+def test_row_55_what_is_no_whole_number_leaves_the_default_and_the_guard_armed(
+    project: FaultProject, written: str
+) -> None:
+    project.write_hook("guard", NO, manifest=in_manifest(f"timeout: {written}\npriority: {written}"))
     code = (
         "hook, = load().catalog.hooks\nreport({'h': [hook.state, hook.timeout, hook.priority, len(hook.diagnostics)]})"
     )
     state, timeout, priority, problems = project.probe(code)["h"]
     assert (state, timeout, priority) == ("armed", 30.0, 100)
     assert problems >= 2
-    assert project.in_process().reasons == ["no"]
+    assert project.fire_in_process().reasons == ["no"]
 
 
-def test_row_55_words_of_yaml_stay_names(project: Project, way: str) -> None:
+def test_row_55_words_of_yaml_stay_names(project: FaultProject, way: str) -> None:
     for name in ("no", "on", "null", "2024-01-01"):
-        project.hook(name, NO if name == "null" else "", priority=101, timeout=LONG_MS)
+        project.write_hook(name, NO if name == "null" else "", priority=101, timeout=LONG_MS)
     result = project.fire(way)
     assert [run[0] for run in result.runs] == ["2024-01-01", "no", "null"]
     assert result.reasons == ["no"]
 
 
-def test_row_55_a_trigger_that_yaml_takes_for_a_flag_is_an_unknown_event(project: Project) -> None:
-    project.hook("bad", NO, manifest=in_manifest("").replace("pre-tool-call", "on"))
+def test_row_55_a_trigger_that_yaml_takes_for_a_flag_is_an_unknown_event(project: FaultProject) -> None:
+    project.write_hook("bad", NO, manifest=in_manifest("").replace("pre-tool-call", "on"))
     assert fire(project).skipped["bad"].startswith("unknown event 'on'")
 
 
@@ -161,14 +164,14 @@ FORGIVEN = {
 
 @pytest.mark.parametrize(("text", "hit", "miss"), FORGIVEN.values(), ids=FORGIVEN)
 def test_a_slip_in_a_matcher_does_not_remove_the_guard(
-    project: Project, way: str, text: str, hit: dict[str, str], miss: dict[str, str]
+    project: FaultProject, way: str, text: str, hit: dict[str, str], miss: dict[str, str]
 ) -> None:
-    project.hook("guard", NO, manifest=in_manifest(text))
+    project.write_hook("guard", NO, manifest=in_manifest(text))
     assert project.fire(way, {"tool_input": hit}).reasons == ["no"]
     assert project.fire(way, {"tool_input": miss}).runs == []
 
 
-GOOD = manifest_text("guard", timeout=LONG_MS)
+GOOD = make_manifest("guard", timeout=LONG_MS)
 ODD_BUT_GOOD = {
     "byte_order_mark": "\ufeff" + GOOD,
     "windows_line_ends": GOOD.replace("\n", "\r\n"),
@@ -181,14 +184,14 @@ ODD_BUT_GOOD = {
 
 
 @pytest.mark.parametrize("text", ODD_BUT_GOOD.values(), ids=ODD_BUT_GOOD)
-def test_row_58_what_editors_do_to_a_file_does_not_remove_the_guard(project: Project, text: str) -> None:
-    project.hook("guard", NO, manifest=text.encode())
-    result = project.in_process()
+def test_row_58_what_editors_do_to_a_file_does_not_remove_the_guard(project: FaultProject, text: str) -> None:
+    project.write_hook("guard", NO, manifest=text.encode())
+    result = project.fire_in_process()
     assert (result.reasons, result.skipped) == (["no"], {})
 
 
-def test_row_58_a_tab_as_indent_is_refused_with_the_fix(project: Project) -> None:
-    project.hook("bad", NO, manifest=in_manifest("matcher:\n\ttool: Shell"))
+def test_row_58_a_tab_as_indent_is_refused_with_the_fix(project: FaultProject) -> None:
+    project.write_hook("bad", NO, manifest=in_manifest("matcher:\n\ttool: Shell"))
     code = "report({'fix': [p.fix for p in load().catalog.hooks[0].diagnostics]})"
     assert project.probe(code) == {"fix": ["indent with spaces"]}
     assert list(fire(project).skipped) == ["bad"]
@@ -197,20 +200,20 @@ def test_row_58_a_tab_as_indent_is_refused_with_the_fix(project: Project) -> Non
 # --- 60 to 64: files that are no files
 
 
-def bad_folder(project: Project, name: str = "bad") -> Path:
+def bad_folder(project: FaultProject, name: str = "bad") -> Path:
     """Lay out a hook folder without manifest."""
-    folder = project.hook(name, NO)
+    folder = project.write_hook(name, NO)
     (folder / "HOOK.md").unlink()
     return folder
 
 
-def test_row_60_a_fifo_as_manifest_is_not_waited_for(project: Project, way: str) -> None:
+def test_row_60_a_fifo_as_manifest_is_not_waited_for(project: FaultProject, way: str) -> None:
     os.mkfifo(bad_folder(project) / "HOOK.md")
     assert fire(project, way).skipped == {"bad": "HOOK.md is not a regular file"}
 
 
-def test_row_60_a_fifo_as_script_is_no_entry_point(project: Project, way: str) -> None:
-    os.mkfifo(project.hook("bad", None) / "fifo")
+def test_row_60_a_fifo_as_script_is_no_entry_point(project: FaultProject, way: str) -> None:
+    os.mkfifo(project.write_hook("bad", None) / "fifo")
     scripts = project.hooks / "bad" / "scripts"
     scripts.mkdir()
     (project.hooks / "bad" / "fifo").rename(scripts / "run")
@@ -218,33 +221,33 @@ def test_row_60_a_fifo_as_script_is_no_entry_point(project: Project, way: str) -
 
 
 @pytest.mark.parametrize("name", ["hooks.toml", "../config/agents/hooks.toml"])
-def test_row_60_a_fifo_as_settings_is_not_waited_for(project: Project, way: str, name: str) -> None:
-    place = project.root / ".agents" / "hooks.toml" if name == "hooks.toml" else project.config / "hooks.toml"
+def test_row_60_a_fifo_as_settings_is_not_waited_for(project: FaultProject, way: str, name: str) -> None:
+    place = project.path / ".agents" / "hooks.toml" if name == "hooks.toml" else project.config / "hooks.toml"
     os.mkfifo(place)
     [why] = fire(project, way).skipped.values()
     assert why.endswith(f"{place}: hooks.toml is not a regular file")
 
 
-def test_row_61_a_device_as_manifest_is_not_read(project: Project, way: str) -> None:
+def test_row_61_a_device_as_manifest_is_not_read(project: FaultProject, way: str) -> None:
     (bad_folder(project) / "HOOK.md").symlink_to("/dev/zero")
     [why] = fire(project, way).skipped.values()
     assert why == "HOOK.md is a link that leaves the project"
 
 
-def test_row_61_nor_is_one_of_the_user(project: Project, way: str) -> None:
-    folder = project.hook("bad", NO, user=True)
+def test_row_61_nor_is_one_of_the_user(project: FaultProject, way: str) -> None:
+    folder = project.write_hook("bad", NO, scope="user")
     (folder / "HOOK.md").unlink()
     (folder / "HOOK.md").symlink_to("/dev/zero")
     assert fire(project, way).skipped == {"bad": "HOOK.md is not a regular file"}
 
 
-def test_row_61_a_sparse_file_of_50_gb_is_not_read(project: Project, way: str) -> None:
+def test_row_61_a_sparse_file_of_50_gb_is_not_read(project: FaultProject, way: str) -> None:
     with (bad_folder(project) / "HOOK.md").open("wb") as file:
         file.truncate(50 << 30)
     assert fire(project, way).skipped == {"bad": "HOOK.md is larger than 1024 KiB"}
 
 
-def test_row_62_loops_and_folders_do_not_end_the_scan(project: Project, way: str) -> None:
+def test_row_62_loops_and_folders_do_not_end_the_scan(project: FaultProject, way: str) -> None:
     (bad_folder(project, "self") / "HOOK.md").symlink_to("HOOK.md")
     (bad_folder(project, "folder") / "HOOK.md").mkdir()
     (project.hooks / "loop").symlink_to("loop")
@@ -252,15 +255,15 @@ def test_row_62_loops_and_folders_do_not_end_the_scan(project: Project, way: str
     (project.hooks / "file").write_text("no folder")
     deep = project.hooks / "deep" / "deeper" / "HOOK.md"
     deep.parent.mkdir(parents=True)
-    deep.write_text(manifest_text("deep"))
+    deep.write_text(make_manifest("deep"))
     skipped = fire(project, way).skipped
     assert set(skipped) == {"folder", "self", "loop"}
     assert skipped["folder"] == "HOOK.md is not a regular file"
 
 
 @pytest.mark.ordinary_user
-def test_row_62_a_folder_that_cannot_be_read_does_not_end_the_scan(project: Project, way: str) -> None:
-    folder = project.hook("closed", NO)
+def test_row_62_a_folder_that_cannot_be_read_does_not_end_the_scan(project: FaultProject, way: str) -> None:
+    folder = project.write_hook("closed", NO)
     folder.chmod(0)
     try:
         assert fire(project, way).skipped == {"closed": "closed cannot be read: permission denied"}
@@ -268,27 +271,27 @@ def test_row_62_a_folder_that_cannot_be_read_does_not_end_the_scan(project: Proj
         folder.chmod(0o755)
 
 
-def test_row_63_a_link_out_of_the_project_is_refused_and_its_content_never_shown(project: Project) -> None:
+def test_row_63_a_link_out_of_the_project_is_refused_and_its_content_never_shown(project: FaultProject) -> None:
     secret = project.home / "secret"
     secret.write_text("top secret words")
     (bad_folder(project) / "HOOK.md").symlink_to(secret)
-    project.hook("zz-guard", NO, timeout=LONG_MS)
-    ended = project.command(None, "--debug")
+    project.write_hook("zz-guard", NO, timeout=LONG_MS)
+    ended = project.run_event(None, "--debug")
     assert (ended.code, b"secret words" in ended.stderr + ended.stdout) == (2, False)
     assert b"is a link that leaves the project" in ended.stderr
 
 
-def test_row_63_a_link_to_a_folder_out_of_the_project_is_refused(project: Project, way: str) -> None:
-    outside = project.hook("outside", NO, user=True)
+def test_row_63_a_link_to_a_folder_out_of_the_project_is_refused(project: FaultProject, way: str) -> None:
+    outside = project.write_hook("outside", NO, scope="user")
     moved = project.home / "outside"
     outside.rename(moved)
     (project.hooks / "outside").symlink_to(moved)
     assert fire(project, way).skipped == {"outside": "HOOK.md is a link that leaves the project"}
 
 
-def test_row_64_a_folder_name_that_is_no_utf_8_can_be_named_and_run(project: Project, way: str) -> None:
+def test_row_64_a_folder_name_that_is_no_utf_8_can_be_named_and_run(project: FaultProject, way: str) -> None:
     folder = os.fsencode(project.hooks) + b"/caf\xe9"
-    project.hook("cafe", "pwd >/dev/null", timeout=LONG_MS)
+    project.write_hook("cafe", "pwd >/dev/null", timeout=LONG_MS)
     os.rename(os.fsencode(project.hooks / "cafe"), folder)
     bad = os.fsencode(project.hooks) + b"/bad\xff"
     os.mkdir(bad)
@@ -298,11 +301,11 @@ def test_row_64_a_folder_name_that_is_no_utf_8_can_be_named_and_run(project: Pro
     assert [run[:2] for run in result.runs] == [("cafe", "ok"), ("zz-guard", "ok")]
 
 
-def test_row_64_a_plain_host_can_read_of_it(project: Project) -> None:
+def test_row_64_a_plain_host_can_read_of_it(project: FaultProject) -> None:
     bad = os.fsencode(project.hooks) + b"/bad\xff"
     os.mkdir(bad)
     Path(os.fsdecode(bad), "HOOK.md").write_text("nothing")
-    ended = project.plain()
+    ended = project.run_plain()
     assert (ended.code, ended.stderr) == (0, b"boathook: hook 'bad\\udcff' did not run: no frontmatter\n")
 
 
@@ -322,22 +325,22 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_row_65_a_name_that_could_be_more_than_a_name_gives_way_to_the_folder(project: Project, name: str) -> None:
-    project.hook("folder", NO, manifest=manifest_text("folder").replace("name: folder", f"name: {name}"))
-    assert project.in_process().runs == [("folder", "ok", 2, "block")]
+def test_row_65_a_name_that_could_be_more_than_a_name_gives_way_to_the_folder(project: FaultProject, name: str) -> None:
+    project.write_hook("folder", NO, manifest=make_manifest("folder").replace("name: folder", f"name: {name}"))
+    assert project.fire_in_process().runs == [("folder", "ok", 2, "block")]
 
 
-def test_row_65_composed_and_decomposed_names_are_one_name_or_none(project: Project) -> None:
+def test_row_65_composed_and_decomposed_names_are_one_name_or_none(project: FaultProject) -> None:
     for folder, name in (("one", "caf\u00e9"), ("two", "cafe\u0301")):
-        project.hook(folder, "", manifest=manifest_text("x").replace("name: x", f"name: {name}"))
+        project.write_hook(folder, "", manifest=make_manifest("x").replace("name: x", f"name: {name}"))
     names = {run[0] for run in fire(project).runs}
     assert names in ({"caf\u00e9", "zz-guard"}, {"one", "two", "zz-guard"})
 
 
-def test_row_66_of_two_with_one_name_the_first_folder_counts_and_the_other_is_named(project: Project) -> None:
+def test_row_66_of_two_with_one_name_the_first_folder_counts_and_the_other_is_named(project: FaultProject) -> None:
     for folder in ("b", "a", "c"):
-        project.hook(folder, f"echo {folder} >&2; exit 2", manifest=manifest_text("same"))
-    result = project.in_process()
+        project.write_hook(folder, f"echo {folder} >&2; exit 2", manifest=make_manifest("same"))
+    result = project.fire_in_process()
     assert result.reasons == ["a"]
     code = "report({'s': [[h.state, len([p for p in h.diagnostics if 'same name' in p.message])] for h in HOOKS]})"
     found = project.probe(f"HOOKS = sorted(load().catalog.hooks, key=lambda h: h.path)\n{code}")
@@ -346,18 +349,18 @@ def test_row_66_of_two_with_one_name_the_first_folder_counts_and_the_other_is_na
 
 @pytest.mark.parametrize(("protected", "reasons"), [(False, []), (True, ["user"])])
 def test_row_66_a_project_replaces_a_user_hook_only_if_that_is_not_protected(
-    project: Project, way: str, protected: bool, reasons: list[str]
+    project: FaultProject, way: str, protected: bool, reasons: list[str]
 ) -> None:
-    project.hook("security-check", "echo user >&2; exit 2", user=True, protected=protected, timeout=LONG_MS)
-    project.hook("security-check", "exit 0", timeout=LONG_MS)
+    project.write_hook("security-check", "echo user >&2; exit 2", scope="user", protected=protected, timeout=LONG_MS)
+    project.write_hook("security-check", "exit 0", timeout=LONG_MS)
     result = project.fire(way)
     assert result.reasons == reasons
     assert list(result.skipped) == ["security-check"]
 
 
-def many_folders(project: Project, count: int) -> None:
+def many_folders(project: FaultProject, count: int) -> None:
     """Lay out folders with manifests but without scripts."""
-    text = manifest_text("x", trigger="post-session").encode()
+    text = make_manifest("x", trigger="post-session").encode()
     for number in range(count):
         folder = project.hooks / f"h{number:05}"
         folder.mkdir()
@@ -366,32 +369,32 @@ def many_folders(project: Project, count: int) -> None:
 
 @pytest.mark.parametrize(("user", "most"), [(True, 10_000), (False, 1000)], ids=["the user's", "a project's"])
 def test_row_67_so_many_folders_are_the_most_and_the_guard_before_them_still_blocks(
-    project: Project, user: bool, most: int
+    project: FaultProject, user: bool, most: int
 ) -> None:
     for number in range(most + 1):
         ((project.config / "hooks" if user else project.hooks) / f"h{number:05}").mkdir()
-    project.hook("a-guard", NO, timeout=LONG_MS, user=user)
-    result = project.in_process()
+    project.write_hook("a-guard", NO, timeout=LONG_MS, scope="user" if user else "project")
+    result = project.fire_in_process()
     assert (result.decision, result.reasons) == ("block", ["no"])
     [why] = result.skipped.values()
     assert f"more than {most} hook folders; the rest is not loaded" in why
 
 
 def test_row_67_large_manifests_of_a_project_are_read_up_to_a_sum_and_the_guard_before_them_still_blocks(
-    project: Project,
+    project: FaultProject,
 ) -> None:
     body = "x" * 61_000
     for number in range(600):
-        project.hook(f"h{number:03}", NO, manifest=manifest_text(f"h{number:03}", trigger="post-session") + body)
-    project.hook("a-guard", NO, timeout=LONG_MS)
-    result = project.in_process()
+        project.write_hook(f"h{number:03}", NO, manifest=make_manifest(f"h{number:03}", trigger="post-session") + body)
+    project.write_hook("a-guard", NO, timeout=LONG_MS)
+    result = project.fire_in_process()
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert result.notes["loading"] < LOADING
     [why] = result.skipped.values()
     assert "the manifests of its hooks are larger than 2 MiB together; h034 and the following are not loaded" in why
 
 
-def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> None:
+def test_row_67_the_hooks_of_a_large_project_are_read_once(project: FaultProject) -> None:
     """The second start does not read a thousand manifests again: it opens fewer files than there are hooks."""
     many_folders(project, 1000)
     long_ago = time.time() - 10
@@ -408,27 +411,27 @@ def test_row_67_the_hooks_of_a_large_project_are_read_once(project: Project) -> 
         + "os._exit = leave\nimport posix; posix._exit = leave\n"
         + code
     )
-    argv = [sys.executable, "-c", script, "--trust-all", "--project", str(project.root)]
-    ended = subprocess.run(argv, env=project.env, input=project.line(), capture_output=True, timeout=30)
+    argv = [sys.executable, "-c", script, "--trust-all", "--project", str(project.path)]
+    ended = subprocess.run(argv, env=project.environment, input=project.make_stdin(), capture_output=True, timeout=30)
     assert (ended.returncode, ended.stderr) == (0, b"0")
 
 
-def wait_for_cache(project: Project) -> bool:
+def wait_for_cache(project: FaultProject) -> bool:
     """Run until the catalogue is kept: what changed in the last two seconds is not."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        project.plain()
-        if list((project.home / "cache" / "boathook").glob("*.catalogue")):
+        project.run_plain()
+        if list(project.cache.glob("*.catalogue")):
             return True
         time.sleep(0.2)
     return False
 
 
 @pytest.mark.parametrize("level", ["user", "project"])
-def test_row_68_a_folder_that_anybody_can_write_to_runs_nothing(project: Project, way: str, level: str) -> None:
+def test_row_68_a_folder_that_anybody_can_write_to_runs_nothing(project: FaultProject, way: str, level: str) -> None:
     open_to_all = project.config / "hooks" if level == "user" else project.hooks
-    project.hook("planted", ': > "$SCRATCH/evil"', user=level == "user")
-    project.hook("guard", NO, user=level != "user", timeout=LONG_MS)
+    project.write_hook("planted", ': > "$SCRATCH/evil"', scope=level)
+    project.write_hook("guard", NO, scope="project" if level == "user" else "user", timeout=LONG_MS)
     open_to_all.chmod(0o777)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
@@ -437,11 +440,11 @@ def test_row_68_a_folder_that_anybody_can_write_to_runs_nothing(project: Project
     assert list(project.scratch.iterdir()) == []
 
 
-def test_row_68_a_folder_of_somebody_else_runs_nothing(project: Project, way: str) -> None:
+def test_row_68_a_folder_of_somebody_else_runs_nothing(project: FaultProject, way: str) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a folder to somebody else")
-    project.hook("planted", ': > "$SCRATCH/evil"')
-    project.hook("guard", NO, user=True, timeout=LONG_MS)
+    project.write_hook("planted", ': > "$SCRATCH/evil"')
+    project.write_hook("guard", NO, scope="user", timeout=LONG_MS)
     os.chown(project.hooks, 12345, 12345)
     result = project.fire(way)
     assert result.reasons == ["no"]
@@ -450,9 +453,9 @@ def test_row_68_a_folder_of_somebody_else_runs_nothing(project: Project, way: st
     assert list(project.scratch.iterdir()) == []
 
 
-def test_row_69_a_script_changed_after_loading_runs_as_it_is_now(project: Project) -> None:
+def test_row_69_a_script_changed_after_loading_runs_as_it_is_now(project: FaultProject) -> None:
     """Trust bound to content is not built yet; until then a change takes effect at the next event, and is no fault."""
-    project.hook("guard", NO, timeout=LONG_MS)
+    project.write_hook("guard", NO, timeout=LONG_MS)
     code = """
 engine = load()
 before = engine.dispatch(EVENT).reasons
@@ -476,8 +479,8 @@ SETTINGS = {
 
 @pytest.mark.parametrize("text", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("level", ["user", "project"])
-def test_broken_settings_disarm_no_guard_and_are_named(project: Project, level: str, text: str | bytes) -> None:
-    place = project.config / "hooks.toml" if level == "user" else project.root / ".agents" / "hooks.toml"
+def test_broken_settings_disarm_no_guard_and_are_named(project: FaultProject, level: str, text: str | bytes) -> None:
+    place = project.config / "hooks.toml" if level == "user" else project.path / ".agents" / "hooks.toml"
     place.write_bytes(text if isinstance(text, bytes) else text.encode())
     result = fire(project)
     assert [name for name in result.skipped if name != str(place)] == []

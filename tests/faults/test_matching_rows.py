@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import LONG_MS, Project, assert_clean
+from tests.faults.harness import LONG_MS, FaultProject, assert_clean
 
 MATCHING = 1.0
 NO = "echo no >&2; exit 2"
 
 
-def guard(project: Project, pattern: str, **more: object) -> None:
+def guard(project: FaultProject, pattern: str, **more: object) -> None:
     """Lay out a hook that blocks whatever it sees."""
     quoted = pattern.replace("'", "''")
-    project.hook("guard", NO, timeout=LONG_MS, matcher=f"{{pattern: '{quoted}'}}", **more)
+    project.write_hook("guard", NO, timeout=LONG_MS, matcher=f"{{pattern: '{quoted}'}}", **more)
 
 
 def call(command: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ EXPLODING = {
 
 @pytest.mark.parametrize(("pattern", "text", "hit"), EXPLODING.values(), ids=EXPLODING)
 def test_row_70_a_pattern_that_explodes_elsewhere_takes_linear_time(
-    project: Project, way: str, pattern: str, text: str, hit: bool
+    project: FaultProject, way: str, pattern: str, text: str, hit: bool
 ) -> None:
     guard(project, pattern)
     result = project.fire(way, call(text))
@@ -47,10 +47,10 @@ NOT_COMPILING = ["(", "[", "a{2,1}", "*a", r"\p{Nonsense}", "a{1001}"]
 @pytest.mark.parametrize("pattern", NOT_COMPILING)
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
 def test_row_71_a_pattern_that_does_not_compile_is_found_at_load_and_never_silent(
-    project: Project, pattern: str, on_failure: str
+    project: FaultProject, pattern: str, on_failure: str
 ) -> None:
     guard(project, pattern, on_failure=on_failure)
-    result = project.in_process()
+    result = project.fire_in_process()
     if on_failure == "block":
         assert (result.decision, result.verdict["runs"][0]["status"]) == ("block", "refused")
     else:
@@ -58,15 +58,15 @@ def test_row_71_a_pattern_that_does_not_compile_is_found_at_load_and_never_silen
         assert "does not compile" in result.skipped["guard"]
 
 
-def test_row_71_a_plain_host_hears_of_a_pattern_that_does_not_compile(project: Project) -> None:
+def test_row_71_a_plain_host_hears_of_a_pattern_that_does_not_compile(project: FaultProject) -> None:
     guard(project, "(")
-    ended = project.plain()
+    ended = project.run_plain()
     assert ended.code == 0
     assert ended.stderr.startswith(b"boathook: hook 'guard' did not run: the pattern '(' does not compile")
 
 
 @pytest.mark.parametrize("pattern", ["*", ""])
-def test_row_71_a_star_and_nothing_match_everything(project: Project, way: str, pattern: str) -> None:
+def test_row_71_a_star_and_nothing_match_everything(project: FaultProject, way: str, pattern: str) -> None:
     guard(project, pattern)
     assert project.fire(way).reasons == ["no"]
 
@@ -85,21 +85,21 @@ SEEN = {
 
 @pytest.mark.parametrize(("pattern", "tool_input", "hit"), SEEN.values(), ids=SEEN)
 def test_a_pattern_is_searched_in_every_value_and_in_the_json(
-    project: Project, way: str, pattern: str, tool_input: dict[str, Any], hit: bool
+    project: FaultProject, way: str, pattern: str, tool_input: dict[str, Any], hit: bool
 ) -> None:
     guard(project, pattern)
     assert project.fire(way, {"tool_input": tool_input}).decision == ("block" if hit else "none")
 
 
 def test_row_74_an_input_of_ten_megabytes_matches_every_pattern_and_reaches_the_guard(
-    project: Project, way: str
+    project: FaultProject, way: str
 ) -> None:
     guard(project, "never in there")
     result = project.fire(way, call("x" * 10_000_000))
     assert (result.decision, result.reasons) == ("block", ["no"])
 
 
-def test_row_74_an_input_below_the_limit_is_searched(project: Project, way: str) -> None:
+def test_row_74_an_input_below_the_limit_is_searched(project: FaultProject, way: str) -> None:
     guard(project, "never in there")
     assert project.fire(way, call("x" * 1_000_000)).decision == "none"
 
@@ -115,10 +115,10 @@ LACKING = {
 
 
 @pytest.mark.parametrize(("pattern", "construct"), LACKING.values(), ids=LACKING)
-def test_row_75_a_construct_that_cannot_be_linear_is_named(project: Project, pattern: str, construct: str) -> None:
+def test_row_75_a_construct_that_cannot_be_linear_is_named(project: FaultProject, pattern: str, construct: str) -> None:
     guard(project, pattern)
     expected = f"the pattern {pattern!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    assert project.in_process().skipped == {"guard": expected}
+    assert project.fire_in_process().skipped == {"guard": expected}
 
 
 SHELL_GUARD = """input=$(cat)
@@ -127,15 +127,15 @@ case $input in *'"command": "rm -rf /'*) echo no >&2; exit 2;; esac"""
 
 @pytest.mark.parametrize("command", ["rm -rf /", "rm -rf / --no-preserve-root"])
 def test_row_76_a_shell_guard_that_looks_for_colon_and_space_finds_them(
-    project: Project, way: str, command: str
+    project: FaultProject, way: str, command: str
 ) -> None:
     """The engine writes `": "` however compact the host wrote its event."""
-    project.hook("guard", SHELL_GUARD, timeout=LONG_MS)
+    project.write_hook("guard", SHELL_GUARD, timeout=LONG_MS)
     assert project.fire(way, call(command)).reasons == ["no"]
 
 
-def test_row_76_a_compact_event_reaches_hooks_with_spaces(project: Project) -> None:
-    project.hook("guard", SHELL_GUARD, timeout=LONG_MS)
+def test_row_76_a_compact_event_reaches_hooks_with_spaces(project: FaultProject) -> None:
+    project.write_hook("guard", SHELL_GUARD, timeout=LONG_MS)
     compact = b'{"event_type":"pre-tool-call","tool_name":"Shell","tool_input":{"command":"rm -rf /"}}'
-    ended = project.command(None, data=compact)
+    ended = project.run_event(None, data=compact)
     assert (ended.code, ended.stderr) == (2, b"no\n")

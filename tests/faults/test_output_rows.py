@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import LONG, LONG_MS, Project, Result, assert_clean, python
+from tests.faults.harness import LONG, LONG_MS, FaultProject, Result, assert_clean, python
 
 INVALID = "the answer is not valid: "
 
 
-def answer(project: Project, way: str, data: bytes, code: int = 0, **fields: object) -> Result:
+def answer(project: FaultProject, way: str, data: bytes, code: int = 0, **fields: object) -> Result:
     """Let a hook print bytes and exit; everything that was promised about it must hold."""
     (project.scratch / "answer").write_bytes(data)
-    project.hook("says", f'cat "$SCRATCH/answer"; exit {code}', timeout=LONG_MS, **fields)
+    project.write_hook("says", f'cat "$SCRATCH/answer"; exit {code}', timeout=LONG_MS, **fields)
     result = project.fire(way)
     assert_clean(project, result, LONG)
     return result
@@ -81,13 +81,13 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("data", "error"), UNREADABLE.values(), ids=UNREADABLE)
 def test_an_answer_that_hides_something_is_unreadable_and_says_why(
-    project: Project, way: str, data: bytes, error: str
+    project: FaultProject, way: str, data: bytes, error: str
 ) -> None:
     assert_unreadable(answer(project, way, data), INVALID + error)
 
 
 @pytest.mark.parametrize("data", [case[0] for case in UNREADABLE.values()], ids=UNREADABLE)
-def test_an_unreadable_answer_blocks_where_failing_blocks(project: Project, data: bytes) -> None:
+def test_an_unreadable_answer_blocks_where_failing_blocks(project: FaultProject, data: bytes) -> None:
     result = answer(project, "in process", data, on_failure="block")
     assert (result.decision, result.verdict["runs"][0]["status"]) == ("block", "unreadable")
     [reason] = result.reasons
@@ -96,38 +96,42 @@ def test_an_unreadable_answer_blocks_where_failing_blocks(project: Project, data
 
 
 @pytest.mark.parametrize("data", [case[0] for case in UNREADABLE.values()], ids=UNREADABLE)
-def test_exit_2_blocks_whatever_stands_on_stdout(project: Project, data: bytes) -> None:
+def test_exit_2_blocks_whatever_stands_on_stdout(project: FaultProject, data: bytes) -> None:
     result = answer(project, "in process", data, code=2)
     assert (result.decision, result.runs) == ("block", [("says", "ok", 2, "block")])
 
 
-def test_row_39_a_lone_surrogate_goes_through_everything(project: Project, way: str) -> None:
-    project.hook("rewrites", r"""echo '{"modified_input": {"command": "\ud800"}}'""", priority=200, timeout=LONG_MS)
-    project.hook("reads", r"""grep -q '"command": "\\ud800"' && echo '{"decision": "deny", "reason": "\udfff"}'""")
+def test_row_39_a_lone_surrogate_goes_through_everything(project: FaultProject, way: str) -> None:
+    project.write_hook(
+        "rewrites", r"""echo '{"modified_input": {"command": "\ud800"}}'""", priority=200, timeout=LONG_MS
+    )
+    project.write_hook(
+        "reads", r"""grep -q '"command": "\\ud800"' && echo '{"decision": "deny", "reason": "\udfff"}'"""
+    )
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["\udfff"])
     assert result.verdict["modified_input"] == {"command": "\ud800"}
 
 
-def test_row_39_a_lone_surrogate_reaches_a_plain_host_escaped(project: Project) -> None:
+def test_row_39_a_lone_surrogate_reaches_a_plain_host_escaped(project: FaultProject) -> None:
     (project.scratch / "answer").write_bytes(rb'{"decision": "deny", "reason": "a\ud800"}')
-    project.hook("says", 'cat "$SCRATCH/answer"')
-    ended = project.plain()
+    project.write_hook("says", 'cat "$SCRATCH/answer"')
+    ended = project.run_plain()
     assert (ended.code, ended.stderr) == (2, b"a\\ud800\n")
 
 
-def test_row_40_a_byte_order_mark_is_forgiven(project: Project, way: str) -> None:
+def test_row_40_a_byte_order_mark_is_forgiven(project: FaultProject, way: str) -> None:
     result = answer(project, way, b'\xef\xbb\xbf{"decision": "deny", "reason": "no"}')
     assert (result.decision, result.reasons) == ("block", ["no"])
 
 
-def test_row_41_an_answer_behind_a_log_line_is_unreadable_and_no_consent(project: Project, way: str) -> None:
+def test_row_41_an_answer_behind_a_log_line_is_unreadable_and_no_consent(project: FaultProject, way: str) -> None:
     result = answer(project, way, b'Checking...\n{"decision": "allow"}\n')
     assert (result.decision, result.runs) == ("none", [("says", "unreadable", 0, "none")])
     assert result.verdict["additional_context"] == []
 
 
-def test_row_41_text_without_an_answer_in_it_is_context(project: Project, way: str) -> None:
+def test_row_41_text_without_an_answer_in_it_is_context(project: FaultProject, way: str) -> None:
     result = answer(project, way, b"Checking {this} and [that].\n")
     assert (result.decision, result.runs) == ("none", [("says", "ok", 0, "none")])
     assert result.verdict["additional_context"] == ["Checking {this} and [that]."]
@@ -137,7 +141,7 @@ def test_row_41_text_without_an_answer_in_it_is_context(project: Project, way: s
     ("word", "decision"),
     [("DENY", "block"), ("block", "block"), ("Approve", "allow"), ("ALLOW", "allow"), ("Ask", "ask")],
 )
-def test_row_43_known_words_count_in_any_case(project: Project, word: str, decision: str) -> None:
+def test_row_43_known_words_count_in_any_case(project: FaultProject, word: str, decision: str) -> None:
     assert answer(project, "in process", json.dumps({"decision": word}).encode()).decision == decision
 
 
@@ -148,14 +152,14 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("code", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_row_44_an_answer_beyond_a_mebibyte_is_not_even_read(project: Project, way: str, code: str) -> None:
-    project.hook("says", python(code), entry="run.py", timeout=LONG_MS)
+def test_row_44_an_answer_beyond_a_mebibyte_is_not_even_read(project: FaultProject, way: str, code: str) -> None:
+    project.write_hook("says", python(code), script_name="run.py", timeout=LONG_MS)
     result = project.fire(way)
     assert_unreadable(result, "the answer is longer than 1 MiB")
     assert_clean(project, result, 20.0)
 
 
-def test_row_44_an_answer_of_just_a_mebibyte_is_read_in_bounded_memory(project: Project, way: str) -> None:
+def test_row_44_an_answer_of_just_a_mebibyte_is_read_in_bounded_memory(project: FaultProject, way: str) -> None:
     head, tail = b'{"decision": "deny", "reason": "no", "x": "', b'"}'
     result = answer(project, way, head + b"x" * ((1 << 20) - len(head) - len(tail)) + tail)
     assert (result.decision, result.reasons) == ("block", ["no"])
@@ -173,22 +177,26 @@ WEIGHTS: dict[str, tuple[int, dict[str, Any], tuple[str, str, list[str]]]] = {
 
 @pytest.mark.parametrize(("code", "said", "expected"), WEIGHTS.values(), ids=WEIGHTS)
 def test_row_45_exit_code_and_answer_have_one_meaning(
-    project: Project, way: str, code: int, said: dict[str, Any], expected: tuple[str, str, list[str]]
+    project: FaultProject, way: str, code: int, said: dict[str, Any], expected: tuple[str, str, list[str]]
 ) -> None:
     result = answer(project, way, json.dumps(said).encode(), code)
     assert (result.verdict["runs"][0]["status"], result.decision, result.reasons) == expected
 
 
-def test_row_45_the_most_restrictive_of_several_wins_in_any_order(project: Project, way: str) -> None:
+def test_row_45_the_most_restrictive_of_several_wins_in_any_order(project: FaultProject, way: str) -> None:
     for priority, word in enumerate(["ask", "allow", "ask"], start=100):
-        project.hook(f"h{priority}", f"""echo '{{"decision": "{word}", "reason": "{priority}"}}'""", priority=priority)
+        project.write_hook(
+            f"h{priority}", f"""echo '{{"decision": "{word}", "reason": "{priority}"}}'""", priority=priority
+        )
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("ask", ["102", "100"])
 
 
-def test_row_46_a_rewrite_is_shown_to_guards_that_ran_before_it(project: Project, way: str) -> None:
-    project.hook("guard", "echo no >&2; exit 2", priority=900, matcher="{pattern: 'rm -rf'}", description="Runs first.")
-    project.hook("rewrites", """echo '{"modified_input": {"command": "rm -rf /"}}'""", timeout=LONG_MS)
+def test_row_46_a_rewrite_is_shown_to_guards_that_ran_before_it(project: FaultProject, way: str) -> None:
+    project.write_hook(
+        "guard", "echo no >&2; exit 2", priority=900, matcher="{pattern: 'rm -rf'}", description="Runs first."
+    )
+    project.write_hook("rewrites", """echo '{"modified_input": {"command": "rm -rf /"}}'""", timeout=LONG_MS)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[0] for run in result.runs] == ["rewrites", "guard"]
@@ -207,13 +215,13 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize(("printed", "kept"), ESCAPES.values(), ids=ESCAPES)
-def test_row_47_a_reason_reaches_no_terminal_as_commands(project: Project, printed: str, kept: str) -> None:
-    project.hook("says", f"printf '{printed}' >&2; exit 2", timeout=LONG_MS)
-    assert project.plain().stderr == kept.encode() + b"\n"
+def test_row_47_a_reason_reaches_no_terminal_as_commands(project: FaultProject, printed: str, kept: str) -> None:
+    project.write_hook("says", f"printf '{printed}' >&2; exit 2", timeout=LONG_MS)
+    assert project.run_plain().stderr == kept.encode() + b"\n"
 
 
-def test_row_47_a_reason_of_a_megabyte_is_cut(project: Project, way: str) -> None:
-    project.hook("says", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 2", timeout=LONG_MS)
+def test_row_47_a_reason_of_a_megabyte_is_cut(project: FaultProject, way: str) -> None:
+    project.write_hook("says", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 2", timeout=LONG_MS)
     result = project.fire(way)
     [reason] = result.reasons
     assert (result.decision, reason[:8192]) == ("block", "x" * 8192)

@@ -32,7 +32,7 @@ from tests.faults.harness import (
     SHORT,
     SHORT_MS,
     Ended,
-    Project,
+    FaultProject,
     Result,
     assert_clean,
     processes_with,
@@ -45,7 +45,7 @@ BIG = {"tool_input": {"command": "x" * 300_000}}
 TOO_SLOW = f"it did not end within {SHORT:g} s"
 
 
-def assert_timeout(project: Project, result: Result, name: str = "slow") -> None:
+def assert_timeout(project: FaultProject, result: Result, name: str = "slow") -> None:
     """The hook was ended at its deadline, and nothing of it is left."""
     assert [(run[0], run[1], run[3]) for run in result.runs] == [(name, "timeout", "none")]
     assert (result.decision, result.why) == ("none", [TOO_SLOW])
@@ -58,7 +58,7 @@ def assert_failure_blocks(result: Result, name: str, why: str) -> None:
     assert (result.decision, reason.startswith(f"hook '{name}' "), reason.endswith(why)) == ("block", True, True)
 
 
-def assert_block(project: Project, result: Result, reason: str = "no") -> None:
+def assert_block(project: FaultProject, result: Result, reason: str = "no") -> None:
     """The one hook blocked for a reason, and nothing of it is left."""
     assert (result.decision, result.reasons) == ("block", [reason])
     assert [run[1] for run in result.runs] == ["ok"]
@@ -68,73 +68,75 @@ def assert_block(project: Project, result: Result, reason: str = "no") -> None:
 # --- 1 to 6: hooks that do not end, or do not end alone
 
 
-def test_row_01_a_hook_that_sleeps_is_ended_with_its_children(project: Project, way: str) -> None:
-    project.hook("slow", "#!/usr/bin/env bash\nsleep 60; true", timeout=SHORT_MS)
+def test_row_01_a_hook_that_sleeps_is_ended_with_its_children(project: FaultProject, way: str) -> None:
+    project.write_hook("slow", "#!/usr/bin/env bash\nsleep 60; true", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
 @pytest.mark.parametrize("detach", ["", "setsid "], ids=["row_02_in_its_group", "row_03_in_its_own_session"])
-def test_a_child_that_keeps_the_pipes_costs_no_answer(project: Project, way: str, detach: str) -> None:
-    project.hook("held", f"{detach}sleep 60 &\n{DENY}\nexit 0", timeout=LONG_MS)
+def test_a_child_that_keeps_the_pipes_costs_no_answer(project: FaultProject, way: str, detach: str) -> None:
+    project.write_hook("held", f"{detach}sleep 60 &\n{DENY}\nexit 0", timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
 @pytest.mark.parametrize("stream", ["out", "err"])
 def test_row_02_an_answer_that_passes_through_another_process_is_waited_for(
-    project: Project, way: str, stream: str
+    project: FaultProject, way: str, stream: str
 ) -> None:
     say = {"out": f"exec > >(sleep 0.05; cat)\n{DENY}", "err": "exec 2> >(sleep 0.05; cat >&2)\necho no >&2\nexit 2"}
     patient = f"from boathook.process import child; child.LINGER = {LONG}"
-    project.hook("through", f"#!/usr/bin/env bash\n{say[stream]}", timeout=LONG_MS)
+    project.write_hook("through", f"#!/usr/bin/env bash\n{say[stream]}", timeout=LONG_MS)
     assert_block(project, project.fire(way, host=patient))
 
 
-def test_row_04_what_forks_twice_into_a_new_session_does_not_survive(project: Project, way: str) -> None:
+def test_row_04_what_forks_twice_into_a_new_session_does_not_survive(project: FaultProject, way: str) -> None:
     script = "#!/usr/bin/env bash\n(setsid bash -c 'sleep 60 & disown; sleep 61' & disown) &\nsleep 0.05\n" + DENY
-    project.hook("daemon", script, timeout=LONG_MS)
+    project.write_hook("daemon", script, timeout=LONG_MS)
     assert_block(project, project.fire(way))
 
 
-def test_row_04_nor_does_what_detaches_and_lets_its_parent_sleep(project: Project, way: str) -> None:
-    project.hook("slow", "setsid sleep 60 &\nsleep 61", timeout=SHORT_MS)
+def test_row_04_nor_does_what_detaches_and_lets_its_parent_sleep(project: FaultProject, way: str) -> None:
+    project.write_hook("slow", "setsid sleep 60 &\nsleep 61", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
-def test_row_04_nor_does_what_also_throws_its_environment_away(project: Project, way: str) -> None:
-    project.hook("daemon", f"setsid env -i sh -c 'sleep 60; true' {project.mark} &\nsleep 0.1\n{DENY}", timeout=LONG_MS)
+def test_row_04_nor_does_what_also_throws_its_environment_away(project: FaultProject, way: str) -> None:
+    project.write_hook(
+        "daemon", f"setsid env -i sh -c 'sleep 60; true' {project.mark} &\nsleep 0.1\n{DENY}", timeout=LONG_MS
+    )
     assert_block(project, project.fire(way))
 
 
-def test_row_05_a_hook_that_ignores_signals_is_killed(project: Project, way: str) -> None:
-    project.hook("slow", "trap '' TERM INT HUP\nwhile :; do sleep 1; done", timeout=SHORT_MS)
+def test_row_05_a_hook_that_ignores_signals_is_killed(project: FaultProject, way: str) -> None:
+    project.write_hook("slow", "trap '' TERM INT HUP\nwhile :; do sleep 1; done", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
-def test_row_06_a_hook_that_stops_itself_is_killed(project: Project, way: str) -> None:
-    project.hook("slow", "kill -STOP $$", timeout=SHORT_MS)
+def test_row_06_a_hook_that_stops_itself_is_killed(project: FaultProject, way: str) -> None:
+    project.write_hook("slow", "kill -STOP $$", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
 # --- 7 to 13: standard input and output
 
 
-def test_row_07_a_block_without_reading_stdin_is_kept(project: Project, way: str) -> None:
-    project.hook("quick", "echo no >&2; exit 2", timeout=LONG_MS)
+def test_row_07_a_block_without_reading_stdin_is_kept(project: FaultProject, way: str) -> None:
+    project.write_hook("quick", "echo no >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.fire(way, BIG))
 
 
-def test_row_07_a_block_without_reading_stdin_is_kept_for_a_plain_host(project: Project) -> None:
-    project.hook("quick", "echo no >&2; exit 2", timeout=LONG_MS)
-    assert project.plain(BIG) == Ended(2, b"", b"no\n")
+def test_row_07_a_block_without_reading_stdin_is_kept_for_a_plain_host(project: FaultProject) -> None:
+    project.write_hook("quick", "echo no >&2; exit 2", timeout=LONG_MS)
+    assert project.run_plain(BIG) == Ended(2, b"", b"no\n")
 
 
-def test_row_08_a_hook_that_never_reads_stdin_is_ended_in_time(project: Project, way: str) -> None:
-    project.hook("slow", "sleep 60", timeout=SHORT_MS)
+def test_row_08_a_hook_that_never_reads_stdin_is_ended_in_time(project: FaultProject, way: str) -> None:
+    project.write_hook("slow", "sleep 60", timeout=SHORT_MS)
     assert_timeout(project, project.fire(way, BIG))
 
 
-def test_row_09_a_hook_may_close_stdin_and_go_on(project: Project, way: str) -> None:
-    project.hook("closes", f"exec 0<&-\n{DENY}", timeout=LONG_MS)
+def test_row_09_a_hook_may_close_stdin_and_go_on(project: FaultProject, way: str) -> None:
+    project.write_hook("closes", f"exec 0<&-\n{DENY}", timeout=LONG_MS)
     assert_block(project, project.fire(way, BIG))
 
 
@@ -142,8 +144,10 @@ FLOODS = {"row_10_stdout": "exec cat /dev/zero", "row_11_stderr": "exec cat /dev
 
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
-def test_an_endless_flood_neither_fills_memory_nor_moves_the_deadline(project: Project, way: str, flood: str) -> None:
-    project.hook("slow", flood, timeout=SHORT_MS)
+def test_an_endless_flood_neither_fills_memory_nor_moves_the_deadline(
+    project: FaultProject, way: str, flood: str
+) -> None:
+    project.write_hook("slow", flood, timeout=SHORT_MS)
     assert_timeout(project, project.fire(way))
 
 
@@ -154,16 +158,16 @@ ENDING_FLOODS = {
 
 
 @pytest.mark.parametrize("flood", ENDING_FLOODS.values(), ids=ENDING_FLOODS)
-def test_a_flood_that_ends_in_a_block_is_a_block(project: Project, way: str, flood: str) -> None:
-    project.hook("flood", flood, timeout=LONG_MS)
+def test_a_flood_that_ends_in_a_block_is_a_block(project: FaultProject, way: str, flood: str) -> None:
+    project.write_hook("flood", flood, timeout=LONG_MS)
     result = project.fire(way)
     assert (result.decision, result.runs) == ("block", [("flood", "ok", 2, "block")])
     assert result.reasons[0].startswith("no")
     assert_clean(project, result, LONG)
 
 
-def test_row_10_an_answer_beyond_the_limit_is_unreadable(project: Project, way: str) -> None:
-    project.hook("flood", "head -c 1048577 /dev/zero | tr '\\0' x", timeout=LONG_MS)
+def test_row_10_an_answer_beyond_the_limit_is_unreadable(project: FaultProject, way: str) -> None:
+    project.write_hook("flood", "head -c 1048577 /dev/zero | tr '\\0' x", timeout=LONG_MS)
     result = project.fire(way)
     assert (result.runs, result.why) == (
         [("flood", "unreadable", 0, "none")],
@@ -172,22 +176,22 @@ def test_row_10_an_answer_beyond_the_limit_is_unreadable(project: Project, way: 
     assert_clean(project, result, LONG)
 
 
-def test_row_12_binary_junk_is_unreadable_and_says_where(project: Project, way: str) -> None:
-    project.hook("junk", "printf '\\377\\376\\001junk'", timeout=LONG_MS)
+def test_row_12_binary_junk_is_unreadable_and_says_where(project: FaultProject, way: str) -> None:
+    project.write_hook("junk", "printf '\\377\\376\\001junk'", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("junk", "unreadable", 0, "none")]
     assert result.why == ["the answer is not valid: not UTF-8 at byte 0"]
     assert_clean(project, result, LONG)
 
 
-def test_row_12_binary_junk_does_not_hide_a_block(project: Project, way: str) -> None:
-    project.hook("junk", "printf '\\377\\376junk'; printf 'no\\377' >&2; exit 2", timeout=LONG_MS)
+def test_row_12_binary_junk_does_not_hide_a_block(project: FaultProject, way: str) -> None:
+    project.write_hook("junk", "printf '\\377\\376junk'; printf 'no\\377' >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.fire(way), "no\ufffd")
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
-def test_row_13_nul_bytes_round_json_are_unreadable(project: Project, way: str, on_failure: str) -> None:
-    project.hook("nul", """printf '\\0{"decision": "allow"}\\0'""", timeout=LONG_MS, on_failure=on_failure)
+def test_row_13_nul_bytes_round_json_are_unreadable(project: FaultProject, way: str, on_failure: str) -> None:
+    project.write_hook("nul", """printf '\\0{"decision": "allow"}\\0'""", timeout=LONG_MS, on_failure=on_failure)
     result = project.fire(way)
     why = "the answer is not valid: NUL at character 0"
     assert result.verdict["runs"][0]["status"] == "unreadable"
@@ -214,17 +218,17 @@ NOT_STARTING = {
 
 
 @pytest.mark.parametrize(("data", "why"), NOT_STARTING.values(), ids=NOT_STARTING)
-def test_a_script_that_cannot_start_names_its(project: Project, way: str, data: bytes, why: str) -> None:
-    project.hook("bad", None, timeout=LONG_MS)
-    place = project.raw_script("bad", data)
+def test_a_script_that_cannot_start_names_its(project: FaultProject, way: str, data: bytes, why: str) -> None:
+    project.write_hook("bad", None, timeout=LONG_MS)
+    place = project.write_raw_script("bad", data)
     result = project.fire(way)
     assert result.runs == [("bad", "failed", None, "none")]
     assert result.why == [f"{place} cannot be started: {why}"]
     assert_clean(project, result, LONG)
 
 
-def test_row_14_an_interpreter_that_env_cannot_find_fails_like_any_other(project: Project, way: str) -> None:
-    project.hook("bad", "#!/usr/bin/env no-such-interpreter\n", timeout=LONG_MS)
+def test_row_14_an_interpreter_that_env_cannot_find_fails_like_any_other(project: FaultProject, way: str) -> None:
+    project.write_hook("bad", "#!/usr/bin/env no-such-interpreter\n", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("bad", "failed", 127, "none")]
     assert "no-such-interpreter" in (result.why[0] or "")
@@ -232,18 +236,18 @@ def test_row_14_an_interpreter_that_env_cannot_find_fails_like_any_other(project
 
 @pytest.mark.parametrize(("entry", "by"), [("run.sh", "bash"), ("run", "sh")])
 def test_row_15_a_script_without_interpreter_line_is_run_by_a_shell_and_says_so(
-    project: Project, way: str, entry: str, by: str
+    project: FaultProject, way: str, entry: str, by: str
 ) -> None:
-    project.hook("bare", None, timeout=LONG_MS)
-    project.raw_script("bare", b"echo no >&2\nexit 2\n", entry=entry)
+    project.write_hook("bare", None, timeout=LONG_MS)
+    project.write_raw_script("bare", b"echo no >&2\nexit 2\n", script_name=entry)
     result = project.fire(way)
     assert_block(project, result)
     assert result.run_notes == [f"scripts/{entry} has no interpreter line (#!); it was run by {by}"]
 
 
-def test_row_15_an_executable_of_no_known_format_does_not_start(project: Project, way: str) -> None:
-    project.hook("odd", None, timeout=LONG_MS)
-    place = project.raw_script("odd", b"\x7fELF and nothing more", entry="run")
+def test_row_15_an_executable_of_no_known_format_does_not_start(project: FaultProject, way: str) -> None:
+    project.write_hook("odd", None, timeout=LONG_MS)
+    place = project.write_raw_script("odd", b"\x7fELF and nothing more", script_name="run")
     result = project.fire(way)
     assert (result.runs, result.why) == (
         [("odd", "failed", None, "none")],
@@ -251,16 +255,16 @@ def test_row_15_an_executable_of_no_known_format_does_not_start(project: Project
     )
 
 
-def test_row_16_a_script_without_the_execute_bit_is_run_and_says_so(project: Project, way: str) -> None:
-    project.hook("bits", "echo no >&2; exit 2", mode=0o644, timeout=LONG_MS)
+def test_row_16_a_script_without_the_execute_bit_is_run_and_says_so(project: FaultProject, way: str) -> None:
+    project.write_hook("bits", "echo no >&2; exit 2", mode=0o644, timeout=LONG_MS)
     result = project.fire(way)
     assert_block(project, result)
     assert result.run_notes == ["scripts/run.sh is not executable (chmod +x); it was run by bash"]
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
-def test_row_16_a_folder_is_no_script(project: Project, way: str, on_failure: str) -> None:
-    folder = project.hook("folder", None, timeout=LONG_MS, on_failure=on_failure)
+def test_row_16_a_folder_is_no_script(project: FaultProject, way: str, on_failure: str) -> None:
+    folder = project.write_hook("folder", None, timeout=LONG_MS, on_failure=on_failure)
     (folder / "scripts" / "run.sh").mkdir(parents=True)
     result = project.fire(way)
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
@@ -272,10 +276,10 @@ def test_row_16_a_folder_is_no_script(project: Project, way: str, on_failure: st
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
 def test_row_16_a_script_that_vanishes_between_scan_and_run_is_refused(
-    project: Project, way: str, on_failure: str
+    project: FaultProject, way: str, on_failure: str
 ) -> None:
-    project.hook("killer", 'rm -rf "$AGENT_PROJECT_DIR/.agents/hooks/victim"', priority=200)
-    project.hook("victim", DENY, timeout=LONG_MS, on_failure=on_failure)
+    project.write_hook("killer", 'rm -rf "$AGENT_PROJECT_DIR/.agents/hooks/victim"', priority=200)
+    project.write_hook("victim", DENY, timeout=LONG_MS, on_failure=on_failure)
     result = project.fire(way)
     decision = {"allow": "none", "block": "block"}[on_failure]
     assert result.runs == [("killer", "ok", 0, "none"), ("victim", "refused", None, decision)]
@@ -287,9 +291,9 @@ def test_row_16_a_script_that_vanishes_between_scan_and_run_is_refused(
 
 @pytest.mark.parametrize(("name", "number"), [("KILL", 9), ("SEGV", 11), ("TERM", 15)])
 def test_row_17_a_hook_killed_by_a_signal_has_failed_and_names_it(
-    project: Project, way: str, name: str, number: int
+    project: FaultProject, way: str, name: str, number: int
 ) -> None:
-    project.hook("dies", f"echo dying >&2; kill -{name} $$", timeout=LONG_MS)
+    project.write_hook("dies", f"echo dying >&2; kill -{name} $$", timeout=LONG_MS)
     result = project.fire(way)
     assert (result.runs, result.why) == (
         [("dies", "failed", -number, "none")],
@@ -304,30 +308,30 @@ def test_row_17_a_hook_killed_by_a_signal_has_failed_and_names_it(
 WATCHED = "until pgrep -P $PPID -f 'read -r [_]' >/dev/null; do sleep 0.02; done\n"
 
 
-def test_row_18_a_hook_that_kills_its_group_kills_only_itself(project: Project, way: str) -> None:
-    project.hook("suicide", "kill -9 0", timeout=LONG_MS)
+def test_row_18_a_hook_that_kills_its_group_kills_only_itself(project: FaultProject, way: str) -> None:
+    project.write_hook("suicide", "kill -9 0", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("suicide", "failed", -9, "none")]
     assert_clean(project, result, LONG)
 
 
-def test_row_19_a_hook_that_kills_its_engine_gets_no_consent_and_does_not_survive(project: Project) -> None:
+def test_row_19_a_hook_that_kills_its_engine_gets_no_consent_and_does_not_survive(project: FaultProject) -> None:
     """Only a sandbox can keep a process of the same user from signalling; what holds without one is this."""
-    project.hook("parricide", f"{WATCHED}kill -9 $PPID; sleep 60", timeout=LONG_MS)
-    ended = project.plain()
+    project.write_hook("parricide", f"{WATCHED}kill -9 $PPID; sleep 60", timeout=LONG_MS)
+    ended = project.run_plain()
     assert (ended.code, ended.stdout) == (-signal.SIGKILL, b"")
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
 CONFINED = {offer.level: offer for offer in probe_sandbox_levels() if offer.level != "basic"}
 
 
 @pytest.mark.parametrize("level", CONFINED)
-def test_row_19_a_confined_hook_cannot_kill_its_engine(project: Project, way: str, level: str) -> None:
+def test_row_19_a_confined_hook_cannot_kill_its_engine(project: FaultProject, way: str, level: str) -> None:
     if not CONFINED[level].is_available or landlock.find_version() < landlock.SCOPES_SINCE:
         pytest.skip(f"signals cannot be kept in here: {CONFINED[level].detail}")
     script = "kill -9 $PPID 2>/dev/null\nkill -9 $(ps -o pgid= $PPID) 2>/dev/null\necho no >&2; exit 2"
-    project.hook("parricide", script, user=True, timeout=LONG_MS, sandbox=level)
+    project.write_hook("parricide", script, scope="user", timeout=LONG_MS, sandbox=level)
     assert_block(project, project.fire(way))
 
 
@@ -376,10 +380,10 @@ def end_of(pid: int, seconds: float = 60.0) -> int | None:
     return ended[0] if wait_until(look, seconds) else None
 
 
-def test_row_20_a_hook_has_no_terminal_to_read_from(project: Project) -> None:
+def test_row_20_a_hook_has_no_terminal_to_read_from(project: FaultProject) -> None:
     script = "if (: </dev/tty) 2>/dev/null; then echo '\"terminal\"'; else echo no terminal >&2; exit 2; fi"
-    project.hook("asks", script, timeout=LONG_MS)
-    with terminal(project.argv("--json"), project.env, project.line()) as (pid, master):
+    project.write_hook("asks", script, timeout=LONG_MS)
+    with terminal(project.make_run_argv("--json"), project.environment, project.make_stdin()) as (pid, master):
         verdict = json.loads(read_terminal(master))
         assert end_of(pid) == 0
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["no terminal"])
@@ -394,12 +398,12 @@ def test_row_20_the_terminal_is_there_without_the_engine() -> None:
 
 
 @contextlib.contextmanager
-def running(project: Project, *args: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(project: FaultProject, *args: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run `boathook run` on an event; it is killed by its pid in the end."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(project.argv(*args), env=project.env, cwd=project.root, **pipes) as process:
+    with subprocess.Popen(project.make_run_argv(*args), env=project.environment, cwd=project.path, **pipes) as process:
         assert process.stdin is not None
-        process.stdin.write(project.line())
+        process.stdin.write(project.make_stdin())
         process.stdin.close()
         try:
             yield process
@@ -407,7 +411,7 @@ def running(project: Project, *args: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def has_started(project: Project, name: str = "started") -> bool:
+def has_started(project: FaultProject, name: str = "started") -> bool:
     """Wait until a hook has touched a file."""
     return wait_until((project.scratch / name).exists)
 
@@ -416,18 +420,18 @@ STARTED = ': > "$SCRATCH/started"\n'
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_row_21_ending_the_engine_ends_its_hook(project: Project, number: signal.Signals) -> None:
-    project.hook("slow", f"{STARTED}setsid sleep 61 &\nsleep 60; true", timeout=LONG_MS)
+def test_row_21_ending_the_engine_ends_its_hook(project: FaultProject, number: signal.Signals) -> None:
+    project.write_hook("slow", f"{STARTED}setsid sleep 61 &\nsleep 60; true", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.send_signal(number)
         assert process.wait(LONG) == 128 + number
-        assert project.survivors() == []
+        assert project.list_survivors() == []
 
 
 @pytest.mark.usefixtures("ignored_sigint")
-def test_row_21_an_ignored_interrupt_stays_ignored_and_the_engine_can_be_ended(project: Project) -> None:
-    project.hook("slow", f"{STARTED}sleep 60; true", timeout=LONG_MS)
+def test_row_21_an_ignored_interrupt_stays_ignored_and_the_engine_can_be_ended(project: FaultProject) -> None:
+    project.write_hook("slow", f"{STARTED}sleep 60; true", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.send_signal(signal.SIGINT)
@@ -435,24 +439,24 @@ def test_row_21_an_ignored_interrupt_stays_ignored_and_the_engine_can_be_ended(p
             process.wait(0.3)
         process.send_signal(signal.SIGTERM)
         assert process.wait(LONG) == 128 + signal.SIGTERM
-        assert project.survivors() == []
+        assert project.list_survivors() == []
 
 
-def test_row_21_ending_the_engine_twice_ends_its_hook_too(project: Project) -> None:
-    project.hook("slow", f"trap '' TERM\n{STARTED}while :; do sleep 1; done", timeout=LONG_MS)
+def test_row_21_ending_the_engine_twice_ends_its_hook_too(project: FaultProject) -> None:
+    project.write_hook("slow", f"trap '' TERM\n{STARTED}while :; do sleep 1; done", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.002)
         process.send_signal(signal.SIGTERM)
         assert process.wait(LONG) == 128 + signal.SIGTERM
-        assert project.survivors() == []
+        assert project.list_survivors() == []
 
 
-def test_row_21_ending_the_engine_at_any_moment_leaves_no_hook(project: Project) -> None:
+def test_row_21_ending_the_engine_at_any_moment_leaves_no_hook(project: FaultProject) -> None:
     """A signal that comes while the hook is being started must not lose it."""
-    project.hook("slow", "sleep 60; true", timeout=LONG_MS)
-    project.by_command({"event_type": "pre-session"})
+    project.write_hook("slow", "sleep 60; true", timeout=LONG_MS)
+    project.fire_by_command({"event_type": "pre-session"})
     left = []
     for step in range(24):
         with running(project) as process:
@@ -460,7 +464,7 @@ def test_row_21_ending_the_engine_at_any_moment_leaves_no_hook(project: Project)
             time.sleep(step * 0.0005)
             assert wait_until(lambda p=process: _asked_to_end(p))
             assert process.returncode == 128 + signal.SIGTERM
-        left += project.gone()
+        left += project.wait_until_gone()
     assert left == []
 
 
@@ -479,40 +483,40 @@ def _signals_caught(pid: int) -> bool:
     return bool(found and int(found[1], 16) & 1 << (signal.SIGTERM - 1))
 
 
-def test_row_21_killing_the_engine_ends_the_group_of_its_hook(project: Project) -> None:
-    project.hook("slow", f"{WATCHED}{STARTED}sleep 60; true", timeout=LONG_MS)
+def test_row_21_killing_the_engine_ends_the_group_of_its_hook(project: FaultProject) -> None:
+    project.write_hook("slow", f"{WATCHED}{STARTED}sleep 60; true", timeout=LONG_MS)
     with running(project) as process:
         assert has_started(project)
         process.kill()
         process.wait(LONG)
-        assert project.gone() == []
+        assert project.wait_until_gone() == []
 
 
-def test_row_21_killing_a_host_ends_the_group_of_its_hook(project: Project) -> None:
-    project.hook("slow", f"{WATCHED}{STARTED}sleep 60; true", timeout=LONG_MS)
-    argv, env = project.probe_command("load().dispatch(EVENT)")
+def test_row_21_killing_a_host_ends_the_group_of_its_hook(project: FaultProject) -> None:
+    project.write_hook("slow", f"{WATCHED}{STARTED}sleep 60; true", timeout=LONG_MS)
+    argv, env = project.make_probe_command("load().dispatch(EVENT)")
     with subprocess.Popen(argv, env=env, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
-        process.stdin.write(project.line())
+        process.stdin.write(project.make_stdin())
         process.stdin.close()
         assert has_started(project)
         process.kill()
         process.wait(LONG)
-        assert project.gone() == []
+        assert project.wait_until_gone() == []
 
 
 @pytest.mark.usefixtures("default_sigint")
-def test_row_22_ctrl_c_at_the_terminal_ends_the_hook(project: Project) -> None:
-    project.hook("slow", f"trap '' INT\n{STARTED}sleep 60; true", timeout=LONG_MS)
-    with terminal(project.argv(), project.env, project.line()) as (pid, master):
+def test_row_22_ctrl_c_at_the_terminal_ends_the_hook(project: FaultProject) -> None:
+    project.write_hook("slow", f"trap '' INT\n{STARTED}sleep 60; true", timeout=LONG_MS)
+    with terminal(project.make_run_argv(), project.environment, project.make_stdin()) as (pid, master):
         assert has_started(project)
         os.write(master, b"\x03")
         assert end_of(pid) == 128 + signal.SIGINT
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
-def test_row_22_a_keyboard_interrupt_in_a_host_ends_the_hook_and_is_passed_on(project: Project) -> None:
-    project.hook("slow", "sleep 60; true", timeout=LONG_MS)
+def test_row_22_a_keyboard_interrupt_in_a_host_ends_the_hook_and_is_passed_on(project: FaultProject) -> None:
+    project.write_hook("slow", "sleep 60; true", timeout=LONG_MS)
     code = """
 import signal
 fds, engine = descriptors(), load()
@@ -526,15 +530,15 @@ except KeyboardInterrupt:
     found = project.probe(code)
     assert (found["interrupted"], found["children"]) == (True, [])
     assert found["fds"][0] == found["fds"][1]
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
 # --- 23 to 25: many at once, and nobody waiting
 
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_row_23_five_hundred_dispatches_at_once_lose_no_block(project: Project, how: str) -> None:
-    project.hook("guard", "exit 2", timeout=60_000)
+def test_row_23_five_hundred_dispatches_at_once_lose_no_block(project: FaultProject, how: str) -> None:
+    project.write_hook("guard", "exit 2", timeout=60_000)
     code = f"""
 import asyncio, resource
 from collections import Counter
@@ -559,11 +563,11 @@ report({{"told": told, "children": children(), "fds": [fds, descriptors()]}})
     assert found["told"] == {"block": 500}
     assert found["children"] == []
     assert found["fds"][0] == found["fds"][1]
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_row_24_async_hooks_of_a_long_lived_host_leave_no_zombies(project: Project) -> None:
-    project.hook("later", "echo done", background=True, timeout=LONG_MS)
+def test_row_24_async_hooks_of_a_long_lived_host_leave_no_zombies(project: FaultProject) -> None:
+    project.write_hook("later", "echo done", background=True, timeout=LONG_MS)
     code = """
 engine, event = load(), EVENT
 fds = descriptors()
@@ -575,14 +579,14 @@ report({"started": started, "left": left, "children": children(), "fds": [fds, d
     assert (found["started"], found["left"], found["children"]) == (100, 0, [])
     assert found["fds"][0] == found["fds"][1]
     assert project.log.read_text().count("Completed hook 'later'") == 100
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_row_24_async_hooks_of_one_shot_runs_leave_no_process(project: Project) -> None:
-    project.hook("later", "echo done", background=True, timeout=LONG_MS)
-    assert [ended.code for ended in (project.plain() for _ in range(5))] == [0] * 5
+def test_row_24_async_hooks_of_one_shot_runs_leave_no_process(project: FaultProject) -> None:
+    project.write_hook("later", "echo done", background=True, timeout=LONG_MS)
+    assert [ended.code for ended in (project.run_plain() for _ in range(5))] == [0] * 5
     assert wait_until(lambda: project.log.exists() and project.log.read_text().count("  stdout: done\n") == 5)
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
 def read_to_end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
@@ -592,23 +596,25 @@ def read_to_end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     return process.stdout.read(), process.stderr.read()
 
 
-def test_row_25_the_pipes_of_the_caller_end_while_an_async_hook_still_runs(project: Project) -> None:
-    project.hook("later", f'{STARTED}while [ ! -e "$SCRATCH/end" ]; do sleep 0.02; done; echo ended', background=True)
+def test_row_25_the_pipes_of_the_caller_end_while_an_async_hook_still_runs(project: FaultProject) -> None:
+    project.write_hook(
+        "later", f'{STARTED}while [ ! -e "$SCRATCH/end" ]; do sleep 0.02; done; echo ended', background=True
+    )
     with running(project) as process:
         assert read_to_end(process) == (b"", b"")
         assert process.wait(LONG) == 0
     assert has_started(project)
-    assert project.survivors() != []
+    assert project.list_survivors() != []
     (project.scratch / "end").touch()
     assert wait_until(lambda: project.log.exists() and "  stdout: ended\n" in project.log.read_text())
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
-def test_row_25_the_timeout_of_an_async_hook_holds_after_the_engine_has_ended(project: Project) -> None:
-    project.hook("later", "echo before; setsid sleep 60 &\nsleep 61", background=True, timeout=300)
-    assert project.plain().code == 0
+def test_row_25_the_timeout_of_an_async_hook_holds_after_the_engine_has_ended(project: FaultProject) -> None:
+    project.write_hook("later", "echo before; setsid sleep 60 &\nsleep 61", background=True, timeout=300)
+    assert project.run_plain().code == 0
     assert wait_until(project.log.exists)
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
     lines = project.log.read_text().splitlines()
     assert [re.sub(r"^\d\S+ |\d+ms", "", line) for line in lines] == [
         "[ASYNC] Completed hook 'later' for event 'pre-tool-call' in : timeout: it did not end within 0.3 s",
@@ -616,14 +622,14 @@ def test_row_25_the_timeout_of_an_async_hook_holds_after_the_engine_has_ended(pr
     ]
 
 
-def test_row_25_an_async_hook_outlives_the_death_of_its_caller(project: Project) -> None:
-    project.hook("later", "sleep 0.2; echo ended", background=True, timeout=LONG_MS)
-    project.hook("slow", "sleep 0.1")
+def test_row_25_an_async_hook_outlives_the_death_of_its_caller(project: FaultProject) -> None:
+    project.write_hook("later", "sleep 0.2; echo ended", background=True, timeout=LONG_MS)
+    project.write_hook("slow", "sleep 0.1")
     with running(project) as process:
         read_to_end(process)
         process.kill()
     assert wait_until(lambda: project.log.exists() and "  stdout: ended\n" in project.log.read_text())
-    assert project.gone() == []
+    assert project.wait_until_gone() == []
 
 
 # --- 26 to 34: what reaches a hook, and what a host may be
@@ -639,22 +645,22 @@ os._exit(2)""")
 ONLY_THE_FIRST_THREE = "0:file 1:pipe 2:pipe"
 
 
-def test_row_26_what_a_host_left_open_does_not_reach_a_hook(project: Project) -> None:
-    project.hook("lists", LIST_FDS, entry="run.py", timeout=LONG_MS)
+def test_row_26_what_a_host_left_open_does_not_reach_a_hook(project: FaultProject) -> None:
+    project.write_hook("lists", LIST_FDS, script_name="run.py", timeout=LONG_MS)
     host = "pipe = os.pipe()\nfor end in pipe: os.set_inheritable(end, True)"
-    assert project.in_process(host=host).reasons == [ONLY_THE_FIRST_THREE]
+    assert project.fire_in_process(host=host).reasons == [ONLY_THE_FIRST_THREE]
 
 
-def test_row_26_nor_when_the_hook_runs_in_another_folder(project: Project) -> None:
-    project.hook("lists", LIST_FDS, entry="run.py", timeout=LONG_MS)
+def test_row_26_nor_when_the_hook_runs_in_another_folder(project: FaultProject) -> None:
+    project.write_hook("lists", LIST_FDS, script_name="run.py", timeout=LONG_MS)
     host = "pipe = os.pipe()\nfor end in pipe: os.set_inheritable(end, True)"
-    assert project.in_process({"work_dir": str(project.scratch)}, host=host).reasons == [ONLY_THE_FIRST_THREE]
+    assert project.fire_in_process({"work_dir": str(project.scratch)}, host=host).reasons == [ONLY_THE_FIRST_THREE]
 
 
-def test_row_26_what_the_caller_left_open_does_not_reach_a_hook(project: Project) -> None:
-    project.hook("lists", LIST_FDS, entry="run.py", timeout=LONG_MS)
+def test_row_26_what_the_caller_left_open_does_not_reach_a_hook(project: FaultProject) -> None:
+    project.write_hook("lists", LIST_FDS, script_name="run.py", timeout=LONG_MS)
     with open(os.devnull) as left_open:
-        ended = project.command(None, pass_fds=(left_open.fileno(),))
+        ended = project.run_event(None, pass_fds=(left_open.fileno(),))
     assert (ended.code, ended.stderr.decode().strip()) == (2, ONLY_THE_FIRST_THREE)
 
 
@@ -671,12 +677,12 @@ def test_row_27_no_code_runs_between_fork_and_exec() -> None:
     assert "preexec_fn" not in named
 
 
-def test_row_28_an_event_of_any_size_arrives_whole_and_only_on_stdin(project: Project, way: str) -> None:
-    project.hook("weighs", "printf '%s %s' $(wc -c) $(env | wc -c) >&2; exit 2", timeout=LONG_MS)
+def test_row_28_an_event_of_any_size_arrives_whole_and_only_on_stdin(project: FaultProject, way: str) -> None:
+    project.write_hook("weighs", "printf '%s %s' $(wc -c) $(env | wc -c) >&2; exit 2", timeout=LONG_MS)
     large = {"tool_input": {"command": "x" * 2_000_000}, "session_id": "s" * 500_000, "timestamp": "now"}
     [told] = project.fire(way, large).reasons
     event, environment = map(int, told.split())
-    fields = project.event(large)
+    fields = project.make_event(large)
     order = ["event_type", "timestamp", "session_id", "work_dir", "context", "tool_name", "tool_input"]
     expected = json.dumps({key: fields.get(key, {}) for key in order}) + "\n"
     assert event == len(expected)
@@ -692,50 +698,52 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("event", STRANGE.values(), ids=STRANGE)
-def test_row_29_strange_characters_in_an_event_do_not_disarm_a_guard(project: Project, way: str, event: dict) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
+def test_row_29_strange_characters_in_an_event_do_not_disarm_a_guard(
+    project: FaultProject, way: str, event: dict
+) -> None:
+    project.write_hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     assert_block(project, project.fire(way, event))
 
 
 @pytest.mark.parametrize("odd", ["{root}\0", "{root}\ud800", "\0", "relative"])
-def test_row_29_nor_do_strange_characters_in_the_work_dir(project: Project, way: str, odd: str) -> None:
-    project.hook("first", "", priority=200)
-    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
-    result = project.fire(way, {"work_dir": odd.format(root=project.root)})
+def test_row_29_nor_do_strange_characters_in_the_work_dir(project: FaultProject, way: str, odd: str) -> None:
+    project.write_hook("first", "", priority=200)
+    project.write_hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
+    result = project.fire(way, {"work_dir": odd.format(root=project.path)})
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[1] for run in result.runs] == ["ok", "ok"]
 
 
-def test_row_29_a_session_is_named_to_hooks_without_what_no_environment_takes(project: Project, way: str) -> None:
-    project.hook("says", 'printf %s "$AGENT_SESSION_ID" >&2; exit 2', timeout=LONG_MS)
+def test_row_29_a_session_is_named_to_hooks_without_what_no_environment_takes(project: FaultProject, way: str) -> None:
+    project.write_hook("says", 'printf %s "$AGENT_SESSION_ID" >&2; exit 2', timeout=LONG_MS)
     assert project.fire(way, {"session_id": "a\0b"}).reasons == ["ab"]
 
 
-def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_said(project: Project, way: str) -> None:
-    project.hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
-    gone = str(project.root / "gone")
+def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_said(project: FaultProject, way: str) -> None:
+    project.write_hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
+    gone = str(project.path / "gone")
     result = project.fire(way, {"work_dir": gone})
-    assert result.reasons == [os.path.realpath(project.root)]
-    assert result.run_notes == [f"the work dir '{gone}' does not exist; it was run in {project.root}"]
+    assert result.reasons == [os.path.realpath(project.path)]
+    assert result.run_notes == [f"the work dir '{gone}' does not exist; it was run in {project.path}"]
 
 
 @pytest.mark.ordinary_user
-def test_row_30_a_work_dir_that_cannot_be_entered_is_replaced_too(project: Project, way: str) -> None:
-    project.hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
-    closed = project.root / "closed"
+def test_row_30_a_work_dir_that_cannot_be_entered_is_replaced_too(project: FaultProject, way: str) -> None:
+    project.write_hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
+    closed = project.path / "closed"
     closed.mkdir(mode=0)
-    assert project.fire(way, {"work_dir": str(closed)}).reasons == [os.path.realpath(project.root)]
+    assert project.fire(way, {"work_dir": str(closed)}).reasons == [os.path.realpath(project.path)]
 
 
-def test_row_30_a_host_whose_own_folder_is_gone_still_runs_hooks(project: Project) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
+def test_row_30_a_host_whose_own_folder_is_gone_still_runs_hooks(project: FaultProject) -> None:
+    project.write_hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     host = "os.makedirs('away'); os.chdir('away'); os.rmdir('../away')"
-    assert_block(project, project.in_process(host=host))
+    assert_block(project, project.fire_in_process(host=host))
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
-def test_row_31_out_of_descriptors_is_a_failure_that_says_so(project: Project, on_failure: str) -> None:
-    project.hook("guard", "exit 2", timeout=LONG_MS, on_failure=on_failure)
+def test_row_31_out_of_descriptors_is_a_failure_that_says_so(project: FaultProject, on_failure: str) -> None:
+    project.write_hook("guard", "exit 2", timeout=LONG_MS, on_failure=on_failure)
     code = """
 import resource
 engine = load()
@@ -794,29 +802,29 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_row_32_a_block_reaches_a_host(project: Project, host: str) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
-    assert_block(project, project.in_process(host=host))
+def test_row_32_a_block_reaches_a_host(project: FaultProject, host: str) -> None:
+    project.write_hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
+    assert_block(project, project.fire_in_process(host=host))
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_row_32_a_timeout_holds_in_a_host(project: Project, host: str) -> None:
-    project.hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=SHORT_MS)
-    assert_timeout(project, project.in_process(host=host))
+def test_row_32_a_timeout_holds_in_a_host(project: FaultProject, host: str) -> None:
+    project.write_hook("slow", "setsid sleep 61 &\nsleep 60; true", timeout=SHORT_MS)
+    assert_timeout(project, project.fire_in_process(host=host))
 
 
-def test_row_32_a_block_reaches_a_caller_that_ignores_the_ends_of_children(project: Project) -> None:
-    project.hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
+def test_row_32_a_block_reaches_a_caller_that_ignores_the_ends_of_children(project: FaultProject) -> None:
+    project.write_hook("guard", "echo no >&2; exit 2", timeout=LONG_MS)
     code = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
-    argv = [sys.executable, "-c", code, *project.argv()]
-    ended = subprocess.run(argv, env=project.env, input=project.line(), capture_output=True, timeout=60)
+    argv = [sys.executable, "-c", code, *project.make_run_argv()]
+    ended = subprocess.run(argv, env=project.environment, input=project.make_stdin(), capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (2, b"no\n")
 
 
-def test_row_33_a_clock_that_jumps_moves_no_deadline(project: Project) -> None:
-    project.hook("slow", "sleep 60", timeout=SHORT_MS)
+def test_row_33_a_clock_that_jumps_moves_no_deadline(project: FaultProject) -> None:
+    project.write_hook("slow", "sleep 60", timeout=SHORT_MS)
     host = "import itertools; jumps = itertools.cycle([0.0, 4e9]); time.time = lambda: next(jumps)"
-    assert_timeout(project, project.in_process(host=host))
+    assert_timeout(project, project.fire_in_process(host=host))
 
 
 AGAIN = f"""#!{sys.executable}
@@ -834,16 +842,16 @@ sys.exit(ended.returncode)
 
 @pytest.mark.parametrize(("on_failure", "code"), [("allow", 0), ("block", 2)])
 def test_row_34_a_hook_that_starts_the_engine_again_is_stopped_at_a_depth(
-    project: Project, on_failure: str, code: int
+    project: FaultProject, on_failure: str, code: int
 ) -> None:
-    project.hook("again", AGAIN, entry="run.py", timeout=LONG_MS, on_failure=on_failure)
-    ended = project.plain()
+    project.write_hook("again", AGAIN, script_name="run.py", timeout=LONG_MS, on_failure=on_failure)
+    ended = project.run_plain()
     assert (project.scratch / "depths").read_text().split() == ["1", "2", "3"]
     assert (ended.code, b"nested 3 deep" in ended.stderr) == (code, on_failure == "block")
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(project: Project, way: str) -> None:
+def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(project: FaultProject, way: str) -> None:
     inner = "setsid sleep 60 &\nsleep 61"
     again = (
         'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --trust-all --project "$AGENT_PROJECT_DIR"; fi\n'
@@ -851,7 +859,7 @@ def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(pro
     script = again + f'[ "$BOATHOOK_DEPTH" = 1 ] || {{ {STARTED}{inner}\n}}'
     # A busy machine needs longer to start an engine.
     for attempt, seconds in enumerate((1.5, 5.0, LONG)):
-        folder = project.hook("slow", script, timeout=int(seconds * 1000))
+        folder = project.write_hook("slow", script, timeout=int(seconds * 1000))
         result = project.fire(way)
         assert [run[1] for run in result.runs] == ["timeout"]
         assert_clean(project, result, seconds)
@@ -861,13 +869,15 @@ def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(pro
     pytest.fail("the inner engine did not start its hook")
 
 
-def test_the_search_for_survivors_finds_one(project: Project) -> None:
+def test_the_search_for_survivors_finds_one(project: FaultProject) -> None:
     """The counter-test of every 'nothing is left'."""
     with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: project.mark}) as process:
         assert [told.split()[0] for told in processes_with(project.mark.encode())] == [str(process.pid)]
         process.kill()
 
 
-def test_a_script_in_python_is_a_hook_like_any_other(project: Project, way: str) -> None:
-    project.hook("py", python("import sys; sys.stderr.write('no'); sys.exit(2)"), entry="run.py", timeout=LONG_MS)
+def test_a_script_in_python_is_a_hook_like_any_other(project: FaultProject, way: str) -> None:
+    project.write_hook(
+        "py", python("import sys; sys.stderr.write('no'); sys.exit(2)"), script_name="run.py", timeout=LONG_MS
+    )
     assert_block(project, project.fire(way))

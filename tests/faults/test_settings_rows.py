@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.harness import WAYS, Ended, Project, Result, assert_clean
+from tests.faults.harness import WAYS, Ended, FaultProject, Result, assert_clean
 
 T = 0.5
 LONG = 20
@@ -28,34 +28,31 @@ LIMIT = "is larger than 1024 KiB"
 CHAT = "openai-chat:gpt-4o"
 
 
-class Settled(Project):
+class SettingsProject(FaultProject):
     """A project with settings of its own and of its user."""
 
-    more: dict[str, str]
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.more = {}
-        self.claude = self.root / ".claude"
-        self.users = self.home / ".claude"
-        for made in (self.claude, self.users):
+    def __init__(self, base: Path) -> None:
+        super().__init__(base)
+        self.more_variables: dict[str, str] = {}
+        self.project_claude = self.path / ".claude"
+        for made in (self.project_claude, self.claude_folder):
             made.mkdir(parents=True)
-        self.path = self.claude / "settings.json"
+        self.settings_path = self.project_claude / "settings.json"
 
     @property
-    def env(self) -> dict[str, str]:
-        return {**super().env, "NO_PROXY": "*", **self.more}
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "NO_PROXY": "*", **self.more_variables}
 
-    def settings(self, *entries: object, event: str = "PreToolUse", path: Path | None = None) -> Path:
+    def write_entries(self, *entries: object, event: str = "PreToolUse", path: Path | None = None) -> Path:
         """Write a settings file with these entries at one event; a text is a command with a short timeout."""
         found = [entry if isinstance(entry, dict) else command(str(entry)) for entry in entries]
-        place = path or self.path
+        place = path or self.settings_path
         place.write_text(json.dumps({"hooks": {event: [{"hooks": found}]}}))
         return place
 
-    def user_guard(self) -> None:
+    def write_user_guard(self) -> None:
         """Let the user's settings refuse everything."""
-        self.settings(STAGE_NO, path=self.users / "settings.json")
+        self.write_entries(STAGE_NO, path=self.claude_folder / "settings.json")
 
 
 def command(text: str, **more: object) -> dict[str, Any]:
@@ -63,14 +60,14 @@ def command(text: str, **more: object) -> dict[str, Any]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Settled]:
-    made = Settled(tmp_path)
+def project(tmp_path: Path) -> Iterator[SettingsProject]:
+    made = SettingsProject(tmp_path)
     yield made
     made.end_all()
 
 
 def assert_stage(
-    project: Project, result: Result, end: tuple[str, int | None], why: str | None, timeout: float = LONG
+    project: FaultProject, result: Result, end: tuple[str, int | None], why: str | None, timeout: float = LONG
 ) -> None:
     """One hook of the stage ended like that and its neighbour blocked; nothing is left."""
     assert (result.decision, result.reasons) == ("block", ["no"])
@@ -82,12 +79,12 @@ def assert_stage(
 # --- what stands where settings.json should be
 
 
-def fifo(project: Settled, path: Path) -> str:
+def fifo(project: SettingsProject, path: Path) -> str:
     os.mkfifo(path)
     return "settings.json is not a regular file; no hook of it runs"
 
 
-def device(project: Settled, path: Path) -> str:
+def device(project: SettingsProject, path: Path) -> str:
     try:
         os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))  # /dev/zero
     except PermissionError:
@@ -95,77 +92,77 @@ def device(project: Settled, path: Path) -> str:
     return "settings.json is not a regular file; no hook of it runs"
 
 
-def directory(project: Settled, path: Path) -> str:
+def directory(project: SettingsProject, path: Path) -> str:
     path.mkdir()
     return "settings.json is not a regular file; no hook of it runs"
 
 
-def large(project: Settled, path: Path) -> str:
+def large(project: SettingsProject, path: Path) -> str:
     path.write_text(json.dumps({"hooks": {}, "more": "x" * (2 * MIB)}))
     return f"settings.json {LIMIT}; no hook of it runs"
 
 
-def sparse(project: Settled, path: Path) -> str:
+def sparse(project: SettingsProject, path: Path) -> str:
     with path.open("wb") as file:
         file.truncate(1 << 40)
     return f"settings.json {LIMIT}; no hook of it runs"
 
 
-def deep(project: Settled, path: Path) -> str:
+def deep(project: SettingsProject, path: Path) -> str:
     path.write_text('{"hooks": ' + "[" * 400_000 + "]" * 400_000 + "}")
     return "cannot be read: nested too deep; no hook of this file runs"
 
 
-def deep_objects(project: Settled, path: Path) -> str:
+def deep_objects(project: SettingsProject, path: Path) -> str:
     path.write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
     return "cannot be read: nested too deep; no hook of this file runs"
 
 
-def not_utf8(project: Settled, path: Path) -> str:
+def not_utf8(project: SettingsProject, path: Path) -> str:
     path.write_bytes(b'{"hooks": "\xff"}')
     return "settings.json is not UTF-8 at byte 11; no hook of it runs"
 
 
-def nul(project: Settled, path: Path) -> str:
+def nul(project: SettingsProject, path: Path) -> str:
     path.write_bytes(b'{"hooks": {}}\0')
     return "settings.json contains a NUL character; no hook of it runs"
 
 
-def utf16(project: Settled, path: Path) -> str:
+def utf16(project: SettingsProject, path: Path) -> str:
     path.write_text("{}", encoding="utf-16")
     return "settings.json is not UTF-8 at byte 0; no hook of it runs"
 
 
-def loop(project: Settled, path: Path) -> str:
+def loop(project: SettingsProject, path: Path) -> str:
     (path.parent / "other").symlink_to(path)
     path.symlink_to(path.parent / "other")
     return "settings.json cannot be opened: Too many levels of symbolic links; no hook of it runs"
 
 
-def dangling(project: Settled, path: Path) -> str:
+def dangling(project: SettingsProject, path: Path) -> str:
     path.symlink_to(path.parent / "gone.json")
     return "settings.json cannot be opened: No such file or directory; no hook of it runs"
 
 
-def unreadable(project: Settled, path: Path) -> str:
+def unreadable(project: SettingsProject, path: Path) -> str:
     path.write_text("{}")
     path.chmod(0)
     return "settings.json cannot be opened: Permission denied; no hook of it runs"
 
 
-def for_anybody(project: Settled, path: Path) -> str:
+def for_anybody(project: SettingsProject, path: Path) -> str:
     path.write_text("{}")
     path.chmod(0o666)
     return "no hook of this file runs: it can be written by anybody (chmod o-w)"
 
 
-def not_json(project: Settled, path: Path) -> str:
+def not_json(project: SettingsProject, path: Path) -> str:
     path.write_text('{\n  // mine\n  "hooks": {}\n}')
     told = "not valid JSON: Expecting property name enclosed in double quotes (column 3); no hook of this file runs"
     return f"{told} (comments are not JSON)"
 
 
-def a_huge_number(project: Settled, path: Path) -> str:
+def a_huge_number(project: SettingsProject, path: Path) -> str:
     path.write_text('{"hooks": ' + "9" * 10_000 + "}")
     why = "Exceeds the limit (4300 digits) for integer string conversion: value has 10000 digits"
     hint = "use sys.set_int_max_str_digits() to increase the limit"
@@ -184,11 +181,15 @@ PLACED = [
 @pytest.mark.parametrize("place", PLACED)
 @pytest.mark.parametrize("whose", ["project", "user"])
 def test_a_file_that_cannot_be_used_is_told_and_all_other_files_count(
-    project: Settled, way: str, place: Callable[[Settled, Path], str], whose: str
+    project: SettingsProject, way: str, place: Callable[[SettingsProject, Path], str], whose: str
 ) -> None:
-    mine, other = (project.claude, project.users) if whose == "project" else (project.users, project.claude)
+    mine, other = (
+        (project.project_claude, project.claude_folder)
+        if whose == "project"
+        else (project.claude_folder, project.project_claude)
+    )
     told = place(project, mine / "settings.json")
-    project.settings(STAGE_NO, path=other / "settings.json")
+    project.write_entries(STAGE_NO, path=other / "settings.json")
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     [(path, why)] = result.skipped.items()
@@ -206,25 +207,28 @@ def without_line(text: str) -> str:
 
 @pytest.mark.parametrize("place", PLACED)
 def test_a_file_that_cannot_be_used_is_told_on_stderr_at_every_event(
-    project: Settled, place: Callable[[Settled, Path], str]
+    project: SettingsProject, place: Callable[[SettingsProject, Path], str]
 ) -> None:
-    told = place(project, project.path)
+    told = place(project, project.settings_path)
     for _ in range(2):
-        ended = project.plain({"event_type": "notification"})
+        ended = project.run_plain({"event_type": "notification"})
         assert (ended.code, ended.stdout) == (0, b"")
-        assert without_line(ended.stderr.decode()) == f"boathook: ignored: {project.path}: {told}\n"
+        assert without_line(ended.stderr.decode()) == f"boathook: ignored: {project.settings_path}: {told}\n"
 
 
-def test_a_local_file_that_cannot_be_used_does_not_disarm_the_shared_one(project: Settled, way: str) -> None:
-    project.settings(STAGE_NO)
-    os.mkfifo(project.claude / "settings.local.json")
+def test_a_local_file_that_cannot_be_used_does_not_disarm_the_shared_one(project: SettingsProject, way: str) -> None:
+    project.write_entries(STAGE_NO)
+    os.mkfifo(project.project_claude / "settings.local.json")
     result = project.fire(way)
-    assert (result.decision, list(result.skipped)) == ("block", [str(project.claude / "settings.local.json")])
+    assert (result.decision, list(result.skipped)) == (
+        "block",
+        [str(project.project_claude / "settings.local.json")],
+    )
     assert_clean(project, result, LONG)
 
 
 OUT = {
-    "a_file_of_the_user": lambda project: project.users / "settings.json",
+    "a_file_of_the_user": lambda project: project.claude_folder / "settings.json",
     "the_password_file": lambda project: Path("/etc/passwd"),
     "an_endless_device": lambda project: Path("/dev/zero"),
 }
@@ -232,61 +236,63 @@ OUT = {
 
 @pytest.mark.parametrize("target", OUT.values(), ids=OUT)
 def test_a_projects_link_that_leaves_it_is_refused_and_what_it_leads_to_is_not_quoted(
-    project: Settled, way: str, target: Callable[[Settled], Path]
+    project: SettingsProject, way: str, target: Callable[[SettingsProject], Path]
 ) -> None:
-    project.user_guard()
-    project.path.symlink_to(target(project))
+    project.write_user_guard()
+    project.settings_path.symlink_to(target(project))
     result = project.fire(way)
     assert result.runs == [(result.runs[0][0], "ok", 2, "block")]
     told = "settings.json is a link that leaves the project; no hook of it runs"
-    assert result.skipped == {str(project.path): f"ignored: {project.path}: {told}"}
+    assert result.skipped == {str(project.settings_path): f"ignored: {project.settings_path}: {told}"}
     assert_clean(project, result, LONG)
 
 
-def test_a_projects_link_that_stays_within_it_is_followed(project: Settled, way: str) -> None:
-    project.settings(STAGE_NO, path=project.root / "shared.json")
-    project.path.symlink_to("../shared.json")
+def test_a_projects_link_that_stays_within_it_is_followed(project: SettingsProject, way: str) -> None:
+    project.write_entries(STAGE_NO, path=project.path / "shared.json")
+    project.settings_path.symlink_to("../shared.json")
     assert (project.fire(way).decision, project.fire(way).skipped) == ("block", {})
 
 
-def test_a_link_of_the_user_is_followed_wherever_it_leads(project: Settled, way: str) -> None:
-    project.settings(STAGE_NO, path=project.scratch / "dotfiles.json")
-    (project.users / "settings.json").symlink_to(project.scratch / "dotfiles.json")
+def test_a_link_of_the_user_is_followed_wherever_it_leads(project: SettingsProject, way: str) -> None:
+    project.write_entries(STAGE_NO, path=project.scratch / "dotfiles.json")
+    (project.claude_folder / "settings.json").symlink_to(project.scratch / "dotfiles.json")
     assert project.fire(way).decision == "block"
 
 
-def folder_loop(project: Settled) -> None:
-    project.claude.rmdir()
-    project.claude.symlink_to(project.claude)
+def folder_loop(project: SettingsProject) -> None:
+    project.project_claude.rmdir()
+    project.project_claude.symlink_to(project.project_claude)
 
 
-def folder_closed(project: Settled) -> None:
-    project.settings(STAGE_NO)
-    project.claude.chmod(0)
+def folder_closed(project: SettingsProject) -> None:
+    project.write_entries(STAGE_NO)
+    project.project_claude.chmod(0)
 
 
 @pytest.mark.parametrize("place", [folder_loop, pytest.param(folder_closed, marks=pytest.mark.ordinary_user)])
 def test_a_folder_of_settings_that_cannot_be_entered_is_told(
-    project: Settled, way: str, place: Callable[[Settled], None]
+    project: SettingsProject, way: str, place: Callable[[SettingsProject], None]
 ) -> None:
-    project.user_guard()
+    project.write_user_guard()
     place(project)
     result = project.fire(way)
-    if not project.claude.is_symlink():
-        project.claude.chmod(0o755)
-    assert (result.decision, sorted(result.skipped)[:1]) == ("block", [str(project.path)])
+    if not project.project_claude.is_symlink():
+        project.project_claude.chmod(0o755)
+    assert (result.decision, sorted(result.skipped)[:1]) == ("block", [str(project.settings_path)])
 
 
 @pytest.mark.parametrize("what", ["a file", "a fifo", "a link to nowhere"])
-def test_something_else_in_place_of_the_folder_is_as_if_there_were_none(project: Settled, way: str, what: str) -> None:
-    project.user_guard()
-    project.claude.rmdir()
+def test_something_else_in_place_of_the_folder_is_as_if_there_were_none(
+    project: SettingsProject, way: str, what: str
+) -> None:
+    project.write_user_guard()
+    project.project_claude.rmdir()
     if what == "a file":
-        project.claude.write_text("")
+        project.project_claude.write_text("")
     elif what == "a fifo":
-        os.mkfifo(project.claude)
+        os.mkfifo(project.project_claude)
     else:
-        project.claude.symlink_to(project.root / "gone")
+        project.project_claude.symlink_to(project.path / "gone")
     result = project.fire(way)
     assert (result.decision, result.skipped) == ("block", {})
     assert_clean(project, result, LONG)
@@ -295,29 +301,29 @@ def test_something_else_in_place_of_the_folder_is_as_if_there_were_none(project:
 # --- plugins
 
 
-def a_plugin(project: Settled) -> tuple[Path, Path]:
+def a_plugin(project: SettingsProject) -> tuple[Path, Path]:
     """Enable a plugin that refuses everything; give its register and its hooks."""
     root = project.scratch / "plugin"
     (root / "hooks").mkdir(parents=True)
-    hooks = project.settings(STAGE_NO, path=root / "hooks" / "hooks.json")
-    register = project.users / "plugins" / "installed_plugins.json"
+    hooks = project.write_entries(STAGE_NO, path=root / "hooks" / "hooks.json")
+    register = project.claude_folder / "plugins" / "installed_plugins.json"
     register.parent.mkdir()
     register.write_text(json.dumps({"plugins": {"p@m": [{"installPath": str(root)}]}}))
-    (project.users / "settings.json").write_text(json.dumps({"enabledPlugins": {"p@m": True}}))
+    (project.claude_folder / "settings.json").write_text(json.dumps({"enabledPlugins": {"p@m": True}}))
     return register, hooks
 
 
-def test_an_enabled_plugin_counts(project: Settled, way: str) -> None:
+def test_an_enabled_plugin_counts(project: SettingsProject, way: str) -> None:
     """The counter-test of those below."""
     a_plugin(project)
     assert project.fire(way).decision == "block"
 
 
-def test_hooks_of_a_plugin_that_cannot_be_read_are_told(project: Settled, way: str) -> None:
+def test_hooks_of_a_plugin_that_cannot_be_read_are_told(project: SettingsProject, way: str) -> None:
     _, hooks = a_plugin(project)
     hooks.unlink()
     os.mkfifo(hooks)
-    project.settings(STAGE_NO)
+    project.write_entries(STAGE_NO)
     result = project.fire(way)
     told = f"ignored: {hooks}: hooks.json is not a regular file; no hook of it runs"
     assert (result.decision, result.skipped) == ("block", {str(hooks): told})
@@ -329,12 +335,12 @@ REGISTERS = {"fifo": fifo, "directory": directory, "deep": deep, "not_json": not
 
 @pytest.mark.parametrize("place", REGISTERS.values(), ids=REGISTERS)
 def test_a_register_of_plugins_that_cannot_be_read_is_told(
-    project: Settled, way: str, place: Callable[[Settled, Path], str]
+    project: SettingsProject, way: str, place: Callable[[SettingsProject, Path], str]
 ) -> None:
     register, _ = a_plugin(project)
     register.unlink()
     place(project, register)
-    project.settings(STAGE_NO)
+    project.write_entries(STAGE_NO)
     result = project.fire(way)
     assert (result.decision, list(result.skipped)) == ("block", [str(register)])
     assert_clean(project, result, LONG)
@@ -346,8 +352,10 @@ def test_a_register_of_plugins_that_cannot_be_read_is_told(
 @pytest.mark.parametrize(
     "entry", [command("exit 0\0; rm -rf x"), command("echo", args=["a\0b"])], ids=["in_the_line", "in_an_argument"]
 )
-def test_a_nul_in_a_command_is_an_invalid_entry_that_is_told(project: Settled, way: str, entry: dict[str, Any]) -> None:
-    project.settings(entry, STAGE_NO)
+def test_a_nul_in_a_command_is_an_invalid_entry_that_is_told(
+    project: SettingsProject, way: str, entry: dict[str, Any]
+) -> None:
+    project.write_entries(entry, STAGE_NO)
     result = project.fire(way)
     message = "'args' must be a list of texts without NUL characters"
     if "args" not in entry:
@@ -359,8 +367,8 @@ def test_a_nul_in_a_command_is_an_invalid_entry_that_is_told(project: Settled, w
 @pytest.mark.parametrize(
     "entry", [command("echo \ud800"), command("echo", args=["\udfff"])], ids=["in_the_line", "in_an_argument"]
 )
-def test_half_a_character_in_a_command_fails_alone(project: Settled, way: str, entry: dict[str, Any]) -> None:
-    project.settings(entry, STAGE_NO)
+def test_half_a_character_in_a_command_fails_alone(project: SettingsProject, way: str, entry: dict[str, Any]) -> None:
+    project.write_entries(entry, STAGE_NO)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     [(_, status, code, _)] = [run for run in result.runs if run[1] != "ok"]
@@ -372,15 +380,17 @@ TOO_LONG = {"a_line": command("true " + "x" * 200_000), "an_argument": command("
 
 
 @pytest.mark.parametrize("entry", TOO_LONG.values(), ids=TOO_LONG)
-def test_a_command_too_long_for_the_system_fails_and_says_so(project: Settled, way: str, entry: dict[str, Any]) -> None:
-    project.settings(entry, STAGE_NO)
+def test_a_command_too_long_for_the_system_fails_and_says_so(
+    project: SettingsProject, way: str, entry: dict[str, Any]
+) -> None:
+    project.write_entries(entry, STAGE_NO)
     result = project.fire(way)
     program = shutil.which("echo" if "args" in entry else "bash")
     assert_stage(project, result, ("failed", None), f"{program} cannot be started: Argument list too long")
 
 
-def test_a_command_as_long_as_the_system_takes_runs(project: Settled, way: str) -> None:
-    project.settings(command(f": {'x' * 100_000}; {NO}", timeout=LONG))
+def test_a_command_as_long_as_the_system_takes_runs(project: SettingsProject, way: str) -> None:
+    project.write_entries(command(f": {'x' * 100_000}; {NO}", timeout=LONG))
     assert project.fire(way).reasons == ["no"]
 
 
@@ -401,13 +411,13 @@ SLOW = {
 
 
 @pytest.mark.parametrize("slow", SLOW.values(), ids=SLOW)
-def test_a_command_that_does_not_end_is_ended(project: Settled, way: str, slow: str) -> None:
-    project.settings(slow, STAGE_NO)
+def test_a_command_that_does_not_end_is_ended(project: SettingsProject, way: str, slow: str) -> None:
+    project.write_entries(slow, STAGE_NO)
     assert_stage(project, project.fire(way), ("timeout", None), TOO_SLOW, T)
 
 
-def test_many_that_do_not_end_are_ended_at_the_same_time(project: Settled, way: str) -> None:
-    project.settings(*(f"{slow} # {n}" for n, slow in enumerate(SLOW.values())), STAGE_NO)
+def test_many_that_do_not_end_are_ended_at_the_same_time(project: SettingsProject, way: str) -> None:
+    project.write_entries(*(f"{slow} # {n}" for n, slow in enumerate(SLOW.values())), STAGE_NO)
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert sorted(run[1] for run in result.runs) == ["ok"] + ["timeout"] * len(SLOW)
@@ -425,9 +435,11 @@ DAEMONS = {
 
 @pytest.mark.parametrize("daemon", DAEMONS.values(), ids=DAEMONS)
 def test_what_a_command_leaves_behind_does_not_survive_and_its_answer_counts(
-    project: Settled, way: str, daemon: str
+    project: SettingsProject, way: str, daemon: str
 ) -> None:
-    project.settings(command(f"{daemon.format(mark=project.mark)}\n{NO}", timeout=LONG), command("true", timeout=LONG))
+    project.write_entries(
+        command(f"{daemon.format(mark=project.mark)}\n{NO}", timeout=LONG), command("true", timeout=LONG)
+    )
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert sorted(run[1:] for run in result.runs) == [("ok", 0, "none"), ("ok", 2, "block")]
@@ -462,9 +474,9 @@ ENDS = {
 
 @pytest.mark.parametrize(("text", "end", "why"), ENDS.values(), ids=ENDS)
 def test_a_command_that_ends_badly_ends_alone(
-    project: Settled, way: str, text: str, end: tuple[str, int], why: str | None
+    project: SettingsProject, way: str, text: str, end: tuple[str, int], why: str | None
 ) -> None:
-    project.settings(command(text, timeout=LONG), STAGE_NO)
+    project.write_entries(command(text, timeout=LONG), STAGE_NO)
     result = project.fire(way)
     assert result.decision == "block"
     assert "no" in result.reasons
@@ -479,16 +491,16 @@ def name_of(result: Result, why: str) -> str:
     return next(run["hook"] for run in result.verdict["runs"] if run["reason"] == why)
 
 
-def test_a_shell_that_cannot_read_a_line_ends_with_2_and_so_blocks(project: Settled, way: str) -> None:
+def test_a_shell_that_cannot_read_a_line_ends_with_2_and_so_blocks(project: SettingsProject, way: str) -> None:
     """Bash says 2 where it means "syntax error", and nobody can tell that from a block; a closed gate is the better reading."""
-    project.settings(command("if then (", timeout=LONG))
+    project.write_entries(command("if then (", timeout=LONG))
     result = project.fire(way)
     assert (result.decision, [run[1:] for run in result.runs]) == ("block", [("ok", 2, "block")])
     assert "syntax error" in result.reasons[0]
 
 
-def test_a_failure_blocks_where_the_user_wants_that(project: Settled, way: str) -> None:
-    project.settings("sleep 60; true")
+def test_a_failure_blocks_where_the_user_wants_that(project: SettingsProject, way: str) -> None:
+    project.write_entries("sleep 60; true")
     name = project.fire(way).runs[0][0]
     (project.config / "hooks.toml").write_text(f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n')
     result = project.fire(way)
@@ -509,30 +521,30 @@ WITHOUT_SHELL = {
 
 
 @pytest.mark.parametrize(("program", "why"), WITHOUT_SHELL.values(), ids=WITHOUT_SHELL)
-def test_a_program_that_cannot_be_started_is_named(project: Settled, way: str, program: str, why: str) -> None:
-    (project.root / "plain").write_text("#!/bin/sh\n")
-    (project.root / "odd").write_text("#!/no/such/interpreter\n")
-    (project.root / "odd").chmod(0o755)
-    project.settings(command(program.format(root=project.root), args=[]), STAGE_NO)
-    assert_stage(project, project.fire(way), ("failed", None), why.format(root=project.root))
+def test_a_program_that_cannot_be_started_is_named(project: SettingsProject, way: str, program: str, why: str) -> None:
+    (project.path / "plain").write_text("#!/bin/sh\n")
+    (project.path / "odd").write_text("#!/no/such/interpreter\n")
+    (project.path / "odd").chmod(0o755)
+    project.write_entries(command(program.format(root=project.path), args=[]), STAGE_NO)
+    assert_stage(project, project.fire(way), ("failed", None), why.format(root=project.path))
 
 
-def test_a_shell_that_is_not_here_is_told(project: Settled, way: str) -> None:
+def test_a_shell_that_is_not_here_is_told(project: SettingsProject, way: str) -> None:
     if shutil.which("pwsh") or shutil.which("powershell"):
         pytest.skip("powershell is here")
-    project.settings(command("exit 2", shell="powershell"), STAGE_NO)
+    project.write_entries(command("exit 2", shell="powershell"), STAGE_NO)
     why = "its shell is powershell, which is not found on the PATH"
     assert_stage(project, project.fire(way), ("refused", None), why)
 
 
-def test_a_background_command_keeps_its_timeout_and_leaves_nothing(project: Settled, way: str) -> None:
-    project.settings(command("setsid sleep 60 & sleep 61", **{"async": True}), command("true", timeout=LONG))
+def test_a_background_command_keeps_its_timeout_and_leaves_nothing(project: SettingsProject, way: str) -> None:
+    project.write_entries(command("setsid sleep 60 & sleep 61", **{"async": True}), command("true", timeout=LONG))
     code = "engine = load(); engine.dispatch(EVENT); report({'left': engine.drain(60)})"
     if way == WAYS[0]:
         assert project.probe(code) == {"left": 0}
     else:
-        assert project.plain() == Ended(0, b"", b"")
-    assert project.gone() == []
+        assert project.run_plain() == Ended(0, b"", b"")
+    assert project.wait_until_gone() == []
     [line] = project.log.read_text().splitlines()
     assert line.endswith(f"timeout: {TOO_SLOW}")
 
@@ -613,9 +625,9 @@ def asks(url: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("talk", [silent, drip, drip_header])
-def test_a_server_that_does_not_come_to_an_end_is_given_up(project: Settled, way: str, talk: Talk) -> None:
+def test_a_server_that_does_not_come_to_an_end_is_given_up(project: SettingsProject, way: str, talk: Talk) -> None:
     with server(talk) as url:
-        project.settings(asks(url), STAGE_NO)
+        project.write_entries(asks(url), STAGE_NO)
         result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[1:] for run in result.runs if run[1] != "ok"] in (
@@ -638,10 +650,10 @@ REFUSED = {
 
 @pytest.mark.parametrize(("talk", "why"), REFUSED.values(), ids=REFUSED)
 def test_a_server_that_gives_no_answer_is_a_failure_that_says_so(
-    project: Settled, way: str, talk: Talk, why: str
+    project: SettingsProject, way: str, talk: Talk, why: str
 ) -> None:
     with server(talk) as url:
-        project.settings({**asks(url), "timeout": LONG}, STAGE_NO)
+        project.write_entries({**asks(url), "timeout": LONG}, STAGE_NO)
         result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[1:] for run in result.runs if run[1] != "ok"] == [("failed", 3, "none")]
@@ -650,22 +662,22 @@ def test_a_server_that_gives_no_answer_is_a_failure_that_says_so(
     assert_clean(project, result, LONG)
 
 
-def test_a_server_that_nobody_runs_is_a_failure_that_says_so(project: Settled, way: str) -> None:
+def test_a_server_that_nobody_runs_is_a_failure_that_says_so(project: SettingsProject, way: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         url = f"http://127.0.0.1:{held.getsockname()[1]}/hook"
-    project.settings({**asks(url), "timeout": LONG}, STAGE_NO)
+    project.write_entries({**asks(url), "timeout": LONG}, STAGE_NO)
     why = f"{url.removesuffix('/hook')} gave no answer: Connection refused; is the server running, and is the hook's url right?"
     assert_stage(project, project.fire(way), ("failed", 3), why)
 
 
-def test_a_server_that_never_lets_anybody_in_is_given_up(project: Settled, way: str) -> None:
+def test_a_server_that_never_lets_anybody_in_is_given_up(project: SettingsProject, way: str) -> None:
     """Its queue is full, so that a connection is never made."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as held, contextlib.ExitStack() as waiting:
         for _ in range(4):
             guest = waiting.enter_context(socket.socket())
             guest.setblocking(False)
             guest.connect_ex(held.getsockname())
-        project.settings(asks(f"http://127.0.0.1:{held.getsockname()[1]}/"), STAGE_NO)
+        project.write_entries(asks(f"http://127.0.0.1:{held.getsockname()[1]}/"), STAGE_NO)
         result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[1] for run in result.runs if run[1] != "ok"] in (["timeout"], ["failed"])
@@ -676,11 +688,11 @@ def test_a_server_that_never_lets_anybody_in_is_given_up(project: Settled, way: 
 
 
 @pytest.mark.parametrize(("way", "talk"), [(WAYS[0], silent), (WAYS[0], drip), (WAYS[0], flood), (WAYS[1], silent)])
-def test_a_model_that_never_answers_is_given_up(project: Settled, way: str, talk: Talk) -> None:
+def test_a_model_that_never_answers_is_given_up(project: SettingsProject, way: str, talk: Talk) -> None:
     (project.config / "hooks.toml").write_text(f'[hooks]\nmodel = "{CHAT}"\n')
     with server(talk) as url:
-        project.more = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
-        project.settings({"type": "prompt", "prompt": "May it?", "timeout": MODEL_T}, STAGE_NO)
+        project.more_variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
+        project.write_entries({"type": "prompt", "prompt": "May it?", "timeout": MODEL_T}, STAGE_NO)
         result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     [bad] = [run for run in result.runs if run[1] != "ok"]
@@ -688,8 +700,10 @@ def test_a_model_that_never_answers_is_given_up(project: Settled, way: str, talk
     assert_clean(project, result, MODEL_T)
 
 
-def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_mend_it(project: Settled, way: str) -> None:
-    project.settings({"type": "prompt", "prompt": "May it?"}, STAGE_NO)
+def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_mend_it(
+    project: SettingsProject, way: str
+) -> None:
+    project.write_entries({"type": "prompt", "prompt": "May it?"}, STAGE_NO)
     result = project.fire(way)
     why = (
         'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
@@ -701,33 +715,33 @@ def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_mend_
 # --- both forms, everything at once
 
 
-def test_everything_that_can_go_wrong_goes_wrong_at_once(project: Settled, way: str) -> None:
-    project.hook("slow", "sleep 60", timeout=500)
-    project.hook("last", "exit 0", priority=1)
+def test_everything_that_can_go_wrong_goes_wrong_at_once(project: SettingsProject, way: str) -> None:
+    project.write_hook("slow", "sleep 60", timeout=500)
+    project.write_hook("last", "exit 0", priority=1)
     bad = [command(f"{text} # {name}") for name, (text, _, _) in ENDS.items() if name != "is_no_shell"]
     bad += [command(f"{text} # {name}") for name, text in SLOW.items()]
     with server(silent) as url:
-        project.settings(*bad, asks(url), {"type": "nonsense"})
-        (project.claude / "settings.local.json").write_text("{")
+        project.write_entries(*bad, asks(url), {"type": "nonsense"})
+        (project.project_claude / "settings.local.json").write_text("{")
         result = project.fire(way)
     assert (result.decision, result.reasons) == ("none", [])
     assert result.runs[-1] == ("last", "ok", 0, "none")
     assert len(result.runs) == len(bad) + 3
     assert len(result.skipped) == 2
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_sixteen_floods_at_once_stay_within_memory(project: Settled, way: str) -> None:
+def test_sixteen_floods_at_once_stay_within_memory(project: SettingsProject, way: str) -> None:
     flood = "head -c 10000000 /dev/zero | tr '\\0' x # "
-    project.settings(STAGE_NO, *(command(f"{flood}{n}", timeout=LONG) for n in range(15)))
+    project.write_entries(STAGE_NO, *(command(f"{flood}{n}", timeout=LONG) for n in range(15)))
     result = project.fire(way)
     assert sorted(run[1:] for run in result.runs) == [("ok", 2, "block")] + [("unreadable", 0, "none")] * 15
     assert_clean(project, result, LONG)
 
 
-def test_a_burst_of_events_with_many_hooks_each_loses_no_block(project: Settled) -> None:
+def test_a_burst_of_events_with_many_hooks_each_loses_no_block(project: SettingsProject) -> None:
     """As row 23 has it for one hook an event; a host has so many descriptors and no more."""
-    project.settings(STAGE_NO, *(command(f"true # {n}", timeout=LONG) for n in range(15)))
+    project.write_entries(STAGE_NO, *(command(f"true # {n}", timeout=LONG) for n in range(15)))
     code = """
 import resource
 from collections import Counter
@@ -745,15 +759,15 @@ report({"told": told, "ends": ends, "fds": [fds, descriptors()]})
     found = project.probe(code, limit=60)
     assert (found["told"], found["ends"]) == ({"block": 60}, {"": 960})
     assert found["fds"][0] == found["fds"][1]
-    assert project.survivors() == []
+    assert project.list_survivors() == []
 
 
-def test_a_stage_does_not_survive_an_engine_that_is_killed(project: Settled) -> None:
+def test_a_stage_does_not_survive_an_engine_that_is_killed(project: SettingsProject) -> None:
     """By one of its own hooks; what the others had started goes with it."""
     watched = "until [ $(pgrep -c -P $PPID -f 'read -r [_]') = 2 ]; do sleep 0.02; done"
-    project.settings(
+    project.write_entries(
         command(f"{watched}; kill -9 $PPID; sleep 60", timeout=LONG), command("sleep 60; true", timeout=LONG)
     )
-    ended = project.plain()
+    ended = project.run_plain()
     assert (ended.code, ended.stdout) == (-9, b"")
-    assert project.gone() == []
+    assert project.wait_until_gone() == []

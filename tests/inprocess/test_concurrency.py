@@ -177,14 +177,14 @@ MOST_TOOLS = 16
 SMALL = 8 * 1024
 
 
-def test_many_events_of_one_session_leave_nothing_behind(world, silent, monkeypatch):
+def test_many_events_of_one_session_leave_nothing_behind(project, silent, monkeypatch):
     monkeypatch.setattr("boathook.inprocess.stack._MAX_CACHED_TOOLS", MOST_TOOLS)
-    world.hook("elsewhere", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "priority": 1})
-    world.hook("later", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "async": "true"})
+    project.write_hook("elsewhere", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "priority": 1})
+    project.write_hook("later", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "async": "true"})
     hooks = all_forms(one_in=20)
     hooks.tool_failed(lambda context: Outcome.block("try another"))
     hooks.before_tool(timeout=60, match=lambda context: context.args["n"] % 20 == 11)(lambda context: None)
-    with hooks.load(world.project):
+    with hooks.load(project.path):
         live_through(hooks, range(EVENTS - TRACED))
         tracemalloc.start()
         try:

@@ -27,13 +27,13 @@ ALLOW = Outcome(Decision.ALLOW)
 
 
 @pytest.fixture
-def load(world):
-    """Let the hooks of the world's files take part in some hooks; engines are closed after the test."""
+def load(project):
+    """Let the hooks of the project's files take part in some hooks; engines are closed after the test."""
     engines = []
 
     def loaded(hooks: Hooks | None = None) -> Hooks:
         hooks = hooks or Hooks()
-        engines.append(hooks.load(world.project, trust_all=True))
+        engines.append(hooks.load(project.path, trust_all=True))
         return hooks
 
     yield loaded
@@ -42,9 +42,9 @@ def load(world):
 
 
 @pytest.fixture
-def seen(world):
+def seen(project):
     """A file in which hooks of all forms note that they were asked."""
-    path = world.root / "seen"
+    path = project.base / "seen"
     path.touch()
     return path
 
@@ -82,10 +82,10 @@ def run(call: ToolCall) -> str:
 # One order
 
 
-def test_hooks_of_all_forms_are_asked_in_one_order(way, world, load, seen):
+def test_hooks_of_all_forms_are_asked_in_one_order(way, project, load, seen):
     for priority in (300, 150, 100, 50):
-        world.hook(f"file{priority}", script=notes(seen, f"file{priority}"), fields={"priority": priority})
-    world.settings("user", settings("PreToolUse", notes(seen, "settings")))
+        project.write_hook(f"file{priority}", script=notes(seen, f"file{priority}"), fields={"priority": priority})
+    project.write_settings("user", settings("PreToolUse", notes(seen, "settings")))
     hooks = Hooks()
     for priority in (-5, 0, 50, 99, 100, 150, 200):
         hooks.before_tool(priority=priority)(note(seen, f"in{priority}"))
@@ -128,8 +128,8 @@ class Noting(Runner):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_hooks_of_files_hear_of_every_event(way, world, load, seen, kind):
-    world.hook("listener", script=f"cat >> {seen}", fields={"trigger": kind})
+def test_hooks_of_files_hear_of_every_event(way, project, load, seen, kind):
+    project.write_hook("listener", script=f"cat >> {seen}", fields={"trigger": kind})
     way.process(load().stack, EVERY[kind])
     sent = json.loads(seen.read_text())
     assert (sent.pop("event_type"), sent.pop("session_id"), sent.pop("work_dir")) == (kind, "s", "/w")
@@ -140,8 +140,8 @@ def test_hooks_of_files_hear_of_every_event(way, world, load, seen, kind):
 # What files say
 
 
-def test_a_script_blocks_and_nobody_after_it_is_asked(way, world, load, seen):
-    world.hook("guard", script="echo 'not this' >&2; exit 2", fields={"priority": 50})
+def test_a_script_blocks_and_nobody_after_it_is_asked(way, project, load, seen):
+    project.write_hook("guard", script="echo 'not this' >&2; exit 2", fields={"priority": 50})
     hooks = Hooks()
     hooks.before_tool(priority=51)(note(seen, "before"))
     hooks.before_tool(priority=50)(note(seen, "after"))
@@ -151,15 +151,15 @@ def test_a_script_blocks_and_nobody_after_it_is_asked(way, world, load, seen):
     assert seen.read_text().split() == ["before"]
 
 
-def test_an_entry_of_settings_blocks_too(way, world, load):
+def test_an_entry_of_settings_blocks_too(way, project, load):
     denies = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "not this"}
-    world.settings("user", settings("PreToolUse", answers(hookSpecificOutput=denies)))
+    project.write_settings("user", settings("PreToolUse", answers(hookSpecificOutput=denies)))
     with pytest.raises(Blocked, match="not this"):
         way.run_tool(load().stack, CALL, run)
 
 
-def test_a_hook_in_process_blocks_and_no_script_after_it_starts(way, world, load, seen):
-    world.hook("late", script=notes(seen, "late"))
+def test_a_hook_in_process_blocks_and_no_script_after_it_starts(way, project, load, seen):
+    project.write_hook("late", script=notes(seen, "late"))
     hooks = Hooks()
     hooks.before_tool(priority=200)(lambda context: Outcome.block("no"))
     with pytest.raises(Blocked, match="no"):
@@ -167,14 +167,14 @@ def test_a_hook_in_process_blocks_and_no_script_after_it_starts(way, world, load
     assert seen.read_text() == ""
 
 
-def test_a_script_ends_the_run(way, world, load):
-    world.hook("end", script=answers(**{"continue": False, "stop_reason": "enough"}))
+def test_a_script_ends_the_run(way, project, load):
+    project.write_hook("end", script=answers(**{"continue": False, "stop_reason": "enough"}))
     with pytest.raises(Stopped, match="enough"):
         way.run_tool(load().stack, CALL, run)
 
 
-def test_a_script_may_want_a_person_to_decide(way, world, load):
-    world.hook("unsure", script=answers(decision="ask", reason="sure?"))
+def test_a_script_may_want_a_person_to_decide(way, project, load):
+    project.write_hook("unsure", script=answers(decision="ask", reason="sure?"))
     asked = []
     hooks = load()
     with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
@@ -184,19 +184,19 @@ def test_a_script_may_want_a_person_to_decide(way, world, load):
     assert asked == ["sure?"]
 
 
-def test_a_script_may_give_or_deny_permission(way, world, load):
-    world.hook("clerk", script=answers(decision="allow"), fields={"trigger": "permission-request"})
+def test_a_script_may_give_or_deny_permission(way, project, load):
+    project.write_hook("clerk", script=answers(decision="allow"), fields={"trigger": "permission-request"})
     hooks = load()
     hooks.before_tool(lambda context: Outcome.ask("sure?"))
     assert way.run_tool(hooks.stack, CALL, run) == "ran ls"
-    world.hook("clerk", script="echo never >&2; exit 2", fields={"trigger": "permission-request"})
+    project.write_hook("clerk", script="echo never >&2; exit 2", fields={"trigger": "permission-request"})
     with pytest.raises(Blocked, match="never"):
         way.run_tool(load(hooks).stack, CALL, run)
 
 
-def test_what_scripts_want_to_be_known_arrives(way, world, load):
-    world.hook("teller", script=answers(additional_context="know this", system_message="read this"))
-    world.settings("user", settings("PreToolUse", answers(systemMessage="from settings")))
+def test_what_scripts_want_to_be_known_arrives(way, project, load):
+    project.write_hook("teller", script=answers(additional_context="know this", system_message="read this"))
+    project.write_settings("user", settings("PreToolUse", answers(systemMessage="from settings")))
     hooks, heard = Hooks(), []
     hooks.before_tool(priority=200)(lambda context: context.add_context("c").add_message("m"))
     hooks.after_tool(lambda context: heard.append((context.additional_context, context.messages)))
@@ -204,14 +204,14 @@ def test_what_scripts_want_to_be_known_arrives(way, world, load):
     assert heard == [(("c", "know this"), ("m", "read this", "from settings"))]
 
 
-def test_a_script_may_replace_a_result(way, world, load):
-    world.hook("redact", script=answers(modified_output={"text": "***"}), fields={"trigger": "post-tool-call"})
+def test_a_script_may_replace_a_result(way, project, load):
+    project.write_hook("redact", script=answers(modified_output={"text": "***"}), fields={"trigger": "post-tool-call"})
     assert way.run_tool(load().stack, CALL, run) == {"text": "***"}
 
 
-def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, world, load, seen):
+def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, project, load, seen):
     script = f"cat >> {seen}; echo 'try another' >&2; exit 2"
-    world.hook("consoler", script=script, fields={"trigger": "post-tool-call-failure"})
+    project.write_hook("consoler", script=script, fields={"trigger": "post-tool-call-failure"})
     error = ValueError("broken")
 
     def operation(call):
@@ -223,8 +223,8 @@ def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, world, load
     assert json.loads(seen.read_text())["error"] == "broken"
 
 
-def test_a_failing_script_is_told_and_lets_it_go_on(way, world, load):
-    world.hook("broken", script="echo oops >&2; exit 3")
+def test_a_failing_script_is_told_and_lets_it_go_on(way, project, load):
+    project.write_hook("broken", script="echo oops >&2; exit 3")
     assert told_of(way, load().stack) == ("hook 'broken' failed: exit code 3: oops",)
 
 
@@ -235,8 +235,8 @@ def rewrites(command: str) -> str:
     return answers(modified_input={"command": command})
 
 
-def test_a_script_rewrites_and_later_hooks_in_process_see_it(way, world, load):
-    world.hook("rewriter", script=rewrites("ls -l"))
+def test_a_script_rewrites_and_later_hooks_in_process_see_it(way, project, load):
+    project.write_hook("rewriter", script=rewrites("ls -l"))
     hooks, heard = Hooks(), []
     hooks.before_tool(priority=200)(lambda context: heard.append(dict(context.args)))
     hooks.before_tool(lambda context: heard.append(dict(context.args)))
@@ -244,9 +244,9 @@ def test_a_script_rewrites_and_later_hooks_in_process_see_it(way, world, load):
     assert heard == [{"command": "ls"}, {"command": "ls -l"}]
 
 
-def test_a_hook_in_process_rewrites_and_later_scripts_see_it_with_their_matchers(way, world, load, seen):
-    world.hook("on-ls", script=notes(seen, "on-ls"), fields={"matcher": "{pattern: '^ls$'}"})
-    world.hook("on-make", script=f"cat >> {seen}", fields={"matcher": "{pattern: '^make$'}"})
+def test_a_hook_in_process_rewrites_and_later_scripts_see_it_with_their_matchers(way, project, load, seen):
+    project.write_hook("on-ls", script=notes(seen, "on-ls"), fields={"matcher": "{pattern: '^ls$'}"})
+    project.write_hook("on-make", script=f"cat >> {seen}", fields={"matcher": "{pattern: '^make$'}"})
     hooks = Hooks()
     hooks.before_tool(priority=200)(lambda context: context.replace(args={"command": "make"}))
     assert way.run_tool(load(hooks).stack, CALL, run) == "ran make"
@@ -274,8 +274,8 @@ REWRITERS = {
 
 
 @pytest.mark.parametrize("rewriter", REWRITERS.values(), ids=REWRITERS)
-def test_a_rewrite_in_process_does_not_slip_past_a_script(way, world, load, seen, rewriter):
-    world.hook("guard", script=notes(seen, "guard", GUARD), fields={"priority": 500})
+def test_a_rewrite_in_process_does_not_slip_past_a_script(way, project, load, seen, rewriter):
+    project.write_hook("guard", script=notes(seen, "guard", GUARD), fields={"priority": 500})
     hooks, ran = Hooks(), []
     hooks.before_tool(rewriter)
     with pytest.raises(Blocked, match="no shredding"):
@@ -283,8 +283,8 @@ def test_a_rewrite_in_process_does_not_slip_past_a_script(way, world, load, seen
     assert (seen.read_text().split(), ran) == (["guard", "guard"], [])
 
 
-def test_a_rewrite_of_a_hook_for_permissions_does_not_slip_past_a_script(way, world, load):
-    world.hook("guard", script=GUARD)
+def test_a_rewrite_of_a_hook_for_permissions_does_not_slip_past_a_script(way, project, load):
+    project.write_hook("guard", script=GUARD)
     hooks, ran = Hooks(), []
     hooks.before_tool(lambda context: Outcome.ask("sure?"))
     hooks.permission(lambda context: ALLOW.replace(context=context.replace(args={"command": "shred"})))
@@ -293,25 +293,25 @@ def test_a_rewrite_of_a_hook_for_permissions_does_not_slip_past_a_script(way, wo
     assert ran == []
 
 
-def test_a_guard_that_does_not_match_the_rewritten_input_does_not_look_again(way, world, load, seen):
-    world.hook("guard", script=notes(seen, "guard"), fields={"matcher": "{pattern: '^ls$'}"})
+def test_a_guard_that_does_not_match_the_rewritten_input_does_not_look_again(way, project, load, seen):
+    project.write_hook("guard", script=notes(seen, "guard"), fields={"matcher": "{pattern: '^ls$'}"})
     hooks = Hooks()
     hooks.before_tool(lambda context: context.replace(args={"command": "make"}))
     way.run_tool(load(hooks).stack, CALL, run)
     assert seen.read_text().split() == ["guard"]
 
 
-def test_a_rewrite_that_changes_nothing_is_none(way, world, load, seen):
-    world.hook("guard", script=notes(seen, "guard"))
+def test_a_rewrite_that_changes_nothing_is_none(way, project, load, seen):
+    project.write_hook("guard", script=notes(seen, "guard"))
     hooks = Hooks()
     hooks.before_tool(lambda context: context.replace(args=dict(context.args)))
     way.run_tool(load(hooks).stack, ToolCall("bash", {"command": "ls", "where": Path("/x"), "tags": {"b", "a"}}), run)
     assert seen.read_text().split() == ["guard"]
 
 
-def test_a_guard_that_rewrites_again_is_seen_by_the_one_before_it(way, world, load, seen):
-    world.hook("guard", script=notes(seen, "guard", GUARD), fields={"priority": 500})
-    world.hook("force", script=notes(seen, "force", FORCE), fields={"priority": 300})
+def test_a_guard_that_rewrites_again_is_seen_by_the_one_before_it(way, project, load, seen):
+    project.write_hook("guard", script=notes(seen, "guard", GUARD), fields={"priority": 500})
+    project.write_hook("force", script=notes(seen, "force", FORCE), fields={"priority": 300})
     hooks = Hooks()
     hooks.before_tool(priority=400)(lambda context: None)
     hooks.before_tool(lambda context: context.replace(args={"command": "make"}))
@@ -319,9 +319,9 @@ def test_a_guard_that_rewrites_again_is_seen_by_the_one_before_it(way, world, lo
     assert seen.read_text().split() == ["guard", "force", "guard", "force", "guard"]
 
 
-def test_scripts_that_undo_each_other_block(way, world, load):
-    world.hook("one", script=rewrites("one"), fields={"priority": 500})
-    world.hook("two", script=rewrites("two"), fields={"priority": 300})
+def test_scripts_that_undo_each_other_block(way, project, load):
+    project.write_hook("one", script=rewrites("one"), fields={"priority": 500})
+    project.write_hook("two", script=rewrites("two"), fields={"priority": 300})
     hooks, ran = Hooks(), []
     hooks.before_tool(priority=400)(lambda context: None)
     with pytest.raises(Blocked) as told:
@@ -329,9 +329,9 @@ def test_scripts_that_undo_each_other_block(way, world, load):
     assert (told.value.reason, ran) == (UNSETTLED, [])
 
 
-def test_a_block_in_a_second_look_ends_it(way, world, load, seen):
-    world.hook("guard", script=notes(seen, "guard", GUARD), fields={"priority": 500})
-    world.hook("other", script=notes(seen, "other"), fields={"priority": 300})
+def test_a_block_in_a_second_look_ends_it(way, project, load, seen):
+    project.write_hook("guard", script=notes(seen, "guard", GUARD), fields={"priority": 500})
+    project.write_hook("other", script=notes(seen, "other"), fields={"priority": 300})
     hooks = Hooks()
     hooks.before_tool(priority=400)(lambda context: None)
     hooks.before_tool(lambda context: context.replace(args={"command": "shred"}))
@@ -340,15 +340,15 @@ def test_a_block_in_a_second_look_ends_it(way, world, load, seen):
     assert seen.read_text().split() == ["guard", "other", "guard"]
 
 
-def test_arguments_that_a_script_leaves_alone_stay_the_objects_they_are(way, world, load):
+def test_arguments_that_a_script_leaves_alone_stay_the_objects_they_are(way, project, load):
     where = object()
-    world.hook("rewriter", script=REWRITE % ('"ls"', '"ls -l"'))
+    project.write_hook("rewriter", script=REWRITE % ('"ls"', '"ls -l"'))
     found = way.run_tool(load().stack, ToolCall("bash", {"command": "ls", "where": where}), lambda call: call.args)
     assert found == {"command": "ls -l", "where": where}
 
 
-def test_a_script_may_rewrite_the_arguments_of_a_guarded_method(world, load):
-    world.hook("rewriter", script=REWRITE % ('"ls"', '"ls -l"'))
+def test_a_script_may_rewrite_the_arguments_of_a_guarded_method(project, load):
+    project.write_hook("rewriter", script=REWRITE % ('"ls"', '"ls -l"'))
     hooks = load()
 
     class Shell:
@@ -363,9 +363,9 @@ def test_a_script_may_rewrite_the_arguments_of_a_guarded_method(world, load):
 # In the background
 
 
-def test_async_scripts_start_after_all_others_and_before_the_operation_is_asked_of(way, world, load, seen):
-    world.hook("later", script=notes(seen, "later"), fields={"async": "true", "priority": 900})
-    world.hook("sync", script=notes(seen, "sync"))
+def test_async_scripts_start_after_all_others_and_before_the_operation_is_asked_of(way, project, load, seen):
+    project.write_hook("later", script=notes(seen, "later"), fields={"async": "true", "priority": 900})
+    project.write_hook("sync", script=notes(seen, "sync"))
     hooks = Hooks()
     hooks.before_tool(priority=-5)(note(seen, "in process"))
     load(hooks)
@@ -382,8 +382,8 @@ BLOCKERS = {
 
 
 @pytest.mark.parametrize("blocker", BLOCKERS.values(), ids=BLOCKERS)
-def test_async_scripts_do_not_start_if_what_comes_was_blocked(way, world, load, seen, blocker):
-    world.hook("later", script=notes(seen, "later"), fields={"async": "true"})
+def test_async_scripts_do_not_start_if_what_comes_was_blocked(way, project, load, seen, blocker):
+    project.write_hook("later", script=notes(seen, "later"), fields={"async": "true"})
     hooks = Hooks()
     hooks.before_tool(blocker)
     load(hooks)
@@ -394,8 +394,8 @@ def test_async_scripts_do_not_start_if_what_comes_was_blocked(way, world, load, 
 
 
 @pytest.mark.parametrize("blocker", [*BLOCKERS.values()][:2], ids=[*BLOCKERS][:2])
-def test_async_scripts_start_if_what_was_done_is_objected_to(way, world, load, seen, blocker):
-    world.hook("later", script=notes(seen, "later"), fields={"async": "true", "trigger": "post-tool-call"})
+def test_async_scripts_start_if_what_was_done_is_objected_to(way, project, load, seen, blocker):
+    project.write_hook("later", script=notes(seen, "later"), fields={"async": "true", "trigger": "post-tool-call"})
     hooks = Hooks()
     hooks.after_tool(blocker)
     load(hooks)
@@ -405,8 +405,8 @@ def test_async_scripts_start_if_what_was_done_is_objected_to(way, world, load, s
     assert seen.read_text().split() == ["later"]
 
 
-def test_async_scripts_start_once_however_often_middleware_tries(way, world, load, seen):
-    world.hook("later", script=notes(seen, "later"), fields={"async": "true"})
+def test_async_scripts_start_once_however_often_middleware_tries(way, project, load, seen):
+    project.write_hook("later", script=notes(seen, "later"), fields={"async": "true"})
     hooks = Hooks()
     hooks.before_tool(lambda context, go_on: [go_on(context) for _ in range(3)][-1])
     load(hooks)
@@ -415,10 +415,10 @@ def test_async_scripts_start_once_however_often_middleware_tries(way, world, loa
     assert seen.read_text().split() == ["later"]
 
 
-def test_a_command_that_stands_there_sync_and_async_runs_once(way, world, load, seen):
+def test_a_command_that_stands_there_sync_and_async_runs_once(way, project, load, seen):
     command = notes(seen, "command")
-    world.settings("user", settings("PreToolUse", command))
-    world.settings("project", settings("PreToolUse", command, **{"async": True, "statusMessage": "again"}))
+    project.write_settings("user", settings("PreToolUse", command))
+    project.write_settings("project", settings("PreToolUse", command, **{"async": True, "statusMessage": "again"}))
     hooks = load()
     way.run_tool(hooks.stack, CALL, run)
     assert hooks.stack.engine.drain() == 0
@@ -434,51 +434,51 @@ def told_of(way, stack: Stack) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("more", [{}, {"async": "true"}], ids=["sync", "async"])
-def test_a_hook_that_cannot_run_is_told_once_whatever_is_cut(way, world, load, more):
-    world.hook("hollow", script=None, fields=more)
-    world.hook("fine", fields={"priority": 50})
+def test_a_hook_that_cannot_run_is_told_once_whatever_is_cut(way, project, load, more):
+    project.write_hook("hollow", script=None, fields=more)
+    project.write_hook("fine", fields={"priority": 50})
     hooks = Hooks()
     hooks.before_tool(priority=75)(lambda context: None)
     [told] = told_of(way, load(hooks).stack)
     assert told.startswith("hook 'hollow' did not run: ")
 
 
-def test_a_broken_manifest_is_told_at_every_event(way, world, load):
-    world.hook("broken", text="---\nname: broken\ndescription: x\ntrigger: pre-tool-cal\n---\n")
+def test_a_broken_manifest_is_told_at_every_event(way, project, load):
+    project.write_hook("broken", manifest="---\nname: broken\ndescription: x\ntrigger: pre-tool-cal\n---\n")
     hooks = load()
     for context in (EVERY["pre-tool-call"], EVERY["notification"]):
         [told] = way.process(hooks.stack, context).context.messages
         assert "unknown event 'pre-tool-cal'" in told
 
 
-def test_a_broken_settings_file_is_told_though_there_is_no_hook(way, world, load):
-    path = world.settings("user", "{")
+def test_a_broken_settings_file_is_told_though_there_is_no_hook(way, project, load):
+    path = project.write_settings("user", "{")
     [told] = told_of(way, load().stack)
     assert str(path) in told
 
 
 @pytest.mark.parametrize("more", [{}, {"async": "true"}], ids=["sync", "async"])
-def test_a_hook_that_cannot_run_and_is_to_block_then_blocks(way, world, load, more):
-    world.hook("hollow", script=None, fields={"on_failure": "block", **more})
+def test_a_hook_that_cannot_run_and_is_to_block_then_blocks(way, project, load, more):
+    project.write_hook("hollow", script=None, fields={"on_failure": "block", **more})
     with pytest.raises(Blocked, match="hook 'hollow' was refused"):
         way.run_tool(load().stack, CALL, run)
 
 
-def test_hooks_of_files_alone_keep_a_stack_from_being_idle(world, load):
+def test_hooks_of_files_alone_keep_a_stack_from_being_idle(project, load):
     assert load().stack.is_idle
-    world.hook("later", fields={"async": "true", "trigger": "post-tool-call"})
+    project.write_hook("later", fields={"async": "true", "trigger": "post-tool-call"})
     assert not load().stack.is_idle
 
 
-def test_an_engine_may_be_taken_away_again(way, world, load):
-    world.hook("guard", script="exit 2")
+def test_an_engine_may_be_taken_away_again(way, project, load):
+    project.write_hook("guard", script="exit 2")
     stack = load().stack
     assert way.process(stack, EVERY["pre-tool-call"]).is_blocked
     assert way.process(stack.with_engine(None), EVERY["pre-tool-call"]) == Outcome()
 
 
-def test_a_call_that_changes_while_an_agent_asks_for_it_is_looked_at_again(world, load):
-    world.hook("guard", script=GUARD)
+def test_a_call_that_changes_while_an_agent_asks_for_it_is_looked_at_again(project, load):
+    project.write_hook("guard", script=GUARD)
     stack, ran = load().stack, []
 
     def permit(command):

@@ -1,4 +1,4 @@
-"""A world in which no variable of a host is set."""
+"""A project in which no variable of a host is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installing in a scratch world, in this process."""
+"""Installing in a scratch project, in this process."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ EVERYWHERE = [
 ]
 
 
-def book_of(world) -> InstallRegistry:
-    return InstallRegistry(str(world.state))
+def book_of(project) -> InstallRegistry:
+    return InstallRegistry(str(project.state))
 
 
-def place_of(world, scope=USER, *, trusting=False):
-    return resolve_install_target(scope, str(world.project), str(world.state), trust_folder=trusting)
+def place_of(project, scope=USER, *, trusting=False):
+    return resolve_install_target(scope, str(project.path), str(project.state), trust_folder=trusting)
 
 
-def plan(world, host, scope=USER, *, trusting=False):
-    return plan_install(load_setup(host), place_of(world, scope, trusting=trusting), book_of(world))
+def plan(project, host, scope=USER, *, trusting=False):
+    return plan_install(load_setup(host), place_of(project, scope, trusting=trusting), book_of(project))
 
 
-def install(world, host, scope=USER, *, trusting=False):
-    made = plan(world, host, scope, trusting=trusting)
-    apply_plan(made, book_of(world), is_install=True)
+def install(project, host, scope=USER, *, trusting=False):
+    made = plan(project, host, scope, trusting=trusting)
+    apply_plan(made, book_of(project), is_install=True)
     return made
 
 
-def uninstall(world, host, scope=USER):
-    made = plan_removal(load_setup(host), place_of(world, scope), book_of(world))
-    apply_plan(made, book_of(world), is_install=False)
+def uninstall(project, host, scope=USER):
+    made = plan_removal(load_setup(host), place_of(project, scope), book_of(project))
+    apply_plan(made, book_of(project), is_install=False)
     return made
 
 
-def state(world, host, scope=USER):
-    found = find_status(load_setup(host), place_of(world, scope), book_of(world))
+def state(project, host, scope=USER):
+    found = find_status(load_setup(host), place_of(project, scope), book_of(project))
     return found.state, found.why
 
 
-def file_of(world, host, scope=USER) -> Path:
+def file_of(project, host, scope=USER) -> Path:
     """Give the (first) file of a host."""
-    return Path(list_host_files(load_setup(host), place_of(world, scope))[0].path)
+    return Path(list_host_files(load_setup(host), place_of(project, scope))[0].path)
 
 
-def everything(world) -> dict[str, bytes | None]:
-    """Give all files (with their bytes) and folders of a world but those of the state."""
+def everything(project) -> dict[str, bytes | None]:
+    """Give all files (with their bytes) and folders of a project but those of the state."""
     found: dict[str, bytes | None] = {}
-    for top, folders, files in os.walk(world.root):
-        if Path(top) == world.root and "state" in folders:
+    for top, folders, files in os.walk(project.base):
+        if Path(top) == project.base and "state" in folders:
             folders.remove("state")
         found.update({f"{top}/{name}": None for name in folders})
         found.update({f"{top}/{name}": Path(top, name).read_bytes() for name in files})

@@ -21,7 +21,6 @@ from boathook.install.command_line import (
 from boathook.install.probe import find_probe_command
 from boathook.sources.own_commands import find_own_path
 from tests.install.helpers import EVERYWHERE, file_of, install, place_of, state, uninstall
-from tests.trust.helpers import command
 
 CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -57,9 +56,9 @@ def test_a_line_that_calls_us_among_other_things_is_a_stranger(name):
 
 
 @pytest.mark.parametrize("host", USERS)
-def test_what_is_installed_is_ours_and_no_stranger(world, host):
+def test_what_is_installed_is_ours_and_no_stranger(project, host):
     setup = load_setup(host)
-    text = make_command_line(setup, setup.events[0], place_of(world).folders)
+    text = make_command_line(setup, setup.events[0], place_of(project).folders)
     assert (is_installed_command(text, host), is_unmanaged_command(text, host)) == (True, False)
     assert parse_command(text) == InstalledCommand(sys.executable, HOOK_ENTRY, host, setup.events[0])
 
@@ -72,33 +71,33 @@ def test_the_path_that_a_line_names_us_by_is_found():
 
 
 @pytest.mark.parametrize("host", LISTED)
-def test_a_persons_line_with_our_call_in_it_is_told_and_stays(world, host):
-    setup, path = load_setup(host), file_of(world, host)
+def test_a_persons_line_with_our_call_in_it_is_told_and_stays(project, host):
+    setup, path = load_setup(host), file_of(project, host)
     event = setup.events[0]
-    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(world).folders)} || exit 2"
+    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(project).folders)} || exit 2"
     handler = {**setup.entry_fields, setup.command_key: theirs}
     own = {"hooks": {event: [{"hooks": [handler]} if setup.format == GROUPS else handler]}}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(own))
     told = f"another entry also calls boathook: {theirs}"
-    assert state(world, host) == ("not installed", (told,))
-    install(world, host)
-    assert state(world, host) == ("altered", (told,))
+    assert state(project, host) == ("not installed", (told,))
+    install(project, host)
+    assert state(project, host) == ("altered", (told,))
     path.write_text(path.read_text() + "\n")
-    uninstall(world, host)
+    uninstall(project, host)
     assert json.loads(path.read_text()) == own
 
 
 @pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == TABLES])
-def test_a_persons_table_with_our_call_in_it_stays(world, host):
-    path = file_of(world, host)
-    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', place_of(world).folders)}"
+def test_a_persons_table_with_our_call_in_it_stays(project, host):
+    path = file_of(project, host)
+    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', place_of(project).folders)}"
     text = f'[[hooks]]\nevent = "Stop"\ncommand = {json.dumps(theirs)}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    install(world, host)
+    install(project, host)
     path.write_text(path.read_text() + "# mine\n")
-    uninstall(world, host)
+    uninstall(project, host)
     assert path.read_text() == text + "# mine\n"
 
 
@@ -106,41 +105,41 @@ def test_a_persons_table_with_our_call_in_it_stays(world, host):
 
 
 @pytest.mark.parametrize("host", [host for host in LISTED if load_setup(host).format == GROUPS])
-def test_an_entry_in_a_group_of_others_is_not_installed_and_gets_one_of_its_own(world, host):
-    install(world, host)
-    path, event = file_of(world, host), load_setup(host).events[0]
+def test_an_entry_in_a_group_of_others_is_not_installed_and_gets_one_of_its_own(project, host):
+    install(project, host)
+    path, event = file_of(project, host), load_setup(host).events[0]
     value = json.loads(path.read_text())
     (own,) = value["hooks"][event]
     value["hooks"][event] = [{"matcher": "NoSuchTool", "hooks": [*own["hooks"], TRUE]}]
     path.write_text(json.dumps(value))
-    found, why = state(world, host)
+    found, why = state(project, host)
     assert (found, why[0]) == ("altered", "the entries are not what would be installed now")
-    install(world, host)
+    install(project, host)
     assert json.loads(path.read_text())["hooks"][event] == [{"matcher": "NoSuchTool", "hooks": [TRUE]}, own]
-    assert state(world, host) == ("installed", ())
+    assert state(project, host) == ("installed", ())
     path.write_text(path.read_text() + "\n")
-    uninstall(world, host)
+    uninstall(project, host)
     assert json.loads(path.read_text())["hooks"] == {event: [{"matcher": "NoSuchTool", "hooks": [TRUE]}]}
 
 
 @pytest.mark.parametrize("matcher", ["NoSuchTool", "*", ""])
-def test_a_matcher_on_our_own_group_goes(world, matcher):
-    install(world, "claude")
-    path = file_of(world, "claude")
+def test_a_matcher_on_our_own_group_goes(project, matcher):
+    install(project, "claude")
+    path = file_of(project, "claude")
     whole = json.loads(path.read_text())
     narrowed = json.loads(path.read_text())
     narrowed["hooks"]["PreToolUse"][0]["matcher"] = matcher
     path.write_text(json.dumps(narrowed))
-    assert state(world, "claude")[0] == "altered"
-    install(world, "claude")
-    assert (json.loads(path.read_text()), state(world, "claude")) == (whole, ("installed", ()))
+    assert state(project, "claude")[0] == "altered"
+    install(project, "claude")
+    assert (json.loads(path.read_text()), state(project, "claude")) == (whole, ("installed", ()))
 
 
 # What the doctor fires
 
 
-def _doctor(world):
-    done = command(world, "doctor", "--json")
+def _doctor(project):
+    done = project.run("doctor", "--json")
     assert "Traceback" not in done.stderr, done.stderr
     found = [row for row in json.loads(done.stdout)["setup"] if row["subject"].startswith("installed in ")]
     return done.returncode, [row["text"] for row in found]
@@ -153,41 +152,41 @@ def _replace(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
-def test_doctor_runs_nothing_that_a_project_put_in_the_place_of_ours(world, host, scope):
-    install(world, host, scope)
-    for change in install(world, host, scope).changes:
-        path, pwned = Path(change.path), f"touch {world.root}/pwned; "
-        if path.is_relative_to(world.project):
+def test_doctor_runs_nothing_that_a_project_put_in_the_place_of_ours(project, host, scope):
+    install(project, host, scope)
+    for change in install(project, host, scope).changes:
+        path, pwned = Path(change.path), f"touch {project.base}/pwned; "
+        if path.is_relative_to(project.path):
             text = path.read_text()
             for old, new in (("exec /", f"{pwned}exec /"), (f'"{sys.executable}', f'"{pwned}{sys.executable}')):
                 text = text.replace(old, new)
             text = text.replace('"[ -n', f'"{pwned}[ -n')
             assert text != path.read_text()
             path.write_text(text)
-    code, _ = _doctor(world)
-    assert (code, (world.root / "pwned").exists()) == (1, False)
+    code, _ = _doctor(project)
+    assert (code, (project.base / "pwned").exists()) == (1, False)
 
 
 @pytest.mark.parametrize("what", ["interpreter", "door"])
-def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(world, what):
-    evil = world.project / "boathook" / ("python" if what == "interpreter" else "entry/hook_entry.py")
+def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(project, what):
+    evil = project.path / "boathook" / ("python" if what == "interpreter" else "entry/hook_entry.py")
     evil.parent.mkdir(parents=True)
-    touch = f"open('{world.root}/pwned', 'w')" if what == "door" else f"#!/bin/sh\ntouch {world.root}/pwned"
+    touch = f"open('{project.base}/pwned', 'w')" if what == "door" else f"#!/bin/sh\ntouch {project.base}/pwned"
     evil.write_text(touch)
     evil.chmod(0o755)
-    install(world, "codex", PROJECT)
-    _replace(file_of(world, "codex", PROJECT), sys.executable if what == "interpreter" else HOOK_ENTRY, str(evil))
-    code, texts = _doctor(world)
+    install(project, "codex", PROJECT)
+    _replace(file_of(project, "codex", PROJECT), sys.executable if what == "interpreter" else HOOK_ENTRY, str(evil))
+    code, texts = _doctor(project)
     assert (code, texts[-1]) == (1, "not run: the command of PreToolUse is not the one that `install` writes")
-    assert not (world.root / "pwned").exists()
+    assert not (project.base / "pwned").exists()
 
 
 @pytest.mark.parametrize("host", USERS)
-def test_what_is_fired_is_what_would_be_installed(world, host):
+def test_what_is_fired_is_what_would_be_installed(project, host):
     setup = load_setup(host)
-    assert find_probe_command(setup, place_of(world), setup.events[0]) == ""
-    install(world, host)
+    assert find_probe_command(setup, place_of(project), setup.events[0]) == ""
+    install(project, host)
     event = setup.events[0]
-    assert find_probe_command(setup, place_of(world), event)
-    _replace(file_of(world, host), sys.executable, "/gone/python")
-    assert find_probe_command(setup, place_of(world), event) is None
+    assert find_probe_command(setup, place_of(project), event)
+    _replace(file_of(project, host), sys.executable, "/gone/python")
+    assert find_probe_command(setup, place_of(project), event) is None

@@ -22,7 +22,6 @@ from boathook.install import command_line as lines
 from boathook.install.codex import compute_trust_hash
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import parse_nodes
-from tests.conftest import make_world
 from tests.install.helpers import (
     EVERYWHERE,
     book_of,
@@ -35,6 +34,7 @@ from tests.install.helpers import (
     uninstall,
 )
 from tests.install.test_json_edit import OBJECTS
+from tests.scratch_project import make_project
 
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
@@ -87,26 +87,26 @@ def _write(path: Path, data: bytes | None) -> None:
         path.write_bytes(data)
 
 
-def _wanted(world, host):
+def _wanted(project, host):
     setup = load_setup(host)
-    return {event: make_entry(setup, event, place_of(world).folders) for event in setup.events}
+    return {event: make_entry(setup, event, place_of(project).folders) for event in setup.events}
 
 
 @pytest.mark.parametrize(("host", "scope"), EVERYWHERE)
-def test_where_nothing_was_nothing_is_left(world, host, scope):
-    before = everything(world)
-    made = install(world, host, scope)
+def test_where_nothing_was_nothing_is_left(project, host, scope):
+    before = everything(project)
+    made = install(project, host, scope)
     assert not made.is_empty
-    assert everything(world).items() >= {change.path: change.after for change in made.changes}.items()
-    assert state(world, host, scope)[0] == ("shadowed" if (host, scope) in NOT_TRUSTED else "installed")
-    after = everything(world)
-    assert plan(world, host, scope).is_empty
-    install(world, host, scope)
-    assert everything(world) == after
-    uninstall(world, host, scope)
-    assert everything(world) == before
-    assert state(world, host, scope) == ("not installed", ())
-    assert book_of(world).read() == []
+    assert everything(project).items() >= {change.path: change.after for change in made.changes}.items()
+    assert state(project, host, scope)[0] == ("shadowed" if (host, scope) in NOT_TRUSTED else "installed")
+    after = everything(project)
+    assert plan(project, host, scope).is_empty
+    install(project, host, scope)
+    assert everything(project) == after
+    uninstall(project, host, scope)
+    assert everything(project) == before
+    assert state(project, host, scope) == ("not installed", ())
+    assert book_of(project).read() == []
 
 
 NOT_TRUSTED = (("codex", PROJECT), ("copilot", PROJECT))
@@ -116,72 +116,72 @@ NOT_TRUSTED = (("codex", PROJECT), ("copilot", PROJECT))
     ("host", "scope", "name"),
     [(*one, name) for one in JSON_HOSTS for name in JSON_FILES if one[1] == USER or name == "other hooks"],
 )
-def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, host, scope, name):
-    path, data = file_of(world, host, scope), JSON_FILES[name](host)
+def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(project, host, scope, name):
+    path, data = file_of(project, host, scope), JSON_FILES[name](host)
     _write(path, data)
-    before = everything(world)
-    install(world, host, scope)
+    before = everything(project)
+    install(project, host, scope)
     setup, old = load_setup(host), parse_nodes((data or b"").decode()).value
     expected = {**old, "hooks": dict(old.get("hooks", {}))}
     for place, value in setup.extra_values.items():
         expected = {**expected, place[0]: value if len(place) == 1 else {place[1]: value}}
-    for event, one in _wanted(world, host).items():
+    for event, one in _wanted(project, host).items():
         mine = {"hooks": [one]} if setup.format == GROUPS else one
         expected["hooks"][event] = [*expected["hooks"].get(event, []), mine]
     assert parse_nodes(path.read_bytes().decode()).value == expected
-    again = everything(world)
-    assert plan(world, host, scope).is_empty
-    assert everything(world) == again
-    uninstall(world, host, scope)
-    assert everything(world) == before
+    again = everything(project)
+    assert plan(project, host, scope).is_empty
+    assert everything(project) == again
+    uninstall(project, host, scope)
+    assert everything(project) == before
 
 
 @pytest.mark.parametrize("name", TOML_FILES)
 @pytest.mark.parametrize(("host", "scope"), TOML_HOSTS)
-def test_a_toml_file_keeps_what_is_there_and_comes_back_byte_for_byte(world, host, scope, name):
-    path, data = file_of(world, host, scope), TOML_FILES[name]
+def test_a_toml_file_keeps_what_is_there_and_comes_back_byte_for_byte(project, host, scope, name):
+    path, data = file_of(project, host, scope), TOML_FILES[name]
     _write(path, data)
-    before = everything(world)
-    install(world, host, scope)
+    before = everything(project)
+    install(project, host, scope)
     old = tomllib.loads((data or b"").decode("utf-8-sig"))
-    mine = [*old.get("hooks", []), *_wanted(world, host).values()]
+    mine = [*old.get("hooks", []), *_wanted(project, host).values()]
     assert tomllib.loads(path.read_bytes().decode("utf-8-sig")) == {**old, "hooks": mine}
     if name == "comments":
         assert path.read_bytes().startswith(data)
-    assert plan(world, host, scope).is_empty
-    uninstall(world, host, scope)
-    assert everything(world) == before
+    assert plan(project, host, scope).is_empty
+    uninstall(project, host, scope)
+    assert everything(project) == before
 
 
 @given(value=OBJECTS, indent=st.sampled_from([None, 1, 2, 4, "\t"]), end=st.sampled_from(["", "\n", "\r\n"]))
 @settings(max_examples=40)
 def test_any_json_file_comes_back(tmp_path_factory, monkeypatch, value, indent, end):
     value.pop("hooks", None)
-    world = make_world(tmp_path_factory.mktemp("world"))
-    for name, folder in world.variables.items():
+    project = make_project(tmp_path_factory.mktemp("project"))
+    for name, folder in project.variables.items():
         monkeypatch.setenv(name, folder)
-    path = file_of(world, "claude")
+    path = file_of(project, "claude")
     _write(path, json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "replace") + end.encode())
-    before = everything(world)
-    install(world, "claude")
+    before = everything(project)
+    install(project, "claude")
     assert {key: one for key, one in json.loads(path.read_bytes()).items() if key != "hooks"} == json.loads(
         before[str(path)]
     )
-    assert plan(world, "claude").is_empty
-    uninstall(world, "claude")
-    assert everything(world) == before
+    assert plan(project, "claude").is_empty
+    uninstall(project, "claude")
+    assert everything(project) == before
 
 
 @pytest.mark.parametrize("host", ["gemini", "qwen"])
-def test_comments_stay_where_the_host_reads_them(world, host):
-    path = file_of(world, host)
+def test_comments_stay_where_the_host_reads_them(project, host):
+    path = file_of(project, host)
     text = '// mine\n{\n  "theme": "dark", // as I like it\n  /* none yet */ "hooks": {\n  }\n}\n'
     _write(path, text.encode())
-    install(world, host)
+    install(project, host)
     for comment in ("// mine\n", "// as I like it\n", "/* none yet */"):
         assert comment in path.read_text()
-    assert state(world, host) == ("installed", ())
-    uninstall(world, host)
+    assert state(project, host) == ("installed", ())
+    uninstall(project, host)
     assert path.read_text() == text
 
 
@@ -189,98 +189,98 @@ def test_comments_stay_where_the_host_reads_them(world, host):
 
 
 @pytest.mark.parametrize(("host", "scope"), JSON_HOSTS)
-def test_after_a_change_by_hand_only_ours_goes(world, host, scope):
-    path = file_of(world, host, scope)
+def test_after_a_change_by_hand_only_ours_goes(project, host, scope):
+    path = file_of(project, host, scope)
     _write(path, _spread(host, 2))
-    install(world, host, scope)
+    install(project, host, scope)
     text = path.read_text().replace('"dark"', '"light"')
     path.write_text(text)
-    uninstall(world, host, scope)
+    uninstall(project, host, scope)
     assert path.read_bytes() == _spread(host, 2).replace(b'"dark"', b'"light"')
 
 
 @pytest.mark.parametrize(("host", "scope"), JSON_HOSTS)
-def test_a_file_that_was_made_for_us_stays_if_something_was_added(world, host, scope):
-    path = file_of(world, host, scope)
-    install(world, host, scope)
+def test_a_file_that_was_made_for_us_stays_if_something_was_added(project, host, scope):
+    path = file_of(project, host, scope)
+    install(project, host, scope)
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "theme": "dark"}))
-    uninstall(world, host, scope)
+    uninstall(project, host, scope)
     assert json.loads(path.read_text()) == {"theme": "dark"}
 
 
 @pytest.mark.parametrize(("host", "scope"), TOML_HOSTS)
-def test_after_a_change_by_hand_only_our_tables_go(world, host, scope):
-    path = file_of(world, host, scope)
+def test_after_a_change_by_hand_only_our_tables_go(project, host, scope):
+    path = file_of(project, host, scope)
     _write(path, b"# mine\na = 1\n")
-    install(world, host, scope)
+    install(project, host, scope)
     path.write_text(path.read_text().replace("a = 1", "a = 2") + '\n[[hooks]]\nevent = "Stop"\ncommand = "x"\n')
-    uninstall(world, host, scope)
+    uninstall(project, host, scope)
     assert path.read_text() == '# mine\na = 2\n\n[[hooks]]\nevent = "Stop"\ncommand = "x"\n'
 
 
-def test_a_handler_that_was_moved_into_another_group_is_found(world):
-    path = file_of(world, "claude")
-    install(world, "claude")
+def test_a_handler_that_was_moved_into_another_group_is_found(project):
+    path = file_of(project, "claude")
+    install(project, "claude")
     value = json.loads(path.read_text())
     value["hooks"] = {"PreToolUse": [{"matcher": "Bash", "hooks": [THEIRS, *value["hooks"]["PreToolUse"][0]["hooks"]]}]}
     path.write_text(json.dumps(value))
-    uninstall(world, "claude")
+    uninstall(project, "claude")
     assert json.loads(path.read_text()) == {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [THEIRS]}]}}
 
 
-def test_installing_again_after_a_change_by_hand_keeps_it(world):
-    path = file_of(world, "claude")
-    install(world, "claude")
+def test_installing_again_after_a_change_by_hand_keeps_it(project):
+    path = file_of(project, "claude")
+    install(project, "claude")
     whole = path.read_text()
     path.write_text(
         whole.replace('"hooks": {', '"theme": "dark",\n  "hooks": {', 1).replace('"timeout": 600', '"timeout": 1', 1)
     )
-    assert state(world, "claude")[0] == "altered"
-    install(world, "claude")
+    assert state(project, "claude")[0] == "altered"
+    install(project, "claude")
     assert json.loads(path.read_text()) == {"theme": "dark", **json.loads(whole)}
-    uninstall(world, "claude")
+    uninstall(project, "claude")
     assert json.loads(path.read_text()) == {"theme": "dark"}
 
 
-def test_without_the_record_ours_goes_all_the_same(world):
-    path = file_of(world, "codex")
+def test_without_the_record_ours_goes_all_the_same(project):
+    path = file_of(project, "codex")
     _write(path, b'{"hooks": {"Stop": []}, "description": "x"}')
-    install(world, "codex")
-    Path(book_of(world).path).unlink()
-    uninstall(world, "codex")
+    install(project, "codex")
+    Path(book_of(project).path).unlink()
+    uninstall(project, "codex")
     assert json.loads(path.read_text())["description"] == "x"
     assert "hook_entry.py" not in path.read_text()
     assert "trusted_hash" not in (path.parent / "config.toml").read_text()
 
 
-def test_without_the_record_nothing_goes_that_may_be_the_persons_own(world):
-    path = file_of(world, "cursor")
+def test_without_the_record_nothing_goes_that_may_be_the_persons_own(project):
+    path = file_of(project, "cursor")
     theirs = {"version": 1, "hooks": {"stop": [{"command": "echo"}]}}
     _write(path, json.dumps(theirs).encode())
-    install(world, "cursor")
-    Path(book_of(world).path).unlink()
-    uninstall(world, "cursor")
+    install(project, "cursor")
+    Path(book_of(project).path).unlink()
+    uninstall(project, "cursor")
     assert json.loads(path.read_text()) == theirs
 
 
-def test_tables_that_the_host_wrote_as_a_list_are_an_error_and_not_forgotten(world):
-    install(world, "kimi-cli")
-    path = file_of(world, "kimi-cli")
+def test_tables_that_the_host_wrote_as_a_list_are_an_error_and_not_forgotten(project):
+    install(project, "kimi-cli")
+    path = file_of(project, "kimi-cli")
     (first, *_) = tomllib.loads(path.read_text())["hooks"]
     path.write_text(f"hooks = [{{event = {json.dumps(first['event'])}, command = {json.dumps(first['command'])}}}]\n")
-    assert state(world, "kimi-cli")[0] == "altered"
+    assert state(project, "kimi-cli")[0] == "altered"
     with pytest.raises(ConfigError, match="is a list in brackets, from which nothing can be removed"):
-        uninstall(world, "kimi-cli")
+        uninstall(project, "kimi-cli")
 
 
-def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(world, monkeypatch):
-    before = everything(world)
-    monkeypatch.setenv("CODEX_HOME", str(world.root / "elsewhere"))
-    install(world, "codex")
+def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(project, monkeypatch):
+    before = everything(project)
+    monkeypatch.setenv("CODEX_HOME", str(project.base / "elsewhere"))
+    install(project, "codex")
     monkeypatch.delenv("CODEX_HOME")
-    uninstall(world, "codex")
-    assert everything(world) == before
+    uninstall(project, "codex")
+    assert everything(project) == before
 
 
 # How files are written
@@ -288,78 +288,78 @@ def test_a_host_whose_folder_moved_is_uninstalled_where_it_was(world, monkeypatc
 
 @pytest.mark.parametrize("what", ["file", "folder"])
 @pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
-def test_a_project_cannot_have_files_elsewhere_changed(world, host, scope, what):
-    path, outside = file_of(world, host, scope), world.root / "outside"
+def test_a_project_cannot_have_files_elsewhere_changed(project, host, scope, what):
+    path, outside = file_of(project, host, scope), project.base / "outside"
     outside.mkdir()
-    target = path if what == "file" else world.project / path.relative_to(world.project).parts[0]
+    target = path if what == "file" else project.path / path.relative_to(project.path).parts[0]
     target.parent.mkdir(parents=True, exist_ok=True)
     target.symlink_to(outside / "precious.json" if what == "file" else outside)
     with pytest.raises(ConfigError, match="leads out of the project"):
-        install(world, host, scope)
+        install(project, host, scope)
     assert list(outside.iterdir()) == []
 
 
 @pytest.mark.parametrize("remembered", [True, False])
 @pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
-def test_a_project_cannot_have_entries_elsewhere_taken_out(world, host, scope, remembered):
-    install(world, host, scope)
-    path, outside = file_of(world, host, scope), world.root / "outside"
+def test_a_project_cannot_have_entries_elsewhere_taken_out(project, host, scope, remembered):
+    install(project, host, scope)
+    path, outside = file_of(project, host, scope), project.base / "outside"
     path.rename(outside)
     path.symlink_to(outside)
     if not remembered:
-        Path(book_of(world).path).unlink()
-    before = everything(world)
+        Path(book_of(project).path).unlink()
+    before = everything(project)
     with pytest.raises(ConfigError, match="leads out of the project"):
-        uninstall(world, host, scope)
-    assert everything(world) == before
+        uninstall(project, host, scope)
+    assert everything(project) == before
 
 
-def test_a_link_is_followed_and_stays_a_link(world):
-    real = world.root / "dotfiles" / "claude.json"
+def test_a_link_is_followed_and_stays_a_link(project):
+    real = project.base / "dotfiles" / "claude.json"
     _write(real, b'{"a": 1}\n')
-    path = file_of(world, "claude")
+    path = file_of(project, "claude")
     path.parent.mkdir(parents=True)
     path.symlink_to(real)
-    install(world, "claude")
+    install(project, "claude")
     assert path.is_symlink()
     assert "hook_entry.py" in real.read_text()
-    uninstall(world, "claude")
+    uninstall(project, "claude")
     assert (path.is_symlink(), real.read_bytes()) == (True, b'{"a": 1}\n')
 
 
-def test_the_mode_of_a_file_is_kept(world):
-    path = file_of(world, "claude")
+def test_the_mode_of_a_file_is_kept(project):
+    path = file_of(project, "claude")
     _write(path, b"{}")
     path.chmod(0o640)
-    install(world, "claude")
+    install(project, "claude")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    uninstall(world, "claude")
+    uninstall(project, "claude")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_a_copy_of_every_file_is_kept_before_it_is_changed(world):
-    path = file_of(world, "gemini")
+def test_a_copy_of_every_file_is_kept_before_it_is_changed(project):
+    path = file_of(project, "gemini")
     _write(path, b'{"a": 1}')
-    install(world, "gemini")
-    (one,) = book_of(world).read()
+    install(project, "gemini")
+    (one,) = book_of(project).read()
     (written,) = one.files
-    assert book_of(world).read_copy(written.before) == b'{"a": 1}'
+    assert book_of(project).read_copy(written.before) == b'{"a": 1}'
     assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
     assert (written.path, one.command) == (
         str(path),
-        lines.make_command_line(load_setup("gemini"), "SessionStart", place_of(world).folders),
+        lines.make_command_line(load_setup("gemini"), "SessionStart", place_of(project).folders),
     )
 
 
-def test_a_file_that_changed_since_the_diff_is_not_overwritten(world):
+def test_a_file_that_changed_since_the_diff_is_not_overwritten(project):
     from boathook.install.apply import apply_plan
 
-    path = file_of(world, "claude")
+    path = file_of(project, "claude")
     _write(path, b"{}")
-    made = plan(world, "claude")
+    made = plan(project, "claude")
     path.write_bytes(b'{"new": 1}')
     with pytest.raises(ConfigError, match="was changed meanwhile"):
-        apply_plan(made, book_of(world), is_install=True)
+        apply_plan(made, book_of(project), is_install=True)
     assert path.read_bytes() == b'{"new": 1}'
 
 
@@ -377,16 +377,16 @@ WRONG = {
 
 
 @pytest.mark.parametrize("host", WRONG)
-def test_a_file_that_cannot_be_read_is_an_error_with_its_line_and_nothing_is_written(world, host):
-    path = file_of(world, host)
+def test_a_file_that_cannot_be_read_is_an_error_with_its_line_and_nothing_is_written(project, host):
+    path = file_of(project, host)
     _write(path, WRONG[host][0])
-    before = everything(world)
+    before = everything(project)
     with pytest.raises(ConfigError) as caught:
-        plan(world, host)
+        plan(project, host)
     assert str(path) in str(caught.value)
     assert WRONG[host][1] in str(caught.value)
     assert "Nothing was written" in str(caught.value)
-    assert everything(world) == before
+    assert everything(project) == before
 
 
 CONFIGS = {
@@ -397,69 +397,69 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_config_of_codex_that_cannot_be_read_is_an_error_with_its_line(world, name):
-    path = world.home / ".codex" / "config.toml"
+def test_a_config_of_codex_that_cannot_be_read_is_an_error_with_its_line(project, name):
+    path = project.home / ".codex" / "config.toml"
     _write(path, CONFIGS[name][0])
     with pytest.raises(ConfigError) as caught:
-        plan(world, "codex")
+        plan(project, "codex")
     assert (str(path) in str(caught.value), CONFIGS[name][1] in str(caught.value)) == (True, True)
 
 
 @pytest.mark.parametrize(
     "text", ['{"hooks": {"Stop": ["x", {"hooks": ["y"]}]}}', '{"hooks": {"Stop": [{"hooks": 1}]}}']
 )
-def test_what_codex_would_not_read_either_is_left_alone(world, text):
-    path = file_of(world, "codex")
+def test_what_codex_would_not_read_either_is_left_alone(project, text):
+    path = file_of(project, "codex")
     _write(path, text.encode())
-    install(world, "codex")
-    uninstall(world, "codex")
+    install(project, "codex")
+    uninstall(project, "codex")
     assert path.read_text() == text
 
 
-def test_a_file_of_codex_that_cannot_be_read_is_an_error_also_without_the_record(world):
-    _write(file_of(world, "codex"), b"{\n,")
+def test_a_file_of_codex_that_cannot_be_read_is_an_error_also_without_the_record(project):
+    _write(file_of(project, "codex"), b"{\n,")
     with pytest.raises(ConfigError, match="line 2: a key in double quotes is expected"):
-        uninstall(world, "codex")
+        uninstall(project, "codex")
 
 
-def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(world):
-    path = file_of(world, "cline")
+def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(project):
+    path = file_of(project, "cline")
     _write(path, b"#!/bin/sh\necho mine\n")
     with pytest.raises(ConfigError, match="it exists already, and boathook did not make it"):
-        plan(world, "cline")
+        plan(project, "cline")
     assert path.read_bytes() == b"#!/bin/sh\necho mine\n"
 
 
-def test_where_a_folder_cannot_be_made_the_error_says_so(world):
-    _write(world.home / ".claude", b"a file")
+def test_where_a_folder_cannot_be_made_the_error_says_so(project):
+    _write(project.home / ".claude", b"a file")
     with pytest.raises(ConfigError, match=r"\.claude is not a folder"):
-        install(world, "claude")
+        install(project, "claude")
 
 
 @pytest.mark.ordinary_user
-def test_a_read_only_folder_is_an_error_and_nothing_is_written(world):
-    folder = file_of(world, "claude").parent
+def test_a_read_only_folder_is_an_error_and_nothing_is_written(project):
+    folder = file_of(project, "claude").parent
     folder.mkdir(parents=True)
     folder.chmod(0o500)
     with pytest.raises(ConfigError, match="is read-only"):
-        install(world, "claude")
+        install(project, "claude")
     folder.chmod(0o700)
     assert list(folder.iterdir()) == []
 
 
-def test_what_may_not_be_written_is_found_before_anything_is(world, monkeypatch):
-    file_of(world, "codex").parent.mkdir(parents=True)
-    before = everything(world)
+def test_what_may_not_be_written_is_found_before_anything_is(project, monkeypatch):
+    file_of(project, "codex").parent.mkdir(parents=True)
+    before = everything(project)
     monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(".codex"))
     with pytest.raises(
         ConfigError, match=r"\.codex is read-only: .*hooks\.json cannot be written\. Nothing was written"
     ):
-        install(world, "codex")
-    assert (everything(world), book_of(world).read()) == (before, [])
+        install(project, "codex")
+    assert (everything(project), book_of(project).read()) == (before, [])
 
 
-def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(world, monkeypatch):
-    before = everything(world)
+def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(project, monkeypatch):
+    before = everything(project)
     real = os.replace
 
     def fail(source, target):
@@ -469,15 +469,15 @@ def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(world, monk
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(ConfigError, match=r"config\.toml cannot be written: Read-only file system"):
-        install(world, "codex")
-    assert everything(world) == before
+        install(project, "codex")
+    assert everything(project) == before
 
 
 @pytest.mark.parametrize("host", ["claude", "codex"])
-def test_a_file_that_cannot_be_replaced_is_not_remembered_as_installed(world, monkeypatch, host):
-    path = file_of(world, host)
+def test_a_file_that_cannot_be_replaced_is_not_remembered_as_installed(project, monkeypatch, host):
+    path = file_of(project, host)
     _write(path, b"{}")
-    before = everything(world)
+    before = everything(project)
     real = os.replace
 
     def fail(source, target):
@@ -488,19 +488,19 @@ def test_a_file_that_cannot_be_replaced_is_not_remembered_as_installed(world, mo
     monkeypatch.setattr(os, "replace", fail)
     told = f"{path} cannot be written: Device or resource busy. Nothing was changed"
     with pytest.raises(ConfigError) as caught:
-        install(world, host)
-    assert (str(caught.value), everything(world), book_of(world).read()) == (told, before, [])
-    assert state(world, host) == ("not installed", ())
+        install(project, host)
+    assert (str(caught.value), everything(project), book_of(project).read()) == (told, before, [])
+    assert state(project, host) == ("not installed", ())
 
 
 @pytest.mark.parametrize("what", ["install", "uninstall"])
-def test_if_the_record_cannot_be_written_the_files_are_as_they_were(world, monkeypatch, what):
-    path = file_of(world, "codex")
+def test_if_the_record_cannot_be_written_the_files_are_as_they_were(project, monkeypatch, what):
+    path = file_of(project, "codex")
     _write(path, b"{}")
     path.chmod(0o640)
     if what == "uninstall":
-        install(world, "codex")
-    before, book = everything(world), book_of(world).read()
+        install(project, "codex")
+    before, book = everything(project), book_of(project).read()
     real = os.replace
 
     def fail(source, target):
@@ -510,13 +510,13 @@ def test_if_the_record_cannot_be_written_the_files_are_as_they_were(world, monke
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(ConfigError, match=r"installed\.json cannot be written: No space left on device"):
-        (install if what == "install" else uninstall)(world, "codex")
-    assert (everything(world), book_of(world).read()) == (before, book)
+        (install if what == "install" else uninstall)(project, "codex")
+    assert (everything(project), book_of(project).read()) == (before, book)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_until_it_is_whole_nobody_else_can_read_a_file(world, monkeypatch):
-    path, seen = file_of(world, "claude"), []
+def test_until_it_is_whole_nobody_else_can_read_a_file(project, monkeypatch):
+    path, seen = file_of(project, "claude"), []
     _write(path, b'{"secret": 1}')
     path.chmod(0o600)
     real = os.open
@@ -528,56 +528,56 @@ def test_until_it_is_whole_nobody_else_can_read_a_file(world, monkeypatch):
         return handle
 
     monkeypatch.setattr(os, "open", watch)
-    install(world, "claude")
+    install(project, "claude")
     assert (seen, stat.S_IMODE(path.stat().st_mode)) == ([0o600], 0o600)
 
 
 @pytest.mark.parametrize(("mask", "modes"), [(0o022, (0o644, 0o755)), (0o077, (0o600, 0o700))])
-def test_a_new_file_has_the_mode_that_the_person_gives_to_new_files(world, mask, modes):
+def test_a_new_file_has_the_mode_that_the_person_gives_to_new_files(project, mask, modes):
     old = os.umask(mask)
     try:
-        install(world, "claude")
-        install(world, "cline")
+        install(project, "claude")
+        install(project, "cline")
     finally:
         os.umask(old)
-    assert tuple(stat.S_IMODE(file_of(world, host).stat().st_mode) for host in ("claude", "cline")) == modes
+    assert tuple(stat.S_IMODE(file_of(project, host).stat().st_mode) for host in ("claude", "cline")) == modes
 
 
-def _copies(world):
-    return {path.read_bytes() for path in (world.state / "backups").glob("*")}
+def _copies(project):
+    return {path.read_bytes() for path in (project.state / "backups").glob("*")}
 
 
-def test_copies_go_once_nothing_refers_to_them(world):
+def test_copies_go_once_nothing_refers_to_them(project):
     for host in ("claude", "gemini", "qwen"):
-        _write(file_of(world, host), b'{"a": 1}' if host != "qwen" else b'{"b": 2}')
-        install(world, host)
-    install(world, "claude")
-    assert _copies(world) == {b'{"a": 1}', b'{"b": 2}'}
-    uninstall(world, "claude")
-    assert _copies(world) == {b'{"a": 1}', b'{"b": 2}'}
-    uninstall(world, "gemini")
-    assert _copies(world) == {b'{"b": 2}'}
-    uninstall(world, "qwen")
-    assert not (world.state / "backups").exists()
+        _write(file_of(project, host), b'{"a": 1}' if host != "qwen" else b'{"b": 2}')
+        install(project, host)
+    install(project, "claude")
+    assert _copies(project) == {b'{"a": 1}', b'{"b": 2}'}
+    uninstall(project, "claude")
+    assert _copies(project) == {b'{"a": 1}', b'{"b": 2}'}
+    uninstall(project, "gemini")
+    assert _copies(project) == {b'{"b": 2}'}
+    uninstall(project, "qwen")
+    assert not (project.state / "backups").exists()
 
 
-def test_copies_stay_where_a_file_was_changed_by_hand(world):
-    path = file_of(world, "claude")
+def test_copies_stay_where_a_file_was_changed_by_hand(project):
+    path = file_of(project, "claude")
     _write(path, b'{"a": 1}')
-    install(world, "claude")
+    install(project, "claude")
     path.write_bytes(changed := path.read_bytes() + b"\n")
-    uninstall(world, "claude")
-    assert _copies(world) == {b'{"a": 1}', changed}
+    uninstall(project, "claude")
+    assert _copies(project) == {b'{"a": 1}', changed}
 
 
-def test_many_installs_at_once_leave_one_of_each(world):
+def test_many_installs_at_once_leave_one_of_each(project):
     hosts = [host for host, scope in EVERYWHERE if scope == USER]
     code = (
-        "import sys; from tests.install.helpers import *; from tests.conftest import World;"
+        "import sys; from tests.install.helpers import *; from tests.scratch_project import ScratchProject;"
         "from pathlib import Path\n"
         "for host in sys.argv[2:]:\n"
         "    while True:\n"
-        "        try: install(World(Path(sys.argv[1])), host)\n"
+        "        try: install(ScratchProject(Path(sys.argv[1])), host)\n"
         "        except Exception as fault:\n"
         "            if 'meanwhile' in str(fault): continue\n"
         "            raise\n"
@@ -585,30 +585,30 @@ def test_many_installs_at_once_leave_one_of_each(world):
     )
 
     def run(chosen):
-        argv = [sys.executable, "-c", code, str(world.root), *chosen]
-        return subprocess.run(argv, env=world.environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        argv = [sys.executable, "-c", code, str(project.base), *chosen]
+        return subprocess.run(argv, env=project.environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(run, [hosts, hosts[::-1], hosts, hosts[5:] + hosts[:5]]))
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 4
-    assert {host: state(world, host)[0] for host in hosts} == dict.fromkeys(hosts, "installed")
-    assert sorted(one.host for one in book_of(world).read()) == sorted(hosts)
+    assert {host: state(project, host)[0] for host in hosts} == dict.fromkeys(hosts, "installed")
+    assert sorted(one.host for one in book_of(project).read()) == sorted(hosts)
 
 
 # What is written
 
 
-def test_the_command_names_everything_absolutely(world):
-    folders = place_of(world).folders
+def test_the_command_names_everything_absolutely(project):
+    folders = place_of(project).folders
     assert lines.make_command_line(load_setup("claude"), "Stop", folders) == (
-        f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {world.agents} "
-        f"--claude {world.claude} --state {world.state} --without settings"
+        f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {project.config} "
+        f"--claude {project.claude_folder} --state {project.state} --without settings"
     )
-    assert lines.make_command_line(load_setup("codex"), "Stop", folders).endswith(f"--state {world.state}")
+    assert lines.make_command_line(load_setup("codex"), "Stop", folders).endswith(f"--state {project.state}")
 
 
-def test_paths_with_spaces_and_quotes_are_quoted(world):
-    odd = {**place_of(world).folders, "config": "/a b/it's"}
+def test_paths_with_spaces_and_quotes_are_quoted(project):
+    odd = {**place_of(project).folders, "config": "/a b/it's"}
     text = lines.make_command_line(load_setup("gemini"), "BeforeTool", odd)
     assert "--config '/a b/it'\"'\"'s'" in text
     assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
@@ -638,7 +638,7 @@ def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling(
     assert [event for event in load_setup("copilot").events if event[0].isupper()] == []
 
 
-def test_codex_is_told_the_hash_of_each_entry(world):
+def test_codex_is_told_the_hash_of_each_entry(project):
     # Both were tried with codex 0.166.0: matchers, quotes, umlauts and all.
     assert compute_trust_hash(
         "Stop", {"type": "command", "command": "echo", "timeout": 600}, "ignored"
@@ -646,9 +646,9 @@ def test_codex_is_told_the_hash_of_each_entry(world):
     assert compute_trust_hash("PreToolUse", {"type": "command", "command": "a 'b' ü <&>", "timeout": 600}) == (
         "sha256:8f0f1ccf6afa92e1c252fd7f9c0dee3553d4130f1b5c98d9d73c629813f66835"
     )
-    path = file_of(world, "codex")
+    path = file_of(project, "codex")
     _write(path, json.dumps(_others("codex")).encode())
-    install(world, "codex")
+    install(project, "codex")
     config = tomllib.loads((path.parent / "config.toml").read_text())
     hooks = json.loads(path.read_text())["hooks"]
     assert config["hooks"]["state"] == {
@@ -665,64 +665,64 @@ CODEX_LABELS = (
 )
 
 
-def test_a_codex_home_that_is_a_link_is_trusted_by_both_its_names(world, monkeypatch):
-    real, link = world.root / "real", world.root / "link"
+def test_a_codex_home_that_is_a_link_is_trusted_by_both_its_names(project, monkeypatch):
+    real, link = project.base / "real", project.base / "link"
     real.mkdir()
     link.symlink_to(real)
     monkeypatch.setenv("CODEX_HOME", str(link))
-    install(world, "codex")
+    install(project, "codex")
     keys = tomllib.loads((real / "config.toml").read_text())["hooks"]["state"]
     assert {key.partition(":")[0] for key in keys} == {f"{link}/hooks.json", f"{real}/hooks.json"}
 
 
-def test_two_scopes_in_one_file_can_be_taken_out_in_any_order(world):
-    config = world.home / ".codex" / "config.toml"
+def test_two_scopes_in_one_file_can_be_taken_out_in_any_order(project):
+    config = project.home / ".codex" / "config.toml"
     _write(config, b'# mine\nmodel = "x"\n')
-    before = everything(world)
+    before = everything(project)
     for first, second in ((USER, PROJECT), (PROJECT, USER)):
-        install(world, "codex", USER)
-        install(world, "codex", PROJECT)
-        uninstall(world, "codex", first)
-        uninstall(world, "codex", second)
-        assert everything(world) == before
+        install(project, "codex", USER)
+        install(project, "codex", PROJECT)
+        uninstall(project, "codex", first)
+        uninstall(project, "codex", second)
+        assert everything(project) == before
 
 
 @pytest.mark.parametrize("host", ["codex", "copilot", "gemini", "qwen"])
-def test_a_folder_is_trusted_only_if_that_is_asked_for(world, host):
-    before = everything(world)
-    install(world, host, PROJECT)
-    assert state(world, host, PROJECT)[0] == ("shadowed" if host in ("codex", "copilot") else "installed")
-    install(world, host, PROJECT, trusting=True)
-    assert state(world, host, PROJECT) == ("installed", ())
-    uninstall(world, host, PROJECT)
-    assert everything(world) == before
+def test_a_folder_is_trusted_only_if_that_is_asked_for(project, host):
+    before = everything(project)
+    install(project, host, PROJECT)
+    assert state(project, host, PROJECT)[0] == ("shadowed" if host in ("codex", "copilot") else "installed")
+    install(project, host, PROJECT, trusting=True)
+    assert state(project, host, PROJECT) == ("installed", ())
+    uninstall(project, host, PROJECT)
+    assert everything(project) == before
 
 
 @pytest.mark.parametrize("host", ["codex", "copilot", "gemini"])
-def test_trust_of_a_folder_outlives_another_install_and_goes_with_the_rest(world, host):
-    before = everything(world)
-    install(world, host, PROJECT, trusting=True)
-    file_of(world, host, PROJECT).unlink()
-    install(world, host, PROJECT)
-    assert state(world, host, PROJECT) == ("installed", ())
-    uninstall(world, host, PROJECT)
-    assert everything(world) == before
+def test_trust_of_a_folder_outlives_another_install_and_goes_with_the_rest(project, host):
+    before = everything(project)
+    install(project, host, PROJECT, trusting=True)
+    file_of(project, host, PROJECT).unlink()
+    install(project, host, PROJECT)
+    assert state(project, host, PROJECT) == ("installed", ())
+    uninstall(project, host, PROJECT)
+    assert everything(project) == before
 
 
-def test_a_place_in_codex_that_somebody_else_has_by_now_stays_theirs(world):
-    path, config = file_of(world, "codex"), world.home / ".codex" / "config.toml"
-    install(world, "codex")
+def test_a_place_in_codex_that_somebody_else_has_by_now_stays_theirs(project):
+    path, config = file_of(project, "codex"), project.home / ".codex" / "config.toml"
+    install(project, "codex")
     value = json.loads(path.read_text())
     value["hooks"]["Stop"].insert(0, {"hooks": [THEIRS]})
     path.write_text(json.dumps(value))
     ours = compute_trust_hash("Stop", value["hooks"]["Stop"][1]["hooks"][0])
     theirs = compute_trust_hash("Stop", THEIRS)
     config.write_text(config.read_text().replace(ours, theirs))
-    install(world, "codex")
-    assert state(world, "codex") == ("installed", ())
+    install(project, "codex")
+    assert state(project, "codex") == ("installed", ())
     trusted = tomllib.loads(config.read_text())["hooks"]["state"]
     assert [trusted[f"{path}:stop:{at}:0"]["trusted_hash"] for at in (0, 1)] == [theirs, ours]
-    uninstall(world, "codex")
+    uninstall(project, "codex")
     assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [THEIRS]}]}}
     assert tomllib.loads(config.read_text()) == {
         "hooks": {"state": {f"{path}:stop:0:0": {"trusted_hash": theirs}}},
@@ -736,43 +736,43 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("host", FOLDERS)
-def test_what_was_said_of_a_folder_before_is_said_again(world, host):
+def test_what_was_said_of_a_folder_before_is_said_again(project, host):
     name, word = FOLDERS[host]
-    config, own = world.home / name, {str(world.project): word, "/other": "TRUST_FOLDER"}
+    config, own = project.home / name, {str(project.path): word, "/other": "TRUST_FOLDER"}
     _write(config, json.dumps(own).encode())
-    install(world, host, PROJECT, trusting=True)
-    assert json.loads(config.read_text()) == {**own, str(world.project): "TRUST_FOLDER"}
+    install(project, host, PROJECT, trusting=True)
+    assert json.loads(config.read_text()) == {**own, str(project.path): "TRUST_FOLDER"}
     config.write_text(config.read_text() + "\n")
-    uninstall(world, host, PROJECT)
+    uninstall(project, host, PROJECT)
     assert json.loads(config.read_text()) == own
 
 
 @pytest.mark.parametrize("host", FOLDERS)
 @pytest.mark.parametrize("before", [None, "TRUST_PARENT"])
-def test_what_the_person_says_of_a_folder_after_us_stays(world, host, before):
-    config, project = world.home / FOLDERS[host][0], str(world.project)
-    _write(config, None if before is None else json.dumps({project: before}).encode())
-    install(world, host, PROJECT, trusting=True)
-    config.write_text(json.dumps({project: "DO_NOT_TRUST"}))
-    uninstall(world, host, PROJECT)
-    assert json.loads(config.read_text()) == {project: "DO_NOT_TRUST"}
+def test_what_the_person_says_of_a_folder_after_us_stays(project, host, before):
+    config, folder = project.home / FOLDERS[host][0], str(project.path)
+    _write(config, None if before is None else json.dumps({folder: before}).encode())
+    install(project, host, PROJECT, trusting=True)
+    config.write_text(json.dumps({folder: "DO_NOT_TRUST"}))
+    uninstall(project, host, PROJECT)
+    assert json.loads(config.read_text()) == {folder: "DO_NOT_TRUST"}
 
 
-def test_where_copilot_keeps_its_trust_other_folders_stay(world):
-    config = world.home / ".copilot" / "config.json"
+def test_where_copilot_keeps_its_trust_other_folders_stay(project):
+    config = project.home / ".copilot" / "config.json"
     text = '// User settings belong in settings.json.\n{\n  "trustedFolders": [\n    "/other"\n  ]\n}\n'
     _write(config, text.encode())
-    install(world, "copilot", PROJECT, trusting=True)
-    assert f'"/other",\n    "{world.project}"\n' in config.read_text()
+    install(project, "copilot", PROJECT, trusting=True)
+    assert f'"/other",\n    "{project.path}"\n' in config.read_text()
     config.write_text(config.read_text().replace("User settings", "Your settings"))
-    uninstall(world, "copilot", PROJECT)
+    uninstall(project, "copilot", PROJECT)
     assert config.read_text() == text.replace("User settings", "Your settings")
 
 
 @pytest.mark.parametrize("host", ["kimi-code", "kimi-cli"])
-def test_a_host_without_projects_says_what_to_do(world, host):
+def test_a_host_without_projects_says_what_to_do(project, host):
     with pytest.raises(ConfigError, match=f"run `boathook install {host} --user`"):
-        plan(world, host, PROJECT)
+        plan(project, host, PROJECT)
 
 
 HOMES = {
@@ -788,18 +788,18 @@ HOMES = {
 
 
 @pytest.mark.parametrize("host", HOMES)
-def test_the_variable_that_moves_a_host_is_followed(world, monkeypatch, host):
+def test_the_variable_that_moves_a_host_is_followed(project, monkeypatch, host):
     variable, below = HOMES[host]
-    monkeypatch.setenv(variable, str(world.root / "moved"))
-    assert file_of(world, host) == world.root / "moved" / below
+    monkeypatch.setenv(variable, str(project.base / "moved"))
+    assert file_of(project, host) == project.base / "moved" / below
 
 
-def test_the_plugin_holds_the_command_without_its_event(world):
-    install(world, "opencode")
-    text = file_of(world, "opencode").read_text()
+def test_the_plugin_holds_the_command_without_its_event(project):
+    install(project, "opencode")
+    text = file_of(project, "opencode").read_text()
     assert load_setup("opencode").format == PLUGIN
     command = json.loads(text.partition("COMMAND = ")[2].partition(" //")[0])
     assert command == [
-        *(sys.executable, "-I", "-S", lines.HOOK_ENTRY, "--host", "opencode", "--config", str(world.agents)),
-        *("--claude", str(world.claude), "--state", str(world.state)),
+        *(sys.executable, "-I", "-S", lines.HOOK_ENTRY, "--host", "opencode", "--config", str(project.config)),
+        *("--claude", str(project.claude_folder), "--state", str(project.state)),
     ]

@@ -78,12 +78,12 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_no_hook_of_the_person_ends_up_in_a_comment(world, name):
-    path = file_of(world, "gemini")
-    install(world, "gemini")
+def test_no_hook_of_the_person_ends_up_in_a_comment(project, name):
+    path = file_of(project, "gemini")
+    install(project, "gemini")
     ours = json.loads(path.read_text())["hooks"]["BeforeTool"][0]
     path.write_text(ODD[name] % tuple(json.dumps(one) for one in (GUARD, ours, GUARD)))
-    uninstall(world, "gemini")
+    uninstall(project, "gemini")
     assert parse_nodes(path.read_text(), comments=True).value == {"hooks": {"BeforeTool": [GUARD, GUARD]}}
 
 
@@ -109,14 +109,14 @@ ONE_LINE = (
 
 
 @pytest.mark.parametrize("text", ONE_LINE)
-def test_a_comment_on_the_only_line_is_no_hindrance(world, text):
-    path = file_of(world, "gemini")
+def test_a_comment_on_the_only_line_is_no_hindrance(project, text):
+    path = file_of(project, "gemini")
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    install(world, "gemini")
-    assert (state(world, "gemini"), "// c\n" in path.read_text()) == (("installed", ()), True)
+    install(project, "gemini")
+    assert (state(project, "gemini"), "// c\n" in path.read_text()) == (("installed", ()), True)
     path.write_text(path.read_text() + "\n")
-    uninstall(world, "gemini")
+    uninstall(project, "gemini")
     assert parse_nodes(path.read_text(), comments=True).value == parse_nodes(text, comments=True).value
 
 

@@ -17,100 +17,100 @@ USERS = [host for host, scope in EVERYWHERE if scope == USER]
 NOT_FILES = [host for host in USERS if load_setup(host).format != FILES]
 
 
-def _replace(world, host, old, new, scope=USER):
-    path = file_of(world, host, scope)
+def _replace(project, host, old, new, scope=USER):
+    path = file_of(project, host, scope)
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize("host", NOT_FILES)
-def test_a_command_whose_door_is_gone_is_stale(world, host):
-    install(world, host)
-    _replace(world, host, HOOK_ENTRY, "/gone/boathook/entry/hook_entry.py")
-    found, why = state(world, host)
+def test_a_command_whose_door_is_gone_is_stale(project, host):
+    install(project, host)
+    _replace(project, host, HOOK_ENTRY, "/gone/boathook/entry/hook_entry.py")
+    found, why = state(project, host)
     assert (found, why[0]) == ("stale", "its entry point is gone: /gone/boathook/entry/hook_entry.py")
 
 
-def test_a_command_whose_interpreter_is_gone_is_stale(world):
-    install(world, "claude")
-    _replace(world, "claude", sys.executable, "/gone/bin/python")
-    assert state(world, "claude") == ("stale", ("its interpreter is gone: /gone/bin/python",))
+def test_a_command_whose_interpreter_is_gone_is_stale(project):
+    install(project, "claude")
+    _replace(project, "claude", sys.executable, "/gone/bin/python")
+    assert state(project, "claude") == ("stale", ("its interpreter is gone: /gone/bin/python",))
 
 
-def test_a_command_of_another_installation_is_stale(world):
-    install(world, "gemini")
-    other = world.root / "other" / "boathook" / "entry" / "hook_entry.py"
+def test_a_command_of_another_installation_is_stale(project):
+    install(project, "gemini")
+    other = project.base / "other" / "boathook" / "entry" / "hook_entry.py"
     other.parent.mkdir(parents=True)
     other.touch()
-    _replace(world, "gemini", HOOK_ENTRY, str(other))
-    assert state(world, "gemini") == ("stale", (f"it calls another boathook: {other}",))
-    install(world, "gemini")
-    assert state(world, "gemini") == ("installed", ())
+    _replace(project, "gemini", HOOK_ENTRY, str(other))
+    assert state(project, "gemini") == ("stale", (f"it calls another boathook: {other}",))
+    install(project, "gemini")
+    assert state(project, "gemini") == ("installed", ())
 
 
-def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered(world, monkeypatch):
+def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered(project, monkeypatch):
     setup = load_setup("claude")
     monkeypatch.setattr(type(setup), "events", ("PreToolUse", "Stop"))
-    install(world, "claude")
-    assert state(world, "claude") == ("installed", ())
+    install(project, "claude")
+    assert state(project, "claude") == ("installed", ())
     monkeypatch.setattr(type(setup), "events", ("PreToolUse", "Stop", "SessionEnd"))
-    assert state(world, "claude") == ("stale", ("no entry for SessionEnd",))
+    assert state(project, "claude") == ("stale", ("no entry for SessionEnd",))
     monkeypatch.setattr(type(setup), "events", ("PreToolUse",))
-    assert state(world, "claude") == ("stale", ("an entry for Stop, which is not one of its events",))
-    install(world, "claude")
-    assert list(json.loads(file_of(world, "claude").read_text())["hooks"]) == ["PreToolUse"]
-    _replace(world, "claude", "600", "30")
-    assert state(world, "claude") == ("altered", ("the entries are not what would be installed now",))
+    assert state(project, "claude") == ("stale", ("an entry for Stop, which is not one of its events",))
+    install(project, "claude")
+    assert list(json.loads(file_of(project, "claude").read_text())["hooks"]) == ["PreToolUse"]
+    _replace(project, "claude", "600", "30")
+    assert state(project, "claude") == ("altered", ("the entries are not what would be installed now",))
 
 
 @pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == GROUPS])
-def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_told(world, host):
-    install(world, host)
-    path, first, second = file_of(world, host), *load_setup(host).events[:2]
+def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_told(project, host):
+    install(project, host)
+    path, first, second = file_of(project, host), *load_setup(host).events[:2]
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "hooks": {k: v for k, v in value["hooks"].items() if k != first}}))
-    assert state(world, host) == ("altered", (f"no entry for {first}",))
+    assert state(project, host) == ("altered", (f"no entry for {first}",))
     value["hooks"][second][0]["matcher"] = "Bash"
     path.write_text(json.dumps(value))
-    assert state(world, host)[0] == "altered"
+    assert state(project, host)[0] == "altered"
 
 
 @pytest.mark.parametrize("host", USERS)
-def test_a_file_that_was_removed_is_told(world, host):
-    install(world, host)
-    for file in book_of(world).read()[0].files:
+def test_a_file_that_was_removed_is_told(project, host):
+    install(project, host)
+    for file in book_of(project).read()[0].files:
         if not file.path.endswith("config.toml") or host != "codex":
-            world.root.joinpath(file.path).unlink()
-    assert state(world, host) == ("altered", ("what was installed is not there any more",))
-    install(world, host)
-    assert state(world, host) == ("installed", ())
+            project.base.joinpath(file.path).unlink()
+    assert state(project, host) == ("altered", ("what was installed is not there any more",))
+    install(project, host)
+    assert state(project, host) == ("installed", ())
 
 
-def test_a_change_elsewhere_in_the_file_is_no_alteration(world):
-    install(world, "claude")
-    _replace(world, "claude", '{\n  "hooks"', '{\n  "theme": "dark",\n  "hooks"')
-    assert state(world, "claude") == ("installed", ())
+def test_a_change_elsewhere_in_the_file_is_no_alteration(project):
+    install(project, "claude")
+    _replace(project, "claude", '{\n  "hooks"', '{\n  "theme": "dark",\n  "hooks"')
+    assert state(project, "claude") == ("installed", ())
 
 
-def test_an_entry_that_stands_there_twice_is_told(world):
-    install(world, "cursor")
-    path = file_of(world, "cursor")
+def test_an_entry_that_stands_there_twice_is_told(project):
+    install(project, "cursor")
+    path = file_of(project, "cursor")
     value = json.loads(path.read_text())
     value["hooks"]["stop"] *= 2
     path.write_text(json.dumps(value))
-    assert state(world, "cursor") == ("altered", ("several entries for stop: hooks run more than once",))
-    install(world, "cursor")
-    assert state(world, "cursor") == ("installed", ())
+    assert state(project, "cursor") == ("altered", ("several entries for stop: hooks run more than once",))
+    install(project, "cursor")
+    assert state(project, "cursor") == ("installed", ())
 
 
-def test_a_command_by_hand_that_calls_us_too_is_told(world):
-    path = file_of(world, "claude")
+def test_a_command_by_hand_that_calls_us_too_is_told(project):
+    path = file_of(project, "claude")
     path.parent.mkdir(parents=True)
     by_hand = "boathook run --host claude --event PreToolUse"
     path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": by_hand}]}]}}))
-    install(world, "claude")
-    assert state(world, "claude") == ("altered", (f"another entry also calls boathook: {by_hand}",))
+    install(project, "claude")
+    assert state(project, "claude") == ("altered", (f"another entry also calls boathook: {by_hand}",))
 
 
 SWITCHES = {
@@ -124,23 +124,23 @@ HOMES = {"claude": ".claude", "copilot": ".copilot", "gemini": "", "qwen": ".qwe
 
 @pytest.mark.parametrize("scope", [USER, PROJECT])
 @pytest.mark.parametrize("host", SWITCHES)
-def test_a_host_whose_hooks_are_turned_off_is_shadowed(world, host, scope):
+def test_a_host_whose_hooks_are_turned_off_is_shadowed(project, host, scope):
     name, value = SWITCHES[host]
-    path = world.home / HOMES[host] / name
+    path = project.home / HOMES[host] / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value))
-    install(world, host, scope, trusting=True)
-    found, why = state(world, host, scope)
+    install(project, host, scope, trusting=True)
+    found, why = state(project, host, scope)
     assert found == "shadowed"
     assert why[0].endswith(f"in {path}: its hooks are turned off")
 
 
-def test_gemini_that_was_told_to_leave_us_out_is_shadowed(world):
-    install(world, "gemini")
-    path = file_of(world, "gemini")
+def test_gemini_that_was_told_to_leave_us_out_is_shadowed(project):
+    install(project, "gemini")
+    path = file_of(project, "gemini")
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "hooksConfig": {"enabled": True, "disabled": ["boathook"]}}))
-    assert state(world, "gemini")[0] == "shadowed"
+    assert state(project, "gemini")[0] == "shadowed"
 
 
 CODEX = {
@@ -151,41 +151,41 @@ CODEX = {
 
 
 @pytest.mark.parametrize("name", CODEX)
-def test_what_codex_would_not_run_is_shadowed(world, name):
+def test_what_codex_would_not_run_is_shadowed(project, name):
     old, new, word = CODEX[name]
-    install(world, "codex")
-    path = file_of(world, "codex").parent / "config.toml"
+    install(project, "codex")
+    path = file_of(project, "codex").parent / "config.toml"
     path.write_text(path.read_text().replace(old, new, 1))
-    found, (why,) = state(world, "codex")
+    found, (why,) = state(project, "codex")
     assert (found, word in why) == ("shadowed", True)
 
 
-def test_a_hook_that_moved_in_its_list_is_trusted_again_by_installing_again(world):
-    install(world, "codex")
-    path = file_of(world, "codex")
+def test_a_hook_that_moved_in_its_list_is_trusted_again_by_installing_again(project):
+    install(project, "codex")
+    path = file_of(project, "codex")
     value = json.loads(path.read_text())
     value["hooks"]["Stop"].insert(0, {"hooks": [{"type": "command", "command": "mine"}]})
     path.write_text(json.dumps(value))
-    assert state(world, "codex")[0] == "shadowed"
-    install(world, "codex")
-    assert state(world, "codex") == ("installed", ())
+    assert state(project, "codex")[0] == "shadowed"
+    install(project, "codex")
+    assert state(project, "codex") == ("installed", ())
 
 
-def test_a_file_that_cannot_be_read_is_told_with_its_line(world):
-    install(world, "claude")
-    file_of(world, "claude").write_text("{\n,")
-    found, (why,) = state(world, "claude")
+def test_a_file_that_cannot_be_read_is_told_with_its_line(project):
+    install(project, "claude")
+    file_of(project, "claude").write_text("{\n,")
+    found, (why,) = state(project, "claude")
     assert (found, "line 2" in why) == ("altered", True)
 
 
-def test_who_reads_the_files_of_another_is_told(world):
-    install(world, "claude")
-    install(world, "copilot")
-    install(world, "vscode", PROJECT)
-    notes = find_double_readers(list_statuses(place_of(world), book_of(world)))
+def test_who_reads_the_files_of_another_is_told(project):
+    install(project, "claude")
+    install(project, "copilot")
+    install(project, "vscode", PROJECT)
+    notes = find_double_readers(list_statuses(place_of(project), book_of(project)))
     once = "; boathook detects the caller, and runs hooks once"
     twice = ", so hooks may run twice"
-    claude, copilot = file_of(world, "claude"), file_of(world, "copilot")
+    claude, copilot = file_of(project, "claude"), file_of(project, "copilot")
     assert notes == [
         f"cursor also reads {claude}: it calls what is installed for claude{once}",
         f"vscode also reads {claude}: it calls what is installed for claude{once}",

@@ -106,36 +106,36 @@ def waits_for_the_end(server: Server, handler: BaseHTTPRequestHandler) -> None:
 # ways in
 
 
-def in_process(world, event) -> dict:
+def in_process(project, event) -> dict:
     """Dispatch in this process; who asks is a process that hands the question to a warm one, for the libraries take seconds.
 
     By command everything is started as always.
     """
     if server := forked.server_for({}, preloaded=forked.LIBRARIES_OF_ASKERS) if not forked.goes_apart() else None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("boathook.process.command.HOOK_ENTRY", server.stand_in(world.root, forked.ASK))
-            return dispatched(world, event)
-    return dispatched(world, event)
+            patch.setattr("boathook.process.command.HOOK_ENTRY", server.stand_in(project.base, forked.ASK))
+            return dispatched(project, event)
+    return dispatched(project, event)
 
 
-def dispatched(world, event) -> dict:
-    with boathook.load(world.project, trust_all=True) as engine:
-        return engine.dispatch({"work_dir": str(world.project), **event}).to_json()
+def dispatched(project, event) -> dict:
+    with boathook.load(project.path, trust_all=True) as engine:
+        return engine.dispatch({"work_dir": str(project.path), **event}).to_json()
 
 
-def by_command(world, event) -> dict:
-    done = run(world, event, "--json")
+def by_command(project, event) -> dict:
+    done = run(project, event, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
-def run(world, event, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+def run(project, event, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
     return forked.run(
         [python, "-m", "boathook", "run", "--trust-all", *arguments],
-        input=json.dumps({"work_dir": str(world.project), **event}),
+        input=json.dumps({"work_dir": str(project.path), **event}),
         text=True,
-        cwd=world.root,
-        env=world.environment,
+        cwd=project.base,
+        env=project.environment,
         timeout=60,
     )
 
@@ -144,16 +144,16 @@ WAYS = {"in process": in_process, "by command": by_command}
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS)
-def fire(request, world, monkeypatch):
+def fire(request, project, monkeypatch):
     """Send an event in one of two ways and get the verdict as JSON."""
     monkeypatch.setenv("NO_PROXY", "*")
-    return lambda event: request.param(world, event)
+    return lambda event: request.param(project, event)
 
 
 @pytest.fixture
-def ask(world):
+def ask(project):
     """Send an event in process; who asks a model takes seconds to start, so the other way is left to a few tests."""
-    return lambda event: in_process(world, event)
+    return lambda event: in_process(project, event)
 
 
 @pytest.fixture(autouse=True)
@@ -177,8 +177,8 @@ def model(monkeypatch):
     return made
 
 
-def settings(world, *entries: dict, event: str = "PreToolUse") -> None:
-    world.settings("project", {"hooks": {event: [{"hooks": list(entries)}]}})
+def settings(project, *entries: dict, event: str = "PreToolUse") -> None:
+    project.write_settings("project", {"hooks": {event: [{"hooks": list(entries)}]}})
 
 
 def http(url: str, **more) -> dict:
@@ -193,8 +193,8 @@ def command(text: str) -> dict:
     return {"type": "command", "command": text, "timeout": PATIENCE}
 
 
-def use_model(world, name: str) -> None:
-    world.toml("user", f'[hooks]\nmodel = "{name}"\n')
+def use_model(project, name: str) -> None:
+    project.write_hooks_toml("user", f'[hooks]\nmodel = "{name}"\n')
 
 
 def ends(verdict: dict) -> list[tuple[str, int | None, str, str | None]]:
@@ -206,18 +206,18 @@ def ends(verdict: dict) -> list[tuple[str, int | None, str, str | None]]:
 # http hooks
 
 
-def test_a_server_blocks_and_its_reason_is_told(world, fire):
+def test_a_server_blocks_and_its_reason_is_told(project, fire):
     with serving(answers({"decision": "block", "reason": "not today"})) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["not today"])
     assert ends(verdict) == [("ok", 0, "block", "not today")]
 
 
 @pytest.mark.parametrize("body", ["", "{}", '{"continue": true}', "fine"])
-def test_a_server_that_has_nothing_to_say_lets_the_call_pass(world, fire, body):
+def test_a_server_that_has_nothing_to_say_lets_the_call_pass(project, fire, body):
     with serving(answers(body)) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         verdict = fire(TOOL)
     assert (verdict["decision"], verdict["additional_context"], ends(verdict)) == (
         "none",
@@ -226,10 +226,10 @@ def test_a_server_that_has_nothing_to_say_lets_the_call_pass(world, fire, body):
     )
 
 
-def test_a_server_may_rewrite_and_allow_like_any_hook(world, fire):
+def test_a_server_may_rewrite_and_allow_like_any_hook(project, fire):
     nested = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": "ls -a"}}
     with serving(answers({"hookSpecificOutput": nested, "systemMessage": "changed"})) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         verdict = fire(TOOL)
     assert (verdict["decision"], verdict["modified_input"], verdict["system_message"]) == (
         "allow",
@@ -238,19 +238,19 @@ def test_a_server_may_rewrite_and_allow_like_any_hook(world, fire):
     )
 
 
-def test_plain_words_of_a_server_are_context_where_those_of_a_command_are(world, fire):
+def test_plain_words_of_a_server_are_context_where_those_of_a_command_are(project, fire):
     with serving(answers("the sun shines – today")) as server:
-        settings(world, http(server.url), event="UserPromptSubmit")
+        settings(project, http(server.url), event="UserPromptSubmit")
         verdict = fire(TURN)
     assert verdict["additional_context"] == ["the sun shines – today"]
 
 
 @pytest.mark.parametrize("event", [TOOL, TURN, STOP], ids=lambda event: event["event_type"])
-def test_a_server_is_posted_what_a_command_reads(world, fire, event):
+def test_a_server_is_posted_what_a_command_reads(project, fire, event):
     name = {"pre-tool-call": "PreToolUse", "pre-agent-turn": "UserPromptSubmit", "pre-agent-turn-stop": "Stop"}
-    read = world.root / "read"
+    read = project.base / "read"
     with serving(answers("")) as server:
-        settings(world, http(server.url), command(f"cat > {read}"), event=name[event["event_type"]])
+        settings(project, http(server.url), command(f"cat > {read}"), event=name[event["event_type"]])
         fire(event)
     [posted] = server.posted
     assert (posted.path, posted.headers["content-type"]) == ("/hook", "application/json")
@@ -267,24 +267,24 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
-def test_whatever_an_event_holds_reaches_a_server_and_its_block_comes_back(world, fire, text):
+def test_whatever_an_event_holds_reaches_a_server_and_its_block_comes_back(project, fire, text):
     with serving(answers({"decision": "block", "reason": "no"})) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         verdict = fire({**TOOL, "tool_input": {"command": text}})
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["no"])
     assert [posted.body["tool_input"] for posted in server.posted] == [{"command": text}]
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
-def test_whatever_an_event_holds_a_model_can_be_asked_about_it(world, ask, model, text):
-    use_model(world, CHAT)
-    settings(world, prompt())
+def test_whatever_an_event_holds_a_model_can_be_asked_about_it(project, ask, model, text):
+    use_model(project, CHAT)
+    settings(project, prompt())
     with model({"ok": False, "reason": "no"}) as asked:
         verdict = ask({**TOOL, "tool_input": {"command": text}})
     assert (verdict["decision"], verdict["reasons"], len(asked.requests)) == ("block", ["no"], 1)
 
 
-def test_only_variables_that_are_allowed_reach_a_header(world, fire, monkeypatch):
+def test_only_variables_that_are_allowed_reach_a_header(project, fire, monkeypatch):
     monkeypatch.setenv("POLICY_TOKEN", "t-1234567")
     monkeypatch.setenv("OTHER_TOKEN", "never-sent")
     headers = {
@@ -295,7 +295,7 @@ def test_only_variables_that_are_allowed_reach_a_header(world, fire, monkeypatch
         "X-Plain": "$5 or $",
     }
     with serving(answers("")) as server:
-        settings(world, http(server.url, headers=headers, allowedEnvVars=["POLICY_TOKEN", "UNSET_TOKEN"]))
+        settings(project, http(server.url, headers=headers, allowedEnvVars=["POLICY_TOKEN", "UNSET_TOKEN"]))
         fire(TOOL)
     [posted] = server.posted
     assert {name: posted.headers[name.lower()] for name in headers} == {
@@ -308,32 +308,32 @@ def test_only_variables_that_are_allowed_reach_a_header(world, fire, monkeypatch
     assert "never-sent" not in str(posted)
 
 
-def test_a_variable_that_the_session_exported_reaches_a_header(world, fire):
+def test_a_variable_that_the_session_exported_reaches_a_header(project, fire):
     with serving(answers("")) as server:
         asks = http(server.url, headers={"X-Key": "$SESSION_KEY"}, allowedEnvVars=["SESSION_KEY"])
         exports = command("""echo 'export SESSION_KEY="of this session"' >> "$CLAUDE_ENV_FILE" """)
         groups = {"SessionStart": [{"hooks": [exports]}], "PreToolUse": [{"hooks": [asks]}]}
-        world.settings("project", {"hooks": groups})
+        project.write_settings("project", {"hooks": groups})
         for event in (TOOL, START, TOOL, {**TOOL, "session_id": "other"}):
             fire(event)
     assert [posted.headers["x-key"] for posted in server.posted] == ["", "of this session", ""]
 
 
-def test_a_server_that_fails_is_told_in_the_verdict_and_the_call_passes(world, fire):
+def test_a_server_that_fails_is_told_in_the_verdict_and_the_call_passes(project, fire):
     with serving(answers("out of order", 503)) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         verdict = fire(TOOL)
     why = f"{server.where} answered 503 Service Unavailable: out of order"
     assert (verdict["decision"], ends(verdict)) == ("none", [("failed", 3, "none", why)])
 
 
-def test_a_server_that_fails_is_told_on_stderr_and_to_claude_code(world):
+def test_a_server_that_fails_is_told_on_stderr_and_to_claude_code(project):
     with serving(answers("out of order", 503)) as server:
-        settings(world, http(server.url))
-        name = by_command(world, TOOL)["runs"][0]["hook"]
-        done = run(world, TOOL)
-        payload = {"hook_event_name": "PreToolUse", "cwd": str(world.project), **TOOL}
-        claude = run(world, payload, "--host", "claude")
+        settings(project, http(server.url))
+        name = by_command(project, TOOL)["runs"][0]["hook"]
+        done = run(project, TOOL)
+        payload = {"hook_event_name": "PreToolUse", "cwd": str(project.path), **TOOL}
+        claude = run(project, payload, "--host", "claude")
     told = f"hook '{name}' failed: {server.where} answered 503 Service Unavailable: out of order"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"boathook: {told}\n")
     assert (claude.returncode, json.loads(claude.stdout)) == (0, {"systemMessage": told})
@@ -348,9 +348,9 @@ def test_a_server_that_fails_is_told_on_stderr_and_to_claude_code(world):
         ('[{"decision": "block"}]', "text before the JSON object"),
     ],
 )
-def test_an_answer_of_a_server_that_cannot_be_read_is_no_approval(world, fire, answer, why):
+def test_an_answer_of_a_server_that_cannot_be_read_is_no_approval(project, fire, answer, why):
     with serving(answers(answer)) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         verdict = fire(TOOL)
     [(status, code, decision, told)] = ends(verdict)
     assert (verdict["decision"], status, code, decision) == ("none", "unreadable", 0, "none")
@@ -359,28 +359,28 @@ def test_an_answer_of_a_server_that_cannot_be_read_is_no_approval(world, fire, a
     assert why.partition(" (")[0] in told
 
 
-def test_a_failure_of_a_server_blocks_where_the_user_wants_that(world, fire):
+def test_a_failure_of_a_server_blocks_where_the_user_wants_that(project, fire):
     with serving(answers("", 500)) as server:
-        settings(world, http(server.url))
+        settings(project, http(server.url))
         name = fire(TOOL)["runs"][0]["hook"]
-        world.toml("user", f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n')
+        project.write_hooks_toml("user", f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n')
         verdict = fire(TOOL)
     assert verdict["reasons"] == [f"hook '{name}' failed: {server.where} answered 500 Internal Server Error"]
 
 
-def test_a_secret_that_a_server_repeats_is_told_nobody(world, monkeypatch):
+def test_a_secret_that_a_server_repeats_is_told_nobody(project, monkeypatch):
     monkeypatch.setenv("POLICY_TOKEN", "t-1234567")
     with serving(lambda _, handler: (401, f"{handler.headers['Authorization']} is wrong")) as server:
         headers = {"Authorization": "Bearer $POLICY_TOKEN"}
-        settings(world, http(server.url, headers=headers, allowedEnvVars=["POLICY_TOKEN"]))
-        done, plain = run(world, TOOL, "--json"), run(world, TOOL, "--debug")
+        settings(project, http(server.url, headers=headers, allowedEnvVars=["POLICY_TOKEN"]))
+        done, plain = run(project, TOOL, "--json"), run(project, TOOL, "--debug")
     assert "t-1234567" not in done.stdout + done.stderr + plain.stdout + plain.stderr
     assert "answered 401 Unauthorized: [hidden] is wrong" in plain.stderr
 
 
-def test_the_same_address_is_posted_to_once(world, fire):
+def test_the_same_address_is_posted_to_once(project, fire):
     with serving(answers("")) as server:
-        settings(world, http(server.url), http(server.url, timeout=30), http(server.url, headers={"X": "1"}))
+        settings(project, http(server.url), http(server.url, timeout=30), http(server.url, headers={"X": "1"}))
         verdict = fire(TOOL)
     assert (len(verdict["runs"]), len(server.posted)) == (2, 2)
 
@@ -389,9 +389,9 @@ def test_the_same_address_is_posted_to_once(world, fire):
 
 
 @pytest.mark.parametrize("name", [CHAT, "openai:gpt-5-mini", "anthropic:claude-haiku-4-5"])
-def test_a_model_blocks_with_its_reason(world, ask, model, name):
-    use_model(world, name)
-    settings(world, prompt())
+def test_a_model_blocks_with_its_reason(project, ask, model, name):
+    use_model(project, name)
+    settings(project, prompt())
     with model({"ok": False, "reason": "it lists"}) as asked:
         verdict = ask(TOOL)
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["it lists"])
@@ -399,25 +399,25 @@ def test_a_model_blocks_with_its_reason(world, ask, model, name):
     assert [request.body["model"] for request in asked.requests] == [name.partition(":")[2]]
 
 
-def test_a_model_that_is_content_has_no_opinion(world, ask, model):
-    use_model(world, CHAT)
-    settings(world, prompt())
+def test_a_model_that_is_content_has_no_opinion(project, ask, model):
+    use_model(project, CHAT)
+    settings(project, prompt())
     with model({"ok": True, "reason": "harmless"}):
         verdict = ask(TOOL)
     assert (verdict["decision"], verdict["reasons"], ends(verdict)) == ("none", [], [("ok", 0, "none", None)])
 
 
-def test_a_model_without_a_reason_blocks_in_the_name_of_the_hook(world, ask, model):
-    use_model(world, CHAT)
-    settings(world, prompt())
+def test_a_model_without_a_reason_blocks_in_the_name_of_the_hook(project, ask, model):
+    use_model(project, CHAT)
+    settings(project, prompt())
     with model({"ok": False}):
         verdict = ask(TOOL)
     assert verdict["reasons"] == [f"blocked by hook '{verdict['runs'][0]['hook']}'"]
 
 
-def test_a_model_sends_the_agent_back_to_work(world, fire, model):
-    use_model(world, CHAT)
-    settings(world, prompt("All done? $ARGUMENTS"), event="Stop")
+def test_a_model_sends_the_agent_back_to_work(project, fire, model):
+    use_model(project, CHAT)
+    settings(project, prompt("All done? $ARGUMENTS"), event="Stop")
     with model({"ok": False, "reason": "the tests are missing"}):
         verdict = fire(STOP)
     assert (verdict["decision"], verdict["feedback"]) == ("block", "[Hook blocked stop: the tests are missing]")
@@ -430,10 +430,10 @@ def test_a_model_sends_the_agent_back_to_work(world, fire, model):
         ("First $ARGUMENTS, then $ARGUMENTS.", "First {event}, then {event}."),
     ],
 )
-def test_a_model_is_asked_about_the_event(world, ask, model, text, shape):
-    use_model(world, CHAT)
-    read = world.root / "read"
-    settings(world, prompt(text), command(f"cat > {read}"), event="UserPromptSubmit")
+def test_a_model_is_asked_about_the_event(project, ask, model, text, shape):
+    use_model(project, CHAT)
+    read = project.base / "read"
+    settings(project, prompt(text), command(f"cat > {read}"), event="UserPromptSubmit")
     with model({"ok": True}) as asked:
         ask(TURN)
     [request] = asked.requests
@@ -450,10 +450,10 @@ def test_a_model_is_asked_about_the_event(world, ask, model, text, shape):
         ("fast", CHAT, "gpt-4o", [f"the model 'fast' names no provider; {CHAT} was asked"]),
     ],
 )
-def test_a_hook_may_name_its_model(world, ask, model, own, configured, asked_for, notes):
+def test_a_hook_may_name_its_model(project, ask, model, own, configured, asked_for, notes):
     if configured:
-        use_model(world, configured)
-    settings(world, prompt(model=own))
+        use_model(project, configured)
+    settings(project, prompt(model=own))
     with model({"ok": False, "reason": "no"}) as asked:
         verdict = ask(TOOL)
     assert [request.body["model"] for request in asked.requests] == [asked_for]
@@ -461,43 +461,43 @@ def test_a_hook_may_name_its_model(world, ask, model, own, configured, asked_for
 
 
 @pytest.mark.parametrize("own", [None, "fast"])
-def test_without_a_model_nobody_is_asked_and_it_says_how_to_name_one(world, ask, model, own):
-    settings(world, prompt(model=own) if own else prompt())
+def test_without_a_model_nobody_is_asked_and_it_says_how_to_name_one(project, ask, model, own):
+    settings(project, prompt(model=own) if own else prompt())
     with model() as asked:
         verdict = ask(TOOL)
     assert (verdict["decision"], ends(verdict)) == ("none", [("refused", None, "none", NO_MODEL)])
     assert asked.requests == []
 
 
-def test_a_project_cannot_name_the_model(world, ask, model):
-    world.toml("project", f'[hooks]\nmodel = "{CHAT}"\n')
-    world.hooks("project").mkdir()
-    settings(world, prompt())
+def test_a_project_cannot_name_the_model(project, ask, model):
+    project.write_hooks_toml("project", f'[hooks]\nmodel = "{CHAT}"\n')
+    project.hooks_folder("project").mkdir()
+    settings(project, prompt())
     with model() as asked:
         verdict = ask(TOOL)
     assert (ends(verdict), asked.requests) == ([("refused", None, "none", NO_MODEL)], [])
 
 
-def test_a_missing_key_is_told(world, ask):
-    use_model(world, CHAT)
-    settings(world, prompt())
+def test_a_missing_key_is_told(project, ask):
+    use_model(project, CHAT)
+    settings(project, prompt())
     assert ends(ask(TOOL)) == [("failed", 3, "none", f"no API key for {CHAT}: set OPENAI_API_KEY")]
 
 
-def test_an_error_of_the_provider_is_told_in_the_verdict_and_on_stderr(world, model):
-    use_model(world, CHAT)
-    settings(world, prompt())
+def test_an_error_of_the_provider_is_told_in_the_verdict_and_on_stderr(project, model):
+    use_model(project, CHAT)
+    settings(project, prompt())
     with model(Refusal(429, "slow down"), Refusal(429, "slow down")):
-        verdict, done = by_command(world, TOOL), run(world, TOOL)
+        verdict, done = by_command(project, TOOL), run(project, TOOL)
     why = f"{CHAT} answered 429 Too Many Requests: slow down (wait, or raise the provider's limit)"
     assert (verdict["decision"], ends(verdict)) == ("none", [("failed", 3, "none", why)])
     told = f"boathook: hook '{verdict['runs'][0]['hook']}' failed: {why}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
 
 
-def test_an_answer_of_another_shape_is_told_after_one_more_try(world, ask, model):
-    use_model(world, CHAT)
-    settings(world, prompt())
+def test_an_answer_of_another_shape_is_told_after_one_more_try(project, ask, model):
+    use_model(project, CHAT)
+    settings(project, prompt())
     with model("perhaps", "perhaps not") as asked:
         [(status, code, decision, why)] = ends(ask(TOOL))
     assert (status, code, decision, len(asked.requests)) == ("failed", 3, "none", 2)
@@ -505,9 +505,9 @@ def test_an_answer_of_another_shape_is_told_after_one_more_try(world, ask, model
     assert why.startswith(f"{CHAT} gave no answer of the right form")
 
 
-def test_an_event_at_which_no_model_can_be_asked_makes_the_entry_invalid(world, ask, model):
-    use_model(world, CHAT)
-    settings(world, prompt(), command('echo \'{"systemMessage": "seen"}\''), event="PostToolUse")
+def test_an_event_at_which_no_model_can_be_asked_makes_the_entry_invalid(project, ask, model):
+    use_model(project, CHAT)
+    settings(project, prompt(), command('echo \'{"systemMessage": "seen"}\''), event="PostToolUse")
     with model() as asked:
         verdict = ask({**TOOL, "event_type": "post-tool-call"})
     [skip] = verdict["skipped"]
@@ -543,10 +543,10 @@ def come_together(place: Path, name: str, many: int) -> bool:
     return until(lambda: len(list(place.iterdir())) >= many)
 
 
-def test_a_model_a_server_and_commands_are_asked_at_the_same_time(world, fire, monkeypatch):
-    place = world.root / "place"
+def test_a_model_a_server_and_commands_are_asked_at_the_same_time(project, fire, monkeypatch):
+    place = project.base / "place"
     place.mkdir()
-    use_model(world, CHAT)
+    use_model(project, CHAT)
     loop = f"i=0; until [ $(ls {place} | wc -l) -ge 4 ]; do i=$((i+1)); [ $i -lt 1500 ] || exit 3; sleep 0.02; done"
 
     def meets(*_):
@@ -557,7 +557,7 @@ def test_a_model_a_server_and_commands_are_asked_at_the_same_time(world, fire, m
         for name, value in asked.environment.items():
             monkeypatch.setenv(name, value)
         settings(
-            world,
+            project,
             http(server.url, timeout=60),
             prompt(timeout=60),
             command(f"touch {place}/one; {loop}; echo 'a command: no' >&2; exit 2"),
@@ -569,21 +569,21 @@ def test_a_model_a_server_and_commands_are_asked_at_the_same_time(world, fire, m
     assert [end[0] for end in ends(verdict)] == ["ok"] * 4
 
 
-def test_a_server_that_hangs_costs_its_neighbours_nothing_and_is_ended_in_time(world, fire):
+def test_a_server_that_hangs_costs_its_neighbours_nothing_and_is_ended_in_time(project, fire):
     with serving(waits_for_the_end) as server:
-        settings(world, http(server.url, timeout=1.5), command("echo no >&2; exit 2"))
+        settings(project, http(server.url, timeout=1.5), command("echo no >&2; exit 2"))
         verdict = fire(TOOL)
         assert (verdict["decision"], verdict["reasons"]) == ("block", ["no"])
         assert [run["status"] for run in verdict["runs"] if run["decision"] == "none"] in (["timeout"], ["failed"])
         assert not server.posted or server.hung_up.wait(PATIENCE)
 
 
-def test_cancelling_a_dispatch_ends_who_asks(world, monkeypatch):
+def test_cancelling_a_dispatch_ends_who_asks(project, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "*")
 
     async def cancelled(server):
-        with boathook.load(world.project, trust_all=True) as engine:
-            work = asyncio.ensure_future(engine.adispatch({"work_dir": str(world.project), **TOOL}))
+        with boathook.load(project.path, trust_all=True) as engine:
+            work = asyncio.ensure_future(engine.adispatch({"work_dir": str(project.path), **TOOL}))
             for _ in range(3000):
                 if server.posted:
                     break
@@ -593,7 +593,7 @@ def test_cancelling_a_dispatch_ends_who_asks(world, monkeypatch):
                 await work
 
     with serving(waits_for_the_end) as server:
-        settings(world, http(server.url, timeout=60))
+        settings(project, http(server.url, timeout=60))
         asyncio.run(cancelled(server))
         assert (len(server.posted), server.hung_up.wait(PATIENCE)) == (1, True)
 
@@ -627,9 +627,9 @@ def bare_python(tmp_path_factory):
     ],
     ids=["http", "prompt"],
 )
-def test_what_must_be_installed_is_told(world, bare_python, entry, why):
-    settings(world, entry, command("echo no >&2; exit 2"))
-    done = run(world, TOOL, python=bare_python)
+def test_what_must_be_installed_is_told(project, bare_python, entry, why):
+    settings(project, entry, command("echo no >&2; exit 2"))
+    done = run(project, TOOL, python=bare_python)
     assert (done.returncode, done.stdout) == (2, "")
     reason, told = done.stderr.splitlines()
     assert (reason, told.partition("' ")[2]) == ("no", f"failed: {why}")

@@ -67,32 +67,32 @@ def temporary(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def run(world):
+def run(project):
     """Run a script as a hook of the project, in process; give how it ended."""
 
     def _run(script: str, *, environ: dict[str, str] | None = None, **fields) -> Ran:
-        end = end_of(world, script, environ, **fields)
+        end = end_of(project, script, environ, **fields)
         return Ran(end.code, (end.stdout + end.stderr).decode().strip(), end.error, end.detail)
 
     return _run
 
 
-def runner(world, environ: dict[str, str] | None = None) -> HookRunner:
-    env = {**world.environment, **(environ or {})}
-    around = JobContext((("HOOK.md", "native", str(world.project)),))
-    sessions = Sessions(str(world.state / "sessions"))
+def runner(project, environ: dict[str, str] | None = None) -> HookRunner:
+    env = {**project.environment, **(environ or {})}
+    around = JobContext((("HOOK.md", "native", str(project.path)),))
+    sessions = Sessions(str(project.state / "sessions"))
     bytewise = {name.encode(): value.encode() for name, value in env.items()}
     return HookRunner(ProcessRunner(), around, sessions, bytewise)
 
 
-def a_call(world, script: str, *, kind: str = "pre-tool-call", **fields) -> Call:
-    folder = world.hook("guard", script=script)
-    event = Event.of(kind, session_id="s", work_dir=str(world.project), timestamp="t")
+def a_call(project, script: str, *, kind: str = "pre-tool-call", **fields) -> Call:
+    folder = project.write_hook("guard", script=script)
+    event = Event.of(kind, session_id="s", work_dir=str(project.path), timestamp="t")
     return Call(a_hook(**fields).replace(handler=Script(str(folder))), event)
 
 
-def end_of(world, script: str, environ: dict[str, str] | None = None, **fields) -> Exit:
-    [end] = runner(world, environ).run((a_call(world, script, **fields),))
+def end_of(project, script: str, environ: dict[str, str] | None = None, **fields) -> Exit:
+    [end] = runner(project, environ).run((a_call(project, script, **fields),))
     return end
 
 
@@ -116,28 +116,28 @@ def test_a_hook_is_limited_at_every_level(run, level, timeout, seconds):
     assert (found.code, limits_seen(found.said)) == (0, [*SHOWN, seconds * CPUS, seconds * CPUS])
 
 
-def test_a_limit_that_is_lower_already_stays(world):
+def test_a_limit_that_is_lower_already_stays(project):
     code = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))
 import boathook
-verdict = boathook.load({str(world.project)!r}).dispatch({{"event_type": "pre-tool-call", "tool_name": "x"}})
+verdict = boathook.load({str(project.path)!r}).dispatch({{"event_type": "pre-tool-call", "tool_name": "x"}})
 print(verdict.reasons[0], resource.getrlimit(resource.RLIMIT_NOFILE))
 """
-    world.hook("guard", script="sleep 0.05; echo $(ulimit -Sn) $(ulimit -Hn) >&2; exit 2")
-    done = subprocess.run([sys.executable, "-c", code], env=world.environment, capture_output=True, text=True)
+    project.write_hook("guard", script="sleep 0.05; echo $(ulimit -Sn) $(ulimit -Hn) >&2; exit 2")
+    done = subprocess.run([sys.executable, "-c", code], env=project.environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("200 300 (200, 300)\n", "")
 
 
-def one_shot(world, *args: str) -> subprocess.CompletedProcess[str]:
-    event = json.dumps({"tool_name": "Shell", "tool_input": {"command": "ls"}, "work_dir": str(world.project)})
+def one_shot(project, *args: str) -> subprocess.CompletedProcess[str]:
+    event = json.dumps({"tool_name": "Shell", "tool_input": {"command": "ls"}, "work_dir": str(project.path)})
     argv = [sys.executable, "-m", "boathook", "run", "pre-tool-call", *args]
-    return subprocess.run(argv, env=world.environment, input=event, capture_output=True, text=True, cwd=world.project)
+    return subprocess.run(argv, env=project.environment, input=event, capture_output=True, text=True, cwd=project.path)
 
 
-def test_a_hook_of_a_one_shot_run_begins_under_its_soft_limits(world):
-    world.hook("guard", script="ulimit -Sn >&2; ulimit -Sf >&2; exit 2")
-    assert [one_shot(world).stderr for _ in range(5)] == ["1024\n2097152\n"] * 5
+def test_a_hook_of_a_one_shot_run_begins_under_its_soft_limits(project):
+    project.write_hook("guard", script="ulimit -Sn >&2; ulimit -Sf >&2; exit 2")
+    assert [one_shot(project).stderr for _ in range(5)] == ["1024\n2097152\n"] * 5
 
 
 def test_the_engine_s_own_limits_are_as_before():
@@ -204,7 +204,7 @@ def test_what_a_project_s_hook_must_not_get_is_not_in_its_environment(run):
 
 
 @needs_restricted
-def test_a_restricted_hook_writes_in_the_project_and_in_its_own_temporary_folder(run, world):
+def test_a_restricted_hook_writes_in_the_project_and_in_its_own_temporary_folder(run, project):
     script = """
 cat > /dev/null
 touch made && mkdir -p a/b && mv made a/b/moved && echo x >> a/b/moved && : > /dev/null && echo y > /dev/stderr
@@ -212,7 +212,7 @@ touch "$TMPDIR/t" && mkdir "$TMPDIR/d" && ln -s / "$TMPDIR/d/root" && mkfifo "$T
 """
     found = run(script, sandbox="restricted")
     folder, _, rest = found.said.partition("\n")
-    assert (found.code, rest, (world.project / "a/b/moved").read_text()) == (0, "y", "x\n")
+    assert (found.code, rest, (project.path / "a/b/moved").read_text()) == (0, "y", "x\n")
     assert (folder.startswith("/"), Path(folder).exists(), Path("/etc").exists()) == (True, False, True)
 
 
@@ -248,11 +248,11 @@ def test_a_restricted_hook_reads_and_runs_everything(run, tmp_path):
 
 
 @needs_restricted
-def test_a_project_that_holds_the_home_folder_opens_nothing(world):
-    around = JobContext((("HOOK.md", "native", str(world.root)),))
-    call = a_call(world, f"touch {world.home}/x 2>/dev/null || echo no", sandbox="restricted")
+def test_a_project_that_holds_the_home_folder_opens_nothing(project):
+    around = JobContext((("HOOK.md", "native", str(project.base)),))
+    call = a_call(project, f"touch {project.home}/x 2>/dev/null || echo no", sandbox="restricted")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
-    assert (end.code, end.stdout, list(world.home.iterdir())) == (0, b"no\n", [])
+    assert (end.code, end.stdout, list(project.home.iterdir())) == (0, b"no\n", [])
 
 
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2); print('through')"
@@ -306,61 +306,61 @@ def test_pipes_break_for_confined_hooks_as_for_others(run, level):
 
 
 @pytest.mark.parametrize("level", WALLED)
-def test_a_confined_hook_leaves_no_variables_for_others(world, level):
+def test_a_confined_hook_leaves_no_variables_for_others(project, level):
     found = {
-        one: end_of(world, 'echo "${CLAUDE_ENV_FILE:+given}"', kind=PRE_SESSION.name, sandbox=one).stdout
+        one: end_of(project, 'echo "${CLAUDE_ENV_FILE:+given}"', kind=PRE_SESSION.name, sandbox=one).stdout
         for one in ("basic", level)
     }
     assert found == {"basic": b"given\n", level: b"\n"}
 
 
 @pytest.mark.parametrize("level", WALLED)
-def test_a_script_that_cannot_start_says_so_within_walls(run, world, level):
+def test_a_script_that_cannot_start_says_so_within_walls(run, project, level):
     assert run("", sandbox=level) == Ran(0, "")
-    (world.hooks("user") / "guard/scripts/run.sh").write_text("#!/no/such/interpreter\n")
-    [end] = runner(world).run((bare_call(world, level),))
+    (project.hooks_folder("user") / "guard/scripts/run.sh").write_text("#!/no/such/interpreter\n")
+    [end] = runner(project).run((bare_call(project, level),))
     assert (end.error, "No such file or directory" in end.detail, "sandbox" in end.detail) == (FAILED, True, True)
 
 
-def bare_call(world, level: str) -> Call:
-    event = Event.of("pre-tool-call", session_id="s", work_dir=str(world.project), timestamp="t")
-    return Call(a_hook(sandbox=level).replace(handler=Script(str(world.hooks("user") / "guard"))), event)
+def bare_call(project, level: str) -> Call:
+    event = Event.of("pre-tool-call", session_id="s", work_dir=str(project.path), timestamp="t")
+    return Call(a_hook(sandbox=level).replace(handler=Script(str(project.hooks_folder("user") / "guard"))), event)
 
 
 # Isolated
 
 
 @needs_isolated
-def test_an_isolated_hook_sees_its_own_files_and_the_project_and_no_home(run, world):
-    (world.home / "secret").write_text("x")
-    (world.project / "note").write_text("read\n")
+def test_an_isolated_hook_sees_its_own_files_and_the_project_and_no_home(run, project):
+    (project.home / "secret").write_text("x")
+    (project.path / "note").write_text("read\n")
     script = f"""
 cat note; test -r "$0" && echo mine
-test -e {world.home}/secret || echo hidden
+test -e {project.home}/secret || echo hidden
 touch made 2>/dev/null || echo kept
-touch "$TMPDIR/t" && echo "$TMPDIR"; test -e {world.root}/config/agents/hooks.toml || echo private
+touch "$TMPDIR/t" && echo "$TMPDIR"; test -e {project.base}/config/agents/hooks.toml || echo private
 """
-    world.toml("user", "[hooks]\n")
+    project.write_hooks_toml("user", "[hooks]\n")
     assert run(script, sandbox="isolated").said.split() == ["read", "mine", "hidden", "kept", "/tmp", "private"]
-    assert not (world.project / "made").exists()
+    assert not (project.path / "made").exists()
 
 
 @needs_isolated
-def test_an_isolated_hook_in_python_finds_our_interpreter(world):
-    folder = world.hooks("user") / "guard"
+def test_an_isolated_hook_in_python_finds_our_interpreter(project):
+    folder = project.hooks_folder("user") / "guard"
     (folder / "scripts").mkdir(parents=True)
     (folder / "scripts/run.py").write_text("import json; print('fine')")
-    [end] = runner(world).run((bare_call(world, "isolated"),))
+    [end] = runner(project).run((bare_call(project, "isolated"),))
     assert (end.code, end.stdout) == (0, b"fine\n")
 
 
 @needs_isolated
-def test_an_isolated_hook_may_be_reached_through_a_link(world, monkeypatch):
-    real = world.root / "elsewhere"
-    world.project.rename(real)
-    world.project.symlink_to(real)
-    monkeypatch.chdir(world.project)
-    assert end_of(world, "pwd -P", sandbox="isolated").stdout == f"{real}\n".encode()
+def test_an_isolated_hook_may_be_reached_through_a_link(project, monkeypatch):
+    real = project.base / "elsewhere"
+    project.path.rename(real)
+    project.path.symlink_to(real)
+    monkeypatch.chdir(project.path)
+    assert end_of(project, "pwd -P", sandbox="isolated").stdout == f"{real}\n".encode()
 
 
 def placed(call: Call, work_dir: Path) -> Call:
@@ -369,22 +369,22 @@ def placed(call: Call, work_dir: Path) -> Call:
 
 @needs_isolated
 @pytest.mark.parametrize("where", [".ssh", "", ".config/x"])
-def test_an_event_from_a_home_folder_shows_an_isolated_hook_nothing_of_it(world, where):
-    place = world.home / where
+def test_an_event_from_a_home_folder_shows_an_isolated_hook_nothing_of_it(project, where):
+    place = project.home / where
     place.mkdir(parents=True, exist_ok=True)
     (place / "id").write_text("a key")
-    (world.project / "note").write_text("")
-    call = placed(a_call(world, f"pwd; ls; test -e {place}/id || echo hidden", sandbox="isolated"), place)
-    [end] = runner(world).run((call,))
-    told = f"its sandbox hides the work dir {str(place)!r}; it was run in {world.project}"
-    assert (end.stdout.decode().split(), end.warnings) == ([str(world.project), "note", "hidden"], (told,))
+    (project.path / "note").write_text("")
+    call = placed(a_call(project, f"pwd; ls; test -e {place}/id || echo hidden", sandbox="isolated"), place)
+    [end] = runner(project).run((call,))
+    told = f"its sandbox hides the work dir {str(place)!r}; it was run in {project.path}"
+    assert (end.stdout.decode().split(), end.warnings) == ([str(project.path), "note", "hidden"], (told,))
 
 
 @needs_isolated
-def test_a_work_dir_below_the_project_stays_the_folder_of_an_isolated_hook(world):
-    place = world.project / "a/b"
+def test_a_work_dir_below_the_project_stays_the_folder_of_an_isolated_hook(project):
+    place = project.path / "a/b"
     place.mkdir(parents=True)
-    [end] = runner(world).run((placed(a_call(world, "pwd", sandbox="isolated"), place),))
+    [end] = runner(project).run((placed(a_call(project, "pwd", sandbox="isolated"), place),))
     assert (end.stdout, end.warnings) == (f"{place}\n".encode(), ())
 
 
@@ -401,10 +401,10 @@ PROJECTS = {
 
 
 @pytest.mark.parametrize(("where", "mark", "shown"), PROJECTS.values(), ids=PROJECTS)
-def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(world, monkeypatch, where, mark, shown):
+def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(project, monkeypatch, where, mark, shown):
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "/usr/bin/bwrap")
-    place = world.home / where
-    for made in (place, world.home / mark if mark else place):
+    place = project.home / where
+    for made in (place, project.home / mark if mark else place):
         made.mkdir(parents=True, exist_ok=True)
     marks = _list_project_marks()
     found, _ = plan_sandbox(a_hook(sandbox="isolated"), str(place), str(place), ("/bin/x",), marks=marks)
@@ -413,7 +413,7 @@ def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(world, m
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/run", "/", "/run/user"])
-def test_no_place_that_is_or_holds_a_hidden_one_is_shown(world, monkeypatch, place):
+def test_no_place_that_is_or_holds_a_hidden_one_is_shown(project, monkeypatch, place):
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "/usr/bin/bwrap")
     found, _ = plan_sandbox(a_hook(sandbox="isolated"), place, place, ("/bin/x",))
     assert found is not None
@@ -421,12 +421,12 @@ def test_no_place_that_is_or_holds_a_hidden_one_is_shown(world, monkeypatch, pla
 
 
 @needs_isolated
-def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(world):
-    around = JobContext((("HOOK.md", "native", str(world.project)),), scratch=str(world.project))
-    call = a_call(world, f"touch made; touch {world.root}/made 2>/dev/null || echo no", sandbox="isolated")
+def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(project):
+    around = JobContext((("HOOK.md", "native", str(project.path)),), scratch=str(project.path))
+    call = a_call(project, f"touch made; touch {project.base}/made 2>/dev/null || echo no", sandbox="isolated")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
-    assert (end.stdout, [path.name for path in world.project.iterdir()]) == (b"", ["made"])
-    assert not (world.root / "made").exists()
+    assert (end.stdout, [path.name for path in project.path.iterdir()]) == (b"", ["made"])
+    assert not (project.base / "made").exists()
 
 
 @needs_isolated
@@ -436,7 +436,7 @@ def test_an_isolated_hook_cannot_undo_its_walls(run):
 
 
 @needs_isolated
-def test_restricted_by_bubblewrap_is_no_less(world, run, monkeypatch, tmp_path):
+def test_restricted_by_bubblewrap_is_no_less(project, run, monkeypatch, tmp_path):
     """Where the kernel's Landlock is too old."""
     monkeypatch.setattr(landlock, "find_version", lambda: 2)
     out = tmp_path / "outside"
@@ -490,19 +490,19 @@ def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, leve
 @pytest.mark.parametrize("level", ["restricted", "isolated"])
 @pytest.mark.parametrize(("on_failure", "decision"), [("allow", "none"), ("block", "block")])
 @pytest.mark.parametrize("background", [False, True])
-def test_what_a_refusal_means_is_for_on_failure_to_say(world, monkeypatch, level, on_failure, decision, background):
+def test_what_a_refusal_means_is_for_on_failure_to_say(project, monkeypatch, level, on_failure, decision, background):
     monkeypatch.setattr(landlock, "find_version", lambda: 0)
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "")
     fields = {"sandbox": level, "on_failure": on_failure, "async": str(background).lower()}
-    world.hook("guard", script="touch ran", fields=fields)
-    verdict = boathook.load(world.project).dispatch({"event_type": "pre-tool-call", "tool_name": "x"}).to_json()
+    project.write_hook("guard", script="touch ran", fields=fields)
+    verdict = boathook.load(project.path).dispatch({"event_type": "pre-tool-call", "tool_name": "x"}).to_json()
     why = f"it must run in the sandbox '{level}', which this machine does not have: "
     if background:
         assert [(skip["hook"], skip["why"].startswith(why)) for skip in verdict["skipped"]] == [("guard", True)]
     else:
         [ran] = verdict["runs"]
         assert (ran["status"], verdict["decision"], why in ran["reason"]) == (REFUSED, decision, True)
-    assert list(world.project.glob("ran")) == []
+    assert list(project.path.glob("ran")) == []
 
 
 @pytest.fixture
@@ -533,19 +533,19 @@ def test_a_bwrap_that_does_not_work_fails_the_hook_in_its_own_words(fake_bwrap, 
     assert probe_sandbox_levels()[2] == SandboxSupport("isolated", is_available=False, detail=told)
 
 
-def test_bwrap_is_told_every_wall(fake_bwrap, world, monkeypatch):
+def test_bwrap_is_told_every_wall(fake_bwrap, project, monkeypatch):
     path = fake_bwrap('printf "%s\\n" "$@"')
-    monkeypatch.setattr(sandbox, "_find_homes", lambda: (str(world.home),))
-    told = end_of(world, "", sandbox="isolated").stdout.decode().split("\n")
-    folder = world.hooks("user") / "guard"
+    monkeypatch.setattr(sandbox, "_find_homes", lambda: (str(project.home),))
+    told = end_of(project, "", sandbox="isolated").stdout.decode().split("\n")
+    folder = project.hooks_folder("user") / "guard"
     walls = "--die-with-parent --new-session --unshare-pid --unshare-ipc --unshare-uts --cap-drop ALL --unshare-net"
     start = [*walls.split(), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    end = ["--chdir", str(world.project), "--", f"{folder}/scripts/run.sh", ""]
+    end = ["--chdir", str(project.path), "--", f"{folder}/scripts/run.sh", ""]
     assert (told[: len(start)], told[-len(end) :]) == (start, end)
     pairs = list(itertools.pairwise(told))
-    assert [("--tmpfs", place) in pairs for place in ("/tmp", "/run", str(world.home))] == [True] * 3
-    assert [("--ro-bind", str(place)) in pairs for place in (world.project, folder)] == [True] * 2
-    open_net = end_of(world, "", sandbox="isolated", network=True).stdout.decode().split("\n")
+    assert [("--tmpfs", place) in pairs for place in ("/tmp", "/run", str(project.home))] == [True] * 3
+    assert [("--ro-bind", str(place)) in pairs for place in (project.path, folder)] == [True] * 2
+    open_net = end_of(project, "", sandbox="isolated", network=True).stdout.decode().split("\n")
     assert [word for word in told if word not in open_net] == ["--unshare-net"]
     assert find_bwrap() == path
 
@@ -574,14 +574,14 @@ def test_questions_and_posts_need_no_walls(handler):
 
 @pytest.mark.parametrize("level", WALLED)
 @pytest.mark.parametrize("way", ["in process", "by command"])
-def test_a_confined_hook_is_ended_at_its_timeout_and_nothing_is_left(world, temporary, level, way):
+def test_a_confined_hook_is_ended_at_its_timeout_and_nothing_is_left(project, temporary, level, way):
     mark = f"sandbox-{os.getpid()}-{level}-{way.replace(' ', '-')}"
     script = f"setsid sh -c 'sleep 61; : {mark}' &\n(setsid sh -c 'sleep 62; : {mark}' &)\nsh -c 'sleep 60; : {mark}'"
-    world.hook("slow", script=script, fields={"sandbox": level, "timeout": 400})
+    project.write_hook("slow", script=script, fields={"sandbox": level, "timeout": 400})
     if way == "in process":
-        verdict = boathook.load(world.project).dispatch({"event_type": "pre-tool-call", "tool_name": "x"}).to_json()
+        verdict = boathook.load(project.path).dispatch({"event_type": "pre-tool-call", "tool_name": "x"}).to_json()
     else:
-        verdict = json.loads(one_shot(world, "--json").stdout)
+        verdict = json.loads(one_shot(project, "--json").stdout)
     assert [(r["status"], r["reason"]) for r in verdict["runs"]] == [("timeout", "it did not end within 0.4 s")]
     assert processes_with(mark) == []
     assert list(temporary.iterdir()) == []
@@ -589,24 +589,24 @@ def test_a_confined_hook_is_ended_at_its_timeout_and_nothing_is_left(world, temp
 
 @pytest.mark.parametrize("level", WALLED)
 @pytest.mark.parametrize("way", ["in process", "by command"])
-def test_an_async_hook_is_confined_like_any_other(world, temporary, tmp_path, level, way):
+def test_an_async_hook_is_confined_like_any_other(project, temporary, tmp_path, level, way):
     out = tmp_path / "outside"
-    world.hook(
+    project.write_hook(
         "note",
         script=f"{LIMITED}ulimit -n; mkdir {out} 2>/dev/null; touch in 2>/dev/null",
         fields={"sandbox": level, "async": "true"},
     )
     if way == "in process":
-        engine = boathook.load(world.project)
+        engine = boathook.load(project.path)
         engine.dispatch({"event_type": "pre-tool-call", "tool_name": "x"})
         assert engine.drain(60) == 0
     else:
-        one_shot(world)
-    log = world.state / "background.log"
+        one_shot(project)
+    log = project.state / "background.log"
     wait_until(lambda: log.exists() and log.stat().st_size)
     lines = log.read_text().splitlines()
     written = level == "restricted"
-    assert (lines[1:], out.exists(), (world.project / "in").exists()) == (["  stdout: 1024"], False, written)
+    assert (lines[1:], out.exists(), (project.path / "in").exists()) == (["  stdout: 1024"], False, written)
     assert list(temporary.iterdir()) == []
 
 
@@ -642,10 +642,10 @@ def test_a_temporary_folder_goes_with_its_hook_whatever_is_in_it(temporary):
     assert sorted(path.name for path in temporary.rglob("*")) == ["inner", "kept"]
 
 
-def test_walls_travel_as_plain_values(world, monkeypatch):
+def test_walls_travel_as_plain_values(project, monkeypatch):
     monkeypatch.setattr(landlock, "find_version", lambda: 7)
-    job = runner(world).make_job(a_call(world, "", sandbox="restricted", network=True))
+    job = runner(project).make_job(a_call(project, "", sandbox="restricted", network=True))
     assert SandboxSpec(*job.sandbox) == SandboxSpec(
-        "restricted", network=True, bwrap="", open_folders=(str(world.project),)
+        "restricted", network=True, bwrap="", open_folders=(str(project.path),)
     )
-    assert runner(world).make_job(a_call(world, "")).sandbox == ()
+    assert runner(project).make_job(a_call(project, "")).sandbox == ()

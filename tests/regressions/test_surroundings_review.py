@@ -22,8 +22,7 @@ from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.system.programs import CODE_VARIABLES, choose_command, find_program
 from tests.core.builders import a_hook
-from tests.trust.helpers import CALL, WAYS, command, trust
-from tests.trust.helpers import verdict as fired
+from tests.scratch_project import CALL, WAYS
 
 BASH = Path("/bin/bash")
 needs_bash = pytest.mark.skipif(not BASH.exists(), reason="needs /bin/bash")
@@ -32,13 +31,13 @@ PARTLY = "the variable {} points into the project, and that part of it was remov
 SWITCHED = "the variable {} changes what a script does and was removed"
 
 
-def in_project(world, text: str) -> str:
-    return text.replace("P/", f"{world.project}/")
+def in_project(project, text: str) -> str:
+    return text.replace("P/", f"{project.path}/")
 
 
-def found(world, environ: dict[str, str], *, own: bool) -> tuple[dict[str, str], tuple[str, ...]]:
-    env = {name.encode(): in_project(world, value).encode() for name, value in environ.items()}
-    notes = remove_project_code(env, (str(world.project), "", "", str(world.project)), is_user_hook=own)
+def found(project, environ: dict[str, str], *, own: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+    env = {name.encode(): in_project(project, value).encode() for name, value in environ.items()}
+    notes = remove_project_code(env, (str(project.path), "", "", str(project.path)), is_user_hook=own)
     return {name.decode(): value.decode() for name, value in env.items()}, notes
 
 
@@ -72,10 +71,10 @@ CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}={value}" for name, value in CASES])
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
-def test_a_variable_that_leads_into_the_project_is_left_out_and_told(world, name, value, own):
+def test_a_variable_that_leads_into_the_project_is_left_out_and_told(project, name, value, own):
     is_list = CODE_VARIABLES.get(name.encode(), "folders" * name.startswith("DYLD_")) in ("folders", "libraries")
     told = (PARTLY if is_list else LED).format(name)
-    assert found(world, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (told,))
+    assert found(project, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (told,))
 
 
 KEPT = {
@@ -97,72 +96,72 @@ KEPT = {
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
-def test_a_variable_that_leads_elsewhere_is_kept(world, own):
-    assert found(world, KEPT, own=own) == (KEPT, ())
+def test_a_variable_that_leads_elsewhere_is_kept(project, own):
+    assert found(project, KEPT, own=own) == (KEPT, ())
 
 
-def test_only_the_part_of_a_list_that_leads_into_the_project_goes(world):
+def test_only_the_part_of_a_list_that_leads_into_the_project_goes(project):
     environ = {"PYTHONPATH": "/opt/a:P/src:/opt/b", "LD_LIBRARY_PATH": "/opt/lib:"}
     expected = {"PYTHONPATH": "/opt/a:/opt/b", "LD_LIBRARY_PATH": "/opt/lib"}
-    assert found(world, environ, own=True) == (expected, (PARTLY.format("PYTHONPATH"),))
+    assert found(project, environ, own=True) == (expected, (PARTLY.format("PYTHONPATH"),))
 
 
-def test_a_project_whose_name_is_part_of_another_is_not_meant(world):
-    environ = {"BASH_ENV": f"{world.project}-other/x", "NODE_OPTIONS": f"--require /mnt{world.project}/x"}
-    assert found(world, environ, own=True) == (environ, ())
+def test_a_project_whose_name_is_part_of_another_is_not_meant(project):
+    environ = {"BASH_ENV": f"{project.path}-other/x", "NODE_OPTIONS": f"--require /mnt{project.path}/x"}
+    assert found(project, environ, own=True) == (environ, ())
 
 
-def test_code_in_a_variable_is_not_for_hooks_of_projects(world):
+def test_code_in_a_variable_is_not_for_hooks_of_projects(project):
     environ = {"BASH_FUNC_ls%%": "() { evil; }", "PS4": "$(evil)", "PROMPT_COMMAND": "evil"}
-    assert found(world, environ, own=False) == ({}, ())
-    assert found(world, environ, own=True) == (environ, ())
+    assert found(project, environ, own=False) == ({}, ())
+    assert found(project, environ, own=True) == (environ, ())
 
 
-def test_switches_that_keep_a_script_from_running_are_for_no_hook(world):
+def test_switches_that_keep_a_script_from_running_are_for_no_hook(project):
     environ = {"SHELLOPTS": "noexec", "BASHOPTS": "extdebug", "PYTHONINSPECT": "1"}
     told = tuple(SWITCHED.format(name) for name in sorted(environ))
-    assert found(world, environ, own=True) == ({}, told)
+    assert found(project, environ, own=True) == ({}, told)
 
 
-def test_a_variable_with_more_paths_than_can_be_looked_up_is_left_out(world):
+def test_a_variable_with_more_paths_than_can_be_looked_up_is_left_out(project):
     told = "the variable PYTHONPATH is too long to be checked and was removed"
-    assert found(world, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (told,))
+    assert found(project, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (told,))
 
 
-def test_half_of_a_pair_for_git_takes_all_pairs_with_it(world):
+def test_half_of_a_pair_for_git_takes_all_pairs_with_it(project):
     environ = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "P/x"}
-    env, notes = found(world, environ, own=True)
+    env, notes = found(project, environ, own=True)
     assert (env["GIT_CONFIG_COUNT"], notes) == ("0", (LED.format("GIT_CONFIG_VALUE_0"),))
 
 
 @needs_bash
 @pytest.mark.parametrize("scope", ["user", "project"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_file_of_variables_runs_no_code_within_a_hook(world, monkeypatch, scope, way):
-    folder = world.hook("guard", scope=scope)
+def test_a_file_of_variables_runs_no_code_within_a_hook(project, monkeypatch, scope, way):
+    folder = project.write_hook("guard", scope=scope)
     (folder / "scripts/run.sh").write_text("#!/bin/bash\necho no >&2; exit 2\n")
-    (world.project / "be.sh").write_text(f"touch {world.root}/ran; exit 0\n")
+    (project.path / "be.sh").write_text(f"touch {project.base}/ran; exit 0\n")
     if scope == "project":
-        trust(world)
-    monkeypatch.setenv("BASH_ENV", f"{world.project}/be.sh")
+        project.trust()
+    monkeypatch.setenv("BASH_ENV", f"{project.path}/be.sh")
     monkeypatch.setenv("SHELLOPTS", "noexec")
-    verdict = fired(world, way)
+    verdict = project.dispatch(way)
     told = [LED.format("BASH_ENV"), SWITCHED.format("SHELLOPTS")]
     assert [(run["decision"], run["reason"], run["notes"]) for run in verdict["runs"]] == [("block", "no", told)]
-    assert not (world.root / "ran").exists()
+    assert not (project.base / "ran").exists()
 
 
-def test_a_link_into_the_project_leads_there_too(world):
-    (world.root / "way").symlink_to(world.project)
-    environ = {"BASH_ENV": f"{world.root}/way/be.sh", "NODE_OPTIONS": f"--require {world.root}/way/x.js"}
-    assert found(world, environ, own=True) == ({}, (LED.format("BASH_ENV"), LED.format("NODE_OPTIONS")))
+def test_a_link_into_the_project_leads_there_too(project):
+    (project.base / "way").symlink_to(project.path)
+    environ = {"BASH_ENV": f"{project.base}/way/be.sh", "NODE_OPTIONS": f"--require {project.base}/way/x.js"}
+    assert found(project, environ, own=True) == ({}, (LED.format("BASH_ENV"), LED.format("NODE_OPTIONS")))
 
 
-def test_the_repository_of_the_work_dir_is_a_project(world):
-    (world.root / "repo/.git").mkdir(parents=True)
-    (world.root / "repo/sub").mkdir()
-    env = {b"BASH_ENV": os.fsencode(world.root / "repo/be.sh")}
-    assert (remove_project_code(env, (str(world.root / "repo/sub"),), is_user_hook=True), env) == (
+def test_the_repository_of_the_work_dir_is_a_project(project):
+    (project.base / "repo/.git").mkdir(parents=True)
+    (project.base / "repo/sub").mkdir()
+    env = {b"BASH_ENV": os.fsencode(project.base / "repo/be.sh")}
+    assert (remove_project_code(env, (str(project.base / "repo/sub"),), is_user_hook=True), env) == (
         (LED.format("BASH_ENV"),),
         {},
     )
@@ -172,9 +171,9 @@ def test_the_repository_of_the_work_dir_is_a_project(world):
 
 
 @pytest.fixture
-def false_bash(world, monkeypatch):
+def false_bash(project, monkeypatch):
     """A bash in the project, first on the PATH by its path and by a relative one."""
-    path = world.project / "bin/bash"
+    path = project.path / "bin/bash"
     path.parent.mkdir()
     path.write_text("#!/bin/sh\nexit 0\n")
     path.chmod(0o755)
@@ -182,21 +181,21 @@ def false_bash(world, monkeypatch):
     return path
 
 
-def test_our_own_choice_of_a_shell_does_not_follow_the_path_into_a_project(world, false_bash):
-    script = world.hook("guard") / "scripts/run.sh"
+def test_our_own_choice_of_a_shell_does_not_follow_the_path_into_a_project(project, false_bash):
+    script = project.write_hook("guard") / "scripts/run.sh"
     script.write_text("exit 2\n")
-    chosen = choose_command(str(script), (str(world.project),)).argv[0]
-    assert (find_program("bash"), chosen.startswith(("bin", str(world.project)))) == ("bin/bash", False)
+    chosen = choose_command(str(script), (str(project.path),)).argv[0]
+    assert (find_program("bash"), chosen.startswith(("bin", str(project.path)))) == ("bin/bash", False)
 
 
 @pytest.mark.parametrize("form", ["folder", "settings"])
-def test_a_shell_of_the_project_does_not_run_a_guard(world, false_bash, form):
+def test_a_shell_of_the_project_does_not_run_a_guard(project, false_bash, form):
     if form == "folder":
-        (world.hook("guard") / "scripts/run.sh").write_text("echo no >&2; exit 2\n")
+        (project.write_hook("guard") / "scripts/run.sh").write_text("echo no >&2; exit 2\n")
     else:
         entry = {"type": "command", "command": "echo no >&2; exit 2"}
-        world.settings("user", {"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
-    assert [run["reason"] for run in fired(world, "by command")["runs"]] == ["no"]
+        project.write_settings("user", {"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+    assert [run["reason"] for run in project.dispatch("by command")["runs"]] == ["no"]
 
 
 # Depth
@@ -204,12 +203,12 @@ def test_a_shell_of_the_project_does_not_run_a_guard(world, false_bash, form):
 
 @pytest.mark.parametrize("text", ["3", "3:1", "999"])
 @pytest.mark.parametrize("run", [None, "1-0-1-1", "1-1-1-1", "x", "self"])
-def test_a_depth_that_no_engine_has_set_refuses_nothing(world, text, run):
-    world.hook("guard", script="echo no >&2; exit 2")
+def test_a_depth_that_no_engine_has_set_refuses_nothing(project, text, run):
+    project.write_hook("guard", script="echo no >&2; exit 2")
     environ = {"BOATHOOK_DEPTH": text}
     if run is not None:
         environ["BOATHOOK_RUN"] = f"{os.getpid()}-1-1-1" if run == "self" else run
-    done = command(world, "run", "--json", stdin=json.dumps({**CALL, "work_dir": str(world.project)}), **environ)
+    done = project.run("run", "--json", stdin=json.dumps({**CALL, "work_dir": str(project.path)}), env=environ)
     assert [(run["status"], run["decision"]) for run in json.loads(done.stdout)["runs"]] == [("ok", "block")]
 
 
@@ -234,24 +233,24 @@ print(count_nested_hooks(copy_environment()))'; fi
 
 
 @pytest.mark.parametrize("level", ["basic", "isolated"])
-def test_an_engine_within_a_hook_knows_how_deep_it_is(world, level):
+def test_an_engine_within_a_hook_knows_how_deep_it_is(project, level):
     if level not in {offer.level for offer in probe_sandbox_levels() if offer.is_available}:
         pytest.skip("no such sandbox here")
-    folder = world.hook("guard", script=NESTED)
-    environ = {**world.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
-    around = JobContext((("HOOK.md", "native", str(world.project)),))
-    event = Event.of("pre-tool-call", session_id="s", work_dir=str(world.project), timestamp="t")
+    folder = project.write_hook("guard", script=NESTED)
+    environ = {**project.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
+    around = JobContext((("HOOK.md", "native", str(project.path)),))
+    event = Event.of("pre-tool-call", session_id="s", work_dir=str(project.path), timestamp="t")
     hooks = HookRunner(ProcessRunner(), around, environ={k.encode(): v.encode() for k, v in environ.items()})
     [end] = hooks.run((Call(a_hook(sandbox=level).replace(handler=Script(str(folder))), event),))
     assert (end.stdout, end.stderr) == (b"1\n", b"")
 
 
-def test_so_does_one_within_an_async_hook_whose_engine_is_long_gone(world):
+def test_so_does_one_within_an_async_hook_whose_engine_is_long_gone(project):
     """The process above it is the supervisor, not the engine that was asked."""
-    world.hook("note", script=f"sleep 0.3\n{NESTED}", fields={"async": "true"})
+    project.write_hook("note", script=f"sleep 0.3\n{NESTED}", fields={"async": "true"})
     environ = {"PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
-    command(world, "run", stdin=json.dumps({**CALL, "work_dir": str(world.project)}), **environ)
-    log, end = world.state / "background.log", time.monotonic() + 60
+    project.run("run", stdin=json.dumps({**CALL, "work_dir": str(project.path)}), env=environ)
+    log, end = project.state / "background.log", time.monotonic() + 60
     while time.monotonic() < end and not (log.exists() and log.stat().st_size):
         time.sleep(0.02)
     assert log.read_text().splitlines()[1:] == ["  stdout: 1"]

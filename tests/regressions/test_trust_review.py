@@ -23,8 +23,7 @@ from boathook.core.hook import WARNING
 from boathook.ledger.reader import LedgerProblem, LedgerReader, verify_chain
 from boathook.ledger.writer import LOCK_NAME, ChainLink, Ledger, chain_line, read_link
 from tests.core.builders import json_values
-from tests.trust.helpers import CALL, ran, skipped, trust, verdict
-from tests.trust.helpers import settings as a_file
+from tests.scratch_project import CALL, list_runs, list_skipped, make_settings
 
 GUARD = "echo no >&2; exit 2"
 PROMPT = {"type": "prompt", "prompt": "is this fine?"}
@@ -33,25 +32,25 @@ PROMPT = {"type": "prompt", "prompt": "is this fine?"}
 # 1. A local file takes away a plugin of the user's
 
 
-def a_plugin(world, content: object, name: str = "guard@m") -> None:
+def a_plugin(project, content: object, name: str = "guard@m") -> None:
     """Install a plugin and let the user enable it."""
-    root = world.claude / "plugins" / "cache" / "guard"
+    root = project.claude_folder / "plugins" / "cache" / "guard"
     (root / "hooks").mkdir(parents=True)
     (root / "hooks" / "hooks.json").write_text(json.dumps(content))
     register = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(root)}]}}
-    (world.claude / "plugins" / "installed_plugins.json").write_text(json.dumps(register))
-    world.settings("user", {"enabledPlugins": {name: True}})
+    (project.claude_folder / "plugins" / "installed_plugins.json").write_text(json.dumps(register))
+    project.write_settings("user", {"enabledPlugins": {name: True}})
 
 
 @pytest.mark.parametrize("scope", ["project", "local"])
-def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_told(world, scope):
-    a_plugin(world, a_file(GUARD))
-    path = world.settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
-    with boathook.load(world.project) as engine:
+def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_told(project, scope):
+    a_plugin(project, make_settings(GUARD))
+    path = project.write_settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
+    with boathook.load(project.path) as engine:
         told = [(d.path, d.key, d.level, d.message) for d in engine.catalog.diagnostics]
     why = "a project cannot disable your plugins; 'guard@m' stays enabled"
     assert told == [(str(path), "enabledPlugins", WARNING, why)]
-    assert verdict(world)["decision"] == "block"
+    assert project.dispatch()["decision"] == "block"
 
 
 # 2. A copy that does not run shadows an entry that does
@@ -61,27 +60,27 @@ def entries(*given: dict[str, Any]) -> dict[str, Any]:
     return {"hooks": {"PreToolUse": [{"hooks": list(given)}]}}
 
 
-def states(world) -> list[tuple[str, str, str]]:
-    with boathook.load(world.project) as engine:
+def states(project) -> list[tuple[str, str, str]]:
+    with boathook.load(project.path) as engine:
         return sorted((hook.scope, hook.source, hook.state) for hook in engine.catalog.hooks)
 
 
 @pytest.mark.parametrize("more", [{}, {"disableAllHooks": True}], ids=["untrusted", "disabled"])
 @pytest.mark.parametrize("scope", ["project", "local"])
-def test_a_copy_of_a_project_takes_no_place_from_a_plugin_of_the_user_s(world, scope, more):
-    a_plugin(world, entries(PROMPT))
-    world.settings(scope, {**entries(PROMPT), **more})
+def test_a_copy_of_a_project_takes_no_place_from_a_plugin_of_the_user_s(project, scope, more):
+    a_plugin(project, entries(PROMPT))
+    project.write_settings(scope, {**entries(PROMPT), **more})
     found = "disabled" if more else "shadowed"
     source = "settings.json"
-    assert states(world) == [(scope, source, found), ("user", "plugin", "armed")]
+    assert states(project) == [(scope, source, found), ("user", "plugin", "armed")]
 
 
-def test_an_untrusted_copy_takes_no_place_from_a_trusted_one_of_another_file(world):
-    world.settings("project", a_file(GUARD))
-    trust(world)
-    world.settings("local", a_file(GUARD))
-    found = verdict(world)
-    assert (found["decision"], [run["scope"] for run in found["runs"]], len(skipped(found))) == (
+def test_an_untrusted_copy_takes_no_place_from_a_trusted_one_of_another_file(project):
+    project.write_settings("project", make_settings(GUARD))
+    project.trust()
+    project.write_settings("local", make_settings(GUARD))
+    found = project.dispatch()
+    assert (found["decision"], [run["scope"] for run in found["runs"]], len(list_skipped(found))) == (
         "block",
         ["project"],
         1,
@@ -91,13 +90,13 @@ def test_an_untrusted_copy_takes_no_place_from_a_trusted_one_of_another_file(wor
 # 3. A trusted copy of a project replaces the user's guard
 
 
-def test_a_more_patient_copy_of_a_project_does_not_replace_the_user_s_guard(world, monkeypatch):
+def test_a_more_patient_copy_of_a_project_does_not_replace_the_user_s_guard(project, monkeypatch):
     monkeypatch.setenv("API_TOKEN", "t0ken")
     line = 'test -n "$API_TOKEN" && exit 2; exit 0'
-    world.settings("user", a_file(line, timeout=5))
-    world.settings("project", a_file(line, timeout=500))
-    trust(world)
-    found = verdict(world)
+    project.write_settings("user", make_settings(line, timeout=5))
+    project.write_settings("project", make_settings(line, timeout=500))
+    project.trust()
+    found = project.dispatch()
     assert ([run["scope"] for run in found["runs"]], found["decision"]) == (["user"], "block")
 
 
@@ -107,14 +106,14 @@ OVERRIDE = '[[hooks.override]]\nname = "{}"\nenv = ["MY_TOKEN"]\n'
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_grant_by_name_is_for_a_project_s_entry_only_if_it_names_the_project(world, monkeypatch, named):
+def test_a_grant_by_name_is_for_a_project_s_entry_only_if_it_names_the_project(project, monkeypatch, named):
     monkeypatch.setenv("MY_TOKEN", "t0ken")
-    world.settings("project", a_file('echo "<$MY_TOKEN>" >&2; exit 2'))
-    trust(world)
-    [(name, _, _)] = ran(verdict(world))
-    project = f"project = {json.dumps(str(world.project))}\n" if named else ""
-    world.toml("user", OVERRIDE.format(name) + project)
-    assert verdict(world)["reasons"] == ["<t0ken>" if named else "<>"]
+    project.write_settings("project", make_settings('echo "<$MY_TOKEN>" >&2; exit 2'))
+    project.trust()
+    [(name, _, _)] = list_runs(project.dispatch())
+    line = f"project = {json.dumps(str(project.path))}\n" if named else ""
+    project.write_hooks_toml("user", OVERRIDE.format(name) + line)
+    assert project.dispatch()["reasons"] == ["<t0ken>" if named else "<>"]
 
 
 # 5. A tail that was cut
@@ -326,28 +325,28 @@ def test_whatever_stands_in_a_field_of_a_record_nothing_that_reads_it_raises(tmp
     assert len(found) + reader.invalid_lines == lines  # what is not given is counted
 
 
-def test_records_of_the_engine_are_read_as_they_were_written(world):
-    world.hook("guard", script=GUARD)
-    world.hook("later", script="exit 3", fields={"async": "true", "trigger": "post-tool-call"})
-    with boathook.load(world.project) as engine:
+def test_records_of_the_engine_are_read_as_they_were_written(project):
+    project.write_hook("guard", script=GUARD)
+    project.write_hook("later", script="exit 3", fields={"async": "true", "trigger": "post-tool-call"})
+    with boathook.load(project.path) as engine:
         engine.dispatch(CALL)
         engine.dispatch({**CALL, "event_type": "post-tool-call"})
-    [path] = world.state.glob("ledger-*.jsonl")
+    [path] = project.state.glob("ledger-*.jsonl")
     written = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert sorted(one["type"] for one in written) == ["dispatch", "dispatch", "end"]
-    assert sorted(LedgerReader(str(world.state)).read(), key=lambda one: one["seq"]) == written
+    assert sorted(LedgerReader(str(project.state)).read(), key=lambda one: one["seq"]) == written
 
 
 # 7. Secrets in fields that nobody searched
 
 
 @pytest.mark.parametrize("way", ["in process", "by command"])
-def test_no_secret_in_the_name_of_a_tool_or_a_session_reaches_the_disk(world, way):
+def test_no_secret_in_the_name_of_a_tool_or_a_session_reaches_the_disk(project, way):
     secret = "ghp_" + "a1" * 18
-    world.hook("guard", script=GUARD, fields={"matcher": "{tool: '.*'}"})
-    world.hook("later", script="exit 0", fields={"async": "true", "trigger": "post-tool-call"})
+    project.write_hook("guard", script=GUARD, fields={"matcher": "{tool: '.*'}"})
+    project.write_hook("later", script="exit 0", fields={"async": "true", "trigger": "post-tool-call"})
     event = {**CALL, "tool_name": f"mcp__{secret}", "session_id": f"s {secret}"}
-    assert verdict(world, way, event)["decision"] == "block"
-    verdict(world, way, {**event, "event_type": "post-tool-call"})
-    data = b"".join(path.read_bytes() for path in world.state.glob("ledger*"))
+    assert project.dispatch(way, event)["decision"] == "block"
+    project.dispatch(way, {**event, "event_type": "post-tool-call"})
+    data = b"".join(path.read_bytes() for path in project.state.glob("ledger*"))
     assert (secret.encode() in data, b"[redacted GitHub token" in data) == (False, True)

@@ -72,11 +72,11 @@ GUARD = {"on": "pre-tool-call", "tool": "Shell", "run": "echo no >&2; exit 2"}
 
 
 @pytest.fixture
-def toys(world):
-    """A world in which the toy is a source; gives a function that writes toy.json of the user or the project."""
+def toys(project):
+    """A project in which the toy is a source; gives a function that writes toy.json of the user or the project."""
 
     def write(scope: str, **hooks: dict[str, str]) -> Path:
-        path = (world.home if scope == USER else world.project) / ".toy" / "toy.json"
+        path = (project.home if scope == USER else project.path) / ".toy" / "toy.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(hooks))
         return path
@@ -96,45 +96,45 @@ def run(*args: str) -> str:
     return done.stdout
 
 
-def test_its_hooks_are_loaded_beside_those_of_other_sources(world, toys):
+def test_its_hooks_are_loaded_beside_those_of_other_sources(project, toys):
     toys(USER, mine=GUARD)
     toys(PROJECT, theirs=GUARD)
-    world.hook("guard")
+    project.write_hook("guard")
     catalog = load_catalog(trust_all=True)
     assert {(hook.name, hook.source, hook.scope) for hook in catalog.hooks} == {
         ("mine", "toy.json", USER),
         ("theirs", "toy.json", PROJECT),
         ("guard", "HOOK.md", USER),
     }
-    assert catalog.projects == (("HOOK.md", ""), ("settings.json", ""), ("toy.json", str(world.project)))
-    assert catalog.project == str(world.project)
+    assert catalog.projects == (("HOOK.md", ""), ("settings.json", ""), ("toy.json", str(project.path)))
+    assert catalog.project == str(project.path)
 
 
-def test_its_hooks_run_in_their_project(world, toys):
+def test_its_hooks_run_in_their_project(project, toys):
     toys(PROJECT, theirs={**GUARD, "run": 'echo "$AGENT_PROJECT_DIR" >&2; exit 2'})
-    (world.project / "src").mkdir()
-    with boathook.load(world.project / "src", trust_all=True) as engine:
-        verdict = engine.dispatch({**CALL, "work_dir": str(world.project / "src")})
-    assert (verdict.decision.word, verdict.reasons) == ("block", (str(world.project),))
+    (project.path / "src").mkdir()
+    with boathook.load(project.path / "src", trust_all=True) as engine:
+        verdict = engine.dispatch({**CALL, "work_dir": str(project.path / "src")})
+    assert (verdict.decision.word, verdict.reasons) == ("block", (str(project.path),))
 
 
-def test_its_folders_are_found_by_option_variable_and_default(world, toys, monkeypatch):
+def test_its_folders_are_found_by_option_variable_and_default(project, toys, monkeypatch):
     toys(USER, mine=GUARD)
-    (world.root / "toy.json").write_text(json.dumps({"other": GUARD}))
+    (project.base / "toy.json").write_text(json.dumps({"other": GUARD}))
     assert states() == {"mine": ARMED}
-    assert states(toy=world.root) == {"other": ARMED}
-    monkeypatch.setenv("TOY_HOME", str(world.root))
+    assert states(toy=project.base) == {"other": ARMED}
+    monkeypatch.setenv("TOY_HOME", str(project.base))
     assert states() == {"other": ARMED}
     with pytest.raises(TypeError, match="unknown folder 'toys'"):
-        locate(toys=world.root)
+        locate(toys=project.base)
 
 
-def test_a_variable_that_leads_into_the_project_is_not_believed(world, toys, monkeypatch):
+def test_a_variable_that_leads_into_the_project_is_not_believed(project, toys, monkeypatch):
     toys(PROJECT, theirs=GUARD)
-    monkeypatch.setenv("TOY_HOME", str(world.project / ".toy"))
+    monkeypatch.setenv("TOY_HOME", str(project.path / ".toy"))
     catalog = load_catalog()
     assert [(hook.scope, hook.state) for hook in catalog.hooks] == [(PROJECT, UNTRUSTED)]
-    assert [found.path for found in catalog.diagnostics] == [f"{world.project}/.toy"]
+    assert [found.path for found in catalog.diagnostics] == [f"{project.path}/.toy"]
 
 
 def test_its_project_hooks_need_trust_and_lose_it_when_they_change(toys):
@@ -175,10 +175,10 @@ def test_without_the_row_its_flags_are_unknown():
             parse_options(args)
 
 
-def test_the_fast_path_knows_its_hooks(world, toys):
+def test_the_fast_path_knows_its_hooks(project, toys):
     path = toys(PROJECT, theirs=GUARD)
     data = {tool: json.dumps({**CALL, "tool_name": tool}).encode() for tool in ("Shell", "Read")}
-    keep(world)
+    keep(project)
     assert [_find_answer(parse_options(["--trust-all"]), data[tool]) for tool in data] == [None, b""]
     assert _find_answer(parse_options(["--trust-all", "--without", "toy"]), data["Read"]) is None
     path.write_text("{}")
@@ -186,7 +186,7 @@ def test_the_fast_path_knows_its_hooks(world, toys):
     assert _find_answer(parse_options(["--trust-all"]), data["Read"]) is None
 
 
-def keep(world) -> None:
+def keep(project) -> None:
     """Keep the catalogue as a later start would, that finds files which nobody has touched for a while."""
     locations = locate(trust_all=True)
     loaded = load_hooks(locations)
@@ -197,15 +197,15 @@ def keep(world) -> None:
         assert write_compiled(loaded.catalog, loaded.watch, locations, time.time())
 
 
-def test_the_fast_path_and_the_engine_agree_on_its_catalogue(world, toys):
+def test_the_fast_path_and_the_engine_agree_on_its_catalogue(project, toys):
     toys(USER, mine=GUARD)
-    keep(world)
+    keep(project)
     kind = find_kind("pre-tool-call")
     compiled = load_compiled(locate(trust_all=True))
     assert compiled is not None
     assert compiled.restore(kind) == load_catalog(trust_all=True)
 
 
-def test_an_installed_command_names_its_folder(world, toys):
-    line = make_command_line(load_setup("codex"), "PreToolUse", resolve_user_folders(str(world.state)))
-    assert f"--claude {world.claude} --toy {world.home}/.toy --state {world.state}" in line
+def test_an_installed_command_names_its_folder(project, toys):
+    line = make_command_line(load_setup("codex"), "PreToolUse", resolve_user_folders(str(project.state)))
+    assert f"--claude {project.claude_folder} --toy {project.home}/.toy --state {project.state}" in line

@@ -174,35 +174,35 @@ def test_a_settings_folder_that_is_not_absolute_does_not_count(value):
 # All of them at once
 
 
-def resolve(world, start: Path | None = None, env: dict[str, str] | None = None, **options):
-    variables = {name.encode(): value.encode() for name, value in {**world.variables, **(env or {})}.items()}
-    return resolve_locations(SOURCES, str(start or world.project), variables, **options)
+def resolve(project, start: Path | None = None, env: dict[str, str] | None = None, **options):
+    variables = {name.encode(): value.encode() for name, value in {**project.variables, **(env or {})}.items()}
+    return resolve_locations(SOURCES, str(start or project.path), variables, **options)
 
 
 def folders_of(found) -> dict[str, tuple[str, str]]:
     return {folders.name: (folders.user, folders.project) for folders in found.sources}
 
 
-def test_every_folder_is_resolved_once(world):
-    world.hooks("project").mkdir(parents=True)
-    below = with_settings(world.project / "pkg")
-    found = resolve(world, below / "src")
-    assert (found.start, found.config) == (f"{below}/src", str(world.agents))
-    assert (found.state, found.cache) == (str(world.state), str(world.cache))
+def test_every_folder_is_resolved_once(project):
+    project.hooks_folder("project").mkdir(parents=True)
+    below = with_settings(project.path / "pkg")
+    found = resolve(project, below / "src")
+    assert (found.start, found.config) == (f"{below}/src", str(project.config))
+    assert (found.state, found.cache) == (str(project.state), str(project.cache))
     assert folders_of(found) == {
-        "HOOK.md": (str(world.agents), str(world.project)),
-        "settings.json": (str(world.claude), str(below)),
+        "HOOK.md": (str(project.config), str(project.path)),
+        "settings.json": (str(project.claude_folder), str(below)),
     }
-    assert (found.untrusted, found.trust_all, found.projects) == ((), False, (str(world.project), str(below)))
+    assert (found.untrusted, found.trust_all, found.projects) == ((), False, (str(project.path), str(below)))
 
 
-def test_a_given_folder_counts_whatever_the_variables_say(world):
-    env = {"XDG_CONFIG_HOME": f"{world.project}/c", "CLAUDE_CONFIG_DIR": "/x", "XDG_STATE_HOME": f"{world.project}/s"}
+def test_a_given_folder_counts_whatever_the_variables_say(project):
+    env = {"XDG_CONFIG_HOME": f"{project.path}/c", "CLAUDE_CONFIG_DIR": "/x", "XDG_STATE_HOME": f"{project.path}/s"}
     given = {"config": "/c", "claude": "relative", "state": "/s"}
-    found = resolve(world, env=env, given=given)
+    found = resolve(project, env=env, given=given)
     assert (found.config, found.state, found.untrusted) == ("/c", "/s", ())
     assert folders_of(found) == {"HOOK.md": ("/c", ""), "settings.json": (f"{os.getcwd()}/relative", "")}
-    assert resolve(world, given={"config": "", "state": ""}).config == str(world.agents)
+    assert resolve(project, given={"config": "", "state": ""}).config == str(project.config)
 
 
 @pytest.mark.parametrize(
@@ -216,15 +216,15 @@ def test_a_given_folder_counts_whatever_the_variables_say(world):
         (("project-hook-md", "settings"), {"HOOK.md": "user"}),
     ],
 )
-def test_sources_and_their_projects_can_be_left_out(world, without, left):
-    world.hooks("project").mkdir(parents=True)
-    with_settings(world.project)
-    users = {"HOOK.md": str(world.agents), "settings.json": str(world.claude)}
-    found = resolve(world, without=without)
+def test_sources_and_their_projects_can_be_left_out(project, without, left):
+    project.hooks_folder("project").mkdir(parents=True)
+    with_settings(project.path)
+    users = {"HOOK.md": str(project.config), "settings.json": str(project.claude_folder)}
+    found = resolve(project, without=without)
     assert folders_of(found) == {
-        name: (users[name], str(world.project) if which == "both" else "") for name, which in left.items()
+        name: (users[name], str(project.path) if which == "both" else "") for name, which in left.items()
     }
-    assert (found.config, found.find("other").user) == (str(world.agents), "")
+    assert (found.config, found.find("other").user) == (str(project.config), "")
 
 
 UNTRUSTED = {
@@ -236,20 +236,20 @@ UNTRUSTED = {
 
 
 @pytest.mark.parametrize(("variable", "expected"), UNTRUSTED.items())
-def test_a_folder_that_a_variable_puts_into_the_project_is_not_believed(world, variable, expected):
-    (world.project / ".git").mkdir()
-    with_settings(world.project)
+def test_a_folder_that_a_variable_puts_into_the_project_is_not_believed(project, variable, expected):
+    (project.path / ".git").mkdir()
+    with_settings(project.path)
     path, unread = expected
-    found = resolve(world, env={variable: f"{world.project}/x"})
-    assert found.untrusted == (path.format(world.project),)
+    found = resolve(project, env={variable: f"{project.path}/x"})
+    assert found.untrusted == (path.format(project.path),)
     assert {name for name, (user, _) in folders_of(found).items() if not user} == unread
     assert bool(found.config) == (variable != "XDG_CONFIG_HOME")
-    assert folders_of(found)["settings.json"][1] == str(world.project)
+    assert folders_of(found)["settings.json"][1] == str(project.path)
     assert compiled_path(found) is None
 
 
-def test_the_folder_of_the_users_own_hooks_is_no_project(world):
-    world.hooks("user").mkdir(parents=True)
-    (world.home / ".agents").symlink_to(world.agents)
-    (world.home / "work").mkdir()
-    assert folders_of(resolve(world, world.home / "work"))["HOOK.md"] == (str(world.agents), "")
+def test_the_folder_of_the_users_own_hooks_is_no_project(project):
+    project.hooks_folder("user").mkdir(parents=True)
+    (project.home / ".agents").symlink_to(project.config)
+    (project.home / "work").mkdir()
+    assert folders_of(resolve(project, project.home / "work"))["HOOK.md"] == (str(project.config), "")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import boathook
-from tests.trust.helpers import CALL, settings, trust
+from tests.scratch_project import CALL, make_settings
 
 RUNS = 1000
 WRITER = """
@@ -25,15 +25,15 @@ while True:
 """
 
 
-def _race(world, path, runs):
+def _race(project, path, runs):
     """Dispatch while another process rewrites a file; give how often each word was said."""
-    evil = f"#!/bin/sh\necho evil >&2\ntouch {world.root}/evil\nexit 2\n"
+    evil = f"#!/bin/sh\necho evil >&2\ntouch {project.base}/evil\nexit 2\n"
     writer = subprocess.Popen([sys.executable, "-I", "-c", WRITER, str(path), evil], stdout=subprocess.PIPE)
     said = {"good": 0, "skipped": 0}
     try:
         assert writer.stdout is not None
         writer.stdout.readline()
-        with boathook.load(world.project) as engine:
+        with boathook.load(project.path) as engine:
             for _ in range(runs):
                 found = engine.dispatch(CALL)
                 word = found.reasons[0] if found.reasons else "skipped"
@@ -46,22 +46,22 @@ def _race(world, path, runs):
     return said
 
 
-def test_row_69_a_script_rewritten_in_a_loop_never_runs_other_bytes(world):
-    folder = world.hook("guard", scope="project", script="echo good >&2; exit 2")
-    trust(world)
-    said = _race(world, folder / "scripts" / "run.sh", RUNS)
+def test_row_69_a_script_rewritten_in_a_loop_never_runs_other_bytes(project):
+    folder = project.write_hook("guard", scope="project", script="echo good >&2; exit 2")
+    project.trust()
+    said = _race(project, folder / "scripts" / "run.sh", RUNS)
     assert set(said) == {"good", "skipped"}, said
     assert sum(said.values()) == RUNS
-    assert not (world.root / "evil").exists()
+    assert not (project.base / "evil").exists()
 
 
-def test_row_69_a_script_of_settings_rewritten_in_a_loop_never_runs_other_bytes(world):
-    script = world.project / ".claude" / "hooks" / "guard.sh"
+def test_row_69_a_script_of_settings_rewritten_in_a_loop_never_runs_other_bytes(project):
+    script = project.path / ".claude" / "hooks" / "guard.sh"
     script.parent.mkdir(parents=True)
     script.write_text("#!/bin/sh\necho good >&2\nexit 2\n")
     script.chmod(0o755)
-    world.settings("project", settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
-    trust(world)
-    said = _race(world, script, RUNS // 4)
+    project.write_settings("project", make_settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
+    project.trust()
+    said = _race(project, script, RUNS // 4)
     assert set(said) == {"good", "skipped"}, said
-    assert not (world.root / "evil").exists()
+    assert not (project.base / "evil").exists()

@@ -10,205 +10,207 @@ import pytest
 
 import boathook
 from boathook.trust.snapshot import remove_snapshot
-from tests.trust.helpers import CALL, WAYS, command, ran, settings, skipped, state_of, trust, verdict
+from tests.scratch_project import CALL, WAYS, list_runs, list_skipped, make_settings
 
 BLOCKS = "echo no >&2; exit 2"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_untrusted_hook_is_skipped_and_told_in_every_place(world, way):
-    world.hook("guard", scope="project", script=f"touch {world.root}/ran; {BLOCKS}")
-    found = verdict(world, way)
+def test_an_untrusted_hook_is_skipped_and_told_in_every_place(project, way):
+    project.write_hook("guard", scope="project", script=f"touch {project.base}/ran; {BLOCKS}")
+    found = project.dispatch(way)
     assert found["decision"] == "none"
     assert found["runs"] == []
     assert found["skipped"] == [{"hook": "guard", "why": "it is not trusted yet. Review it with: boathook trust guard"}]
     assert found["system_message"] == [
         "hooks of this project did not run: guard (untrusted). Review them: boathook trust"
     ]
-    assert not (world.root / "ran").exists()
+    assert not (project.base / "ran").exists()
 
 
-def test_an_untrusted_hook_is_told_on_stderr_and_to_the_host(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    done = command(world, "run", stdin=json.dumps(CALL))
+def test_an_untrusted_hook_is_told_on_stderr_and_to_the_host(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    done = project.run("run", stdin=json.dumps(CALL))
     assert done.returncode == 0
     assert "hook 'guard' did not run: it is not trusted yet" in done.stderr
     claude = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
-    done = command(world, "run", "--host", "claude", stdin=json.dumps({**claude, "cwd": str(world.project)}))
+    done = project.run("run", "--host", "claude", stdin=json.dumps({**claude, "cwd": str(project.path)}))
     assert "guard (untrusted)" in json.loads(done.stdout)["systemMessage"]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_trusted_hook_runs_from_its_private_copy_with_its_helpers(world, way):
+def test_a_trusted_hook_runs_from_its_private_copy_with_its_helpers(project, way):
     script = (
         'where=$(cd "$(dirname "$0")" && pwd); . "$where/../lib/words.sh"; echo "$word $AGENT_HOOK_DIR" >&2; exit 2'
     )
-    folder = world.hook("guard", scope="project", script=script)
+    folder = project.write_hook("guard", scope="project", script=script)
     (folder / "lib").mkdir()
     (folder / "lib" / "words.sh").write_text("word=helped\n")
-    trust(world, "guard")
-    found = verdict(world, way)
-    (copy,) = (world.state / "copies").iterdir()
+    project.trust("guard")
+    found = project.dispatch(way)
+    (copy,) = (project.state / "copies").iterdir()
     assert found["decision"] == "block"
     assert found["reasons"] == [f"helped {copy}/0/guard"]
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", ["HOOK.md", "scripts/run.sh", "lib.sh"])
-def test_any_changed_byte_asks_again(world, way, path):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
+def test_any_changed_byte_asks_again(project, way, path):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
     (folder / "lib.sh").write_text("# helper\n")
-    trust(world)
-    assert ran(verdict(world, way)) == [("guard", "ok", "block")]
+    project.trust()
+    assert list_runs(project.dispatch(way)) == [("guard", "ok", "block")]
     with (folder / path).open("a") as file:
         file.write("\n")
-    found = verdict(world, way)
-    assert (ran(found), skipped(found), found["decision"]) == ([], ["guard"], "none")
+    found = project.dispatch(way)
+    assert (list_runs(found), list_skipped(found), found["decision"]) == ([], ["guard"], "none")
     assert "it changed since it was trusted" in found["skipped"][0]["why"]
     assert found["system_message"] == [
         "hooks of this project did not run: guard (modified). Review them: boathook trust"
     ]
-    assert state_of(world, "guard") == "modified"
+    assert project.read_hook_state("guard") == "modified"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_change_that_is_taken_back_needs_no_new_word(world, way):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
+def test_a_change_that_is_taken_back_needs_no_new_word(project, way):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
     text = (folder / "scripts" / "run.sh").read_text()
     (folder / "scripts" / "run.sh").write_text("exit 0\n")
-    assert skipped(verdict(world, way)) == ["guard"]
+    assert list_skipped(project.dispatch(way)) == ["guard"]
     (folder / "scripts" / "run.sh").write_text(text)
-    assert ran(verdict(world, way)) == [("guard", "ok", "block")]
+    assert list_runs(project.dispatch(way)) == [("guard", "ok", "block")]
 
 
-def test_a_matcher_that_is_changed_to_match_nothing_is_missed_where_it_used_to_match(world):
-    folder = world.hook("guard", scope="project", script=BLOCKS, fields={"matcher": "{tool: Shell}"})
-    trust(world)
+def test_a_matcher_that_is_changed_to_match_nothing_is_missed_where_it_used_to_match(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS, fields={"matcher": "{tool: Shell}"})
+    project.trust()
     manifest = folder / "HOOK.md"
     manifest.write_text(manifest.read_text().replace("tool: Shell", "tool: Nothing"))
-    assert skipped(verdict(world)) == ["guard"]
+    assert list_skipped(project.dispatch()) == ["guard"]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_changed_mode_and_a_new_file_ask_again(world, way):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
+def test_a_changed_mode_and_a_new_file_ask_again(project, way):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
     (folder / "scripts" / "run.sh").chmod(0o700)
-    assert skipped(verdict(world, way)) == ["guard"]
+    assert list_skipped(project.dispatch(way)) == ["guard"]
     (folder / "scripts" / "run.sh").chmod(0o755)
-    assert ran(verdict(world, way)) == [("guard", "ok", "block")]
+    assert list_runs(project.dispatch(way)) == [("guard", "ok", "block")]
     (folder / "new").touch()
-    assert skipped(verdict(world, way)) == ["guard"]
+    assert list_skipped(project.dispatch(way)) == ["guard"]
 
 
-def test_trust_holds_for_one_place_alone(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    elsewhere = world.root / "elsewhere"
-    os.rename(world.project, elsewhere)
-    done = command_in(world, elsewhere)
-    assert skipped(done) == ["guard"]
+def test_trust_holds_for_one_place_alone(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    elsewhere = project.base / "elsewhere"
+    os.rename(project.path, elsewhere)
+    done = command_in(project, elsewhere)
+    assert list_skipped(done) == ["guard"]
 
 
-def command_in(world, folder):
+def command_in(project, folder):
     with boathook.load(folder) as engine:
         return engine.dispatch({**CALL, "work_dir": str(folder)}).to_json()
 
 
-def test_a_link_to_the_project_is_the_same_project(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    (world.root / "link").symlink_to(world.project)
-    assert ran(command_in(world, world.root / "link")) == [("guard", "ok", "block")]
+def test_a_link_to_the_project_is_the_same_project(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    (project.base / "link").symlink_to(project.path)
+    assert list_runs(command_in(project, project.base / "link")) == [("guard", "ok", "block")]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_denied_hook_never_runs_and_is_not_talked_about(world, way):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    assert command(world, "deny", "guard").returncode == 0
-    found = verdict(world, way)
-    assert (ran(found), found["system_message"]) == ([], [])
-    assert state_of(world, "guard") == "denied"
+def test_a_denied_hook_never_runs_and_is_not_talked_about(project, way):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    assert project.run("deny", "guard").returncode == 0
+    found = project.dispatch(way)
+    assert (list_runs(found), found["system_message"]) == ([], [])
+    assert project.read_hook_state("guard") == "denied"
     (folder / "new").touch()
-    assert state_of(world, "guard") == "denied"
-    refused = command(world, "trust", "guard", "--yes")
+    assert project.read_hook_state("guard") == "denied"
+    refused = project.run("trust", "guard", "--yes")
     assert refused.returncode == 1
     assert "guard is denied. To take that back: boathook untrust guard" in refused.stderr
-    assert command(world, "untrust", "guard").returncode == 0
-    assert state_of(world, "guard") == "untrusted"
+    assert project.run("untrust", "guard").returncode == 0
+    assert project.read_hook_state("guard") == "untrusted"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_user_can_have_tool_calls_blocked_instead(world, way):
-    world.hook("guard", scope="project", script="exit 0")
-    world.hook("after", scope="project", script="exit 0", fields={"trigger": "post-tool-call"})
-    world.toml("user", '[hooks]\nuntrusted = "block"\n')
-    found = verdict(world, way)
+def test_the_user_can_have_tool_calls_blocked_instead(project, way):
+    project.write_hook("guard", scope="project", script="exit 0")
+    project.write_hook("after", scope="project", script="exit 0", fields={"trigger": "post-tool-call"})
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
+    found = project.dispatch(way)
     assert found["decision"] == "block"
     assert found["reasons"] == ["hook 'guard' was refused: it is not trusted yet. Review it with: boathook trust guard"]
-    after = verdict(world, way, {**CALL, "event_type": "post-tool-call", "tool_output": "x"})
-    assert (after["decision"], skipped(after)) == ("none", ["after"])
+    after = project.dispatch(way, {**CALL, "event_type": "post-tool-call", "tool_output": "x"})
+    assert (after["decision"], list_skipped(after)) == ("none", ["after"])
 
 
-def test_a_modified_hook_blocks_too_if_the_user_wants_that(world):
-    folder = world.hook("guard", scope="project", script="exit 0")
-    world.toml("user", '[hooks]\nuntrusted = "block"\n')
-    trust(world)
-    assert verdict(world)["decision"] == "none"
+def test_a_modified_hook_blocks_too_if_the_user_wants_that(project):
+    folder = project.write_hook("guard", scope="project", script="exit 0")
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
+    project.trust()
+    assert project.dispatch()["decision"] == "none"
     (folder / "new").touch()
-    found = verdict(world)
+    found = project.dispatch()
     assert found["decision"] == "block"
     assert "it changed since it was trusted" in found["reasons"][0]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_hook_that_would_replace_the_user_s_needs_to_be_trusted_for_that(world, way):
-    world.hook("guard", script=BLOCKS)
-    world.hook("guard", scope="project", script="exit 0")
-    assert ran(verdict(world, way)) == [("guard", "ok", "block")]
-    refused = command(world, "trust", "guard", "--yes")
+def test_a_hook_that_would_replace_the_user_s_needs_to_be_trusted_for_that(project, way):
+    project.write_hook("guard", script=BLOCKS)
+    project.write_hook("guard", scope="project", script="exit 0")
+    assert list_runs(project.dispatch(way)) == [("guard", "ok", "block")]
+    refused = project.run("trust", "guard", "--yes")
     assert refused.returncode == 1
     assert "would replace your own hook. If you want that, add --override" in refused.stderr
-    assert ran(verdict(world, way)) == [("guard", "ok", "block")]
-    trust(world, "guard", flags=("--yes", "--override"))
-    found = verdict(world, way)
-    assert ran(found) == [("guard", "ok", "none")]
+    assert list_runs(project.dispatch(way)) == [("guard", "ok", "block")]
+    project.trust("guard", flags=("--yes", "--override"))
+    found = project.dispatch(way)
+    assert list_runs(found) == [("guard", "ok", "none")]
     assert "replaced by the project's hook" in found["skipped"][0]["why"]
 
 
-def test_a_hook_trusted_before_the_user_had_one_of_its_name_does_not_replace_it(world):
-    world.hook("guard", scope="project", script="exit 0")
-    trust(world)
-    world.hook("guard", script=BLOCKS)
-    found = verdict(world)
-    assert ran(found) == [("guard", "ok", "block")]
+def test_a_hook_trusted_before_the_user_had_one_of_its_name_does_not_replace_it(project):
+    project.write_hook("guard", scope="project", script="exit 0")
+    project.trust()
+    project.write_hook("guard", script=BLOCKS)
+    found = project.dispatch()
+    assert list_runs(found) == [("guard", "ok", "block")]
     assert "would replace your hook 'guard', and is not trusted to" in found["skipped"][0]["why"]
 
 
-def test_a_protected_hook_of_the_user_stands_whatever_is_trusted(world):
-    world.hook("guard", script=BLOCKS, fields={"protected": "true"})
-    world.hook("guard", scope="project", script="exit 0")
-    command(world, "trust", "guard", "--yes", "--override")
-    assert ran(verdict(world)) == [("guard", "ok", "block")]
-    assert ran(verdict(world, "by command", CALL, "--trust-all")) == [("guard", "ok", "block")]
+def test_a_protected_hook_of_the_user_stands_whatever_is_trusted(project):
+    project.write_hook("guard", script=BLOCKS, fields={"protected": "true"})
+    project.write_hook("guard", scope="project", script="exit 0")
+    project.run("trust", "guard", "--yes", "--override")
+    assert list_runs(project.dispatch()) == [("guard", "ok", "block")]
+    assert list_runs(project.dispatch("by command", CALL, "--trust-all")) == [("guard", "ok", "block")]
 
 
-def test_hooks_toml_of_the_project_is_trusted_with_the_hook_that_it_tunes(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    world.hook("other", scope="project", script="exit 0")
-    trust(world)
-    world.toml("project", "[[hooks.override]]\nname = 'guard'\nasync = true\n")
-    found = verdict(world)
-    assert (ran(found), skipped(found)) == ([("other", "ok", "none")], ["guard"])
+def test_hooks_toml_of_the_project_is_trusted_with_the_hook_that_it_tunes(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.write_hook("other", scope="project", script="exit 0")
+    project.trust()
+    project.write_hooks_toml("project", "[[hooks.override]]\nname = 'guard'\nasync = true\n")
+    found = project.dispatch()
+    assert (list_runs(found), list_skipped(found)) == ([("other", "ok", "none")], ["guard"])
 
 
-def test_a_project_cannot_set_what_only_the_user_may(world):
-    world.toml("project", '[hooks]\nuntrusted = "skip"\nrecord = "whole"\nmax_timeout = 600000\nmodel = "a:b"\n')
-    world.hook("guard", scope="project", script="exit 0")
-    world.toml("user", '[hooks]\nuntrusted = "block"\nmax_timeout = 2000\n')
-    with boathook.load(world.project) as engine:
+def test_a_project_cannot_set_what_only_the_user_may(project):
+    project.write_hooks_toml(
+        "project", '[hooks]\nuntrusted = "skip"\nrecord = "whole"\nmax_timeout = 600000\nmodel = "a:b"\n'
+    )
+    project.write_hook("guard", scope="project", script="exit 0")
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\nmax_timeout = 2000\n')
+    with boathook.load(project.path) as engine:
         found = engine.catalog.settings
         told = [d.message for d in engine.catalog.diagnostics]
         timeouts = [hook.timeout for hook in engine.catalog.hooks]
@@ -218,18 +220,17 @@ def test_a_project_cannot_set_what_only_the_user_may(world):
         assert f"'{key}' can only be set by the user; it is ignored here" in told
 
 
-@pytest.mark.parametrize("way", ["by command", "by the door"])
-def test_no_variable_trusts_anything(world, way):
-    world.hook("guard", scope="project", script=BLOCKS)
+@pytest.mark.parametrize("way", ["by command", "by hook_entry"])
+def test_no_variable_trusts_anything(project, way):
+    project.write_hook("guard", scope="project", script=BLOCKS)
     for name in ("BOATHOOK_TRUST_ALL", "BOATHOOK_TRUST", "CI", "BOATHOOK_STATE"):
-        world_env = {name: "1"}
-        done = command(world, "run", "--json", stdin=json.dumps(CALL), **world_env)
-        assert skipped(json.loads(done.stdout)) == ["guard"]
-    assert ran(verdict(world, way, CALL, "--trust-all")) == [("guard", "ok", "block")]
+        done = project.run("run", "--json", stdin=json.dumps(CALL), env={name: "1"})
+        assert list_skipped(json.loads(done.stdout)) == ["guard"]
+    assert list_runs(project.dispatch(way, CALL, "--trust-all")) == [("guard", "ok", "block")]
 
 
-def _store(world):
-    return world.state / "trust.json"
+def _store(project):
+    return project.state / "trust.json"
 
 
 BROKEN = {
@@ -242,118 +243,118 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
-def test_a_damaged_trust_store_trusts_nothing_and_is_reported(world, text):
-    world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    _store(world).write_text(text)
-    found = verdict(world)
-    assert ran(found) == []
+def test_a_damaged_trust_store_trusts_nothing_and_is_reported(project, text):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    _store(project).write_text(text)
+    found = project.dispatch()
+    assert list_runs(found) == []
     assert any("No hook of a project runs until you fix or remove it" in skip["why"] for skip in found["skipped"])
-    assert command(world, "trust", "--yes").returncode == 1
-    assert _store(world).read_text() == text
+    assert project.run("trust", "--yes").returncode == 1
+    assert _store(project).read_text() == text
 
 
-def test_a_trust_store_that_others_could_have_written_trusts_nothing(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    assert _store(world).stat().st_mode & 0o777 == 0o600
-    _store(world).chmod(0o666)
-    found = verdict(world)
-    assert ran(found) == []
+def test_a_trust_store_that_others_could_have_written_trusts_nothing(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    assert _store(project).stat().st_mode & 0o777 == 0o600
+    _store(project).chmod(0o666)
+    found = project.dispatch()
+    assert list_runs(found) == []
     assert any("can be written by others" in skip["why"] for skip in found["skipped"])
 
 
-def test_the_copy_is_made_again_if_it_is_gone_or_was_touched(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    (copy,) = (world.state / "copies").iterdir()
+def test_the_copy_is_made_again_if_it_is_gone_or_was_touched(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    (copy,) = (project.state / "copies").iterdir()
     script = copy / "0" / "guard" / "scripts" / "run.sh"
     script.chmod(0o700)
     script.write_text("#!/bin/sh\nexit 0\n")
-    assert ran(verdict(world)) == [("guard", "ok", "block")]
+    assert list_runs(project.dispatch()) == [("guard", "ok", "block")]
     remove_snapshot(str(copy))
-    assert ran(verdict(world, "by command")) == [("guard", "ok", "block")]
+    assert list_runs(project.dispatch("by command")) == [("guard", "ok", "block")]
 
 
-def test_two_who_trust_at_once_lose_nothing(world):
+def test_two_who_trust_at_once_lose_nothing(project):
     names = [f"hook-{at}" for at in range(6)]
     for name in names:
-        world.hook(name, scope="project", script="exit 0")
-    threads = [threading.Thread(target=trust, args=(world, name)) for name in names]
+        project.write_hook(name, scope="project", script="exit 0")
+    threads = [threading.Thread(target=project.trust, args=(name,)) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [name for name, _, _ in ran(verdict(world))] == names
+    assert [name for name, _, _ in list_runs(project.dispatch())] == names
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_fifo_in_a_trusted_folder_holds_nothing_up(world, way):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
+def test_a_fifo_in_a_trusted_folder_holds_nothing_up(project, way):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
     os.mkfifo(folder / "pipe")
-    found = verdict(world, way)
-    assert (ran(found), skipped(found)) == ([], ["guard"])
+    found = project.dispatch(way)
+    assert (list_runs(found), list_skipped(found)) == ([], ["guard"])
     assert "is neither a file nor a folder" in found["skipped"][0]["why"]
 
 
-def test_a_folder_with_a_link_that_leaves_it_cannot_be_trusted(world):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
+def test_a_folder_with_a_link_that_leaves_it_cannot_be_trusted(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
     (folder / "out").symlink_to("../../../secret")
-    done = command(world, "trust", "guard", "--yes")
+    done = project.run("trust", "guard", "--yes")
     assert done.returncode == 1
     assert "out is a link that leaves the folder" in done.stderr
-    assert state_of(world, "guard") == "untrusted"
+    assert project.read_hook_state("guard") == "untrusted"
 
 
-def test_a_hook_folder_that_is_a_link_within_the_project_can_be_trusted(world):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    moved = world.project / "shared"
+def test_a_hook_folder_that_is_a_link_within_the_project_can_be_trusted(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    moved = project.path / "shared"
     os.rename(folder, moved)
     folder.symlink_to("../../shared")
-    trust(world)
-    assert ran(verdict(world)) == [("guard", "ok", "block")]
+    project.trust()
+    assert list_runs(project.dispatch()) == [("guard", "ok", "block")]
     (moved / "new").touch()
-    assert skipped(verdict(world)) == ["guard"]
+    assert list_skipped(project.dispatch()) == ["guard"]
 
 
-def test_state_says_where_trust_is_kept(world):
-    world.hook("guard", scope="project", script=BLOCKS)
-    place = world.root / "fixed"
-    assert command(world, "trust", "--yes", "--state", str(place)).returncode == 0
-    assert skipped(verdict(world)) == ["guard"]
-    assert ran(verdict(world, "by command", CALL, "--state", str(place))) == [("guard", "ok", "block")]
-    assert ran(verdict(world, "by the door", CALL, "--state", str(place))) == [("guard", "ok", "block")]
-    with boathook.load(world.project, state=place) as engine:
+def test_state_says_where_trust_is_kept(project):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    place = project.base / "fixed"
+    assert project.run("trust", "--yes", "--state", str(place)).returncode == 0
+    assert list_skipped(project.dispatch()) == ["guard"]
+    assert list_runs(project.dispatch("by command", CALL, "--state", str(place))) == [("guard", "ok", "block")]
+    assert list_runs(project.dispatch("by hook_entry", CALL, "--state", str(place))) == [("guard", "ok", "block")]
+    with boathook.load(project.path, state=place) as engine:
         assert engine.dispatch(CALL).is_blocked
 
 
 # What variables of the project's choosing cannot do
 
 
-def _repository(world):
-    (world.project / ".git").mkdir()
-    return world.project
+def _repository(project):
+    (project.path / ".git").mkdir()
+    return project.path
 
 
-@pytest.mark.parametrize("way", ["by command", "by the door"])
+@pytest.mark.parametrize("way", ["by command", "by hook_entry"])
 @pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
-def test_a_trust_store_within_the_repository_is_not_believed(world, way, variable):
+def test_a_trust_store_within_the_repository_is_not_believed(project, way, variable):
     """Some hosts load the project's .env: a repository could bring its own trust store."""
-    top = _repository(world)
-    world.hook("guard", scope="project", script=f"touch {world.root}/ran")
+    top = _repository(project)
+    project.write_hook("guard", scope="project", script=f"touch {project.base}/ran")
     inside = top / "sub"
     state = inside / "boathook" if variable == "XDG_STATE_HOME" else inside / ".local" / "state" / "boathook"
-    assert command(world, "trust", "--yes", "--state", str(state)).returncode == 0
+    assert project.run("trust", "--yes", "--state", str(state)).returncode == 0
     env = {
         "XDG_STATE_HOME": "",
-        "XDG_CONFIG_HOME": str(world.root / "config"),
-        "XDG_CACHE_HOME": str(world.root / "cache"),
+        "XDG_CONFIG_HOME": str(project.base / "config"),
+        "XDG_CACHE_HOME": str(project.base / "cache"),
     }
     env[variable] = str(inside)
     door = (
         ["-I", "-S", boathook.__file__.replace("__init__.py", "entry/hook_entry.py")]
-        if way == "by the door"
+        if way == "by hook_entry"
         else ["-m", "boathook", "run"]
     )
     import subprocess
@@ -364,21 +365,21 @@ def test_a_trust_store_within_the_repository_is_not_believed(world, way, variabl
         input=json.dumps(CALL),
         capture_output=True,
         text=True,
-        cwd=world.project,
-        env={**world.environment, **env},
+        cwd=project.path,
+        env={**project.environment, **env},
         timeout=60,
         check=False,
     )
     found = json.loads(done.stdout)
-    assert ran(found) == []
+    assert list_runs(found) == []
     assert any("is inside the repository" in skip["why"] for skip in found["skipped"])
-    assert not (world.root / "ran").exists()
+    assert not (project.base / "ran").exists()
 
 
 @pytest.mark.parametrize("variable", ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "HOME"])
-def test_hooks_within_the_repository_are_never_the_user_s_own(world, variable):
-    top = _repository(world)
-    evil = f"touch {world.root}/ran"
+def test_hooks_within_the_repository_are_never_the_user_s_own(project, variable):
+    top = _repository(project)
+    evil = f"touch {project.base}/ran"
     inside = top / "cfg"
     for place in (inside / "agents", inside / ".config" / "agents"):
         script = place / "hooks" / "evil" / "scripts" / "run.sh"
@@ -390,27 +391,27 @@ def test_hooks_within_the_repository_are_never_the_user_s_own(world, variable):
         )
     for place in (inside, inside / ".claude"):
         place.mkdir(exist_ok=True)
-        (place / "settings.json").write_text(json.dumps(settings(evil)))
+        (place / "settings.json").write_text(json.dumps(make_settings(evil)))
     env = {variable: str(inside)}
     if variable == "HOME":
-        env |= {"XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": str(world.root / "cache")}
-    done = command(world, "run", "--json", stdin=json.dumps(CALL), **env)
+        env |= {"XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": str(project.base / "cache")}
+    done = project.run("run", "--json", stdin=json.dumps(CALL), env=env)
     found = json.loads(done.stdout)
-    assert ran(found) == []
+    assert list_runs(found) == []
     assert any("because it is inside a project" in skip["why"] for skip in found["skipped"])
-    assert not (world.root / "ran").exists()
+    assert not (project.base / "ran").exists()
 
 
 @pytest.mark.parametrize("value", ["/proc/self/cwd/sub", "/dev/fd/../x", "/tmp/../{project}/sub", "//{project}/sub"])
-def test_a_state_folder_by_a_crooked_way_is_not_used(world, value):
-    _repository(world)
-    world.hook("guard", scope="project", script=f"touch {world.root}/ran")
-    inside = world.project / "sub" / "boathook"
-    assert command(world, "trust", "--yes", "--state", str(inside)).returncode == 0
-    env = {"XDG_STATE_HOME": value.format(project=str(world.project).lstrip("/"))}
-    found = json.loads(command(world, "run", "--json", stdin=json.dumps(CALL), **env).stdout)
-    assert ran(found) == []
-    assert not (world.root / "ran").exists()
+def test_a_state_folder_by_a_crooked_way_is_not_used(project, value):
+    _repository(project)
+    project.write_hook("guard", scope="project", script=f"touch {project.base}/ran")
+    inside = project.path / "sub" / "boathook"
+    assert project.run("trust", "--yes", "--state", str(inside)).returncode == 0
+    env = {"XDG_STATE_HOME": value.format(project=str(project.path).lstrip("/"))}
+    found = json.loads(project.run("run", "--json", stdin=json.dumps(CALL), env=env).stdout)
+    assert list_runs(found) == []
+    assert not (project.base / "ran").exists()
 
 
 # Settings
@@ -418,138 +419,138 @@ def test_a_state_folder_by_a_crooked_way_is_not_used(world, value):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", ["project", "local"])
-def test_an_entry_of_settings_is_trusted_with_the_script_it_runs(world, way, scope):
-    hooks = world.project / ".claude" / "hooks"
+def test_an_entry_of_settings_is_trusted_with_the_script_it_runs(project, way, scope):
+    hooks = project.path / ".claude" / "hooks"
     hooks.mkdir(parents=True)
     (hooks / "guard.sh").write_text('#!/bin/sh\n. "$(dirname "$0")/lib.sh"\nsay no\n')
     (hooks / "guard.sh").chmod(0o755)
     (hooks / "lib.sh").write_text("say() { echo $1 >&2; exit 2; }\n")
-    world.settings(scope, settings('"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh'))
-    assert ran(verdict(world, way)) == []
-    trust(world)
-    found = verdict(world, way)
+    project.write_settings(scope, make_settings('"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh'))
+    assert list_runs(project.dispatch(way)) == []
+    project.trust()
+    found = project.dispatch(way)
     assert (found["decision"], found["reasons"]) == ("block", ["no"])
     (hooks / "lib.sh").write_text("say() { exit 0; }\n")
-    found = verdict(world, way)
-    assert (ran(found), found["decision"]) == ([], "none")
+    found = project.dispatch(way)
+    assert (list_runs(found), found["decision"]) == ([], "none")
     assert found["system_message"][0].startswith("hooks of this project did not run: PreToolUse:guard.sh#")
 
 
-def test_an_entry_whose_definition_changed_is_modified_and_not_new(world):
-    world.settings("project", settings("exit 2"))
-    trust(world)
-    assert verdict(world)["decision"] == "block"
-    world.settings("project", settings("exit 2; true"))
-    assert state_of(world, "PreToolUse:exit") == "modified"
-    assert verdict(world)["decision"] == "none"
+def test_an_entry_whose_definition_changed_is_modified_and_not_new(project):
+    project.write_settings("project", make_settings("exit 2"))
+    project.trust()
+    assert project.dispatch()["decision"] == "block"
+    project.write_settings("project", make_settings("exit 2; true"))
+    assert project.read_hook_state("PreToolUse:exit") == "modified"
+    assert project.dispatch()["decision"] == "none"
 
 
-def test_entries_may_change_their_places(world):
-    one, other = settings("exit 2"), settings("exit 0", timeout=7)
-    world.settings("project", one)
-    trust(world)
+def test_entries_may_change_their_places(project):
+    one, other = make_settings("exit 2"), make_settings("exit 0", timeout=7)
+    project.write_settings("project", one)
+    project.trust()
     one["hooks"]["PreToolUse"].insert(0, other["hooks"]["PreToolUse"][0])
-    world.settings("project", one)
-    found = verdict(world)
-    assert [(status, decision) for _, status, decision in ran(found)] == [("ok", "block")]
+    project.write_settings("project", one)
+    found = project.dispatch()
+    assert [(status, decision) for _, status, decision in list_runs(found)] == [("ok", "block")]
     assert len(found["skipped"]) == 1
 
 
-def test_a_timeout_that_the_user_tunes_is_not_a_change(world):
-    world.settings("project", settings("exit 2"))
-    trust(world)
-    name = json.loads(command(world, "list", "--json").stdout)["hooks"][0]["name"]
-    world.toml("user", f"[[hooks.override]]\nname = '{name}'\ntimeout = 5000\n")
-    assert verdict(world)["decision"] == "block"
+def test_a_timeout_that_the_user_tunes_is_not_a_change(project):
+    project.write_settings("project", make_settings("exit 2"))
+    project.trust()
+    name = json.loads(project.run("list", "--json").stdout)["hooks"][0]["name"]
+    project.write_hooks_toml("user", f"[[hooks.override]]\nname = '{name}'\ntimeout = 5000\n")
+    assert project.dispatch()["decision"] == "block"
 
 
-def test_convert_and_check_look_at_what_lies_there_and_not_at_the_copy(world):
-    script = world.project / ".claude" / "hooks" / "guard.sh"
+def test_convert_and_check_look_at_what_lies_there_and_not_at_the_copy(project):
+    script = project.path / ".claude" / "hooks" / "guard.sh"
     script.parent.mkdir(parents=True)
     script.write_text("#!/bin/sh\nexit 2\n")
     script.chmod(0o755)
-    world.settings("project", settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
-    trust(world)
-    done = command(world, "convert", "settings-to-hookmd", "--dry-run", "--json")
-    assert str(world.state) not in done.stdout
+    project.write_settings("project", make_settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
+    project.trust()
+    done = project.run("convert", "settings-to-hookmd", "--dry-run", "--json")
+    assert str(project.state) not in done.stdout
 
 
 # What a project can do to a hook without touching its script
 
 
-def test_a_hook_that_cannot_be_read_has_no_say_before_it_is_trusted(world):
+def test_a_hook_that_cannot_be_read_has_no_say_before_it_is_trusted(project):
     text = "---\nname: guard\ntrigger: pre-tool-call\non_failure: block\nmatcher: {pattern: '('}\n---\n"
-    world.hook("guard", scope="project", text=text)
-    found = verdict(world)
-    assert (found["decision"], ran(found)) == ("none", [])
-    assert skipped(found) == ["guard"]
-    world.toml("user", '[hooks]\nuntrusted = "block"\n')
-    assert verdict(world)["decision"] == "block"
+    project.write_hook("guard", scope="project", manifest=text)
+    found = project.dispatch()
+    assert (found["decision"], list_runs(found)) == ("none", [])
+    assert list_skipped(found) == ["guard"]
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
+    assert project.dispatch()["decision"] == "block"
 
 
-def test_a_trusted_guard_that_cannot_be_read_any_more_is_missed(world):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
+def test_a_trusted_guard_that_cannot_be_read_any_more_is_missed(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
     (folder / "HOOK.md").write_text("---\nname: guard\n---\n")
-    found = verdict(world)
-    assert (skipped(found), found["decision"]) == (["guard"], "none")
-    assert state_of(world, "guard") == "modified"
-    world.toml("user", '[hooks]\nuntrusted = "block"\n')
-    assert verdict(world)["decision"] == "block"
+    found = project.dispatch()
+    assert (list_skipped(found), found["decision"]) == (["guard"], "none")
+    assert project.read_hook_state("guard") == "modified"
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
+    assert project.dispatch()["decision"] == "block"
 
 
 @pytest.mark.parametrize("text", ["[hooks]\nenabled = false\n", "[[hooks.disable]]\nname = 'guard'\n"])
-def test_a_trusted_guard_that_the_project_disables_is_missed_until_that_is_trusted(world, text):
-    world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    world.toml("project", text)
-    found = verdict(world)
-    assert (skipped(found), found["system_message"] != []) == (["guard"], True)
-    trust(world)
-    assert state_of(world, "guard") == "disabled"
-    assert verdict(world)["system_message"] == []
+def test_a_trusted_guard_that_the_project_disables_is_missed_until_that_is_trusted(project, text):
+    project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    project.write_hooks_toml("project", text)
+    found = project.dispatch()
+    assert (list_skipped(found), found["system_message"] != []) == (["guard"], True)
+    project.trust()
+    assert project.read_hook_state("guard") == "disabled"
+    assert project.dispatch()["system_message"] == []
 
 
-def test_trusted_entries_that_the_project_disables_are_missed(world):
-    made = settings("exit 2")
-    world.settings("project", made)
-    trust(world)
-    world.settings("project", {**made, "disableAllHooks": True})
-    found = verdict(world)
+def test_trusted_entries_that_the_project_disables_are_missed(project):
+    made = make_settings("exit 2")
+    project.write_settings("project", made)
+    project.trust()
+    project.write_settings("project", {**made, "disableAllHooks": True})
+    found = project.dispatch()
     assert (len(found["skipped"]), found["system_message"] != []) == (1, True)
-    assert state_of(world, "PreToolUse:exit") == "modified"
+    assert project.read_hook_state("PreToolUse:exit") == "modified"
 
 
-def test_trusted_entries_that_the_user_disables_are_not_talked_about(world):
-    world.settings("project", settings("exit 2"))
-    trust(world)
-    world.settings("user", {"disableAllHooks": True})
-    assert verdict(world)["system_message"] == []
-    assert state_of(world, "PreToolUse:exit") == "disabled"
+def test_trusted_entries_that_the_user_disables_are_not_talked_about(project):
+    project.write_settings("project", make_settings("exit 2"))
+    project.trust()
+    project.write_settings("user", {"disableAllHooks": True})
+    assert project.dispatch()["system_message"] == []
+    assert project.read_hook_state("PreToolUse:exit") == "disabled"
 
 
-def test_an_entry_whose_matcher_changed_is_missed_where_it_used_to_match(world):
-    made = settings("exit 2")
+def test_an_entry_whose_matcher_changed_is_missed_where_it_used_to_match(project):
+    made = make_settings("exit 2")
     made["hooks"]["PreToolUse"][0]["matcher"] = "Shell"
-    world.settings("project", made)
-    trust(world)
+    project.write_settings("project", made)
+    project.trust()
     made["hooks"]["PreToolUse"][0]["matcher"] = "Nothing"
-    world.settings("project", made)
-    assert len(verdict(world)["skipped"]) == 1
-    assert verdict(world, event={**CALL, "tool_name": "Other"})["skipped"] == []
+    project.write_settings("project", made)
+    assert len(project.dispatch()["skipped"]) == 1
+    assert project.dispatch(event={**CALL, "tool_name": "Other"})["skipped"] == []
 
 
-def test_a_trusted_hook_that_is_gone_is_named_by_list(world):
-    folder = world.hook("guard", scope="project", script=BLOCKS)
-    trust(world)
-    os.rename(folder, world.root / "away")
-    assert "the hook 'guard' was trusted and is gone (boathook untrust guard)" in command(world, "list").stderr
+def test_a_trusted_hook_that_is_gone_is_named_by_list(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS)
+    project.trust()
+    os.rename(folder, project.base / "away")
+    assert "the hook 'guard' was trusted and is gone (boathook untrust guard)" in project.run("list").stderr
 
 
-def test_a_trust_store_within_a_project_without_a_repository_is_not_believed(world):
-    world.hook("guard", scope="project", script=f"touch {world.root}/ran")
-    inside = world.project / "sub"
-    assert command(world, "trust", "--yes", "--state", str(inside / "boathook")).returncode == 0
-    found = json.loads(command(world, "run", "--json", stdin=json.dumps(CALL), XDG_STATE_HOME=str(inside)).stdout)
-    assert ran(found) == []
-    assert not (world.root / "ran").exists()
+def test_a_trust_store_within_a_project_without_a_repository_is_not_believed(project):
+    project.write_hook("guard", scope="project", script=f"touch {project.base}/ran")
+    inside = project.path / "sub"
+    assert project.run("trust", "--yes", "--state", str(inside / "boathook")).returncode == 0
+    found = json.loads(project.run("run", "--json", stdin=json.dumps(CALL), env={"XDG_STATE_HOME": str(inside)}).stdout)
+    assert list_runs(found) == []
+    assert not (project.base / "ran").exists()

@@ -985,59 +985,66 @@ def test_a_call_of_us_that_a_rule_leaves_out_is_a_call_of_us(one):
 # Three files
 
 
-def load(world, *, user: bool = True, project: bool = True):
-    return load_settings(str(world.claude) if user else "", str(world.project) if project else "")
+def load(project, *, user: bool = True, with_project: bool = True):
+    return load_settings(str(project.claude_folder) if user else "", str(project.path) if with_project else "")
 
 
 def a_file(*commands: str, **fields: object) -> dict[str, object]:
     return {"hooks": {"Stop": [{"hooks": [{**COMMAND, "command": command} for command in commands]}]}, **fields}
 
 
-def states(world) -> list[tuple[str, str, str]]:
-    return [(hook.scope, hook.handler.text, hook.state) for hook in load(world).hooks]
+def states(project) -> list[tuple[str, str, str]]:
+    return [(hook.scope, hook.handler.text, hook.state) for hook in load(project).hooks]
 
 
-def test_the_hooks_of_all_three_files_count(world):
+def test_the_hooks_of_all_three_files_count(project):
     for scope in ("local", "user", "project"):
-        world.settings(scope, a_file(f"of {scope}"))
-    assert states(world) == [("user", "of user", ARMED), ("project", "of project", ARMED), ("local", "of local", ARMED)]
-    names = [world.claude / "settings.json", *(world.project / ".claude" / f"settings{x}.json" for x in ("", ".local"))]
-    assert load(world).watch == (*map(str, names), f"{world.claude}/", f"{world.project}/.claude/")
+        project.write_settings(scope, a_file(f"of {scope}"))
+    assert states(project) == [
+        ("user", "of user", ARMED),
+        ("project", "of project", ARMED),
+        ("local", "of local", ARMED),
+    ]
+    names = [
+        project.claude_folder / "settings.json",
+        *(project.path / ".claude" / f"settings{x}.json" for x in ("", ".local")),
+    ]
+    assert load(project).watch == (*map(str, names), f"{project.claude_folder}/", f"{project.path}/.claude/")
 
 
-def test_missing_files_are_watched_and_say_nothing(world):
-    found = load(world)
+def test_missing_files_are_watched_and_say_nothing(project):
+    found = load(project)
     assert (found.hooks, found.diagnostics, len(found.watch)) == ((), (), 5)
 
 
-def test_either_side_may_be_left_out(world):
-    world.settings("user", a_file("mine"))
-    world.settings("project", a_file("theirs"))
-    assert [hook.handler.text for hook in load(world, user=False).hooks] == ["theirs"]
-    assert [hook.handler.text for hook in load(world, project=False).hooks] == ["mine"]
-    assert load(world, user=False, project=False).watch == ()
+def test_either_side_may_be_left_out(project):
+    project.write_settings("user", a_file("mine"))
+    project.write_settings("project", a_file("theirs"))
+    assert [hook.handler.text for hook in load(project, user=False).hooks] == ["theirs"]
+    assert [hook.handler.text for hook in load(project, with_project=False).hooks] == ["mine"]
+    assert load(project, user=False, with_project=False).watch == ()
 
 
-def test_what_is_wrong_in_any_file_is_told(world):
-    files = [str(world.settings(scope, "[]")) for scope in ("user", "project", "local")]
+def test_what_is_wrong_in_any_file_is_told(project):
+    files = [str(project.write_settings(scope, "[]")) for scope in ("user", "project", "local")]
     told = "the top level is a list, not an object; no hook of this file runs"
-    assert load(world).diagnostics == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
+    assert load(project).diagnostics == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
 
 
-def test_the_user_s_folder_is_not_a_project_s_as_well(world):
-    world.settings("user", a_file("mine"))
-    found = load_settings(str(world.claude), str(world.home))
+def test_the_user_s_folder_is_not_a_project_s_as_well(project):
+    project.write_settings("user", a_file("mine"))
+    found = load_settings(str(project.claude_folder), str(project.home))
     assert [(hook.scope, hook.handler.text) for hook in found.hooks] == [("user", "mine")]
-    (world.project / ".claude").symlink_to(world.claude)
-    assert states(world) == [("user", "mine", ARMED)]
+    (project.path / ".claude").symlink_to(project.claude_folder)
+    assert states(project) == [("user", "mine", ARMED)]
 
 
-def test_the_same_entry_in_two_files_runs_once(world):
-    first = world.settings("user", a_file("same", "mine"))
-    world.settings("project", a_file("same"))
-    world.settings("local", a_file("other", "same"))
+def test_the_same_entry_in_two_files_runs_once(project):
+    first = project.write_settings("user", a_file("same", "mine"))
+    project.write_settings("project", a_file("same"))
+    project.write_settings("local", a_file("other", "same"))
     why = f"the same entry is in {first} (hooks.Stop[0].hooks[0]); it runs once"
-    assert [(hook.scope, hook.handler.text, hook.state, hook.state_reason) for hook in load(world).hooks] == [
+    assert [(hook.scope, hook.handler.text, hook.state, hook.state_reason) for hook in load(project).hooks] == [
         ("user", "same", ARMED, ""),
         ("user", "mine", ARMED, ""),
         ("project", "same", SHADOWED, why),
@@ -1046,9 +1053,9 @@ def test_the_same_entry_in_two_files_runs_once(world):
     ]
 
 
-def test_the_same_entry_twice_in_a_file_runs_once(world):
-    world.settings("user", a_file("same", "same"))
-    assert states(world) == [("user", "same", ARMED), ("user", "same", SHADOWED)]
+def test_the_same_entry_twice_in_a_file_runs_once(project):
+    project.write_settings("user", a_file("same", "same"))
+    assert states(project) == [("user", "same", ARMED), ("user", "same", SHADOWED)]
 
 
 DIFFERENT = {
@@ -1062,98 +1069,102 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("title", DIFFERENT)
-def test_an_entry_is_another_one_by(world, title):
-    world.settings("user", {"hooks": {"PreToolUse": DIFFERENT[title]}})
-    assert [state for _, _, state in states(world)] == [ARMED, ARMED]
+def test_an_entry_is_another_one_by(project, title):
+    project.write_settings("user", {"hooks": {"PreToolUse": DIFFERENT[title]}})
+    assert [state for _, _, state in states(project)] == [ARMED, ARMED]
 
 
-def test_invalid_entries_do_not_stand_for_each_other(world):
-    world.settings("user", {"hooks": {"Stop": [{"hooks": [{"type": "command"}, {"type": "command"}]}]}})
-    assert [state for _, _, state in states(world)] == [INVALID, INVALID]
+def test_invalid_entries_do_not_stand_for_each_other(project):
+    project.write_settings("user", {"hooks": {"Stop": [{"hooks": [{"type": "command"}, {"type": "command"}]}]}})
+    assert [state for _, _, state in states(project)] == [INVALID, INVALID]
 
 
 # disableAllHooks
 
 
-def test_the_user_can_disable_all(world):
-    path = world.settings("user", a_file("mine", disableAllHooks=True))
-    world.settings("project", a_file("theirs", disableAllHooks=False))
-    world.settings("local", a_file("here"))
+def test_the_user_can_disable_all(project):
+    path = project.write_settings("user", a_file("mine", disableAllHooks=True))
+    project.write_settings("project", a_file("theirs", disableAllHooks=False))
+    project.write_settings("local", a_file("here"))
     why = f"disabled by {path} (disableAllHooks)"
-    assert [(hook.state, hook.state_reason) for hook in load(world).hooks] == [(DISABLED, why)] * 3
-    assert load(world).diagnostics == ()
+    assert [(hook.state, hook.state_reason) for hook in load(project).hooks] == [(DISABLED, why)] * 3
+    assert load(project).diagnostics == ()
 
 
 @pytest.mark.parametrize(
     ("scope", "name", "reached"),
     [("project", "settings.json", ["project"]), ("local", "settings.local.json", ["project", "local"])],
 )
-def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(world, scope, name, reached):
+def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(project, scope, name, reached):
     for one in ("user", "project", "local"):
-        world.settings(one, a_file(one, disableAllHooks=one == scope))
-    path = str(world.project / ".claude" / name)
+        project.write_settings(one, a_file(one, disableAllHooks=one == scope))
+    path = str(project.path / ".claude" / name)
     off = (DISABLED, f"disabled by {path} (disableAllHooks)")
-    assert [(hook.scope, (hook.state, hook.state_reason)) for hook in load(world).hooks] == [
+    assert [(hook.scope, (hook.state, hook.state_reason)) for hook in load(project).hooks] == [
         (one, off if one in reached else (ARMED, "")) for one in ("user", "project", "local")
     ]
     told = "disableAllHooks disables only hooks of the project here; your own hooks still run"
-    assert load(world).diagnostics == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
+    assert load(project).diagnostics == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
 
 
 # hooks.toml
 
 
-def loaded(world, start=None):
-    start = str(start or world.project)
+def loaded(project, start=None):
+    start = str(start or project.path)
     return load_hooks(resolve_locations(SOURCES, start, read_environment(), trust_all=True))
 
 
-def tuned(world) -> dict[str, tuple[str, float, str]]:
-    return {hook.scope: (hook.state, hook.timeout, hook.on_failure) for hook in loaded(world).catalog.hooks}
+def tuned(project) -> dict[str, tuple[str, float, str]]:
+    return {hook.scope: (hook.state, hook.timeout, hook.on_failure) for hook in loaded(project).catalog.hooks}
 
 
-def test_a_projects_hooks_toml_is_for_the_projects_hooks_and_not_for_local_ones(world):
-    world.hooks("project").mkdir(parents=True)
+def test_a_projects_hooks_toml_is_for_the_projects_hooks_and_not_for_local_ones(project):
+    project.hooks_folder("project").mkdir(parents=True)
     for scope in ("user", "project", "local"):
-        world.settings(scope, a_file(scope))
-    names = {hook.scope: hook.name for hook in loaded(world).catalog.hooks}
-    assert set(tuned(world).values()) == {(ARMED, 60.0, "allow")}
-    world.toml("project", "[hooks]\nenabled = false\n")
-    assert tuned(world) == {
+        project.write_settings(scope, a_file(scope))
+    names = {hook.scope: hook.name for hook in loaded(project).catalog.hooks}
+    assert set(tuned(project).values()) == {(ARMED, 60.0, "allow")}
+    project.write_hooks_toml("project", "[hooks]\nenabled = false\n")
+    assert tuned(project) == {
         "user": (ARMED, 60.0, "allow"),
         "project": (DISABLED, 60.0, "allow"),
         "local": (ARMED, 60.0, "allow"),
     }
-    world.toml("project", "".join(f'[[hooks.disable]]\nname = "{name}"\n' for name in names.values()))
-    assert [state for state, _, _ in tuned(world).values()] == [ARMED, DISABLED, ARMED]
-    world.toml("project", "".join(f'[[hooks.override]]\nname = "{name}"\ntimeout = 100\n' for name in names.values()))
-    assert [seconds for _, seconds, _ in tuned(world).values()] == [60.0, 0.1, 60.0]
+    project.write_hooks_toml("project", "".join(f'[[hooks.disable]]\nname = "{name}"\n' for name in names.values()))
+    assert [state for state, _, _ in tuned(project).values()] == [ARMED, DISABLED, ARMED]
+    project.write_hooks_toml(
+        "project", "".join(f'[[hooks.override]]\nname = "{name}"\ntimeout = 100\n' for name in names.values())
+    )
+    assert [seconds for _, seconds, _ in tuned(project).values()] == [60.0, 0.1, 60.0]
 
 
-def test_a_projects_hooks_toml_may_make_any_hook_stricter(world):
-    world.hooks("project").mkdir(parents=True)
+def test_a_projects_hooks_toml_may_make_any_hook_stricter(project):
+    project.hooks_folder("project").mkdir(parents=True)
     for scope in ("user", "project", "local"):
-        world.settings(scope, a_file(scope))
-    names = [hook.name for hook in loaded(world).catalog.hooks]
-    world.toml("project", "".join(f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n' for name in names))
-    assert {how for _, _, how in tuned(world).values()} == {"block"}
+        project.write_settings(scope, a_file(scope))
+    names = [hook.name for hook in loaded(project).catalog.hooks]
+    project.write_hooks_toml(
+        "project", "".join(f'[[hooks.override]]\nname = "{name}"\non_failure = "block"\n' for name in names)
+    )
+    assert {how for _, _, how in tuned(project).values()} == {"block"}
 
 
-def test_a_users_hooks_toml_is_for_local_hooks_too(world):
-    world.settings("local", a_file("mine"))
-    (hook,) = loaded(world).catalog.hooks
-    world.toml("user", f'[[hooks.disable]]\nname = "{hook.name}"\n')
-    assert [state for state, _, _ in tuned(world).values()] == [DISABLED]
+def test_a_users_hooks_toml_is_for_local_hooks_too(project):
+    project.write_settings("local", a_file("mine"))
+    (hook,) = loaded(project).catalog.hooks
+    project.write_hooks_toml("user", f'[[hooks.disable]]\nname = "{hook.name}"\n')
+    assert [state for state, _, _ in tuned(project).values()] == [DISABLED]
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
-def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_told(world, scope):
-    world.hooks("project").mkdir(parents=True)
-    world.settings("project", a_file("x"))
-    (hook,) = loaded(world).catalog.hooks
-    path = world.toml(scope, f'[[hooks.override]]\nname = "{hook.name}"\npriority = 5\n')
+def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_told(project, scope):
+    project.hooks_folder("project").mkdir(parents=True)
+    project.write_settings("project", a_file("x"))
+    (hook,) = loaded(project).catalog.hooks
+    path = project.write_hooks_toml(scope, f'[[hooks.override]]\nname = "{hook.name}"\npriority = 5\n')
     told = f"priority has no effect on '{hook.name}': settings hooks run together"
-    assert loaded(world).catalog.diagnostics == (Diagnostic(str(path), None, "hooks.override", WARNING, told),)
+    assert loaded(project).catalog.diagnostics == (Diagnostic(str(path), None, "hooks.override", WARNING, told),)
 
 
 # Which folder's settings count
@@ -1171,9 +1182,9 @@ SPEAKS = [
 ]
 
 
-def a_package(world, text: str, name: str = "settings.local.json"):
+def a_package(project, text: str, name: str = "settings.local.json"):
     """Put settings into a folder below the project; give that folder."""
-    folder = world.project / "pkg"
+    folder = project.path / "pkg"
     (folder / ".claude").mkdir(parents=True)
     (folder / ".claude" / name).write_text(text)
     return folder
@@ -1185,160 +1196,160 @@ def above(folder: str) -> str:
 
 @pytest.mark.parametrize("text", SILENT, ids=ascii)
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(world, text, name):
-    path = world.settings("project", a_file("guard"))
-    package = a_package(world, text, name)
+def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(project, text, name):
+    path = project.write_settings("project", a_file("guard"))
+    package = a_package(project, text, name)
     looked_at = [f"{package}/.claude/settings.json", f"{package}/.claude/settings.local.json", str(path)]
-    looked_at.append(f"{world.project}/.claude/settings.local.json")
-    assert find_settings_project(str(package), above) == (str(world.project), looked_at)
-    found = loaded(world, package / "src")
+    looked_at.append(f"{project.path}/.claude/settings.local.json")
+    assert find_settings_project(str(package), above) == (str(project.path), looked_at)
+    found = loaded(project, package / "src")
     assert [(hook.path, hook.handler.text, hook.state) for hook in found.catalog.hooks] == [(str(path), "guard", ARMED)]
-    assert found.catalog.find_project("settings.json") == str(world.project)
+    assert found.catalog.find_project("settings.json") == str(project.path)
     assert set(looked_at) <= set(found.watch)
 
 
 @pytest.mark.parametrize("text", SPEAKS, ids=lambda text: ascii(text[:30]))
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that_count(world, text, name):
-    world.settings("project", a_file("guard"))
-    package = a_package(world, text, name)
+def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that_count(project, text, name):
+    project.write_settings("project", a_file("guard"))
+    package = a_package(project, text, name)
     seen = [f"{package}/.claude/{one}" for one in ("settings.json", "settings.local.json")]
     assert find_settings_project(str(package), above) == (str(package), seen)
-    found = loaded(world, package)
+    found = loaded(project, package)
     assert (found.catalog.hooks, found.catalog.find_project("settings.json")) == ((), str(package))
 
 
-def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(world):
-    world.settings("project", a_file("guard"))
-    package = a_package(world, "{}")
+def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(project):
+    project.write_settings("project", a_file("guard"))
+    package = a_package(project, "{}")
     path = package / ".claude" / "settings.json"
     path.symlink_to("gone")
     assert find_settings_project(str(package), above)[0] == str(package)
     told = "settings.json cannot be opened: No such file or directory; no hook of it runs"
-    assert loaded(world, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, told),)
+    assert loaded(project, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, told),)
 
 
-def test_where_no_settings_say_anything_the_nearest_count(world):
-    world.settings("project", {"model": "opus"})
-    package = a_package(world, "{}")
+def test_where_no_settings_say_anything_the_nearest_count(project):
+    project.write_settings("project", {"model": "opus"})
+    package = a_package(project, "{}")
     assert find_settings_project(str(package), above)[0] == str(package)
     assert find_settings_project("", above) == ("", [])
 
 
-def test_the_hooks_toml_beside_the_settings_that_count_is_theirs(world):
-    world.hooks("project").mkdir(parents=True)
-    world.settings("project", a_file("guard"))
-    package = a_package(world, "{}")
-    (hook,) = loaded(world, package).catalog.hooks
-    world.toml("project", f'[[hooks.override]]\nname = "{hook.name}"\ntimeout = 100\n')
-    assert [hook.timeout for hook in loaded(world, package).catalog.hooks] == [0.1]
+def test_the_hooks_toml_beside_the_settings_that_count_is_theirs(project):
+    project.hooks_folder("project").mkdir(parents=True)
+    project.write_settings("project", a_file("guard"))
+    package = a_package(project, "{}")
+    (hook,) = loaded(project, package).catalog.hooks
+    project.write_hooks_toml("project", f'[[hooks.override]]\nname = "{hook.name}"\ntimeout = 100\n')
+    assert [hook.timeout for hook in loaded(project, package).catalog.hooks] == [0.1]
 
 
 # Who may write what
 
 
 @pytest.mark.parametrize("scope", ["project", "local"])
-def test_a_link_that_leaves_the_project_is_not_read(world, scope):
-    path = world.settings(scope, a_file("theirs"))
-    path.rename(world.root / "outside.json")
-    path.symlink_to(world.root / "outside.json")
+def test_a_link_that_leaves_the_project_is_not_read(project, scope):
+    path = project.write_settings(scope, a_file("theirs"))
+    path.rename(project.base / "outside.json")
+    path.symlink_to(project.base / "outside.json")
     told = f"{path.name} is a link that leaves the project; no hook of it runs"
-    found = load(world)
+    found = load(project)
     assert (found.hooks, found.diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
-def test_a_folder_that_is_a_link_out_of_the_project_is_not_read(world):
-    world.settings("project", a_file("theirs"))
-    (world.project / ".claude").rename(world.root / "outside")
-    (world.project / ".claude").symlink_to(world.root / "outside")
-    assert [problem.message for problem in load(world).diagnostics] == [
+def test_a_folder_that_is_a_link_out_of_the_project_is_not_read(project):
+    project.write_settings("project", a_file("theirs"))
+    (project.path / ".claude").rename(project.base / "outside")
+    (project.path / ".claude").symlink_to(project.base / "outside")
+    assert [problem.message for problem in load(project).diagnostics] == [
         "settings.json is a link that leaves the project; no hook of it runs"
     ]
 
 
-def test_a_link_within_the_project_is_read(world):
-    path = world.settings("project", a_file("theirs"))
-    path.rename(world.project / "hooks.json")
+def test_a_link_within_the_project_is_read(project):
+    path = project.write_settings("project", a_file("theirs"))
+    path.rename(project.path / "hooks.json")
     path.symlink_to("../hooks.json")
-    assert states(world) == [("project", "theirs", ARMED)]
+    assert states(project) == [("project", "theirs", ARMED)]
 
 
-def test_a_link_of_the_user_may_lead_anywhere(world):
-    path = world.settings("user", a_file("mine"))
-    path.rename(world.root / "dotfiles.json")
-    path.symlink_to(world.root / "dotfiles.json")
-    assert states(world) == [("user", "mine", ARMED)]
+def test_a_link_of_the_user_may_lead_anywhere(project):
+    path = project.write_settings("user", a_file("mine"))
+    path.rename(project.base / "dotfiles.json")
+    path.symlink_to(project.base / "dotfiles.json")
+    assert states(project) == [("user", "mine", ARMED)]
 
 
-def test_a_link_to_nowhere_and_what_is_no_file_are_told(world):
-    path = world.settings("user", "{}")
+def test_a_link_to_nowhere_and_what_is_no_file_are_told(project):
+    path = project.write_settings("user", "{}")
     path.unlink()
-    path.symlink_to(world.root / "gone")
-    local = world.project / ".claude" / "settings.local.json"
+    path.symlink_to(project.base / "gone")
+    local = project.path / ".claude" / "settings.local.json"
     local.mkdir(parents=True)
-    os.mkfifo(world.project / ".claude" / "settings.json")
-    assert [(problem.path, problem.message) for problem in load(world).diagnostics] == [
+    os.mkfifo(project.path / ".claude" / "settings.json")
+    assert [(problem.path, problem.message) for problem in load(project).diagnostics] == [
         (str(path), "settings.json cannot be opened: No such file or directory; no hook of it runs"),
-        (str(world.project / ".claude" / "settings.json"), "settings.json is not a regular file; no hook of it runs"),
+        (str(project.path / ".claude" / "settings.json"), "settings.json is not a regular file; no hook of it runs"),
         (str(local), "settings.local.json is not a regular file; no hook of it runs"),
     ]
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
-def test_no_hook_runs_from_a_file_that_anybody_may_write_to(world, scope):
-    path = world.settings(scope, a_file("x", disableAllHooks=True))
+def test_no_hook_runs_from_a_file_that_anybody_may_write_to(project, scope):
+    path = project.write_settings(scope, a_file("x", disableAllHooks=True))
     path.chmod(0o666)
     told = "no hook of this file runs: it can be written by anybody (chmod o-w)"
-    assert (load(world).hooks, load(world).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    assert (load(project).hooks, load(project).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
-def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(world, scope):
-    path = world.settings(scope, a_file("x", disableAllHooks=True))
+def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(project, scope):
+    path = project.write_settings(scope, a_file("x", disableAllHooks=True))
     path.parent.chmod(0o777)
     told = "no hook of this file runs: it is in a folder that can be written by anybody (chmod o-w)"
-    assert (load(world).hooks, load(world).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    assert (load(project).hooks, load(project).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("place", ["file", "folder"])
-def test_no_hook_runs_from_what_belongs_to_another_user(world, place):
-    path = world.settings("project", a_file("x"))
+def test_no_hook_runs_from_what_belongs_to_another_user(project, place):
+    path = project.write_settings("project", a_file("x"))
     os.chown(path if place == "file" else path.parent, 12345, -1)
     told = "belongs to another user (uid 12345)"
     told = told if place == "file" else f"is in a folder that {told}"
     problem = Diagnostic(str(path), None, "", ERROR, f"no hook of this file runs: it {told}")
-    assert (load(world).hooks, load(world).diagnostics) == ((), (problem,))
+    assert (load(project).hooks, load(project).diagnostics) == ((), (problem,))
 
 
 # Plugins
 
 
-def install(world, name: str, content: object, *, rows: object = ..., version: int = 2) -> str:
+def install(project, name: str, content: object, *, rows: object = ..., version: int = 2) -> str:
     """Put a plugin where it is installed, and into the register in the given form; give its folder."""
-    root = world.claude / "plugins" / "cache" / name
+    root = project.claude_folder / "plugins" / "cache" / name
     (root / "hooks").mkdir(parents=True)
     (root / "hooks" / "hooks.json").write_text(content if isinstance(content, str) else json.dumps(content))
     row = {"installPath": f"{root}/", "version": "1.0"}
     known = [{"scope": "user", **row}] if version == 2 else row
-    register(world, {"version": version, "plugins": {name: known if rows is ... else rows}})
+    register(project, {"version": version, "plugins": {name: known if rows is ... else rows}})
     return str(root)
 
 
-def register(world, content: object) -> str:
-    path = world.claude / "plugins" / "installed_plugins.json"
+def register(project, content: object) -> str:
+    path = project.claude_folder / "plugins" / "installed_plugins.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return str(path)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_the_hooks_of_a_plugin_that_is_enabled_and_installed_count(world, version):
+def test_the_hooks_of_a_plugin_that_is_enabled_and_installed_count(project, version):
     root = install(
-        world, "fmt@market", {"description": "Formats", **a_file("${CLAUDE_PLUGIN_ROOT}/a.sh")}, version=version
+        project, "fmt@market", {"description": "Formats", **a_file("${CLAUDE_PLUGIN_ROOT}/a.sh")}, version=version
     )
-    world.settings("user", a_file("mine", enabledPlugins={"fmt@market": True}))
-    mine, theirs = load(world).hooks
+    project.write_settings("user", a_file("mine", enabledPlugins={"fmt@market": True}))
+    mine, theirs = load(project).hooks
     assert (mine.source, theirs.source, theirs.scope, theirs.path) == (
         SETTINGS,
         PLUGIN,
@@ -1346,33 +1357,33 @@ def test_the_hooks_of_a_plugin_that_is_enabled_and_installed_count(world, versio
         f"{root}/hooks/hooks.json",
     )
     assert (theirs.handler, theirs.state) == (Command("${CLAUDE_PLUGIN_ROOT}/a.sh", root=root), ARMED)
-    assert load(world).watch[3:] == (
-        register_path(world),
+    assert load(project).watch[3:] == (
+        register_path(project),
         f"{root}/hooks/hooks.json",
-        f"{world.claude}/",
-        f"{world.project}/.claude/",
-        f"{world.claude}/plugins/",
+        f"{project.claude_folder}/",
+        f"{project.path}/.claude/",
+        f"{project.claude_folder}/plugins/",
         f"{root}/hooks/",
     )
 
 
-def register_path(world) -> str:
-    return str(world.claude / "plugins" / "installed_plugins.json")
+def register_path(project) -> str:
+    return str(project.claude_folder / "plugins" / "installed_plugins.json")
 
 
 @pytest.mark.parametrize("enabled", [{}, {"fmt": False}, {"fmt": "true"}, {"fmt": 1}, ["fmt"], None])
-def test_a_plugin_that_is_not_enabled_does_not_count(world, enabled):
-    install(world, "fmt", a_file("x"))
-    world.settings("user", {"enabledPlugins": enabled})
-    assert (load(world).hooks, load(world).diagnostics) == ((), ())
+def test_a_plugin_that_is_not_enabled_does_not_count(project, enabled):
+    install(project, "fmt", a_file("x"))
+    project.write_settings("user", {"enabledPlugins": enabled})
+    assert (load(project).hooks, load(project).diagnostics) == ((), ())
 
 
-def test_a_plugin_that_is_enabled_and_not_installed_is_told(world):
-    install(world, "fmt", a_file("x"))
-    world.settings("user", {"enabledPlugins": {"fmt": True, "other": True}})
+def test_a_plugin_that_is_enabled_and_not_installed_is_told(project):
+    install(project, "fmt", a_file("x"))
+    project.write_settings("user", {"enabledPlugins": {"fmt": True, "other": True}})
     told = "the plugin 'other' is enabled but not installed here: its hooks do not run"
-    assert states(world) == [("user", "x", ARMED)]
-    assert load(world).diagnostics == (Diagnostic(register_path(world), None, "other", WARNING, told),)
+    assert states(project) == [("user", "x", ARMED)]
+    assert load(project).diagnostics == (Diagnostic(register_path(project), None, "other", WARNING, told),)
 
 
 def test_a_file_tells_which_plugins_it_enables_and_which_not(read):
@@ -1393,60 +1404,60 @@ SAID = {
 
 
 @pytest.mark.parametrize(("flags", "found"), SAID.values(), ids=SAID)
-def test_who_has_the_word_about_a_plugin(world, flags, found):
-    install(world, "fmt", a_file("x"))
+def test_who_has_the_word_about_a_plugin(project, flags, found):
+    install(project, "fmt", a_file("x"))
     for scope, flag in zip(("user", "project", "local"), flags, strict=True):
-        world.settings(scope, {"enabledPlugins": {} if flag is None else {"fmt": flag}})
-    assert [(scope, state) for scope, _, state in states(world)] == [(scope, ARMED) for scope in found]
+        project.write_settings(scope, {"enabledPlugins": {} if flag is None else {"fmt": flag}})
+    assert [(scope, state) for scope, _, state in states(project)] == [(scope, ARMED) for scope in found]
 
 
 @pytest.mark.parametrize(("scope", "found"), [("user", "user"), ("project", "project"), ("local", "project")])
-def test_a_plugin_is_of_the_level_that_enables_it(world, scope, found):
-    install(world, "fmt", a_file("x"))
-    world.settings(scope, {"enabledPlugins": {"fmt": True}})
-    assert states(world) == [(found, "x", ARMED)]
+def test_a_plugin_is_of_the_level_that_enables_it(project, scope, found):
+    install(project, "fmt", a_file("x"))
+    project.write_settings(scope, {"enabledPlugins": {"fmt": True}})
+    assert states(project) == [(found, "x", ARMED)]
 
 
-def test_a_plugin_that_several_levels_enable_is_the_user_s_and_counts_once(world):
-    install(world, "fmt", a_file("x"))
+def test_a_plugin_that_several_levels_enable_is_the_user_s_and_counts_once(project):
+    install(project, "fmt", a_file("x"))
     for scope in ("user", "project", "local"):
-        world.settings(scope, {"enabledPlugins": {"fmt": True}})
-    assert states(world) == [("user", "x", ARMED)]
+        project.write_settings(scope, {"enabledPlugins": {"fmt": True}})
+    assert states(project) == [("user", "x", ARMED)]
 
 
-def test_the_same_entry_of_a_plugin_is_another_one(world):
-    install(world, "fmt", a_file("x"))
-    world.settings("user", a_file("x", enabledPlugins={"fmt": True}))
-    assert states(world) == [("user", "x", ARMED), ("user", "x", ARMED)]
+def test_the_same_entry_of_a_plugin_is_another_one(project):
+    install(project, "fmt", a_file("x"))
+    project.write_settings("user", a_file("x", enabledPlugins={"fmt": True}))
+    assert states(project) == [("user", "x", ARMED), ("user", "x", ARMED)]
 
 
-def test_disable_all_hooks_is_for_plugins_too(world):
-    install(world, "fmt", a_file("x"))
-    path = world.settings("user", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
-    (hook,) = load(world).hooks
+def test_disable_all_hooks_is_for_plugins_too(project):
+    install(project, "fmt", a_file("x"))
+    path = project.write_settings("user", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
+    (hook,) = load(project).hooks
     assert (hook.state, hook.state_reason) == (DISABLED, f"disabled by {path} (disableAllHooks)")
 
 
-def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(world):
-    install(world, "fmt", a_file("x"))
-    world.settings("project", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
-    assert states(world) == [("project", "x", DISABLED)]
-    world.settings("user", {"enabledPlugins": {"fmt": True}})
-    assert states(world) == [("user", "x", ARMED)]
+def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(project):
+    install(project, "fmt", a_file("x"))
+    project.write_settings("project", {"enabledPlugins": {"fmt": True}, "disableAllHooks": True})
+    assert states(project) == [("project", "x", DISABLED)]
+    project.write_settings("user", {"enabledPlugins": {"fmt": True}})
+    assert states(project) == [("user", "x", ARMED)]
 
 
-def test_what_is_wrong_in_a_plugin_is_told(world):
-    root = install(world, "fmt", '{"hooks": 5}')
-    world.settings("user", {"enabledPlugins": {"fmt": True}})
+def test_what_is_wrong_in_a_plugin_is_told(project):
+    root = install(project, "fmt", '{"hooks": 5}')
+    project.write_settings("user", {"enabledPlugins": {"fmt": True}})
     told = "'hooks' must be an object of events, not 5; it is ignored"
-    assert load(world).diagnostics == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
+    assert load(project).diagnostics == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
 
 
-def test_a_plugin_without_hooks_is_fine(world):
-    root = install(world, "fmt", "{}")
+def test_a_plugin_without_hooks_is_fine(project):
+    root = install(project, "fmt", "{}")
     os.unlink(f"{root}/hooks/hooks.json")
-    world.settings("user", {"enabledPlugins": {"fmt": True}})
-    assert (load(world).hooks, load(world).diagnostics) == ((), ())
+    project.write_settings("user", {"enabledPlugins": {"fmt": True}})
+    assert (load(project).hooks, load(project).diagnostics) == ((), ())
 
 
 REGISTERS = ["", "[]", "5", "broken", '{"plugins": []}', '{"plugins": {}}', '{"plugins": {"fmt": []}}', "[" * 100_000]
@@ -1456,25 +1467,27 @@ REGISTERS += ['{"plugins": {"fmt": ' + row + "}}" for row in ROWS]
 
 
 @pytest.mark.parametrize("content", REGISTERS, ids=lambda text: text[:40])
-def test_a_register_that_does_not_help_gives_no_plugin(world, content):
-    register(world, content)
-    world.settings("user", a_file("mine", enabledPlugins={"fmt": True}))
-    assert states(world) == [("user", "mine", ARMED)]
+def test_a_register_that_does_not_help_gives_no_plugin(project, content):
+    register(project, content)
+    project.write_settings("user", a_file("mine", enabledPlugins={"fmt": True}))
+    assert states(project) == [("user", "mine", ARMED)]
 
 
-def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_told(world):
-    world.settings("project", {"enabledPlugins": {"fmt": True}})
+def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_told(project):
+    project.write_settings("project", {"enabledPlugins": {"fmt": True}})
     told = "the plugin 'fmt' is enabled but not installed here: its hooks do not run"
-    found = load(world)
-    assert (found.hooks, found.watch[3]) == ((), register_path(world))
-    assert found.diagnostics == (Diagnostic(register_path(world), None, "fmt", WARNING, told),)
+    found = load(project)
+    assert (found.hooks, found.watch[3]) == ((), register_path(project))
+    assert found.diagnostics == (Diagnostic(register_path(project), None, "fmt", WARNING, told),)
 
 
-def test_of_several_rows_of_a_plugin_the_first_with_a_folder_counts(world):
-    root = install(world, "fmt", a_file("x"))
-    register(world, {"plugins": {"fmt": [{}, {"installPath": "rel"}, {"installPath": root}, {"installPath": "/gone"}]}})
-    world.settings("user", {"enabledPlugins": {"fmt": True}})
-    assert [hook.handler.root for hook in load(world).hooks] == [root]
+def test_of_several_rows_of_a_plugin_the_first_with_a_folder_counts(project):
+    root = install(project, "fmt", a_file("x"))
+    register(
+        project, {"plugins": {"fmt": [{}, {"installPath": "rel"}, {"installPath": root}, {"installPath": "/gone"}]}}
+    )
+    project.write_settings("user", {"enabledPlugins": {"fmt": True}})
+    assert [hook.handler.root for hook in load(project).hooks] == [root]
 
 
 OF_PROJECTS = {
@@ -1488,23 +1501,23 @@ OF_PROJECTS = {
 
 
 @pytest.mark.parametrize(("paths", "found"), OF_PROJECTS.values(), ids=OF_PROJECTS)
-def test_a_plugin_that_is_installed_for_a_project_counts_there_alone(world, paths, found):
-    (world.root / "link").symlink_to(world.project)
-    root = install(world, "fmt", a_file("x"))
-    placed = [p.format(project=world.project, root=world.root) if isinstance(p, str) else p for p in paths]
+def test_a_plugin_that_is_installed_for_a_project_counts_there_alone(project, paths, found):
+    (project.base / "link").symlink_to(project.path)
+    root = install(project, "fmt", a_file("x"))
+    placed = [p.format(project=project.path, root=project.base) if isinstance(p, str) else p for p in paths]
     rows = [{"installPath": root, "projectPath": path, "scope": "project"} for path in placed]
-    register(world, {"plugins": {"fmt": rows}})
-    world.settings("user", {"enabledPlugins": {"fmt": True}})
-    assert states(world) == ([("user", "x", ARMED)] if found else [])
-    assert load(world, project=False).hooks == ()
+    register(project, {"plugins": {"fmt": rows}})
+    project.write_settings("user", {"enabledPlugins": {"fmt": True}})
+    assert states(project) == ([("user", "x", ARMED)] if found else [])
+    assert load(project, with_project=False).hooks == ()
 
 
-def test_of_the_rows_of_a_plugin_that_of_the_project_counts_first(world):
-    root = install(world, "fmt", a_file("x"))
-    own = {"installPath": root, "projectPath": str(world.project)}
-    register(world, {"plugins": {"fmt": [{"installPath": "/anybodys"}, own]}})
-    world.settings("user", {"enabledPlugins": {"fmt": True}})
-    assert [hook.handler.root for hook in load(world).hooks] == [root]
+def test_of_the_rows_of_a_plugin_that_of_the_project_counts_first(project):
+    root = install(project, "fmt", a_file("x"))
+    own = {"installPath": root, "projectPath": str(project.path)}
+    register(project, {"plugins": {"fmt": [{"installPath": "/anybodys"}, own]}})
+    project.write_settings("user", {"enabledPlugins": {"fmt": True}})
+    assert [hook.handler.root for hook in load(project).hooks] == [root]
 
 
 # Whatever a file holds

@@ -24,14 +24,14 @@ PROGRAMS += ("perl", "grep")
 
 
 @pytest.fixture
-def here(world, monkeypatch):
-    """A world with a PATH that holds a few programs and nothing else."""
-    folder = world.root / "bin"
+def here(project, monkeypatch):
+    """A project with a PATH that holds a few programs and nothing else."""
+    folder = project.base / "bin"
     folder.mkdir()
     for name in PROGRAMS:
         write(folder / name, "#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(folder))
-    return world
+    return project
 
 
 def write(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
@@ -41,16 +41,16 @@ def write(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
     return path
 
 
-def the_hook(world, entry: object, *, scope: str = "project", event: str = "PreToolUse", **group: object) -> Hook:
+def the_hook(project, entry: object, *, scope: str = "project", event: str = "PreToolUse", **group: object) -> Hook:
     entry = {"type": "command", "command": entry} if isinstance(entry, str) else {"type": "command", **entry}
-    path = world.settings(scope, {"hooks": {event: [{**group, "hooks": [entry]}]}})
+    path = project.write_settings(scope, {"hooks": {event: [{**group, "hooks": [entry]}]}})
     (hook,) = read_settings(str(path), scope).hooks
     return hook
 
 
-def remarks(world, entry: object, **how: object) -> list[tuple[str, str, str]]:
+def remarks(project, entry: object, **how: object) -> list[tuple[str, str, str]]:
     """Check one entry; every remark must be on its place in its file."""
-    hook = the_hook(world, entry, **how)
+    hook = the_hook(project, entry, **how)
     found = check_settings_hook(hook)
     assert {(p.path, p.line, p.key) for p in found} <= {(hook.path, None, hook.place)}
     return [(p.level, p.message, p.fix) for p in found]
@@ -152,7 +152,7 @@ FINE = [
 
 @pytest.mark.parametrize("command", FINE)
 def test_no_remark_is_made_on(here, command):
-    hooks = here.project / ".claude" / "hooks"
+    hooks = here.path / ".claude" / "hooks"
     for name in ("here.sh", "here.py"):
         write(hooks / name)
     write(hooks / "plain.sh", "exit 0\n", 0o644)
@@ -162,7 +162,7 @@ def test_no_remark_is_made_on(here, command):
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 def test_no_remark_is_made_on_a_program_with_arguments_that_is_all_there(here, scope):
-    script = write(here.project / "a.js", "//\n", 0o644)
+    script = write(here.path / "a.js", "//\n", 0o644)
     assert remarks(here, {"command": "node", "args": [str(script), "./x"]}, scope=scope) == []
     assert remarks(here, {"command": "node", "args": ["${CLAUDE_PROJECT_DIR}/a.js"]}, scope=scope) == []
     assert remarks(here, {"command": "npx", "args": ["-y", "./x.sh"]}, scope=scope) == []
@@ -228,7 +228,7 @@ def test_a_relative_path_among_arguments_is_mended_without_quotes(here):
 
 
 def test_a_relative_path_of_a_plugin_is_mended_with_its_folder(here):
-    root = here.root / "plugin"
+    root = here.base / "plugin"
     write(root / "hooks" / "hooks.json", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./x.sh"}]}]}}')
     (hook,) = read_settings(str(root / "hooks" / "hooks.json"), "user", root=str(root), source=PLUGIN).hooks
     assert [(p.message, p.fix) for p in check_settings_hook(hook)] == [
@@ -239,13 +239,13 @@ def test_a_relative_path_of_a_plugin_is_mended_with_its_folder(here):
 # Scripts that cannot be started
 
 NAMED = {
-    '"$CLAUDE_PROJECT_DIR"/a/x.sh': "project",
-    "$CLAUDE_PROJECT_DIR/a/x.sh": "project",
-    "${CLAUDE_PROJECT_DIR}/a/x.sh": "project",
-    '"${CLAUDE_PROJECT_DIR}/a/x.sh" --flag': "project",
-    "A=1 exec $CLAUDE_PROJECT_DIR/a/x.sh": "project",
-    "bash -e $CLAUDE_PROJECT_DIR/a/x.sh": "project",
-    "cat | $CLAUDE_PROJECT_DIR/a/x.sh": "project",
+    '"$CLAUDE_PROJECT_DIR"/a/x.sh': "path",
+    "$CLAUDE_PROJECT_DIR/a/x.sh": "path",
+    "${CLAUDE_PROJECT_DIR}/a/x.sh": "path",
+    '"${CLAUDE_PROJECT_DIR}/a/x.sh" --flag': "path",
+    "A=1 exec $CLAUDE_PROJECT_DIR/a/x.sh": "path",
+    "bash -e $CLAUDE_PROJECT_DIR/a/x.sh": "path",
+    "cat | $CLAUDE_PROJECT_DIR/a/x.sh": "path",
     "~/a/x.sh": "home",
     "$HOME/a/x.sh": "home",
     '"$HOME/a"/x.sh': "home",
@@ -262,21 +262,21 @@ def test_a_script_that_does_not_exist_is_an_error(here, command):
 
 
 def test_a_script_by_an_absolute_path_that_does_not_exist_is_an_error(here):
-    path = here.root / "gone.py"
+    path = here.base / "gone.py"
     told = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
     assert remarks(here, str(path)) == [told]
     assert remarks(here, f"python3 {path}", scope="user") == [told]
     assert remarks(here, f"python3 '{path}' && npm test") == [told]
     assert remarks(here, {"command": str(path), "args": []}) == [told]
     assert remarks(here, {"command": "python3", "args": [str(path)]}) == [told]
-    below = write(here.root / "file") / "x.sh"
+    below = write(here.base / "file") / "x.sh"
     assert [message for _, message, _ in remarks(here, str(below))] == [
         f"{below} does not exist: the hook fails at every event"
     ]
 
 
 def test_a_script_among_arguments_is_found_in_the_project(here):
-    told = f"{here.project}/x.py does not exist: the hook fails at every event"
+    told = f"{here.path}/x.py does not exist: the hook fails at every event"
     entry = {"command": "python3", "args": ["${CLAUDE_PROJECT_DIR}/x.py"]}
     assert [message for _, message, _ in remarks(here, entry)] == [told]
     assert remarks(here, {"command": "python3", "args": ["$CLAUDE_PROJECT_DIR/x.py"]}) == []  # nothing is certain
@@ -285,20 +285,20 @@ def test_a_script_among_arguments_is_found_in_the_project(here):
 def test_the_user_s_file_knows_no_project(here):
     for command in ("$CLAUDE_PROJECT_DIR/x.sh", '"${CLAUDE_PROJECT_DIR}"/x.sh', "bash $CLAUDE_PROJECT_DIR/x.sh"):
         assert remarks(here, command, scope="user") == []
-        (hook,) = read_settings(str(here.claude / "settings.json"), "project").hooks
+        (hook,) = read_settings(str(here.claude_folder / "settings.json"), "project").hooks
         assert check_settings_hook(hook) == []  # whoever asks
 
 
 def test_a_file_outside_of_a_claude_folder_knows_no_project(here):
     path = write(
-        here.project / "hooks.json",
+        here.path / "hooks.json",
         '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "$CLAUDE_PROJECT_DIR/x"}]}]}}',
     )
     assert check_path(str(path)) == []
 
 
 def test_a_script_of_a_plugin_is_looked_for_in_its_folder(here):
-    root = here.root / "plugin"
+    root = here.base / "plugin"
     entry = '{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/x.sh; $CLAUDE_PROJECT_DIR/y.sh"}'
     write(root / "hooks" / "hooks.json", '{"hooks": {"Stop": [{"hooks": [' + entry + "]}]}}")
     (hook,) = read_settings(str(root / "hooks" / "hooks.json"), "project", root=str(root), source=PLUGIN).hooks
@@ -309,7 +309,7 @@ def test_a_script_of_a_plugin_is_looked_for_in_its_folder(here):
 
 
 def test_a_script_that_is_run_itself_must_be_executable(here):
-    path = write(here.project / "x.sh", mode=0o644)
+    path = write(here.path / "x.sh", mode=0o644)
     told = (ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
     assert remarks(here, '"$CLAUDE_PROJECT_DIR"/x.sh') == [told]
     assert remarks(here, {"command": "${CLAUDE_PROJECT_DIR}/x.sh", "args": []}) == [told]
@@ -337,13 +337,13 @@ FIRST_LINES = {
 @pytest.mark.parametrize("text", FIRST_LINES)
 def test_a_script_with_a_broken_first_line_is_an_error_if_it_is_run_itself(here, text):
     why, fix = FIRST_LINES[text]
-    path = write(here.project / "x.sh", text)
+    path = write(here.path / "x.sh", text)
     assert remarks(here, '"$CLAUDE_PROJECT_DIR"/x.sh') == [(ERROR, f"{path} cannot be started: {why}", fix)]
     assert remarks(here, 'python3 "$CLAUDE_PROJECT_DIR"/x.sh') == []
 
 
 def test_windows_line_ends_are_told_where_a_shell_reads_them(here):
-    path = write(here.project / "x.sh", "#!/bin/sh\necho\r\n")
+    path = write(here.path / "x.sh", "#!/bin/sh\necho\r\n")
     told = Diagnostic(str(path), 2, "", WARNING, "it has Windows line ends", "convert it to LF")
     for command in ('"$CLAUDE_PROJECT_DIR"/x.sh', 'bash "$CLAUDE_PROJECT_DIR"/x.sh'):
         assert check_settings_hook(the_hook(here, command)) == [told]
@@ -353,7 +353,7 @@ def test_windows_line_ends_are_told_where_a_shell_reads_them(here):
 
 
 def test_folders_and_what_cannot_be_looked_at_are_left_alone(here):
-    (here.project / "package").mkdir()
+    (here.path / "package").mkdir()
     assert remarks(here, 'node "$CLAUDE_PROJECT_DIR"/package') == []
     assert remarks(here, f"/{'x' * 5000}/y.sh") == []
     assert remarks(here, "/a/\ud800.sh") == []
@@ -364,7 +364,7 @@ def test_folders_and_what_cannot_be_looked_at_are_left_alone(here):
 
 @pytest.fixture
 def spaced(here):
-    folder = here.root / "my project"
+    folder = here.base / "my project"
     write(folder / "x.sh")
 
     def _spaced(command: str) -> list[tuple[str, str, str]]:
@@ -417,7 +417,7 @@ def test_a_project_dir_within_quotes_does_not(spaced, command):
 )
 def test_a_program_that_is_not_on_the_path_is_told(here, command):
     assert remarks(here, command) == [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
-    write(here.root / "bin" / "black")
+    write(here.base / "bin" / "black")
     assert remarks(here, command) == []
 
 
@@ -482,7 +482,7 @@ SCRIPTS = {
     "command", ['bash "$CLAUDE_PROJECT_DIR"/.claude/x.sh', "cat | bash $CLAUDE_PROJECT_DIR/.claude/x.sh"]
 )
 def test_exit_1_in_the_script_is_told_where_it_stands(here, text, command):
-    path = write(here.project / ".claude" / "x.sh", text)
+    path = write(here.path / ".claude" / "x.sh", text)
     line = SCRIPTS[text]
     expected = [] if line is None else [Diagnostic(str(path), line, "", WARNING, *EXIT_1)]
     assert check_settings_hook(the_hook(here, command)) == expected
@@ -490,18 +490,18 @@ def test_exit_1_in_the_script_is_told_where_it_stands(here, text, command):
 
 
 def test_exit_1_is_found_in_a_script_by_a_relative_path_too(here):
-    path = write(here.project / "x.sh", "#!/bin/sh\necho no >&2\nexit 1\n")
+    path = write(here.path / "x.sh", "#!/bin/sh\necho no >&2\nexit 1\n")
     hook = the_hook(here, "./x.sh")
     assert check_settings_hook(hook) == [
         Diagnostic(hook.path, None, PLACE, WARNING, relative("./x.sh"), '"$CLAUDE_PROJECT_DIR"/x.sh'),
-        Diagnostic(f"{here.project}/./x.sh", 3, "", WARNING, *EXIT_1),
+        Diagnostic(f"{here.path}/./x.sh", 3, "", WARNING, *EXIT_1),
     ]
     assert path.exists()
 
 
 @pytest.mark.parametrize("folder", ["node_modules/.bin", ".venv/bin", "bin", "lib/site-packages/x"])
 def test_scripts_of_others_are_not_read(here, folder):
-    path = write(here.project / folder / "x.sh", "#!/bin/sh\necho no >&2\nexit 1\n")
+    path = write(here.path / folder / "x.sh", "#!/bin/sh\necho no >&2\nexit 1\n")
     assert remarks(here, str(path)) == []
 
 
@@ -675,10 +675,10 @@ def test_a_type_that_claude_code_alone_has_is_told_and_nothing_else(here):
 
 
 def test_a_project_is_checked_with_its_settings(here):
-    path = here.settings(
+    path = here.write_settings(
         "project", {"hooks": {"PreToolUse": [{"matcher": "bash", "hooks": [{"type": "command", "command": "./x.sh"}]}]}}
     )
-    local = here.settings("local", {"hooks": {"Stop": [{"type": "command", "command": "x"}]}})
+    local = here.write_settings("local", {"hooks": {"Stop": [{"type": "command", "command": "x"}]}})
     told = "'bash' matches no known tool; this hook may never run"
     bare = "is a hook without a group: an event has groups, and a group has hooks"
     fix = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
@@ -686,7 +686,7 @@ def test_a_project_is_checked_with_its_settings(here):
         Diagnostic(str(path), None, PLACE, WARNING, told, "did you mean 'Bash'?"),
         Diagnostic(str(path), None, PLACE, WARNING, relative("./x.sh"), '"$CLAUDE_PROJECT_DIR"/x.sh'),
     ]
-    assert check_path(str(here.project)) == [*found, Diagnostic(str(local), None, "hooks.Stop[0]", ERROR, bare, fix)]
+    assert check_path(str(here.path)) == [*found, Diagnostic(str(local), None, "hooks.Stop[0]", ERROR, bare, fix)]
     assert check_path(str(path)) == found
 
 
@@ -761,10 +761,10 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30))
-def test_no_line_makes_checking_fail_and_words_stand_in_it(world, text):
+def test_no_line_makes_checking_fail_and_words_stand_in_it(project, text):
     for words in read_first_pipeline(text, {"A": "/a"}):
         assert all(word.raw in text for word in words)
-    hook = the_hook(world, "x").replace(place="here")
+    hook = the_hook(project, "x").replace(place="here")
     found = check_settings_hook(hook.replace(handler=hook.handler.replace(text=text)))
     assert all(problem.message and problem.fix for problem in found)
 
