@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -48,3 +49,39 @@ def test_no_module_imports_itself_through_others(is_inside):
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(f"a cycle of imports: {' -> '.join(error.args[1])}")
+
+
+# Public names that may be defined in several modules, each with the reason.
+SHARED_NAMES = {
+    "HOST": "the row of an agent, in the file of each agent",
+    "make_setup": "how an agent is installed, in the file of each agent",
+    "main": "what a program starts",
+    "write_event": "what a dialect does, in the module of each dialect",
+    "read_answer": "what a dialect does, in the module of each dialect",
+}
+
+
+def iter_public_names(module: str) -> Iterator[str]:
+    for node in ast.parse(MODULES[module].read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def test_no_public_name_is_defined_in_two_modules():
+    homes = defaultdict(set)
+    for module in MODULES:
+        for name in iter_public_names(module):
+            homes[name].add(module)
+    twice = {name: sorted(found) for name, found in homes.items() if len(found) > 1}
+    private = {name for name in twice if name.startswith("_") or name == "TYPE_CHECKING"}
+    assert {name: twice[name] for name in twice.keys() - private - SHARED_NAMES.keys()} == {}
+    assert SHARED_NAMES.keys() <= twice.keys()
+
+
+def test_no_file_name_is_used_twice_except_by_agents():
+    agents = {path.stem for path in SOURCE.glob("boathook/hosts/*.py")}
+    counts = Counter(path.stem for path in MODULES.values() if not path.stem.startswith("__"))
+    assert {name for name, count in counts.items() if count > 1} - agents == set()

@@ -16,10 +16,10 @@ from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.policy import AnswerError
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.claude import (
+    ANSWER_TYPES,
     ASKED_TYPES,
     JUDGEMENT_TYPES,
     NESTED_TYPES,
-    TYPES,
     read_answer,
     write_event,
 )
@@ -375,7 +375,7 @@ CALLS = {
         said(STOP, "enough"),
     ),
     "empty texts": ({"systemMessage": " ", "reason": "", **nested(additionalContext="")}, said(NONE)),
-    "nulls": (dict.fromkeys(TYPES), said(NONE)),
+    "nulls": (dict.fromkeys(ANSWER_TYPES), said(NONE)),
     "nulls inside": (nested(**dict.fromkeys(NESTED_TYPES)), said(NONE)),
     "an unknown key": ({"colour": "blue"}, said(NONE), UNKNOWN.format("colour")),
     "an unknown key inside": (nested(colour=1), said(NONE), UNKNOWN.format("hookSpecificOutput.colour")),
@@ -538,7 +538,7 @@ def test_every_field_that_has_a_type_is_in_the_table_above():
         deep = inside.get("decision") if isinstance(inside.get("decision"), dict) else {}
         found |= {*top, *(f".{key}" for key in inside), *(f"..{key}" for key in deep)}
     free = {".updatedToolOutput", ".updatedMCPToolOutput"}
-    assert found | free == {*TYPES, *(f".{key}" for key in NESTED_TYPES), *(f"..{key}" for key in ASKED_TYPES)}
+    assert found | free == {*ANSWER_TYPES, *(f".{key}" for key in NESTED_TYPES), *(f"..{key}" for key in ASKED_TYPES)}
 
 
 INFO = '{"level": "info"}\n'
@@ -805,7 +805,7 @@ words = st.sampled_from(["allow", "deny", "ask", "defer", "approve", "block", ""
 values = words | st.booleans() | st.none() | json_values
 deep = st.dictionaries(st.sampled_from([*ASKED_TYPES, "x"]), values, max_size=4)
 inner = st.dictionaries(st.sampled_from([*NESTED_TYPES, "x"]), values | deep, max_size=5)
-objects = st.dictionaries(st.sampled_from([*TYPES, "ok", "x"]), values | inner, max_size=5)
+objects = st.dictionaries(st.sampled_from([*ANSWER_TYPES, "ok", "x"]), values | inner, max_size=5)
 outputs = noise | objects.map(lambda found: json.dumps(found).encode())
 codes = st.sampled_from([0, 0, 0, 1, 2, 2, 3, -9, None])
 exits = st.builds(

@@ -16,7 +16,7 @@ from boathook.core.outcome import Outcome
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_dialect
 from boathook.hosts.capabilities import misfits, wants
-from boathook.hosts.detection import find_caller
+from boathook.hosts.detection import detect_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
 from boathook.hosts.tool_names import is_claude_tool
@@ -247,27 +247,28 @@ def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
 
 
 def test_a_sender_is_known_by_what_it_sends():
-    assert find_caller(load_host("claude"), {"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
-    assert find_caller(load_host("claude"), {"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
+    assert detect_caller(load_host("claude"), {"timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "copilot"
+    assert detect_caller(load_host("claude"), {"timestamp": "t"}, {b"CLAUDECODE": b"1"}) == "vscode"
     assert (
-        find_caller(load_host("claude"), {"timestamp": "t", "tool_name": "run_in_terminal"}, {b"COPILOT_CLI": b"1"})
+        detect_caller(load_host("claude"), {"timestamp": "t", "tool_name": "run_in_terminal"}, {b"COPILOT_CLI": b"1"})
         == "vscode"
     )
-    assert find_caller(load_host("claude"), {"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
+    assert detect_caller(load_host("claude"), {"timestamp": "t", "tool_name": "Bash"}, {}) == "copilot"
     assert (
-        find_caller(load_host("claude"), {"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"})
+        detect_caller(load_host("claude"), {"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"})
         == "gemini"
     )
     assert not any(map(is_claude_tool, load_host("vscode").tools))
     assert (
-        find_caller(load_host("claude"), {"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"}) == "cursor"
+        detect_caller(load_host("claude"), {"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"})
+        == "cursor"
     )
-    assert find_caller(load_host("claude"), {"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
+    assert detect_caller(load_host("claude"), {"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
 
 
 @pytest.mark.parametrize("path", sorted((FIXTURES / "claude-code").glob("*.json")), ids=lambda path: path.stem)
 def test_no_payload_of_claude_code_is_taken_for_anothers(path):
-    assert find_caller(load_host("claude"), json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""
+    assert detect_caller(load_host("claude"), json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""
 
 
 # What goes wrong
@@ -414,7 +415,7 @@ def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(tmp_path, ho
 )
 def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_road(tool, given, ours):
     fields = {"hook_event_name": "PreToolUse", "timestamp": "t", "tool_name": tool, "tool_input": given}
-    assert find_caller(load_host("claude"), fields, {}) == "copilot"
+    assert detect_caller(load_host("claude"), fields, {}) == "copilot"
     event = find_dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
     assert (event.tool_name, event.tool_input) == ours
 

@@ -179,7 +179,7 @@ def _list_steps(plan: InstallPlan) -> list[str]:
     ]
     title, missing = load_host(setup.name).title, f"`{setup.programs[0]}` is not on your PATH"
     steps.append(
-        f"restart {title} if it is running" if host_status.find_program(setup) else f"install {title}: {missing}"
+        f"restart {title} if it is running" if host_status.find_host_program(setup) else f"install {title}: {missing}"
     )
     if any(folder in sys.executable for folder in _TEMPORARY_FOLDERS):
         problem = f"{sys.executable} is in a temporary folder; without it no hook runs"
@@ -302,7 +302,7 @@ def _name_action(change: FileChange) -> str:
 
 def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
     program, rows = (
-        host_status.find_program(setup) or None,
+        host_status.find_host_program(setup) or None,
         [one.to_json() for one in statuses if one.host == setup.name],
     )
     about = {"host": setup.name, "program": program, "settings": setup.settings_runner, "evidence": setup.evidence}
@@ -315,7 +315,7 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     rows = []
     for status in shown:
         setup = setups[status.host]
-        program = os.path.basename(host_status.find_program(setup)) or "not on PATH"
+        program = os.path.basename(host_status.find_host_program(setup)) or "not on PATH"
         rows.append((status.host, status.scope, status.state, program, setup.settings_runner, status.path))
     print_table(_COLUMNS, rows, [_STATUS_STYLES.get(status.state, "bold yellow") for status in shown])
     for status in statuses:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
 
-DECISIONS = {
+_DECISIONS = {
     "allow": Decision.ALLOW,
     "deny": Decision.BLOCK,
     "ask": Decision.ASK,
@@ -39,7 +39,7 @@ DECISIONS = {
 }
 LEGACY = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
 BEHAVIOURS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
-TYPES: dict[str, tuple[type, str]] = {
+ANSWER_TYPES: dict[str, tuple[type, str]] = {
     "continue": (bool, "true or false"),
     "stopReason": (str, "text"),
     "suppressOutput": (bool, "true or false"),
@@ -66,7 +66,7 @@ ASKED_TYPES: dict[str, tuple[type, str]] = {
     "interrupt": (bool, "true or false"),
 }
 JUDGEMENT_TYPES: dict[str, tuple[type, str]] = {"ok": (bool, "true or false"), "reason": (str, "text")}
-DECISIVE = ("decision", "continue", NESTED, "permissionDecision", "systemMessage")
+_DECISIVE = ("decision", "continue", NESTED, "permissionDecision", "systemMessage")
 
 
 def _outward(name: str, value: Any) -> Any:
@@ -155,15 +155,15 @@ def _counted(call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]) ->
 def _answer_in(text: str) -> dict[str, Any] | None:
     """Return the JSON answer in an output, None if that is plain text; JsonError if it is neither."""
     if not text.startswith("{"):  # Claude Code takes nothing else for JSON
-        refuse_buried(text, DECISIVE)
+        refuse_buried(text, _DECISIVE)
         return None
     answer: dict[str, Any] = loads(text)
-    check_types(answer, TYPES)
+    check_types(answer, ANSWER_TYPES)
     nested = answer.get(NESTED) or {}
     check_types(nested, NESTED_TYPES, f"{NESTED}.")
     check_types(nested.get("decision") or {}, ASKED_TYPES, f"{NESTED}.decision.")
     _known(answer.get("decision"), LEGACY, "decision", f" (a tool call is denied with {NESTED}.permissionDecision)")
-    _known(nested.get("permissionDecision"), DECISIONS, f"{NESTED}.permissionDecision")
+    _known(nested.get("permissionDecision"), _DECISIONS, f"{NESTED}.permissionDecision")
     _known((nested.get("decision") or {}).get("behavior"), BEHAVIOURS, f"{NESTED}.decision.behavior")
     return answer
 
@@ -261,7 +261,9 @@ class _Reading:
         if word is not None:
             if word == "defer":
                 self.notes.append("'defer' is read as 'ask': nothing can be put off here")
-            return self._said(DECISIONS[word], self.nested.get("permissionDecisionReason") or self.answer.get("reason"))
+            return self._said(
+                _DECISIONS[word], self.nested.get("permissionDecisionReason") or self.answer.get("reason")
+            )
         behaviour = self.asked.get("behavior")
         if behaviour is None:
             return Decision.NONE, ()
@@ -310,9 +312,9 @@ class _Reading:
         if said is not None and said != self.row.name:
             self.notes.append(f"'hookEventName' says '{said}', but the event is {self.row.name}")
         for key in self.answer:
-            if key in NESTED_TYPES and key not in TYPES:
+            if key in NESTED_TYPES and key not in ANSWER_TYPES:
                 self.notes.append(f"'{key}' has no effect there: it belongs into '{NESTED}'")
-        unknown = [key for key in self.answer if key not in (*TYPES, *NESTED_TYPES)]
+        unknown = [key for key in self.answer if key not in (*ANSWER_TYPES, *NESTED_TYPES)]
         unknown += [f"{NESTED}.{key}" for key in self.nested if key not in NESTED_TYPES]
         unknown += [f"{NESTED}.decision.{key}" for key in self.asked if key not in ASKED_TYPES]
         if unknown and "hook_event_name" not in self.answer:  # a logger that prints its input means nothing by it

@@ -59,9 +59,9 @@ class HostDialect:
         """Return the host that really sent an event if it runs a command of this host's configuration, else ""."""
         if not any(f'"{key}"'.encode() in data for key in self.host.foreign_keys):
             return ""
-        from boathook.hosts.detection import find_caller
+        from boathook.hosts.detection import detect_caller
 
-        return find_caller(self.host, parse_host_object(data), env)
+        return detect_caller(self.host, parse_host_object(data), env)
 
     def _find_row(self, fields: dict[str, Any], beside: str | None) -> tuple[HostEvent | None, str]:
         """Find the event by its name in the payload and by the one beside it; None if it has no counterpart here."""

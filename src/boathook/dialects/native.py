@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-DECISIONS = {
+_DECISIONS = {
     "allow": Decision.ALLOW,
     "approve": Decision.ALLOW,
     "ask": Decision.ASK,
     "deny": Decision.BLOCK,
     "block": Decision.BLOCK,
 }
-TYPES: dict[str, tuple[type, str]] = {
+_TYPES: dict[str, tuple[type, str]] = {
     "decision": (str, "text"),
     "reason": (str, "text"),
     "log": (str, "text"),
@@ -44,7 +44,7 @@ TYPES: dict[str, tuple[type, str]] = {
     "modified_input": (dict, "an object"),
     "continue": (bool, "true or false"),
 }
-DECISIVE = ("decision", "continue", "modified_input", "modified_output", "additional_context", "system_message")
+_DECISIVE = ("decision", "continue", "modified_input", "modified_output", "additional_context", "system_message")
 project_variable = ""
 FIELD_TYPES: dict[str, tuple[type, str]] = {
     "event_type": (str, "text"),
@@ -124,7 +124,7 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     try:
         text = decode(end.stdout).strip()
         if not begins_like_json(text):
-            refuse_buried(text, DECISIVE)
+            refuse_buried(text, _DECISIVE)
             contexts = texts(text)
             return Outcome(contexts=contexts) if contexts else NOTHING, ()
         answer = loads(text)
@@ -147,9 +147,9 @@ def _blocked(call: Call, end: Exit) -> Outcome:
 
 def _check(answer: Any) -> None:
     """Refuse an answer of the wrong shape, with the exact fault."""
-    check_types(answer, TYPES)
+    check_types(answer, _TYPES)
     decision = answer.get("decision")
-    if decision is not None and decision.lower() not in DECISIONS:
+    if decision is not None and decision.lower() not in _DECISIONS:
         raise JsonError(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
 
 
@@ -181,7 +181,7 @@ def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outco
 
 def _decided(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, str], ...]]:
     word, reason = answer.get("decision"), clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
-    decision = DECISIONS[word.lower()] if word is not None else Decision.NONE
+    decision = _DECISIONS[word.lower()] if word is not None else Decision.NONE
     said: tuple[tuple[Decision, str], ...] = ((decision, reason),) if reason and decision else ()
     if answer.get("continue") is False:
         stop = clean_text(answer.get("stop_reason") or "", MAX_REASON_CHARS) or reason

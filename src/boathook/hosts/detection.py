@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boathook.hosts.host import Caller, Host
 
 
-def find_caller(host: Host, fields: Mapping[str, Any], env: Mapping[bytes, bytes]) -> str:
+def detect_caller(host: Host, fields: Mapping[str, Any], env: Mapping[bytes, bytes]) -> str:
     """Return the name of the agent that sent these fields to the command of a host, "" if it was the host itself."""
     if not any(key in fields for key in host.foreign_keys):
         return ""

@@ -229,7 +229,7 @@ def _read_setting(path: str, keys: tuple[str, ...]) -> Any:
     return value
 
 
-def find_program(setup: Setup) -> str:
+def find_host_program(setup: Setup) -> str:
     return next((path for name in setup.programs if (path := shutil.which(name))), "")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     ProcessLimits = list[tuple[int, tuple[int, int]]]
 
-MAX_FILE_BYTES = 1 << 30
+MAX_WRITTEN_FILE_BYTES = 1 << 30
 _MAX_OPEN_FILES = 1024
 _GRACE_SECONDS = 5
 
@@ -27,7 +27,7 @@ def compute_limits(timeout: float) -> ProcessLimits:
     most = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NOFILE: _MAX_OPEN_FILES,
-        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
+        resource.RLIMIT_FSIZE: MAX_WRITTEN_FILE_BYTES,
         resource.RLIMIT_CPU: int(timeout + _GRACE_SECONDS + 0.999) * (os.cpu_count() or 1),
     }
     return [(which, _lower(resource.getrlimit(which), limit)) for which, limit in most.items()]

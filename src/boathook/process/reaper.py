@@ -148,10 +148,11 @@ def _identify_self() -> bytes:
 def _is_isolated() -> bool:
     import resource
 
-    from boathook.process.limits import MAX_FILE_BYTES
+    from boathook.process.limits import MAX_WRITTEN_FILE_BYTES
 
     return (
-        _read_file("/proc/1/comm") == b"bwrap\n" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= MAX_FILE_BYTES
+        _read_file("/proc/1/comm") == b"bwrap\n"
+        and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[1] <= MAX_WRITTEN_FILE_BYTES
     )
 
 
