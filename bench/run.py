@@ -242,7 +242,7 @@ def bench_trust(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -
     def door(project: Path, code: int = 0) -> Measure:
         return launcher.measure(event_file(folder, project), python, "-I", "-S", str(entrance), *words, code=code)
 
-    without = (str(HERE / "bare.py"), str(entrance.parent.parent), "--trust-all", *words)
+    without = (str(HERE / "bare.py"), str(entrance.parents[2]), "--trust-all", *words)
     plain = launcher.measure(event_file(folder, one), python, "-I", "-S", *without)
     full = Row("`hook_entry.py`, one trusted `sh` hook runs, cold, on record", "`python -I -S -c pass`", 4)
     block = Row("the same, and it blocks: the record is on the disk", "the same", 4)
