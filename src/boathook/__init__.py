@@ -44,7 +44,6 @@ __all__ += [name for names in _PUBLIC_NAMES.values() for name in names]  # pyrig
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: `run` imports this package and needs none of them."""
     for module, names in _PUBLIC_NAMES.items():
         if name in names:
             from importlib import import_module

@@ -149,7 +149,6 @@ def load_with_trust(locations: Locations) -> tuple[Loaded, TrustStore]:
 
 
 def open_trust(locations: Locations) -> TrustStore:
-    """Open the trust store; one in an untrusted folder is empty and says why."""
     from boathook.trust.store import TrustStore
 
     return TrustStore(locations.state, is_folder_trusted=locations.state not in locations.untrusted)
@@ -197,8 +196,6 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
 
 
 class _LateBackground:
-    """Makes the runner of async hooks when the first one starts: most events have none."""
-
     def __init__(self, make: Callable[[], BackgroundRunner]) -> None:
         self._make = make
 
@@ -274,7 +271,6 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
 def _write_record(
     state: str, verdict: Verdict, seconds: float, origin: dict[str, str], *, is_whole: bool, degraded: tuple[str, ...]
 ) -> str:
-    """Write a verdict into the ledger; return an error message, or ""."""
     from boathook.ledger.record import make_dispatch_record, must_sync
     from boathook.ledger.writer import Ledger
 
@@ -313,7 +309,6 @@ def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False)
 
 
 def supervise_async_hook() -> None:
-    """Be the process that runs an async hook and records its end."""
     from boathook.process.supervisor import run_supervisor
 
     run_supervisor(record_async_end)

@@ -28,15 +28,9 @@ if TYPE_CHECKING:
     from boathook.trust.verify import VerifiedCatalog
 
     class BackgroundRunner(Protocol):
-        """Runs calls that nobody waits for."""
+        def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]: ...
 
-        def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
-            """Start calls and return at once; one that cannot run becomes a skip."""
-            ...
-
-        def drain(self, seconds: float) -> int:
-            """Wait for running calls; return the number still running."""
-            ...
+        def drain(self, seconds: float) -> int: ...
 
         def close(self) -> None:
             """Start nothing more."""
@@ -44,17 +38,11 @@ if TYPE_CHECKING:
     class StopCounts(Protocol):
         """Remembers how often in a row a session's stop was refused."""
 
-        def stop_blocks(self, session: str) -> int:
-            """Return the count."""
-            ...
+        def stop_blocks(self, session: str) -> int: ...
 
-        def count_stop(self, session: str, *, blocked: bool) -> None:
-            """Count one refusal, or end the count."""
-            ...
+        def count_stop(self, session: str, *, blocked: bool) -> None: ...
 
-        def forget(self, session: str) -> None:
-            """Forget a session that ended."""
-            ...
+        def forget(self, session: str) -> None: ...
 
 
 DRAIN_SECONDS = 5.0
@@ -83,7 +71,6 @@ class Engine:
     """Dispatches events to the hooks of a catalogue. Safe to use from several threads and tasks."""
 
     def __init__(self, catalog: Catalog, parts: EngineParts) -> None:
-        """Take the parts; `boathook.load` puts them together."""
         self.catalog = catalog
         self._parts = parts
         self._policy = parts.policy or Policy(
@@ -132,7 +119,6 @@ class Engine:
         return self._with(self.catalog, self._parts.replace(record=None))
 
     def _with(self, catalog: Catalog, parts: EngineParts) -> Engine:
-        """Return another engine that counts stops together with this one."""
         return Engine(catalog, parts.replace(stop_counts=self._stop_counts))
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
@@ -145,13 +131,11 @@ class Engine:
         self._parts.background.close()
 
     def __enter__(self) -> Self:
-        """Use the engine in a `with` block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the engine."""
         self.close()
 
     def _start_flow(self, event: Event | Mapping[str, Any]) -> Dispatch:
@@ -161,7 +145,6 @@ class Engine:
         return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
 
     def _choose_catalog(self) -> Catalog | VerifiedCatalog:
-        """Return the catalogue for one dispatch: trusted hooks are verified again when they are needed."""
         if not self._has_trusted_hooks:
             return self.catalog
         from boathook.trust.verify import VerifiedCatalog
@@ -169,7 +152,6 @@ class Engine:
         return VerifiedCatalog(self.catalog)
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
-        """Fill in what the sender left out."""
         if not isinstance(event, Event):
             from boathook.dialects.native import event_of
 
@@ -241,7 +223,6 @@ class Engine:
         return verdict
 
     def _record(self, verdict: Verdict, record_id: str, started: float) -> Verdict:
-        """Return the verdict with the id of its record; an error is reported and changes nothing else."""
         has_effects = verdict.runs or verdict.background or any(skip.is_warning for skip in verdict.skipped)
         # With "whole" every event is kept, because a new hook may be tried on it later.
         is_recorded = has_effects or self.catalog.settings.record == "whole"
@@ -255,7 +236,6 @@ class Engine:
         return verdict.replace(skipped=(*verdict.skipped, _warn(error_message))) if error_message else recorded
 
     def _start_background(self, calls: tuple[Call, ...]) -> tuple[tuple[StartedHook, ...], tuple[Skip, ...]]:
-        """Start async hooks one by one; one that cannot be started is reported and changes nothing else."""
         results: list[StartedHook | Skip] = []
         if error_message := self._parts.find_log_error():
             results.append(_warn(error_message))
@@ -324,7 +304,6 @@ class TracingRunner:
 
 
 def _format_run(run: Run) -> list[str]:
-    """Return the debug lines of one finished run."""
     mode, is_blocked = run.hook.mode.upper(), run.outcome.decision >= Decision.BLOCK
     milliseconds = round(run.seconds * 1000)
     lines = [f"[HOOK DEBUG] [{mode}] Completed hook '{run.hook.name}' in {milliseconds}ms: blocked={is_blocked}"]
@@ -339,13 +318,11 @@ def _format_run(run: Run) -> list[str]:
 
 
 def make_timestamp() -> str:
-    """Return the current time as ISO 8601 in UTC, with milliseconds."""
     seconds = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"
 
 
 def _warn(error_message: str) -> Skip:
-    """Return an error about a file as a skip, which is reported to the person."""
     return Skip(error_message.partition(" cannot ")[0], error_message, is_warning=True)
 
 

@@ -54,8 +54,6 @@ def load_hooks(locations: Locations, trust: TrustStore | None = None) -> Loaded:
 
 
 class _Loading:
-    """The catalogue while it is made, source by source."""
-
     def __init__(self, locations: Locations, trust: TrustStore | None) -> None:
         self.locations = locations
         self.trust = trust
@@ -87,7 +85,6 @@ class _Loading:
         self.projects[folders] = read.project or folders.project
 
     def finish(self) -> Loaded:
-        """Return everything that was loaded."""
         settings, judge, trust = self.settings, self.judge, self.trust
         configs = list(self.project_configs.values()) or [_read_project_config("")]
         hooks = tuple(self.hooks)
@@ -120,7 +117,6 @@ def _read_project_config(project: str) -> HooksConfig:
 
 
 def _report_untrusted(locations: Locations) -> list[Diagnostic]:
-    """Return an error for each folder of hooks that is not read; the trust store reports its own."""
     return [
         Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX)
         for path in locations.untrusted
@@ -129,7 +125,6 @@ def _report_untrusted(locations: Locations) -> list[Diagnostic]:
 
 
 def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
-    """Apply what hooks.toml says about a hook; hooks that run together have no priority of their own."""
     hook, written = read_hook
     tuned = tune_hook(hook, written, project, user)
     if hook.is_grouped:
@@ -140,7 +135,6 @@ def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
 def _check_trust(
     trust: TrustStore | None, judge: TrustJudge | None, projects: dict[SourceFolders, str]
 ) -> list[Diagnostic]:
-    """Report an error of the trust store, and trusted hooks that are not used or are gone."""
     errors = [Diagnostic(trust.path, None, "", ERROR, trust.error)] if trust is not None and trust.error else []
     hidden = [found for folders, project in projects.items() for found in _find_hidden(trust, project, folders)]
     return [*_find_gone(judge, projects.values()), *hidden, *errors]
@@ -164,7 +158,6 @@ def _has_trusted(trust: TrustStore, project: str) -> bool:
 
 
 def _find_gone(judge: TrustJudge | None, projects: Iterable[str]) -> list[Diagnostic]:
-    """Report trusted hooks that do not exist any more."""
     if judge is None:
         return []
     gone = {record.identity: record for project in projects for record in judge.find_missing(project)}

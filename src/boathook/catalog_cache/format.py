@@ -33,8 +33,6 @@ O_FLAGS = (
 
 
 class Compiled:
-    """A compiled catalogue that is fresh; its sections are read when asked for."""
-
     def __init__(self, head: "dict[str, Any]", body: "memoryview") -> None:
         self.head = head
         self._body = body
@@ -45,7 +43,6 @@ class Compiled:
         return marshal.loads(self._body[start:end])
 
     def restore(self, kind: "EventKind") -> "Catalog":
-        """Return the catalogue again, as far as one kind of event needs it."""
         from boathook.core.catalog import Catalog, Settings
         from boathook.core.event import KINDS
         from boathook.core.hook import Diagnostic, hook_from_data
@@ -80,7 +77,6 @@ def _is_inside(folder: str, top: str) -> bool:
 
 
 def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:
-    """Return the bytes of a compiled catalogue."""
     body, places = b"", {}
     for name, value in sections.items():
         data = marshal.dumps(value)
@@ -98,7 +94,6 @@ def load_compiled(locations: "Locations") -> "Compiled | None":
 
 
 def read_compiled(path: str, key: "tuple[object, ...]") -> "Compiled | None":
-    """Read a compiled catalogue that was made for these locations, or None."""
     data = _read(path)
     if data is None or not data.startswith(MAGIC):
         return None
@@ -131,7 +126,6 @@ def _is_fresh(watch: "Iterable[tuple[str, Stamp]]") -> bool:
 
 
 def _read(path: str) -> "bytes | None":
-    """Read a file of ours: regular, owned by us, writable by nobody else."""
     try:
         handle = system.open(path, O_FLAGS)
     except (OSError, ValueError):

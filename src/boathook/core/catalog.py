@@ -35,8 +35,6 @@ REPORTED_STATES = (*BROKEN_STATES, *UNTRUSTED_STATES)
 
 
 class Settings(Value):
-    """The settings of the engine in hooks.toml."""
-
     debug: bool = False
     strict_exit_codes: bool = False
     max_stop_blocks: int = 3
@@ -152,12 +150,10 @@ def mark_untrusted(hook: Hook, state: str, why: str, untrusted: str) -> Hook:
 
 
 def _is_deferred(hook: Hook) -> bool:
-    """Whether a hook runs in the background, after the others."""
     return hook.background and not should_block_unrun(hook)
 
 
 def can_take_part(hook: Hook) -> bool:
-    """Whether a hook can be in a plan."""
     return hook.state == ARMED or should_block_unrun(hook)
 
 
@@ -185,7 +181,6 @@ class Selector:
         self._by_tool: dict[str, tuple[list[int], frozenset[int]]] = {}
 
     def select(self, event: Event) -> tuple[Hook, ...]:
-        """Return the hooks that match, in the order of running."""
         texts = InputTexts(event.tool_input)
         self._calls += 1
         candidates: Sequence[Hook] = self._hooks
@@ -208,7 +203,6 @@ class Selector:
         return [self._hooks[number] for number in sorted([*unindexed, *(hits & indexed)])]
 
     def _find_for_tool(self, tool: str, index: _Index) -> tuple[list[int], frozenset[int]]:
-        """Return the hooks for a tool that are always candidates, and those that need one of their words."""
         numbers = self._by_tool.get(tool)
         if numbers is None:
             matchers = enumerate(hook.matcher for hook in self._hooks)
@@ -220,8 +214,6 @@ class Selector:
 
 
 class _Index:
-    """Which hooks need which word, and which are always candidates; hooks are numbered."""
-
     def __init__(self, hooks: Sequence[Hook]) -> None:
         patterns = [hook.matcher.pattern for hook in hooks]
         words = [pattern.words.any_of if pattern and pattern.words else () for pattern in patterns]
@@ -234,7 +226,6 @@ class _Index:
         self.unindexed = frozenset(at for at, needed in enumerate(words) if not needed)
 
     def find_hooks_with_word(self, text: str) -> Iterator[int]:
-        """Return the hooks that have a word in a text."""
         candidates = [word for gram in list_grams(text) & self._keys for word in self._grams[gram]]
         for word in (*candidates, *self._short):
             if word in text:

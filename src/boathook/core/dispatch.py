@@ -28,8 +28,6 @@ UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen 
 
 
 class _DispatchState:
-    """How far a dispatch is: the event as changed, the outcome, and which inputs each hook has seen."""
-
     def __init__(self, event: Event, select: Callable[[Event], Plan], policy: Policy) -> None:
         self.event = event
         self.select = select

@@ -43,15 +43,12 @@ class EventKind(Value):
         return self.name.startswith("pre-") or self.name == "permission-request"
 
     def __eq__(self, other: object) -> bool:
-        """Compare by identity: every kind exists once."""
         return self is other
 
     def __hash__(self) -> int:
-        """Hash by name."""
         return hash(self.name)
 
     def __repr__(self) -> str:
-        """Show the name."""
         return f"<EventKind {self.name}>"
 
 

@@ -18,5 +18,4 @@ __all__ = ["hexdigest", "sha256"]
 
 
 def hexdigest(data: bytes) -> str:
-    """Return the SHA-256 of some bytes in hexadecimal."""
     return sha256(data).hexdigest()

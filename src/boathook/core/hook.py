@@ -29,13 +29,9 @@ if TYPE_CHECKING:
         folder_variables: tuple[str, str]
         empty_variables: tuple[str, ...]
 
-        def write_event(self, event: Event, trigger: str) -> bytes:
-            """Write an event as the hook reads it."""
-            ...
+        def write_event(self, event: Event, trigger: str) -> bytes: ...
 
-        def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
-            """Read the hook's answer, and notes on what had no effect."""
-            ...
+        def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]: ...
 
 
 USER, PROJECT = "user", "project"
@@ -66,7 +62,6 @@ class Diagnostic(Value):
     fix: str = ""
 
     def __str__(self) -> str:
-        """Return it in one line."""
         place = f"{self.path}:{self.line}" if self.line else self.path
         key = f" [{self.key}]" if self.key else ""
         return clean_text(
@@ -79,8 +74,6 @@ class Diagnostic(Value):
 
 
 class Script(Value):
-    """Handler: the entry point of a HOOK.md folder."""
-
     folder: str
 
 
@@ -94,13 +87,10 @@ class Command(Value):
 
     @property
     def line(self) -> str:
-        """Return the command with its arguments, for display."""
         return " ".join((self.text, *(self.words or ())))
 
 
 class Prompt(Value):
-    """Handler: a question for a model."""
-
     text: str
     model: str = ""
 
@@ -136,8 +126,6 @@ HANDLER_NAMES = {handler: name for name, handler in HANDLERS.items()}
 
 
 class Needs(Value):
-    """What a hook needs to run."""
-
     bins: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     os: tuple[str, ...] = ()
@@ -215,7 +203,6 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
 def hook_from_data(
     data: tuple[Any, ...], kinds: dict[str, EventKind], find_dialect: Callable[[str], HookDialect]
 ) -> Hook:
-    """Return the hook that plain values stand for."""
     plain = dict(zip(Hook.FIELDS, data, strict=True))
     tool, pattern, subject = plain["matcher"]
     word, *fields = plain["handler"]

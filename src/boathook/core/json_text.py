@@ -63,8 +63,6 @@ def _parse_int(text: str) -> int:
 
 
 class _ScannerSettings:
-    """The settings that the C scanner asks its context for."""
-
     strict = True
     object_hook = None
     object_pairs_hook = staticmethod(_make_object)
@@ -99,7 +97,6 @@ def decode(data: bytes) -> str:
 
 
 def loads(text: str, depth: int = MAX_DEPTH) -> "Any":
-    """Read one JSON value that fills the whole text; raise JsonError otherwise."""
     start = len(text) - len(text.lstrip(JSON_WHITESPACE))
     try:
         value, end = _scan_value(text, start)
@@ -149,13 +146,11 @@ def _scan_value(text: str, start: int) -> "tuple[Any, int]":
 
 
 def describe_position(text: str, position: int) -> str:
-    """Return a position as line and column."""
     before = text[:position]
     return f"line {before.count(chr(10)) + 1} column {position - before.rfind(chr(10))}"
 
 
 def dumps(value: "Any") -> str:
-    """Write JSON text with spaces after colons and commas, non-ASCII kept."""
     if accelerator is None:
         import json
 
@@ -178,7 +173,6 @@ def canonical_json(value: "Any") -> bytes:
 
 
 def dump_line(value: "Any") -> bytes:
-    """Write JSON as one UTF-8 line; a lone surrogate becomes its JSON escape."""
     return (dumps(value) + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -211,7 +205,6 @@ def iter_leaves(value: "Any") -> "Iterator[str]":
 
 
 def describe_json_type(value: object) -> str:
-    """Return the type of a JSON value in words."""
     return TYPE_WORDS.get(type(value).__name__, type(value).__name__)
 
 

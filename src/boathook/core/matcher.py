@@ -48,11 +48,9 @@ class Pattern(Value):
 
     @property
     def display_text(self) -> str:
-        """Return the pattern as its author wrote it."""
         return self.written or self.source
 
     def search(self, text: str) -> bool:
-        """Whether the pattern is found anywhere in the text."""
         words = self.words
         if words is not None:
             may_match = words.may_match(text)
@@ -65,7 +63,6 @@ class Pattern(Value):
             return self.get_compiled().search(text.encode("utf-8", "replace").decode()) is not None
 
     def get_compiled(self) -> Any:
-        """Return the RE2 object, compiled once."""
         compiled = self.__dict__.get("_compiled")
         if compiled is None:
             compiled = self.__dict__["_compiled"] = _compile(self.source)
@@ -164,7 +161,6 @@ class Matcher(Value):
     subject: str = TOOL_NAME
 
     def explain_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
-        """Return why the event does not match, "" if it does."""
         if self.subject != TOOL_NAME:
             return self._explain_subject_mismatch(event)
         if not event.kind.has_tool:
@@ -176,7 +172,6 @@ class Matcher(Value):
         return ""
 
     def _explain_subject_mismatch(self, event: Event) -> str:
-        """Compare a field other than the tool; one that the host did not send matches."""
         value = event.data.get(self.subject)
         if self.tool is None or not isinstance(value, str) or self.tool.search(value):
             return ""
@@ -184,7 +179,6 @@ class Matcher(Value):
 
     @property
     def is_all(self) -> bool:
-        """Whether every event matches."""
         return self.tool is None and self.pattern is None
 
 
@@ -200,7 +194,6 @@ class InputTexts:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return every string leaf, and the JSON text."""
         if self._texts is None:
             self._texts = (*iter_leaves(self._input), dumps(self._input))
         return self._texts

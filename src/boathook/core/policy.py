@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class AnswerError(Exception):
-    """An answer that does not count: the status of its run, and what is wrong."""
-
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
         self.status = status
@@ -23,8 +21,6 @@ class AnswerError(Exception):
 
 
 class Policy(Value):
-    """The rules of one engine."""
-
     max_stop_blocks: int = 3
     can_ask: bool = True
     strict_exit_codes: bool = False

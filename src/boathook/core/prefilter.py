@@ -30,7 +30,6 @@ class PrefilterWords(Value):
     proof: str
 
     def may_match(self, text: str) -> bool:
-        """Whether a text can match; for a proof other than a hint, whether it does."""
         if self.proof == EQUALS:
             return text in self.any_of
         return any(word in text for word in self.any_of)
@@ -41,8 +40,6 @@ class _Unclear(Exception):
 
 
 class _Piece(Value):
-    """A part of a branch: exact alternatives, or words of which it needs one, if any."""
-
     words: tuple[str, ...]
     exact: bool = True
 
@@ -51,7 +48,6 @@ _ANYTHING = _Piece((), exact=False)
 
 
 def find_words(source: str) -> PrefilterWords | None:
-    """Return the words of a pattern, None if they are not certain."""
     if len(source) > _MAX_SOURCE_CHARS or source.count("(") > _MAX_WORDS:
         return None
     try:
@@ -94,7 +90,6 @@ def _make_hint(needed: list[tuple[str, ...]]) -> PrefilterWords | None:
 
 
 def _find_needed_words(branch: list[_Piece | str]) -> tuple[str, ...]:
-    """Return the most specific words of a branch: the set whose shortest word is longest."""
     candidates: list[tuple[str, ...]] = []
     run: list[_Piece] = []
     for piece in [*branch, _GAP]:
@@ -110,7 +105,6 @@ def _find_needed_words(branch: list[_Piece | str]) -> tuple[str, ...]:
 
 
 def _combine_pieces(pieces: list[_Piece]) -> list[str]:
-    """Return every combination of exact pieces, [] if there are too many."""
     if not pieces:
         return []
     words = [""]
@@ -122,7 +116,6 @@ def _combine_pieces(pieces: list[_Piece]) -> list[str]:
 
 
 def _read_branches(source: str, at: int) -> tuple[list[list[_Piece | str]], int]:
-    """Read alternatives up to the end or a closing parenthesis."""
     branches: list[list[_Piece | str]] = [[]]
     while at < len(source) and source[at] != ")":
         if source[at] == "|":
@@ -197,7 +190,6 @@ def _read_quantifiers(piece: _Piece | str, source: str, at: int) -> tuple[_Piece
 
 
 def _find_class_end(source: str, at: int) -> int:
-    """Return where the bracket is that closes a character class."""
     at += 1
     if source[at : at + 1] == "^":
         at += 1
@@ -240,5 +232,4 @@ def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple
 
 
 def list_grams(text: str) -> set[str]:
-    """Return the letter groups of a text."""
     return {text[at : at + GRAM_CHARS] for at in range(len(text) - GRAM_CHARS + 1)}

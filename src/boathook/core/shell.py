@@ -126,7 +126,6 @@ class ShellReader:
         self._finds_heredocs = True
 
     def read_all(self) -> list[ShellCommand]:
-        """Return every command of the text, and then those in substitutions."""
         commands: list[ShellCommand] = []
         while (command := self.read_command()) is not None:
             commands.append(command)
@@ -155,7 +154,6 @@ class ShellReader:
         return False
 
     def _skip_filler(self, char: str) -> bool:
-        """Skip a comment or the end of a continued line, if one begins here."""
         if char == "#":
             end = self.text.find("\n", self.position)
             self.position = len(self.text) if end < 0 else end
@@ -166,7 +164,6 @@ class ShellReader:
         return False
 
     def _read_items(self, command: ShellCommand) -> None:
-        """Read words and redirections up to the operator that ends the command."""
         text, size, words = self.text, len(self.text), command.words
         start = self.position
         while start < size:
@@ -190,7 +187,6 @@ class ShellReader:
         self.position = start
 
     def _read_operator(self, command: ShellCommand, char: str) -> bool:
-        """Read a redirection, or an operator that ends the command; return whether it ends."""
         text, start = self.text, self.position
         if char in _REDIRECTION_STARTS:
             if text.startswith(_PROCESS_SUBSTITUTIONS, start):
@@ -346,7 +342,6 @@ class ShellReader:
         return char
 
     def _find_value(self, word_start: int) -> int:
-        """Return where the value of a word of the form NAME=… begins, else 0."""
         if self._value_start[0] != word_start:
             end = self.text.find("=", word_start, self.position) + 1
             self._value_start = (word_start, end if get_assigned_name(self.text[word_start:end]) else 0)
@@ -441,7 +436,6 @@ class ShellReader:
         return name, end
 
     def _read_braces(self, *, is_quoted: bool) -> str:
-        """Read `${…}`, if it is more than a name."""
         self._stop_if_strict()
         start = self.position
         self.position += 2

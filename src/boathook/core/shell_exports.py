@@ -47,7 +47,6 @@ def read_exports(text: str, environment: Mapping[str, str]) -> tuple[dict[str, s
 
 
 def _read_assignments(command: ShellCommand) -> dict[str, str] | None:
-    """Return the variables that a command sets; None if it is something else than assignments."""
     if not command.is_clear or command.redirections or command.operator not in _STATEMENT_ENDS:
         return None
     words = command.words
@@ -64,7 +63,6 @@ def _read_assignments(command: ShellCommand) -> dict[str, str] | None:
 
 
 def _find_line_end(text: str, start: int) -> int:
-    """Return where a line ends, with the lines that continue it after a backslash."""
     while (end := text.find("\n", start)) > 0 and text[end - 1] == "\\":
         start = end + 1
     return len(text) if end < 0 else end

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_):
-        """Stand in for the type checkers' marker."""
         return lambda cls: cls
 
 
@@ -25,7 +24,6 @@ class Value:
     _defaults: dict[str, Any] = {}  # noqa: RUF012  (never changed after the class exists)
 
     def __init_subclass__(cls) -> None:
-        """Collect the annotated fields of a subclass and its defaults."""
         own = tuple(name for name in cls.__annotations__ if not name.startswith("_"))
         cls.FIELDS += own
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
@@ -33,7 +31,6 @@ class Value:
     if not TYPE_CHECKING:
 
         def __init__(self, *args, **kwargs):
-            """Fill the fields from positions, names and defaults; refuse anything else."""
             names, values = self.FIELDS, self.__dict__
             if len(args) != len(names):
                 values.update(self._defaults)
@@ -45,7 +42,6 @@ class Value:
                 self._check(args, kwargs)
 
         def _check(self, args, kwargs):
-            """Name what is wrong with the fields given, if anything."""
             names, what = self.FIELDS, type(self).__name__
             if len(args) > len(names):
                 raise TypeError(f"{what} takes {len(names)} fields, {len(args)} given")
@@ -57,11 +53,9 @@ class Value:
                 raise TypeError(f"{what} needs the field '{missing[0]}'")
 
         def __setattr__(self, name, value):
-            """Refuse: values do not change."""
             raise AttributeError(f"{type(self).__name__} is frozen; use replace({name}=…)")
 
         def __delattr__(self, name):
-            """Refuse: values do not change."""
             raise AttributeError(f"{type(self).__name__} is frozen")
 
     def replace(self, **changes: Any) -> Self:
@@ -71,15 +65,12 @@ class Value:
         return type(self)(*values.values()) if len(values) == len(self.FIELDS) else type(self)(**values)
 
     def __eq__(self, other: object) -> bool:
-        """Compare by type and fields."""
         if type(other) is not type(self):
             return NotImplemented
         return all(self.__dict__[n] == other.__dict__[n] for n in self.FIELDS)
 
     def __hash__(self) -> int:
-        """Hash by fields, where they can be hashed."""
         return hash(tuple(self.__dict__[n] for n in self.FIELDS))
 
     def __repr__(self) -> str:
-        """Show the fields by name."""
         return f"{type(self).__name__}({', '.join(f'{n}={self.__dict__[n]!r}' for n in self.FIELDS)})"

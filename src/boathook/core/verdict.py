@@ -35,7 +35,6 @@ class Call(Value):
     dispatch: str = ""
 
     def describe(self) -> dict[str, str]:
-        """Return what the log says about the call when it ends in the background."""
         event = self.event
         return {
             "session": event.session_id,
@@ -99,8 +98,6 @@ class Skip(Value):
 
 
 class StartedHook(Value):
-    """An async hook that was started, and the process that supervises it."""
-
     hook: str
     pid: int | None
 

@@ -44,17 +44,14 @@ def check_types(answer: Any, types: Types, where: str = "") -> None:
 
 
 def default_reason(hook: Hook) -> str:
-    """Return the reason of a block that came without one."""
     return f"blocked by hook '{hook.name}'"
 
 
 def reason_in(end: Exit) -> str:
-    """Return what a hook said on standard error."""
     return clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS)
 
 
 def exit_words(end: Exit) -> str:
-    """Return how a hook failed."""
     if end.code is None:
         return "it did not run"
     how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
@@ -64,6 +61,5 @@ def exit_words(end: Exit) -> str:
 
 
 def texts(text: str | None) -> tuple[str, ...]:
-    """Return a text as an effect: cleaned, nothing if it is empty."""
     found = clean_text(text or "")
     return (found,) if found else ()

@@ -111,7 +111,6 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
 
 
 def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:  # noqa: ARG001
-    """Read the answer of a hook of settings.json; notes say what had no effect."""
     asked = isinstance(call.hook.handler, Prompt | Http)
     if asked and end.code != 0:
         raise AnswerError(FAILED, reason_in(end) or exit_words(end))
@@ -153,7 +152,6 @@ def _counted(call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]) ->
 
 
 def _answer_in(text: str) -> dict[str, Any] | None:
-    """Return the JSON answer in an output, None if that is plain text; JsonError if it is neither."""
     if not text.startswith("{"):  # Claude Code takes nothing else for JSON
         refuse_buried(text, _DECISIVE)
         return None
@@ -195,7 +193,6 @@ def _refused(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[st
 
 
 def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
-    """Read what a model said to a prompt hook: whether it is ok, and why."""
     answer: dict[str, Any] = loads(text)
     check_types(answer, JUDGEMENT_TYPES)
     if answer.get("ok") is None:
@@ -207,8 +204,6 @@ def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
 
 
 class _Reading:
-    """One JSON answer on its way to an outcome: collects what has no effect."""
-
     def __init__(self, call: Call, row: ClaudeEvent, answer: dict[str, Any]) -> None:
         self.call, self.row, self.answer = call, row, answer
         self.nested: dict[str, Any] = answer.get(NESTED) or {}
@@ -307,7 +302,6 @@ class _Reading:
         return found
 
     def _look_for_idle_keys(self) -> None:
-        """Name what is not known here, and what stands in the wrong place."""
         said = self.nested.get("hookEventName")
         if said is not None and said != self.row.name:
             self.notes.append(f"'hookEventName' says '{said}', but the event is {self.row.name}")

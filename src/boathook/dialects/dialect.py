@@ -32,7 +32,6 @@ class Dialect:
     env_file_variable = "CLAUDE_ENV_FILE"
 
     def __init__(self, name: str) -> None:
-        """Remember the name: `native`, or that of a host."""
         self.name = name
         self.folder_variables = _FOLDER_VARIABLES.get(name, ("", ""))
         self.empty_variables: tuple[str, ...] = _EMPTY_VARIABLES.get(name, ())
@@ -40,11 +39,9 @@ class Dialect:
         self._hook_side: HookDialect | None = None
 
     def __repr__(self) -> str:
-        """Show the name."""
         return f"<Dialect {self.name}>"
 
     def load_host_side(self) -> HostDialect:
-        """Return the half that a host uses; import it if necessary."""
         if self._host_side is not None:
             return self._host_side
         host_side: HostDialect = _load_native() if self.name == NATIVE else _load_host(self.name)
@@ -52,7 +49,6 @@ class Dialect:
         return host_side
 
     def load_hook_side(self) -> HookDialect:
-        """Return the half that hooks use; import it if necessary."""
         if self._hook_side is not None:
             return self._hook_side
         hook_side: HookDialect = _load_hook_side(self.name)
@@ -80,7 +76,6 @@ class Dialect:
         return self.load_host_side().write_answer(verdict, later, refuses=refuses)
 
     def write_nothing(self) -> Exit:
-        """Write the answer of an engine that has nothing to say."""
         return self.load_host_side().write_nothing()
 
     def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:

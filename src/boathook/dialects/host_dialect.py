@@ -41,8 +41,6 @@ _FAILURE_KIND = "post-tool-call-failure"
 
 
 class HostDialect:
-    """Reads the events of one host and writes its answers, by its table."""
-
     def __init__(self, host: Host) -> None:
         self.host = host
         self.project_variable = host.project_variable
@@ -106,7 +104,6 @@ class HostDialect:
         return Event(kind, timestamp if isinstance(timestamp, str) else "", session, folder, {}, data, aliases)
 
     def _translate_tool(self, data: dict[str, Any], kind: EventKind) -> tuple[str, ...]:
-        """Put the tool call under our names, with the host's beside them; return the tool's other names."""
         name, tool_input = data.get("tool_name"), _parse_object(data.get("tool_input"))
         if name is not None and not isinstance(name, str):
             raise DialectError(f"the tool's name must be text, not {describe_json_type(name)}")
@@ -162,7 +159,6 @@ class HostDialect:
         )
 
     def write_nothing(self) -> Exit:
-        """Write the answer of an engine that has nothing to say."""
         return Exit(0, stdout=f"{self.host.empty_answer}\n".encode() if self.host.empty_answer else b"")
 
     def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
@@ -208,7 +204,6 @@ class HostDialect:
         return tuple(self._fill_answer(verdict, row, _Answer(row), refuses=refuses)) if row is not None else ()
 
     def _list_unheard(self, verdict: Verdict) -> tuple[str, ...]:
-        """Return what hooks of a derived event want: nothing of it can be expressed."""
         wants = [f"{verdict.decision.word}: {reason}" for reason in verdict.reasons]
         wants += [f"context for the model: {text}" for text in verdict.additional_context]
         name = verdict.event.kind.name
@@ -219,7 +214,6 @@ class HostDialect:
         return self.host.find_event(name if isinstance(name, str) else event.kind.name)
 
     def _fill_answer(self, verdict: Verdict, row: HostEvent, answer: _Answer, *, refuses: bool) -> list[str]:
-        """Put everything into an answer that the host can express; return notes on the rest."""
         reasons = "\n".join(verdict.reasons)
         notes = self._add_decision(verdict.decision, row, reasons, answer)
         effects = self._add_effects(verdict, row, answer)
@@ -284,7 +278,6 @@ class HostDialect:
         return notes
 
     def _restore_input(self, verdict: Verdict) -> Any:
-        """Return the changed input under the host's keys."""
         data, before, after = verdict.event.data, verdict.original.tool_input, verdict.modified_input
         name, host_keys = data.get(HOST_TOOL), data.get(HOST_KEYS)
         if not (isinstance(name, str) and isinstance(after, dict) and isinstance(before, dict)):
@@ -293,8 +286,6 @@ class HostDialect:
 
 
 class _Answer:
-    """An answer that is being made: the fields of its JSON, the other output, and the exit code."""
-
     def __init__(self, row: HostEvent) -> None:
         self.row = row
         self.clear()
@@ -309,14 +300,12 @@ class _Answer:
         self.streams = {"stdout": "", "stderr": ""}
 
     def add(self, template: Template, value: Any, *, even_empty: bool = False) -> None:
-        """Add one thing by its template; an empty reason is left out."""
         for place, content in template:
             if content == "$" and value == "" and not even_empty:
                 continue
             self._set(place, value if content == "$" else content)
 
     def _set(self, place: str, value: Any) -> None:
-        """Put a value at a place; a text is added to the one that is there."""
         if place == "exit":
             self.code = value
         elif place in self.streams:
@@ -332,7 +321,6 @@ class _Answer:
             fields[last] = f"{old}\n{value}" if isinstance(old, str) and old != value else value
 
     def make_exit(self, empty_answer: str) -> Exit:
-        """Return the answer as the host reads it."""
         text = self.streams["stdout"] or (f"{empty_answer}\n" if empty_answer else "")
         stdout = dump_line(self.fields) if self.fields else text.encode("utf-8", "backslashreplace")
         return Exit(self.code, stdout=stdout, stderr=self.streams["stderr"].encode("utf-8", "backslashreplace"))
@@ -343,7 +331,6 @@ def _can_refuse(row: HostEvent) -> bool:
 
 
 def _find_text(fields: dict[str, Any], places: Sequence[str]) -> tuple[str, str]:
-    """Return the first of some places that has a value, and the text there."""
     for place in places:
         value = _get_at(fields, place)
         if isinstance(value, str):
@@ -364,7 +351,6 @@ def _get_at(fields: Any, place: str) -> Any:
 
 
 def _fill_places(text: str, fields: dict[str, Any]) -> str:
-    """Return a text with each `{place}` replaced by what is there."""
     start, brace, rest = text.partition("{")
     if not brace:
         return text
@@ -374,7 +360,6 @@ def _fill_places(text: str, fields: dict[str, Any]) -> str:
 
 
 def _find_finished_item(line: str, call_id: str) -> dict[str, Any] | None:
-    """Return the item of a call if a line of a transcript has it as finished."""
     try:
         item = _get_at(loads(line), "payload.item")
     except JsonError:
@@ -392,7 +377,6 @@ def _has_failed(fields: dict[str, Any], place: str) -> bool:
 
 
 def _rename_fields(fields: dict[str, Any], row: HostEvent) -> dict[str, Any]:
-    """Return the fields under our names; what is deeper is copied, and nothing is overwritten."""
     data = dict(fields)
     for theirs, ours in row.renames:
         value = _get_at(fields, theirs)
@@ -416,7 +400,6 @@ def _hides_command(tool_input: Any, renames: Renames) -> bool:
 
 
 def _parse_object(value: Any) -> Any:
-    """Return a tool input as an object where a host wrote it as text."""
     if not isinstance(value, str):
         return value
     try:

@@ -107,7 +107,6 @@ def _kind(in_data: str | None, beside: str | None) -> EventKind:
 
 
 def write_event(event: Event, trigger: str) -> bytes:
-    """Write an event for a hook, its kind in the hook author's spelling."""
     return dump_line(event.to_fields(trigger))
 
 
@@ -215,30 +214,24 @@ def write_answer(verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bo
 
 
 def write_nothing() -> Exit:
-    """Write the answer of an engine that has nothing to say."""
     return Exit(0)
 
 
 def refuse(name: str | None, reason: str, code: int) -> tuple[Exit, None]:  # noqa: ARG001
-    """Answer an event that could not be read: the exit code says it all."""
     return Exit(code), None
 
 
 def derive_events(verdict: Verdict) -> tuple[Event, ...]:  # noqa: ARG001
-    """Return no events: whoever speaks natively sends all that there are."""
     return ()
 
 
 def find_result_file(event: Event) -> str:  # noqa: ARG001
-    """Return no file: the event itself says whether a tool call failed."""
     return ""
 
 
 def apply_result(event: Event, text: str) -> Event:  # noqa: ARG001
-    """Return the event as it is."""
     return event
 
 
 def list_degraded(verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return nothing: a native answer can say everything that hooks want."""
     return ()

@@ -37,7 +37,6 @@ _COUNTED_KINDS = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "
 
 
 def enter(args: "list[str]") -> "NoReturn":
-    """Answer an event and end the process."""
     if args[:1] == ["--supervise"]:
         _find_libraries()
         from boathook.assembly import supervise_async_hook
@@ -68,7 +67,6 @@ def enter(args: "list[str]") -> "NoReturn":
 
 
 def _read_fast_options(args: "list[str]") -> "Options | None":
-    """Return the options, or None if only the engine can answer with them."""
     try:
         options = parse_options(args)
     except Exception:  # noqa: BLE001  (the engine reports it)
@@ -93,7 +91,6 @@ def _read_all() -> "bytes | None":
 
 
 def _write(answer: bytes) -> bool:
-    """Write an answer of a few bytes; if that fails, nothing is written and the engine reports it."""
     try:
         return not answer or system.write(1, answer) == len(answer)
     except OSError:
@@ -148,7 +145,6 @@ def _guess_rule(host: str) -> "dict[str, Any]":
 
 
 def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "dict[str, Any]") -> str:
-    """Return the folder from which projects are searched, "" if it is not a plain one."""
     start = (
         options.project or find_host_project(rule["project_variable"], env) or _find_value(event, rule["folder_keys"])
     )
@@ -235,7 +231,6 @@ def _find_value(event: "Any", places: "tuple[str, ...]") -> "Any":
 
 
 def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]", tool_input: "Any") -> bool:
-    """Whether a hook may have anything to do with a kind of event and a tool that has these names."""
     rows = compiled.section(f"rows {kind}") if kind is not None else None
     if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
         return True

@@ -76,8 +76,6 @@ def _parse_options(args: list[str]) -> Options:
 
 
 class _EventRun:
-    """One event on its way from the host to the hooks and back."""
-
     def __init__(self, options: Options) -> None:
         self.options = options
         self.dialect = find_dialect(options.host)
@@ -85,7 +83,6 @@ class _EventRun:
         self.refuses_degraded = False
 
     def answer(self, data: bytes) -> int:
-        """Run the hooks of an event and write the answer."""
         if self._is_duplicate(data):
             return self._write_nothing()
         event = self.dialect.read_event(data, self.options.event)
@@ -138,7 +135,6 @@ class _EventRun:
         return any(calls_boathook(caller, _read_tail(path)) for path in files)
 
     def _dispatch_derived(self, verdict: Verdict) -> tuple[Verdict, ...]:
-        """Dispatch the events that the host does not send and that this one implies."""
         verdicts: list[Verdict] = []
         for event in self.dialect.derive_events(verdict):
             try:
@@ -170,7 +166,6 @@ class _EventRun:
         return engine.dispatch(event)
 
     def _write_nothing(self) -> int:
-        """Answer an event that needs no hooks."""
         return 0 if write_all(1, self.dialect.write_nothing().stdout) else 1
 
     def _write_answer(self, verdict: Verdict, later: tuple[Verdict, ...]) -> int:
@@ -198,7 +193,6 @@ def _read_installations(path: str) -> Any:
 
 
 def _read_tail(path: str) -> str:
-    """Return the end of a regular file as text; "" if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
@@ -221,7 +215,6 @@ def _report(message: str) -> None:
 
 
 def read_all(handle: int) -> bytes:
-    """Read everything from a file descriptor, whether it blocks or not."""
     parts: list[bytes] = []
     while True:
         try:

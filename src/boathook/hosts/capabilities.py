@@ -21,7 +21,6 @@ EFFECTS = ("block", "ask", "stop", "rewrite", "context")
 
 
 def wants(hook: Hook) -> tuple[str, ...]:
-    """Return the effects that a hook is after."""
     if hook.background:
         return ()
     metadata: Any = hook.metadata
@@ -52,7 +51,6 @@ def _can_be_blocked(kind: EventKind) -> bool:
 
 
 def _unheard(hook: Hook, host: Host, row: HostEvent) -> list[str]:
-    """Return which effects the host does not hear at an event."""
     found: list[str] = []
     for want in wants(hook):
         needed = ("output" if hook.kind and hook.kind.rewrites_output else "input") if want == "rewrite" else want

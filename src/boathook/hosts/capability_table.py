@@ -39,7 +39,6 @@ LEGEND = (
 
 
 def letters(host: Host, row: HostEvent | None) -> str:
-    """Return what can be said at an event, a letter for each."""
     if row is None:
         return "–"
     found = ""
@@ -51,7 +50,6 @@ def letters(host: Host, row: HostEvent | None) -> str:
 
 
 def capabilities() -> list[tuple[str, ...]]:
-    """Return a row for every event: its name, and its letters in each host."""
     hosts = [load_host(name) for name in list_host_names()]
     rows: list[tuple[str, ...]] = []
     for kind in KINDS:
@@ -67,7 +65,6 @@ def _cell(kind: str, host: Host, row: HostEvent | None) -> str:
 
 
 def spoken(saying: Template) -> str:
-    """Return a saying as a person reads it."""
     parts = [f"{place} {'…' if value == '$' else _word(value)}" for place, value in saying]
     return ", ".join(parts)
 
@@ -77,7 +74,6 @@ def _word(value: Any) -> str:
 
 
 def to_json(host: Host) -> dict[str, Any]:
-    """Return a whole table for a program."""
     return {
         "name": host.name,
         "title": host.title,

@@ -164,7 +164,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Claude Code."""
     from boathook.hosts.setup import BY_HOST, GROUPS, Setup, Switch
 
     return Setup(

@@ -35,7 +35,6 @@ class ClaudeEvent(Value):
 
     @property
     def kind(self) -> EventKind:
-        """Return the kind of event it is here."""
         return SPELLINGS[self.kind_name]
 
 

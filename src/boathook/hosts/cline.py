@@ -98,7 +98,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Cline."""
     from boathook.hosts.setup import FILES, Setup
 
     return Setup(

@@ -99,7 +99,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Codex CLI."""
     from boathook.hosts.setup import GROUPS, FolderTrust, Setup, Switch
 
     return Setup(

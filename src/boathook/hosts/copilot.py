@@ -166,7 +166,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Copilot CLI."""
     from boathook.hosts.setup import BY_BOTH, FLAT, FolderTrust, Setup, Switch
 
     return Setup(

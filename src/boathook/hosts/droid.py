@@ -80,7 +80,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Factory Droid."""
     from boathook.hosts.setup import GROUPS, Setup
 
     return Setup(

@@ -87,7 +87,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Gemini CLI."""
     from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
 
     return Setup(

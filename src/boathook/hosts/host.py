@@ -89,21 +89,17 @@ class HostEvent(Value):
 
     @property
     def kind(self) -> EventKind:
-        """The kind of event it is here."""
         return SPELLINGS[self.kind_name]
 
     @property
     def kind_names(self) -> tuple[str, ...]:
-        """The names of all kinds that it may be here."""
         return (self.kind_name, "post-tool-call-failure") if self.failure_at else (self.kind_name,)
 
     @property
     def continues_agent(self) -> bool:
-        """Whether a block there makes the agent continue."""
         return self.kind_name in ("pre-agent-turn-stop", "post-subagent")
 
     def get_template(self, capability: str) -> Template:
-        """Return the template of one of the CAPABILITIES."""
         template: Template = self.__dict__[capability]
         return template
 
@@ -153,7 +149,6 @@ class Host(Value):
 
     @property
     def evidence(self) -> str:
-        """How its rows are known."""
         return f"run, version {self.version}" if self.version else f"read: {self.source}"
 
     def find_event(self, name: str) -> HostEvent | None:
@@ -178,7 +173,6 @@ def list_derived_kinds(host: Host, event: HostEvent) -> tuple[str, ...]:
 
 
 def list_host_names() -> tuple[str, ...]:
-    """Return the names of all hosts: one for each agent's file in this folder."""
     from posix import listdir
 
     modules = [
@@ -189,11 +183,9 @@ def list_host_names() -> tuple[str, ...]:
 
 
 def load_host(name: str) -> Host:
-    """Return the table of a host."""
     host: Host = load_module(name).HOST
     return host
 
 
 def load_module(name: str) -> Any:
-    """Import an agent's module."""
     return __import__(f"{__package__}.{name.replace('-', '_')}", fromlist=["HOST"])

@@ -46,7 +46,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in kimi-cli."""
     from boathook.hosts.setup import TABLES, Setup
 
     return Setup(

@@ -48,7 +48,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Kimi Code."""
     from boathook.hosts.setup import TABLES, Setup
 
     return Setup(

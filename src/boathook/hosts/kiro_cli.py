@@ -42,7 +42,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Kiro CLI."""
     from boathook.hosts.setup import LIST, Setup
 
     return Setup(

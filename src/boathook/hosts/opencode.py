@@ -62,7 +62,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in OpenCode."""
     from boathook.hosts.setup import PLUGIN, Setup
 
     return Setup(

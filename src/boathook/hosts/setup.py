@@ -78,20 +78,16 @@ class Setup(Value):
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The names of the events to register."""
         return tuple(event.name for event in load_host(self.name).events if event.is_installed)
 
     def compute_timeout(self, event: str) -> int:
-        """Return the timeout of an event in the agent's unit."""
         return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS)) * self.units_per_second
 
 
 def load_setup(name: str) -> Setup:
-    """Return how boathook is installed in an agent."""
     setup: Setup = load_module(name).make_setup()
     return setup
 
 
 def list_setups() -> tuple[Setup, ...]:
-    """Return the setups of all agents."""
     return tuple(load_setup(name) for name in list_host_names())

@@ -83,14 +83,12 @@ def _by_key(renames: "Renames") -> "dict[str, list[str]]":
 
 
 def _away(key: str, given: "Mapping[str, Any]") -> str:
-    """Return a key out of the way, for one that the host does not read."""
     while key in given:
         key = f"host_{key}"
     return key
 
 
 def _without_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping[str, Any]") -> "dict[str, Any]":
-    """Take away the texts that stand for lists; one that was changed becomes the list."""
     left = dict(now)
     for theirs, key in renames:
         listed = theirs.removesuffix(LIST_MARK)
@@ -121,7 +119,6 @@ def join_lines(value: "Any") -> "str | None":
 
 
 def _program(value: "dict[str, Any]") -> "str | None":
-    """Return a program and its arguments as a line for the shell."""
     for key in ("commands", "cmd"):
         if key in value:
             return join_lines(value[key])

@@ -51,7 +51,6 @@ _canonical: dict[str, str] = {}
 
 
 def list_tool_names() -> dict[str, tuple[str, ...]]:
-    """Return the names that agents have for each canonical tool."""
     if not _names:
         names = {tool: {*_OTHER_TOOLS.get(tool, ())} for tool in TOOL_INPUT_KEYS}
         for host in map(load_host, list_host_names()):
@@ -77,7 +76,6 @@ def find_canonical_name(name: str) -> str:
 
 
 def is_claude_tool(name: str) -> bool:
-    """Whether Claude Code has a tool of that name, other than a canonical one."""
     return name in CLAUDE_TOOLS
 
 

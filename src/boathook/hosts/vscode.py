@@ -87,7 +87,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in VS Code."""
     from boathook.hosts.setup import BY_HOST, FLAT, Setup
 
     return Setup(

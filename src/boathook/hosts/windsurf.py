@@ -49,7 +49,6 @@ HOST = Host(
 
 
 def make_setup() -> Setup:
-    """Return how boathook is installed in Windsurf."""
     from boathook.hosts.setup import FLAT, Setup
 
     return Setup(

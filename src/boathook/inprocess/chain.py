@@ -39,8 +39,6 @@ _MAX_RECHECKS = 2
 
 
 class ChainRun:
-    """One run of a context through a chain."""
-
     def __init__(self, stack: Stack, chain: Chain, terminal: ChainTerminal | None, driver: Driver) -> None:
         self._stack, self._chain, self._terminal, self._driver = stack, chain, terminal, driver
         # The input as each step of file hooks saw it or left it.
@@ -51,11 +49,9 @@ class ChainRun:
         self._is_settled = False
 
     async def start(self, context: Context) -> Outcome:
-        """Run all steps and the terminal."""
         return drop_same_context(await self.run(context), context)
 
     async def resume(self, answer: Any, context: Context, at: int) -> Outcome:
-        """Go on at a step with what the hook before it answered."""
         layer = self._chain.steps[at - 1]
         assert isinstance(layer, Layer)  # noqa: S101
         outcome, changed = read_hook_answer(layer, answer, context)
@@ -124,7 +120,6 @@ class ChainRun:
             return rest.conclude_failure(error)
 
     async def _finish(self, context: Context, outcome: Outcome, earlier: Outcome) -> Outcome:
-        """Recheck a changed input, ask the person if a hook wants that, and call the terminal."""
         outcome, context = await self._recheck(outcome, context)
         if self._must_ask(context, earlier | outcome):
             assert isinstance(context, ToolContext)  # noqa: S101
@@ -141,7 +136,6 @@ class ChainRun:
         return set_context(outcome | end, context if end.context is None else end.context)
 
     async def _recheck(self, outcome: Outcome, context: Context) -> tuple[Outcome, Context]:
-        """Let file hooks look at an input that was changed after them, until all have seen it as it is."""
         for _ in range(_MAX_RECHECKS):
             for at in self._find_unseen(context):
                 step = self._chain.steps[at]
@@ -154,14 +148,12 @@ class ChainRun:
         return outcome, context
 
     def _find_unseen(self, context: Context) -> list[int]:
-        """Return the steps of file hooks that have not seen the input as it is now."""
         if not self._seen_inputs or not isinstance(context, ToolContext):
             return []
         now = to_json_value(context.args)
         return [at for at, args in self._seen_inputs.items() if not is_same_json(args, now)]
 
     def _note_allow(self, opinion: Outcome, context: Context) -> None:
-        """Remember the input that a hook allowed; the permission is not for any other."""
         if opinion.decision == Decision.ALLOW and isinstance(context, ToolContext):
             self._allowed_input = to_json_value(context.args)
 
@@ -207,7 +199,6 @@ class _Rest:
 
     @property
     def _final_context(self) -> Context:
-        """The context after the rest, else the one that the middleware was given."""
         return self._context if self.outcome is None or self.outcome.context is None else self.outcome.context
 
     @property
@@ -297,7 +288,6 @@ async def ask_permission(
 
 
 def _apply_permission_hooks(context: ToolContext, request: ToolContext) -> ToolContext:
-    """Return the call with what the hooks for permissions changed and added."""
     return dataclasses.replace(
         context,
         args=request.args,

@@ -48,13 +48,10 @@ def run_sync(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 class SyncDriver:
-    """Calls and waits in a plain program."""
-
     in_loop = False
     make_inbox = ThreadInbox
 
     async def call_hook(self, layer: Layer, context: Context) -> Any:
-        """Call a hook that is async or has a timeout."""
         if layer.timeout is not None:
             return await call_on_thread(self, layer, context)
         return _wait_for(layer.hook(context), layer.name)
@@ -87,13 +84,10 @@ class SyncDriver:
 
 
 class AsyncDriver:
-    """Calls and waits in an event loop."""
-
     in_loop = True
     make_inbox = LoopInbox
 
     async def call_hook(self, layer: Layer, context: Context) -> Any:
-        """Call a hook that is async or has a timeout."""
         if not layer.is_async:
             # A thread, so that the hook does not block the loop.
             return await call_on_thread(self, layer, context)
@@ -114,7 +108,6 @@ class AsyncDriver:
         return await engine.adispatch(event)
 
     async def resolve(self, value: Any) -> Any:
-        """Return the value of an operation or a terminal; an awaitable is awaited."""
         return await value if inspect.isawaitable(value) else value
 
     async def ask_person(self, ask: Ask, context: ToolContext, reason: str) -> Any:

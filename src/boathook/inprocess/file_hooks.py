@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileHooks:
-    """Some file hooks, as one step of a chain."""
-
     engine: Engine
     priority: int
 

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
 
 class HasStack(Protocol):
-    """An object with a stack that may grow."""
-
     @property
     def stack(self) -> Stack: ...
 
 
 def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """Wrap a function or a generator function, sync or async."""
     signature = inspect.signature(tool)
     tool_name = name or getattr(tool, "__name__", type(tool).__name__)
 

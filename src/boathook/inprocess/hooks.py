@@ -50,48 +50,32 @@ AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
 class PlainHook(Protocol[ContextT]):
     """A hook without `next`: `hook(context)`."""
 
-    def __call__(self, context: ContextT, /) -> Outcome | ContextT | None:
-        """Return an outcome, or a changed context; None has no opinion."""
-        ...
+    def __call__(self, context: ContextT, /) -> Outcome | ContextT | None: ...
 
 
 class AsyncHook(Protocol[ContextT]):
     """An async hook without `next`."""
 
-    def __call__(self, context: ContextT, /) -> Awaitable[Outcome | ContextT | None]:
-        """Return an outcome, or a changed context; None has no opinion."""
-        ...
+    def __call__(self, context: ContextT, /) -> Awaitable[Outcome | ContextT | None]: ...
 
 
 class Middleware(Protocol[ContextT]):
-    """A hook around the rest of the chain: `hook(context, next)`."""
-
     def __call__(self, context: ContextT, next: Next, /) -> Outcome | ContextT | None:  # noqa: A002
-        """Call `next(context)` to go on, or return without it."""
         ...
 
 
 class AsyncMiddleware(Protocol[ContextT]):
-    """Async middleware, which awaits the rest of the chain."""
-
     def __call__(self, context: ContextT, next: AsyncNext, /) -> Awaitable[Outcome | ContextT | None]:  # noqa: A002
-        """Call `await next(context)` to go on, or return without it."""
         ...
 
 
 class Handler(Protocol[ContextT]):
-    """An object with a method `handle(context, next)`."""
-
     def handle(self, context: ContextT, next: Next, /) -> Outcome | ContextT | None:  # noqa: A002
-        """Call `next(context)` to go on, or return without it."""
         ...
 
 
 class AsyncHandler(Protocol[ContextT]):
-    """An object with an async method `handle(context, next)`."""
-
     def handle(self, context: ContextT, next: AsyncNext, /) -> Awaitable[Outcome | ContextT | None]:  # noqa: A002
-        """Call `await next(context)` to go on, or return without it."""
         ...
 
 
@@ -119,8 +103,6 @@ FailureHook = TypeVar("FailureHook", bound="AnyHook[FailureContext]")
 
 
 class Registrar(Generic[ContextT]):
-    """A decorator that adds hooks for one kind of event."""
-
     def __init__(self, hooks: Hooks, kind: EventKind, fields: dict[str, Any]) -> None:
         self._hooks, self._kind, self._fields = hooks, kind, fields
 
@@ -291,7 +273,6 @@ def _make_end(begun: SessionContext, reason: str) -> SessionContext:
 
 
 def _check_start(outcome: Outcome, context: SessionContext) -> SessionContext:
-    """Return the context to go on with; raises Blocked or Stopped if hooks refuse the session."""
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if outcome.is_blocked:

@@ -36,7 +36,6 @@ class Layer:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the hook only has to be called, once its event and tool are known."""
         has_limits = self.timeout is not None or self.max_rounds is not None
         is_special = self.is_middleware or has_limits or self.on_failure != "raise"
         return not is_special and (self.match is None or self.match.is_fixed)
@@ -73,7 +72,6 @@ def is_async_callable(function: Any) -> bool:
 
 
 def _takes_next(function: Callable[..., Any], name: str, *, is_handle: bool) -> bool:
-    """Whether a hook takes (context, next) rather than (context)."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -95,7 +93,6 @@ def _takes_next(function: Callable[..., Any], name: str, *, is_handle: bool) -> 
 
 
 def read_hook_answer(layer: Layer, answer: Any, context: Context) -> tuple[Outcome, Context]:
-    """Return the opinion in what a hook returned, and the context to go on with."""
     if answer is None:
         return NOTHING, context
     opinion, changed = split_answer(layer, answer, context)

@@ -20,19 +20,15 @@ class Match:
     is_fixed = False
 
     def __call__(self, context: Any) -> bool:
-        """Whether the context matches."""
         raise NotImplementedError
 
     def __and__(self, other: MatchLike) -> Match:
-        """Match what both match."""
         return all_of(self, other)
 
     def __or__(self, other: MatchLike) -> Match:
-        """Match what either matches."""
         return any_of(self, other)
 
     def __invert__(self) -> Match:
-        """Match what this does not."""
         return _Not(self)
 
 
@@ -40,7 +36,6 @@ MatchLike = Match | str | Callable[[Any], bool]
 
 
 def make_match(value: MatchLike) -> Match:
-    """Return a matcher; a text is the name of a tool, a callable decides."""
     if isinstance(value, Match):
         return value
     if isinstance(value, str):

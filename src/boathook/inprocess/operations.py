@@ -71,7 +71,6 @@ async def run_tool(
 
 
 async def _request_permission(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
-    """Ask for permission; file hooks look again at a call that was changed meanwhile."""
     outcome, changed = await permit(context)
     if outcome.is_final or changed.args is context.args:
         return outcome, changed
@@ -105,7 +104,6 @@ def read_result(outcome: Outcome) -> Any:
 
 
 def _add_objection(outcome: Outcome, error: BaseException) -> BaseException:
-    """Return the error of a tool with the reasons of hooks as a note, or Stopped if they end the run."""
     if outcome.is_stopped:
         end = Stopped(outcome.reason or "stopped by a hook")
         end.__cause__ = error
@@ -120,8 +118,6 @@ def _measure_ms(started: float) -> float:
 
 
 class _RecordedStream(Generator[Any, Any, Any]):
-    """A generator that behaves as the original, and whose parts are recorded."""
-
     def __init__(self, stream: Generator[Any, Any, Any]) -> None:
         self._stream = stream
         self.parts: list[Any] = []
@@ -141,7 +137,6 @@ class _RecordedStream(Generator[Any, Any, Any]):
 def _stream(
     stack: Stack, context: ToolContext, stream: Generator[Any, Any, Any], started: float
 ) -> Generator[Any, Any, Any]:
-    """Pass on what a tool yields; hooks see all parts at the end, and cannot take them back."""
     recorded = _RecordedStream(stream)
     try:
         value = yield from recorded
@@ -176,7 +171,6 @@ async def _astream(
 
 
 def _check_stream_end(outcome: Outcome, parts: list[Any]) -> None:
-    """Raise Stopped, Blocked or HookError if hooks object to a stream that has ended."""
     if outcome.is_stopped:
         raise Stopped(outcome.reason or "stopped by a hook")
     if outcome.is_blocked:

@@ -111,7 +111,6 @@ class Stack:
         return Stack(self.layers, self.engine, ask)
 
     def __len__(self) -> int:
-        """Count the in-process hooks."""
         return len(self.layers)
 
     def process(self, context: Context, terminal: ChainTerminal | None = None) -> Outcome:
@@ -176,7 +175,6 @@ class Stack:
         return ChainRun(self, self._find_chain(context), terminal, driver)
 
     def _find_chain(self, context: Context) -> Chain:
-        """Return the chain of an event and its tool."""
         chain = self._find_kind_chain(context.kind)
         if chain.by_tool is None:
             return chain
@@ -189,7 +187,6 @@ class Stack:
         return tool_chain
 
     def _find_kind_chain(self, kind: EventKind) -> Chain:
-        """Return the chain of a kind of event, which is made once."""
         chain = self._chains.get(kind.name)
         if chain is None:
             layers = [layer for layer in self.layers if layer.kinds is None or kind in layer.kinds]
@@ -214,7 +211,6 @@ def _find_next(hooks: Sequence[Any], hook: Any) -> int:
 
 
 def _get_position(step: ChainStep) -> tuple[int, int]:
-    """Order steps by priority; file hooks come before in-process hooks of the same priority."""
     return (-step.priority, 0 if isinstance(step, FileHooks) else 1)
 
 

@@ -128,7 +128,6 @@ class _HookThread:
 
 
 def _make_thread_safe_put(items: asyncio.Queue[Any]) -> Callable[[Any], None]:
-    """Return a function that fills a queue of this loop from any thread, as long as the loop exists."""
     loop = asyncio.get_running_loop()
 
     def put(item: Any) -> None:
@@ -139,8 +138,6 @@ def _make_thread_safe_put(items: asyncio.Queue[Any]) -> Callable[[Any], None]:
 
 
 class ThreadInbox:
-    """Where a plain program waits for what a hook on another thread reports."""
-
     def __init__(self) -> None:
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.put: Callable[[Any], None] = self._items.put
@@ -154,8 +151,6 @@ class ThreadInbox:
 
 
 class LoopInbox:
-    """Where an event loop waits for what a hook on another thread reports."""
-
     def __init__(self) -> None:
         self._items: asyncio.Queue[Any] = asyncio.Queue()
         self.put: Callable[[Any], None] = _make_thread_safe_put(self._items)

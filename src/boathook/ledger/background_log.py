@@ -24,7 +24,6 @@ class BackgroundLog:
         return ""
 
     def write(self, text: str) -> bool:
-        """Append lines in one write; return whether it worked."""
         data = text.encode("utf-8", "backslashreplace")[:MAX_ENTRY_BYTES]
         try:
             handle = self._open()

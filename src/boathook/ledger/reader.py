@@ -210,7 +210,6 @@ def _get_size(path: str) -> int:
 
 
 def verify_chain(folder: str) -> LedgerReport:
-    """Check the whole chain as it is now, and report what is wrong with it."""
     if not os.path.isdir(folder):
         return LedgerReport()
     head, sizes = _read_state(folder)
@@ -218,7 +217,6 @@ def verify_chain(folder: str) -> LedgerReport:
 
 
 def _read_state(folder: str) -> tuple[LedgerHead | None, dict[str, int]]:
-    """Return the head and the sizes of the segments at one moment, between two writers if possible."""
 
     def get_sizes() -> dict[str, int]:
         return {name: _get_size(f"{folder}/{name}") for name in list_segments(folder)}
@@ -235,8 +233,6 @@ def _read_state(folder: str) -> tuple[LedgerHead | None, dict[str, int]]:
 
 
 class _ChainCheck:
-    """Checks a chain from line to line."""
-
     def __init__(self, folder: str, head: LedgerHead | None) -> None:
         self.folder, self.head = folder, head
         self.problems: list[LedgerProblem] = []
@@ -290,7 +286,6 @@ class _ChainCheck:
         self.last = link
 
     def _check_unchained(self, line: bytes, place: str) -> None:
-        """Judge a line without a link: a writer left it unfinished, or somebody else wrote it."""
         if _parse_record(line) is not None:
             self._add(place, _FOREIGN, "a record that is not chained: the ledger did not write it")
         elif line.strip():
@@ -308,7 +303,6 @@ class _ChainCheck:
             self.first_kept = max(self.first_kept, record["before"])
 
     def _check_ends(self) -> None:
-        """Find what is missing before the first record and after the last."""
         if self.first is not None and self.first[0].seq > max(self.first_kept, 1):
             message = f"{_describe_gap(0, self.first[0].seq)}, and no record says that they were removed for their size"
             self.problems.insert(0, LedgerProblem(self.first[1], _GAP, message))

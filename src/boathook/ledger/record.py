@@ -78,8 +78,6 @@ def must_sync(record: _Fields) -> bool:
 
 
 class _RecordBuilder:
-    """Builds one record: first everything is freed of secrets, then cut to its share."""
-
     def __init__(self, verdict: Verdict, degraded: Sequence[str]) -> None:
         self.verdict, self.degraded = verdict, degraded[:_MAX_ITEMS]
         self.was_cut = False
@@ -128,7 +126,6 @@ class _RecordBuilder:
         return fit_record(record)
 
     def _collect(self, *, whole: bool) -> _Fields:
-        """Collect what others wrote, as far as it is searched for secrets."""
         verdict, original = self.verdict, self.verdict.original
         values = {
             "input": original.data.get("tool_input"),
@@ -163,7 +160,6 @@ class _RecordBuilder:
         }
 
     def _trim_texts(self, texts: Sequence[str], budget: list[int]) -> list[str]:
-        """Return the beginnings of texts, empty ones when the budget of characters is used up."""
         trimmed: list[str] = []
         for text in texts:
             start = text[: max(0, min(_MAX_SEARCHED_TEXT, budget[0]))]
@@ -173,7 +169,6 @@ class _RecordBuilder:
         return trimmed
 
     def _trim(self, value: Any, budget: list[int]) -> Any:
-        """Return as much of a value as its budget of characters allows; nesting counts too."""
         if isinstance(value, str):
             text, budget[0] = value[: max(budget[0], 0)], budget[0] - len(value)
             self.was_cut = self.was_cut or len(text) < len(value)
@@ -193,7 +188,6 @@ class _RecordBuilder:
         return value
 
     def _limit(self, value: Any, limit: int) -> Any:
-        """Return a value if its JSON text is within a limit, else the beginning of that text."""
         text = dumps(value)
         if len(text) <= limit:
             return value
@@ -244,7 +238,6 @@ def _get_reason(run: Run) -> str:
 
 
 def _describe_matcher(hook: Hook) -> _Fields:
-    """Return what a hook matches, as its author wrote it."""
     matcher = hook.matcher
     fields: _Fields = {"event": hook.trigger}
     if matcher.tool is not None:
@@ -303,7 +296,6 @@ def _drop_inputs(record: _Fields) -> _Fields:
 
 
 def _drop_texts(record: _Fields) -> _Fields:
-    """Keep the beginning of each reason, and what the decision was made for."""
     none: _Fields = {"notes": [], "matched": {}}
     hooks = [{**run, **none, "reason": _shorten(run["reason"] or "", 80)} for run in record["hooks"]]
     skipped = [{**skip, "why": _shorten(skip["why"], 80)} for skip in record["skipped"]]
@@ -314,7 +306,6 @@ def _drop_texts(record: _Fields) -> _Fields:
 
 
 def _drop_hooks(record: _Fields) -> _Fields:
-    """Keep the runs that decided before the others, in their order."""
     deciding = [run for run in record["hooks"] if run["decision"] == record["decision"]][:10]
     others = [run for run in record["hooks"] if run not in deciding][: 30 - len(deciding)]
     kept = [run for run in record["hooks"] if run in deciding or run in others]
@@ -324,6 +315,5 @@ def _drop_hooks(record: _Fields) -> _Fields:
 
 
 def _drop_all_hooks(record: _Fields) -> _Fields:
-    """Keep only what happened, not which hooks did it."""
     reasons = [_shorten(text, 80) for text in record["reasons"][:3]]
     return {**record, "reasons": reasons, "hooks": [], "skipped": [], "background": [], "changed": {}}

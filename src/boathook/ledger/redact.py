@@ -80,7 +80,6 @@ def _has_any(text: str, marks: tuple[str, ...]) -> bool:
 
 
 def _has_value(text: str, name: str) -> bool:
-    """Whether a name is followed closely by a sign that gives it a value."""
     at = text.find(name)
     while at >= 0:
         at += len(name)
@@ -106,13 +105,11 @@ def _join_words(name: str) -> str:
 
 
 def _strip_suffix(joined: str) -> str:
-    """Return a name without a suffix that distinguishes several: apitokenv2, secretkeybase."""
     stripped = joined.rstrip("0123456789")
     return (stripped.removesuffix("v") if stripped != joined else stripped).removesuffix("base")
 
 
 def _find_secrecy(key: object) -> str:
-    """Return what is secret of the value of a key: nothing, its texts, or its numbers too."""
     if not isinstance(key, str):
         return ""
     if is_secret_name(key):
@@ -144,7 +141,6 @@ def _redact_object(fields: dict[Any, Any], secrecy: str) -> dict[Any, Any]:
 
 
 def _redact_list(items: list[Any] | tuple[Any, ...], secrecy: str) -> list[Any]:
-    """Redact a list; what follows an option with the name of a secret is one."""
     before: tuple[Any, ...] = (None, *items)
     return [
         _redact_value(item, secrecy or _find_option_secrecy(option))

@@ -76,7 +76,6 @@ class RecordError(ValueError):
 
 
 def check_record(value: Any) -> LedgerRecord:
-    """Return a record with all fields of its type; RecordError if it is not one."""
     if not isinstance(value, dict) or any(not isinstance(value.get(key), str) for key in ("id", "time", "type")):
         raise RecordError("not a record")
     return _check_object(value, {**_OPTIONAL_FIELDS, **RECORD_SCHEMAS.get(value["type"], {})})

@@ -153,7 +153,6 @@ def _apply_rule(text: str, name: str, pattern: Pattern[str]) -> str:
 
 
 def _hide_match(match: Match[str], name: str) -> str:
-    """Hide the group that matched, or everything if there is none."""
     group = match.lastindex or 0
     whole, (start, end) = match[0], match.span(group)
     secret = match[group].rstrip("\\") if group else whole

@@ -90,7 +90,6 @@ class Ledger:
         return ""
 
     def _write(self, lock: int, body: bytes) -> int:
-        """Write a line after the last one; return the open segment."""
         head, today = read_head(lock), time.strftime("%Y-%m-%d", time.gmtime(self._now()))
         segment = head.segment if head else find_newest_segment(self.folder) or make_segment_name(today)
         handle, size, last, is_torn = self._open_end(segment, head)
@@ -149,7 +148,6 @@ class Ledger:
         return None
 
     def _choose_segment(self, segment: str, today: str, size: int) -> str:
-        """Return the segment to write to: the same, or the next one on a new day or if this one is full."""
         day, number = parse_segment_name(segment)
         # never back: a clock that was set back must not change the order
         if today > day:
@@ -161,7 +159,6 @@ class Ledger:
         return make_segment_name(day, number + 1) if newest == segment and size > self._segment_limit else newest
 
     def _prune(self, lock: int, handle: int, current: str, size: int, last: ChainLink) -> tuple[int, ChainLink]:
-        """Remove the oldest segments if all together are too large, and record that first."""
         names = [name for name in list_segments(self.folder) if name != current]
         sizes = {name: _get_size(self._path(name)) for name in names}
         total, removed = sum(sizes.values()) + self._segment_limit, []
@@ -207,8 +204,6 @@ class Ledger:
 
 
 class WriterLock:
-    """The lock that writers take in turn; waiting for it ends after some seconds."""
-
     def __init__(self, path: str, seconds: float) -> None:
         self._path = path
         self._seconds = seconds
@@ -261,7 +256,6 @@ def open_private(path: str, flags: int) -> int:
 
 
 def _append(handle: int, data: bytes, size: int) -> int:
-    """Write all or nothing; return the new size."""
     written = os.write(handle, data)
     if written != len(data):
         os.ftruncate(handle, size)
@@ -307,7 +301,6 @@ def is_unchanged(line: bytes, link: ChainLink) -> bool:
 
 
 def _find_last_link(data: bytes) -> ChainLink | None:
-    """Return the link of the last line that is complete and as it was written."""
     for line in reversed(data.splitlines(keepends=True)):
         link = read_link(line)
         if link is not None and is_unchanged(line, link):
@@ -337,7 +330,6 @@ def _read_part(path: str, *, is_tail: bool = False) -> bytes:
 
 
 def read_head(lock: int) -> LedgerHead | None:
-    """Read the head from the lock file; None if there is none."""
     words = os.pread(lock, _HEAD_BYTES, 0).decode("ascii", "replace").split()
     if len(words) != 4 or parse_segment_name(words[0]) == NOT_A_SEGMENT or len(words[3]) != 64:
         return None
@@ -366,7 +358,6 @@ def peek_head(path: str, seconds: float = LEDGER_LOCK_SECONDS) -> LedgerHead | N
 
 
 def _try_write_head(lock: int, head: LedgerHead) -> None:
-    """Write the head; if that fails the next writer reads the tail."""
     try:
         _write_head(lock, head)
     except OSError:
@@ -413,5 +404,4 @@ def make_record_id() -> str:
 
 
 def format_time(seconds: float) -> str:
-    """Return a time as ISO 8601 in UTC, with milliseconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"

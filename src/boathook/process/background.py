@@ -28,7 +28,6 @@ class BackgroundPool:
         self._running: dict[Future[None], tuple[Call, Cancellation]] = {}
 
     def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
-        """Start calls and return at once; one that cannot run becomes a skip."""
         return tuple(self._start(call) for call in calls)
 
     def _start(self, call: Call) -> StartedHook | Skip:
@@ -54,7 +53,6 @@ class BackgroundPool:
         return len(wait(tuple(self._running), timeout=seconds).not_done)
 
     def close(self) -> None:
-        """Start nothing more, and end and report what still runs."""
         for future, (call, cancellation) in tuple(self._running.items()):
             if future.cancel():
                 self._report(call, Exit(error=FAILED, detail="never started: the engine was closed"))

@@ -44,7 +44,6 @@ class Cancellation:
             os.close(readable)
 
     def cancel(self) -> None:
-        """End what runs, or keep it from starting."""
         with self._lock:
             self._is_cancelled = True
             if self._handle >= 0:

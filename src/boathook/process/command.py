@@ -84,7 +84,6 @@ def _complete_command(
 
 
 def _fill_folders(word: str, folders: dict[str, str]) -> str:
-    """Fill in the folders that a hook may name, in a word that no shell will expand."""
     for name, value in folders.items():
         word = word.replace(f"${{{name}}}", value)
     return word
@@ -100,7 +99,6 @@ def _complete_prompt(handler: Prompt, job: Job, model: str) -> Job:
 
 
 def fill_header(value: str, allowed: tuple[str, ...], env: dict[bytes, bytes]) -> str:
-    """Fill in the allowed variables of a header; any other becomes an empty text."""
     parts, rest = [], value
     while "$" in rest:
         before, _, rest = rest.partition("$")

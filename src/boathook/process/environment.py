@@ -149,7 +149,6 @@ def _expand_home(value: bytes, home: bytes) -> bytes:
 
 
 def _names_project(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Whether options or code name something in a project, or something that is plainly relative."""
     return _mentions(value, tops) or any(word.startswith((b"./", b"../")) for word in _split_words(value))
 
 

@@ -57,7 +57,6 @@ class JobContext(Value):
 
     @property
     def project(self) -> str:
-        """The project of the first source that has one, or ""."""
         return next((project for _, _, project in self.projects if project), "")
 
     def choose_project(self, hook: Hook, event: Event) -> str:
@@ -70,7 +69,6 @@ class JobContext(Value):
         return next(filter(None, candidates), event.work_dir)
 
     def list_projects(self, event: Event) -> tuple[str, ...]:
-        """Return every folder that may be a project, or may be inside one."""
         return (*[project for _, _, project in self.projects], self.host_project, event.work_dir)
 
 
@@ -93,7 +91,6 @@ class HookRunner:
         return tuple(self._process.run_all([self._make_job_safely(call) for call in calls], cancel))
 
     def _make_job_safely(self, call: Call) -> Job:
-        """Make a job; an error of ours fails this one hook, not those that run with it."""
         try:
             return self.make_job(call)
         except Exception as error:  # noqa: BLE001
@@ -152,7 +149,6 @@ class HookRunner:
         return cached[1]
 
     def _make_variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
-        """Return the variables of a hook; those that do not change from call to call are cached."""
         key = (hook.name, hook.trigger, hook.folder, hook.source, event.session_id, event.work_dir)
         variables = self._variables.get(key)
         if variables is None:
@@ -182,7 +178,6 @@ class HookRunner:
 
 
 def _find_user_hook_exposure(hook: Hook, path: str) -> str:
-    """Return what of a user's hook others can write to; for a project's hook, trust has settled that."""
     if hook.scope != USER:
         return ""
     for place in (hook.folder, os.path.dirname(path), path):
@@ -199,7 +194,6 @@ def _remove_secrets(hook: Hook, env: dict[bytes, bytes]) -> None:
 
 
 def _choose_working_dir(wanted: str, project: str) -> tuple[str, str]:
-    """Return the directory to run in: the wanted one, else the project, with a warning."""
     plain = wanted.replace("\0", "")
     exists = bool(plain) and os.path.isdir(plain)
     if exists and os.access(plain, os.X_OK):

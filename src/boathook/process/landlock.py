@@ -79,7 +79,6 @@ def confine(folders: list[str], *, network: bool) -> str:
 
 
 def _allow(rules: int, path: str, handled: int) -> bool:
-    """Allow writing at a path and below it; return whether that was possible."""
     try:
         handle = system.open(path, system.O_PATH | system.O_CLOEXEC)  # type: ignore[attr-defined,unused-ignore]
     except OSError:
@@ -122,7 +121,6 @@ def run_confined(args: list[str]) -> None:
 
 
 def _reset_signals() -> None:
-    """Let the program receive the signals for broken pipes and files too long, which Python ignores."""
     import _signal  # pyright: ignore[reportMissingImports]
 
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):

@@ -219,7 +219,6 @@ def _describe_refusal(reply: Response, server: str, reporter: Reporter) -> str:
 
 
 def _read_body(reply: Response) -> bytes:
-    """Read a body up to its end, or until it is longer than allowed."""
     data = bytearray()
     for part in reply.iter_bytes():
         data += part
@@ -229,7 +228,6 @@ def _read_body(reply: Response) -> bytes:
 
 
 def _decode_body(reply: Response, data: bytes) -> str:
-    """Decode a body with the server's charset, or as UTF-8 if it names none that exists."""
     try:
         return data.decode(reply.charset_encoding or "utf-8", "replace")
     except (LookupError, ValueError):
@@ -293,7 +291,6 @@ def _describe_model_refusal(name: str, error: ModelHTTPError, reporter: Reporter
 
 
 def _find_message(body: object) -> str:
-    """Return the message in the body of an error, which every provider nests in its own way."""
     while isinstance(body, dict):
         body = body.get("error") or body.get("message")
     return str(body or "")

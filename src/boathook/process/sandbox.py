@@ -49,8 +49,6 @@ _TRIAL_SECONDS = 10
 
 
 class SandboxSupport(Value):
-    """Whether this machine supports a level, and how, or why not."""
-
     level: str
     is_available: bool
     detail: str
@@ -119,7 +117,6 @@ def find_bwrap(avoid: Iterable[str] = ()) -> str:
 
 
 def probe_sandbox_levels() -> tuple[SandboxSupport, ...]:
-    """Return for each level whether this machine supports it, after trying it."""
     limits = "limits and a session of its own" if sys.platform == "linux" else "a session of its own, but no limits"
     version = landlock.find_version()
     has_bwrap, detail = _try_bwrap()
@@ -179,7 +176,6 @@ class Sandbox:
         return end
 
     def close(self) -> None:
-        """Remove the temporary folder, as much of it as a moment allows."""
         if self._own_folder:
             _remove_folder(self._own_folder, time.monotonic() + _REMOVE_SECONDS)
             self._own_folder = ""

@@ -22,8 +22,6 @@ _POLL_SECONDS = 0.05
 
 
 class _SlotPool:
-    """All slots of this process, and the token that lets one stage collect several."""
-
     def __init__(self, count: int) -> None:
         import queue
 

@@ -98,7 +98,6 @@ def _open_standard_streams() -> None:
 
 
 def _close_on_exec() -> None:
-    """Keep what the host left open from reaching hooks: posix_spawn closes nothing by itself."""
     try:
         names = os.listdir("/proc/self/fd")
     except OSError:

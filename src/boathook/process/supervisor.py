@@ -52,7 +52,6 @@ class Supervisor:
             os.close(null)
 
     def drain(self, seconds: float) -> int:  # noqa: ARG002
-        """Wait for nothing: a supervisor runs by itself."""
         return 0
 
     def close(self) -> None:

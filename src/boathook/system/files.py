@@ -44,7 +44,6 @@ def read_regular(path: str, limit: int = MAX_FILE_BYTES) -> bytes:
 
 
 def read_text(path: str, limit: int = MAX_FILE_BYTES) -> str:
-    """Return a regular file as text in UTF-8, without a byte-order mark."""
     data = read_regular(path, limit)
     try:
         text = data.decode("utf-8-sig")
@@ -56,7 +55,6 @@ def read_text(path: str, limit: int = MAX_FILE_BYTES) -> str:
 
 
 def may_exist(path: str) -> bool:
-    """Whether something is at a path, or that cannot be found out."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -93,7 +93,6 @@ class SourceFolders:
         self.own_folders = own_folders
 
     def find_project(self, start: str) -> str:
-        """Return the nearest project of this source from a folder upwards, or ""."""
         return find_project(start, self.markers, self.own_folders)
 
 
@@ -127,7 +126,6 @@ class Locations:
         self.trust_all = trust_all
 
     def find(self, source: str) -> "SourceFolders":
-        """Return the folders of a source by its name; empty ones if it is left out."""
         for folders in self.sources:
             if folders.name == source:
                 return folders
@@ -135,12 +133,10 @@ class Locations:
 
     @property
     def projects(self) -> "tuple[str, ...]":
-        """The projects of all sources that have one."""
         return tuple([folders.project for folders in self.sources if folders.project])
 
     @property
     def key(self) -> "tuple[object, ...]":
-        """What a catalogue that was loaded from here depends on, as plain values."""
         sources = [(folders.name, folders.user, folders.project) for folders in self.sources]
         return (self.config, "" if self.trust_all else self.state, tuple(sources))
 
@@ -195,7 +191,6 @@ def resolve_locations(
 
 
 def list_user_folders(sources: "Iterable[LocatedSource]") -> "tuple[UserFolder, ...]":
-    """Return the folders of the user that a caller may name, each once."""
     return tuple(dict.fromkeys((CONFIG_FOLDER, *[source.user_folder for source in sources], STATE_FOLDER)))
 
 
@@ -220,7 +215,6 @@ def _resolve_folder(folder: "UserFolder", env: "Environment", home: str, given: 
 
 
 def _is_plain(value: bytes) -> bool:
-    """Whether a variable names a folder from the root on, and the same one for every process."""
     path = value.rstrip(b"/") + b"/"
     has_detour = b"/../" in path or b"/./" in path or b"//" in path
     return value.startswith(b"/") and not has_detour and not path.startswith((b"/proc/", b"/dev/fd/"))
@@ -233,7 +227,6 @@ def _home(env: "Environment") -> str:
 
 
 def account_home() -> str:
-    """Return the home folder of the account, whatever the variables say."""
     try:
         import pwd
 
@@ -268,14 +261,12 @@ def _find_untrusted(
 
 
 def _is_believed(folder: "UserFolder", path: str, projects: "set[str]", account: str) -> bool:
-    """Whether a folder is the account's own, or every project around it holds the account's home."""
     return path == _resolve_folder(folder, {}, account, {}) or all(
         (account + "/").startswith(project + "/") for project in projects
     )
 
 
 def _find_holders(folder: str, tops: "set[str]", seen: "dict[str, bool]") -> "set[str]":
-    """Return the projects that a folder is in, by its own path and by its real one."""
     projects = set()
     for path in {folder, _real(folder) or folder}:
         projects |= {top for top in tops if f"{path}/".startswith(top.rstrip("/") + "/")}
@@ -320,7 +311,6 @@ def _find_upwards(start: str, markers: "tuple[str, ...]", own_folders: "tuple[st
 
 
 def _is_any(path: str, others: "tuple[str, ...]") -> bool:
-    """Whether a folder is one of some others, whatever path leads to it."""
     if path in others:
         return True
     identity = _identify(path) if others else ()
@@ -336,7 +326,6 @@ def _identify(path: str) -> "tuple[str | int, ...]":
 
 
 def _exists(path: str) -> bool:
-    """Whether something is at a path, even if it cannot be used: then the loader reports it."""
     try:
         system.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -367,7 +356,6 @@ def _real(path: str) -> str:
 
 
 def read_environment() -> "Environment":
-    """Return the environment as bytes."""
     found: Any = system.environ
     if found and isinstance(next(iter(found)), str):
         return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in found.items()}
@@ -383,7 +371,6 @@ def find_host_project(variable: str, env: "Environment") -> str:
 
 
 def current_dir() -> str:
-    """Return the current folder; the root if it was removed."""
     try:
         return system.getcwd()
     except OSError:
@@ -391,7 +378,6 @@ def current_dir() -> str:
 
 
 def make_absolute(path: str) -> str:
-    """Return a path from the root on."""
     if path.startswith("/"):
         return path
     import os.path
@@ -400,7 +386,6 @@ def make_absolute(path: str) -> str:
 
 
 def is_dir(path: str) -> bool:
-    """Whether a path is a folder."""
     try:
         return system.stat(path).st_mode & FILE_TYPE == DIRECTORY
     except (OSError, ValueError):

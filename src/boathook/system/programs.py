@@ -39,7 +39,6 @@ class EntryPoint(Value):
 
 
 def find_entry_point(folder: str) -> str | None:
-    """Return the first regular file among the entry points of a hook folder."""
     for name in ENTRY_NAMES:
         path = f"{folder}/scripts/{name}"
         try:
@@ -64,7 +63,6 @@ def choose_command(path: str, avoid: Iterable[str] = ()) -> EntryPoint:
 
 
 def read_first_bytes(path: str, count: int = 256) -> bytes:
-    """Return the start of a file, empty if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -125,7 +123,6 @@ def find_project_tops(folders: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_possible_path(text: str) -> bool:
-    """Whether a text can be an absolute path: an event may contain anything."""
     try:
         return text.startswith("/") and b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -133,7 +130,6 @@ def _is_possible_path(text: str) -> bool:
 
 
 def _find_repository(folder: str) -> str:
-    """Return the nearest folder upwards that is a repository, or ""."""
     at = folder.rstrip("/")
     while at and not os.path.lexists(at + "/.git"):
         at = at.rpartition("/")[0]

@@ -45,7 +45,6 @@ class BoundFiles(Value):
 
 
 def find_bound_files(hook: Hook, project: str) -> BoundFiles:
-    """Return which files of a project, or of its plugin, a hook's command runs."""
     handler = hook.handler
     if not isinstance(handler, Command):
         return BoundFiles()
@@ -81,7 +80,6 @@ def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
 
 
 def _read_arguments(handler: Command, variables: dict[str, str]) -> list[ShellWord]:
-    """Return a program and its arguments as words; the start of a word is its index."""
     words = []
     for index, raw in enumerate((handler.text, *(handler.words or ()))):
         text = raw
@@ -123,7 +121,6 @@ def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
 
 
 def _contains(folder: str, path: str) -> bool:
-    """Whether the snapshot of a folder contains a path."""
     inside = path.startswith(folder + "/")
     return inside and not set(path[len(folder) + 1 :].split("/")) & set(IGNORED_NAMES)
 

@@ -57,13 +57,11 @@ class HookContent(Value):
 
     @property
     def digest(self) -> str:
-        """Return the digest of the definition and the snapshots."""
         roots = (describe_root(root, snapshot) for root, snapshot in self.snapshots.items())
         return compute_hook_digest(self.definition, roots)
 
     @property
     def files(self) -> tuple[tuple[str, str], ...]:
-        """Return the files, each with a summary that changes with it."""
         return tuple(
             (f"{root}/{path}" if path else root, summary)
             for root, snapshot in self.snapshots.items()
@@ -131,7 +129,6 @@ class TrustJudge:
         return hook.replace(handler=Script(resolve_copy_path(copy, 0, roots[0])), approval=approval), written
 
     def _judge_unreadable(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
-        """Return the trusted form of a hook whose manifest cannot be read any more, marked as modified."""
         hook, _ = read
         record = self._store.find_record(_resolve(project), get_identity(hook, project))
         trusted = self._read_from_copy(hook, record) if record is not None and record.decision != DENY else None
@@ -200,7 +197,6 @@ class TrustJudge:
             return ""
 
     def _read_from_copy(self, hook: Hook, record: TrustRecord) -> ReadHook | None:
-        """Read a hook from its private copy; None if the copy is gone."""
         copy = self._store.find_copy(record.digest)
         folder = resolve_copy_path(copy, 0, record.roots[0]) if copy and record.roots else ""
         try:
@@ -211,7 +207,6 @@ class TrustJudge:
         return (trusted, written) if trusted.state == ARMED else None
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
-        """Whether somebody other than the user has disabled a hook that has a record."""
         by_user = bool(user_folder) and hook.state_reason.startswith(f"disabled by {user_folder}/")
         return not by_user and self._store.find_record(_resolve(project), get_identity(hook, project)) is not None
 
@@ -225,7 +220,6 @@ class TrustJudge:
         )
 
     def find_missing(self, project: str) -> tuple[TrustRecord, ...]:
-        """Return the records of a project's trusted hooks that do not exist any more."""
         here = [each for each in self.project_hooks if _resolve(each.project) == _resolve(project)]
         present = {_remove_digest(get_identity(each.hook, each.project)) for each in here}
         records = self._store.find_project_records(_resolve(project)) if project else ()
@@ -267,7 +261,6 @@ def read_hook_content(
 
 
 def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookContent:
-    """Read a hook's folder; the hook in the result is made from these very bytes."""
     folder = os.path.realpath(hook.folder)
     if not folder.startswith(_resolve(project).rstrip("/") + "/"):
         raise SnapshotError(f"{hook.folder} is a link that leaves the project")
@@ -290,7 +283,6 @@ def get_identity(hook: Hook, project: str) -> str:
 
 
 def _describe_hook(hook: Hook) -> dict[str, Any]:
-    """Return the definition of a settings hook as plain values."""
     handler = hook.handler
     fields: dict[str, Any] = {}
     if isinstance(handler, Command | Prompt | Http):

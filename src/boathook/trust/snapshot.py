@@ -40,7 +40,6 @@ class Snapshot(Value):
     items: tuple[SnapshotItem, ...]
 
     def compute_digest(self) -> str:
-        """Return the digest of names, kinds, modes and contents."""
         digest = sha256(b"boathook tree 1\n")
         for item in self.items:
             name = item.path.encode("utf-8", "surrogateescape")
@@ -49,7 +48,6 @@ class Snapshot(Value):
         return digest.hexdigest()
 
     def summarize_items(self) -> dict[str, str]:
-        """Return the paths, each with its kind, mode and digest."""
         return {item.path: f"{item.kind} {item.mode:o} {hexdigest(item.data)}" for item in self.items}
 
 
@@ -191,7 +189,6 @@ def _write_file(path: str, item: SnapshotItem) -> None:
 
 
 def remove_snapshot(root: str) -> None:
-    """Remove a copy, whose folders are read-only."""
     import shutil
 
     for folder, _, _ in os.walk(root):

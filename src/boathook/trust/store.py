@@ -44,19 +44,15 @@ class TrustStore:
 
     @property
     def records(self) -> tuple[TrustRecord, ...]:
-        """Return all records."""
         return tuple(self._records.values())
 
     def find_record(self, project: str, identity: str) -> TrustRecord | None:
-        """Return the record of a hook."""
         return self._records.get((project, identity))
 
     def find_project_records(self, project: str) -> tuple[TrustRecord, ...]:
-        """Return all records of a project."""
         return tuple(record for record in self._records.values() if record.project == project)
 
     def find_copy(self, digest: str) -> str:
-        """Return the folder of a private copy, "" if there is none."""
         path = self._get_copy_path(digest)
         return path if os.path.isdir(path) else ""
 
@@ -87,14 +83,12 @@ class TrustStore:
         return f"{self.state}/{_COPIES_NAME}/{digest}"
 
     def save_records(self, *records: TrustRecord) -> None:
-        """Write records; each replaces the earlier one of its hook."""
         self._change({(record.project, record.identity): record for record in records})
 
     def remove_records(self, *records: TrustRecord) -> None:
         self._change({(record.project, record.identity): None for record in records})
 
     def _change(self, changes: dict[tuple[str, str], TrustRecord | None]) -> None:
-        """Change the records under a lock, write them, and remove copies that no record names."""
         try:
             os.makedirs(self.state, mode=0o700, exist_ok=True)
             with self._lock():

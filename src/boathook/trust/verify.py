@@ -20,12 +20,10 @@ CHANGED = "it changed since it was trusted"
 
 
 def describe_change(change: str, name: str) -> str:
-    """Return how a hook is not what was trusted, and what to do."""
     return f"{change}. Review the change with: boathook trust {name}"
 
 
 def find_change(approval: Approval) -> str:
-    """Return how a hook is not what was trusted, "" if it still is."""
     try:
         snapshots = {root: read_snapshot(root) for root in approval.roots}
     except SnapshotError as error:
@@ -41,7 +39,6 @@ def find_change(approval: Approval) -> str:
 
 
 def _restore(hook: Hook, changed_names: set[str]) -> Hook:
-    """Arm the user's hook again if the hook that replaces it is not what was trusted."""
     is_replaced = hook.state == SHADOWED and hook.scope == USER and hook.source == HOOK_MD
     return hook.replace(state=ARMED, state_reason="") if is_replaced and hook.name in changed_names else hook
 
@@ -54,7 +51,6 @@ class VerifiedCatalog:
         self._verified: set[object] = set()
 
     def plan(self, event: Event) -> Plan:
-        """Select the hooks that match an event and are still what was trusted."""
         while True:
             plan = self._catalog.plan(event)
             hooks = (*(hook for stage in plan.stages for hook in stage.hooks), *plan.background)
@@ -66,7 +62,6 @@ class VerifiedCatalog:
             self._catalog = self._catalog.replace(hooks=tuple(_restore(hook, names) for hook in rest))
 
     def find_skips(self, event: Event) -> tuple[Skip, ...]:
-        """Return the hooks that are not armed and that an event may have meant."""
         return self._catalog.find_skips(event)
 
     def _find_changed(self, hook: Hook) -> tuple[object, Hook] | None:
