@@ -2,51 +2,14 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    ALLOW_CALL,
-    ASK_PERSON,
-    BLOCK_WITH_REASON,
-    DENY_CALL,
-    END_RUN,
-    EXIT_REASON,
-    GRANT_PERMISSION,
-    LAST_MESSAGE,
-    REFUSE_PERMISSION,
-    REWRITE_INPUT,
-    SHOW_MESSAGE,
-    SPECIFIC_OUTPUT,
-    SUBAGENT_RESULT,
-    SUBAGENT_TYPE,
-    TOOL_RESPONSE,
-    Host,
-    HostEvent,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 UNMAPPED_CLAUDE_EVENTS = (
-    "ConfigChange",
-    "CwdChanged",
-    "DirectoryAdded",
-    "Elicitation",
-    "ElicitationResult",
-    "FileChanged",
-    "InstructionsLoaded",
-    "MessageDisplay",
-    "PermissionDenied",
-    "PostModelSwitch",
-    "PostToolBatch",
-    "PreModelSwitch",
-    "Setup",
-    "TaskCompleted",
-    "TaskCreated",
-    "TeammateIdle",
-    "UserPromptExpansion",
-    "WorktreeCreate",
-    "WorktreeRemove",
+    *("ConfigChange", "CwdChanged", "DirectoryAdded", "Elicitation", "ElicitationResult", "FileChanged"),
+    *("InstructionsLoaded", "MessageDisplay", "PermissionDenied", "PostModelSwitch", "PostToolBatch"),
+    *("PreModelSwitch", "Setup", "TaskCompleted", "TaskCreated", "TeammateIdle", "UserPromptExpansion"),
+    *("WorktreeCreate", "WorktreeRemove"),
 )
 
 HOST = Host(
@@ -55,87 +18,75 @@ HOST = Host(
     "2.1.325",
     "vendor's documentation",
     (
-        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT, stop=END_RUN, documented=("stop",)),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT, stop=h.STOP, documented=("stop",)),
         HostEvent(
-            "UserPromptSubmit",
-            "pre-agent-turn",
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
-            documented=("stop",),
+            "UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, documented=("stop",)
         ),
         HostEvent(
             "PreToolUse",
             "pre-tool-call",
             (),
             (),
-            DENY_CALL,
-            ASK_PERSON,
-            ALLOW_CALL,
-            END_RUN,
-            REWRITE_INPUT,
+            h.DENY,
+            h.ASK,
+            h.ALLOW,
+            h.STOP,
+            h.INPUT,
             (),
-            ADD_CONTEXT,
+            h.CONTEXT,
             documented=("allow", "stop"),
         ),
         HostEvent(
             "PermissionRequest",
             "permission-request",
-            block=REFUSE_PERMISSION,
-            allow=GRANT_PERMISSION,
-            stop=(*END_RUN, *REFUSE_PERMISSION, (f"{SPECIFIC_OUTPUT}.decision.interrupt", True)),
-            input=((f"{SPECIFIC_OUTPUT}.decision.updatedInput", "$"),),
+            block=h.REFUSE,
+            allow=h.GRANT,
+            stop=(*h.STOP, *h.REFUSE, (f"{h.SPECIFIC_OUTPUT}.decision.interrupt", True)),
+            input=((f"{h.SPECIFIC_OUTPUT}.decision.updatedInput", "$"),),
             documented=("block", "allow", "stop", "input"),
         ),
         HostEvent(
             "PostToolUse",
             "post-tool-call",
-            renames=(TOOL_RESPONSE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            output=((f"{SPECIFIC_OUTPUT}.updatedToolOutput", "$"),),
-            context=ADD_CONTEXT,
+            renames=(h.TOOL_RESPONSE,),
+            block=h.BLOCK,
+            stop=h.STOP,
+            output=((f"{h.SPECIFIC_OUTPUT}.updatedToolOutput", "$"),),
+            context=h.CONTEXT,
             documented=("output",),
         ),
         HostEvent(
             "PostToolUseFailure",
             "post-tool-call-failure",
-            block=ADD_CONTEXT,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
+            block=h.CONTEXT,
+            stop=h.STOP,
+            context=h.CONTEXT,
             documented=("block", "context", "stop"),
         ),
         HostEvent(
-            "Stop",
-            "pre-agent-turn-stop",
-            renames=(LAST_MESSAGE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            documented=("stop",),
+            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, documented=("stop",)
         ),
         HostEvent(
             "SubagentStart",
             "pre-subagent",
-            renames=(SUBAGENT_TYPE,),
-            stop=END_RUN,
-            context=ADD_CONTEXT,
+            renames=(h.SUBAGENT_TYPE,),
+            stop=h.STOP,
+            context=h.CONTEXT,
             documented=("stop", "context"),
         ),
         HostEvent(
             "SubagentStop",
             "post-subagent",
-            renames=(SUBAGENT_TYPE, SUBAGENT_RESULT),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
+            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
+            block=h.BLOCK,
+            stop=h.STOP,
             documented=("block", "stop"),
         ),
-        HostEvent(
-            "PreCompact", "pre-context-compact", block=BLOCK_WITH_REASON, stop=END_RUN, documented=("block", "stop")
-        ),
-        HostEvent("PostCompact", "post-context-compact", stop=END_RUN, documented=("stop",)),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,), stop=END_RUN, documented=("stop",)),
-        HostEvent("StopFailure", "turn-failure", stop=END_RUN, documented=("stop",)),
-        HostEvent("Notification", "notification", stop=END_RUN, documented=("stop",)),
+        HostEvent("PreCompact", "pre-context-compact", block=h.BLOCK, stop=h.STOP, documented=("block", "stop")),
+        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, documented=("stop",)),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,), stop=h.STOP, documented=("stop",)),
+        HostEvent("StopFailure", "turn-failure", stop=h.STOP, documented=("stop",)),
+        HostEvent("Notification", "notification", stop=h.STOP, documented=("stop",)),
     ),
     {
         "Bash": ("Shell", ()),
@@ -157,13 +108,13 @@ HOST = Host(
         "AskUserQuestion": ("AskUser", ()),
     },
     UNMAPPED_CLAUDE_EVENTS,
-    message=SHOW_MESSAGE,
+    message=h.MESSAGE,
     project_variable="CLAUDE_PROJECT_DIR",
     foreign_keys=("timestamp", "cursor_version"),
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import BY_HOST, GROUPS, Setup, Switch
 
     return Setup(

@@ -53,23 +53,8 @@ CLAUDE_EVENTS: tuple[ClaudeEvent, ...] = (
         prompts=True,
         filled=(("prompt", ""),),
     ),
-    ClaudeEvent(
-        "PreToolUse",
-        "pre-tool-call",
-        TOOL_NAME,
-        refuses=True,
-        context=True,
-        prompts=True,
-        filled=_TOOL,
-    ),
-    ClaudeEvent(
-        "PermissionRequest",
-        "permission-request",
-        TOOL_NAME,
-        refuses=True,
-        prompts=True,
-        filled=_TOOL[:2],
-    ),
+    ClaudeEvent("PreToolUse", "pre-tool-call", TOOL_NAME, refuses=True, context=True, prompts=True, filled=_TOOL),
+    ClaudeEvent("PermissionRequest", "permission-request", TOOL_NAME, refuses=True, prompts=True, filled=_TOOL[:2]),
     ClaudeEvent(
         "PostToolUse",
         "post-tool-call",
@@ -127,18 +112,11 @@ CLAUDE_EVENTS: tuple[ClaudeEvent, ...] = (
         "PostCompact", "post-context-compact", "trigger", filled=(("trigger", "auto"), ("compact_summary", ""))
     ),
     ClaudeEvent(
-        "SessionEnd",
-        "post-session",
-        "exit_reason",
-        renames=(("reason", "exit_reason"),),
-        filled=(("reason", "other"),),
+        "SessionEnd", "post-session", "exit_reason", renames=(("reason", "exit_reason"),), filled=(("reason", "other"),)
     ),
     ClaudeEvent("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
     ClaudeEvent(
-        "Notification",
-        "notification",
-        "notification_type",
-        filled=(("message", ""), ("notification_type", "")),
+        "Notification", "notification", "notification_type", filled=(("message", ""), ("notification_type", ""))
     ),
 )
 CLAUDE_EVENTS_BY_NAME = {row.name: row for row in CLAUDE_EVENTS}

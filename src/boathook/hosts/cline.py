@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from boathook.hosts import host as h
 from boathook.hosts.host import Host, HostEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
 
 _CANCEL = (("cancel", True), ("errorMessage", "$"))
 _CONTEXT = (("contextModification", "$"),)
@@ -97,7 +94,7 @@ HOST = Host(
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import FILES, Setup
 
     return Setup(

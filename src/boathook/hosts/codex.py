@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    BLOCK_WITH_REASON,
-    DENY_CALL,
-    END_RUN,
-    EXIT_REASON,
-    GRANT_PERMISSION,
-    LAST_MESSAGE,
-    REFUSE_PERMISSION,
-    SHOW_MESSAGE,
-    SPECIFIC_OUTPUT,
-    SUBAGENT_RESULT,
-    SUBAGENT_TYPE,
-    TOOL_RESPONSE,
-    Host,
-    HostEvent,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 HOST = Host(
     "codex",
@@ -30,59 +11,45 @@ HOST = Host(
     "0.166.0",
     "source of August 2026",
     (
-        HostEvent("SessionStart", "pre-session", stop=END_RUN, context=ADD_CONTEXT, documented=("stop",)),
+        HostEvent("SessionStart", "pre-session", stop=h.STOP, context=h.CONTEXT, documented=("stop",)),
         HostEvent(
-            "UserPromptSubmit",
-            "pre-agent-turn",
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
-            documented=("stop",),
+            "UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, documented=("stop",)
         ),
         HostEvent(
             "PreToolUse",
             "pre-tool-call",
-            block=DENY_CALL,
-            input=((f"{SPECIFIC_OUTPUT}.permissionDecision", "allow"), (f"{SPECIFIC_OUTPUT}.updatedInput", "$")),
-            context=ADD_CONTEXT,
+            block=h.DENY,
+            input=((f"{h.SPECIFIC_OUTPUT}.permissionDecision", "allow"), (f"{h.SPECIFIC_OUTPUT}.updatedInput", "$")),
+            context=h.CONTEXT,
         ),
         HostEvent(
-            "PermissionRequest",
-            "permission-request",
-            block=REFUSE_PERMISSION,
-            allow=GRANT_PERMISSION,
-            documented=("block", "allow"),
+            "PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, documented=("block", "allow")
         ),
         HostEvent(
             "PostToolUse",
             "post-tool-call",
-            renames=(TOOL_RESPONSE,),
-            block=BLOCK_WITH_REASON,
-            context=ADD_CONTEXT,
+            renames=(h.TOOL_RESPONSE,),
+            block=h.BLOCK,
+            context=h.CONTEXT,
             failure_at="@transcript_path",
         ),
-        HostEvent("PreCompact", "pre-context-compact", block=END_RUN, stop=END_RUN, documented=("block", "stop")),
-        HostEvent("PostCompact", "post-context-compact", stop=END_RUN, documented=("stop",)),
+        HostEvent("PreCompact", "pre-context-compact", block=h.STOP, stop=h.STOP, documented=("block", "stop")),
+        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, documented=("stop",)),
         HostEvent(
-            "SubagentStart", "pre-subagent", renames=(SUBAGENT_TYPE,), context=ADD_CONTEXT, documented=("context",)
+            "SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, documented=("context",)
         ),
         HostEvent(
             "SubagentStop",
             "post-subagent",
-            renames=(SUBAGENT_TYPE, SUBAGENT_RESULT),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
+            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
+            block=h.BLOCK,
+            stop=h.STOP,
             documented=("block", "stop"),
         ),
         HostEvent(
-            "Stop",
-            "pre-agent-turn-stop",
-            renames=(LAST_MESSAGE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            documented=("stop",),
+            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, documented=("stop",)
         ),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
         "Bash": ("Shell", ()),
@@ -94,11 +61,11 @@ HOST = Host(
         "web_search": ("WebSearch", ()),
     },
     ("Interrupt",),
-    message=SHOW_MESSAGE,
+    message=h.MESSAGE,
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import GROUPS, FolderTrust, Setup, Switch
 
     return Setup(

@@ -5,23 +5,9 @@ Its tool gate shuts at any exit code but 0, and loses what stderr says: all answ
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    ALLOW_CALL,
-    ASK_PERSON,
-    BLOCK_WITH_REASON,
-    DENY_CALL,
-    EXIT_REASON,
-    REWRITE_INPUT,
-    Caller,
-    Host,
-    HostEvent,
-)
+from boathook.hosts import host as h
+from boathook.hosts.host import Caller, Host, HostEvent
 from boathook.hosts.tool_names import CLAUDE_TOOLS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
 
 _CONTEXT = (("additionalContext", "$"),)
 _DENY = (("permissionDecision", "deny"), ("permissionDecisionReason", "$"))
@@ -33,6 +19,41 @@ _TOOL = (("toolName", "tool_name"), ("toolArgs", "tool_input"), ("toolInput", "t
 _STOP = (("stopReason", "stop_reason"),)
 _AGENT = (("agentType", "subagent_type"), ("agentName", "subagent_name"))
 
+_PERMISSION_REQUEST = HostEvent(
+    "permissionRequest",
+    "permission-request",
+    renames=_TOOL,
+    block=_REFUSE,
+    allow=(("behavior", "allow"),),
+    stop=(*_REFUSE, ("interrupt", True)),
+    documented=("block", "allow", "stop"),
+)
+_PASCAL_CASE_EVENTS = (
+    HostEvent("SessionStart", "pre-session", context=_CONTEXT),
+    HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, context=_CONTEXT, documented=("block",)),
+    HostEvent(
+        "PreToolUse",
+        "pre-tool-call",
+        block=h.DENY,
+        ask=h.ASK,
+        allow=h.ALLOW,
+        input=h.INPUT,
+        context=h.CONTEXT,
+        documented=("ask", "allow"),
+    ),
+    _PERMISSION_REQUEST.replace(name="PermissionRequest"),
+    HostEvent(
+        "PostToolUse",
+        "post-tool-call",
+        renames=(("tool_result", "tool_output"),),
+        block=h.BLOCK,
+        context=_CONTEXT,
+        documented=("block",),
+    ),
+    HostEvent("Stop", "pre-agent-turn-stop", renames=_STOP, block=h.BLOCK),
+    HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
+)
+
 HOST = Host(
     "copilot",
     "Copilot CLI",
@@ -40,7 +61,7 @@ HOST = Host(
     "vendor's documentation",
     (
         HostEvent("sessionStart", "pre-session", context=_CONTEXT),
-        HostEvent("userPromptSubmitted", "pre-agent-turn", block=BLOCK_WITH_REASON, context=_CONTEXT),
+        HostEvent("userPromptSubmitted", "pre-agent-turn", block=h.BLOCK, context=_CONTEXT),
         HostEvent(
             "preToolUse",
             "pre-tool-call",
@@ -52,20 +73,12 @@ HOST = Host(
             context=_CONTEXT,
             documented=("allow",),
         ),
-        HostEvent(
-            "permissionRequest",
-            "permission-request",
-            renames=_TOOL,
-            block=_REFUSE,
-            allow=(("behavior", "allow"),),
-            stop=(*_REFUSE, ("interrupt", True)),
-            documented=("block", "allow", "stop"),
-        ),
+        _PERMISSION_REQUEST,
         HostEvent(
             "postToolUse",
             "post-tool-call",
             renames=(*_TOOL, ("toolResult", "tool_output")),
-            block=BLOCK_WITH_REASON,
+            block=h.BLOCK,
             output=_OUTPUT,
             context=_CONTEXT,
             documented=("output",),
@@ -78,64 +91,20 @@ HOST = Host(
             context=_CONTEXT,
             documented=("block", "context"),
         ),
-        HostEvent("agentStop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK_WITH_REASON),
+        HostEvent("agentStop", "pre-agent-turn-stop", renames=_STOP, block=h.BLOCK),
         HostEvent("subagentStart", "pre-subagent", renames=_AGENT, context=_CONTEXT, documented=("context",)),
         HostEvent(
             "subagentStop",
             "post-subagent",
             renames=(*_AGENT, ("response", "result"), *_STOP),
-            block=BLOCK_WITH_REASON,
+            block=h.BLOCK,
             documented=("block",),
         ),
         HostEvent("preCompact", "pre-context-compact"),
         HostEvent("errorOccurred", "turn-failure"),
         HostEvent("notification", "notification", context=_CONTEXT, documented=("context",)),
-        HostEvent("sessionEnd", "post-session", renames=(EXIT_REASON,)),
-        HostEvent("SessionStart", "pre-session", context=_CONTEXT, is_installed=False),
-        HostEvent(
-            "UserPromptSubmit",
-            "pre-agent-turn",
-            block=BLOCK_WITH_REASON,
-            context=_CONTEXT,
-            documented=("block",),
-            is_installed=False,
-        ),
-        HostEvent(
-            "PreToolUse",
-            "pre-tool-call",
-            (),
-            (),
-            DENY_CALL,
-            ASK_PERSON,
-            ALLOW_CALL,
-            (),
-            REWRITE_INPUT,
-            (),
-            ADD_CONTEXT,
-            documented=("ask", "allow"),
-            is_installed=False,
-        ),
-        HostEvent(
-            "PermissionRequest",
-            "permission-request",
-            renames=_TOOL,
-            block=_REFUSE,
-            allow=(("behavior", "allow"),),
-            stop=(*_REFUSE, ("interrupt", True)),
-            documented=("block", "allow", "stop"),
-            is_installed=False,
-        ),
-        HostEvent(
-            "PostToolUse",
-            "post-tool-call",
-            renames=(("tool_result", "tool_output"),),
-            block=BLOCK_WITH_REASON,
-            context=_CONTEXT,
-            documented=("block",),
-            is_installed=False,
-        ),
-        HostEvent("Stop", "pre-agent-turn-stop", renames=_STOP, block=BLOCK_WITH_REASON, is_installed=False),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,), is_installed=False),
+        HostEvent("sessionEnd", "post-session", renames=(h.EXIT_REASON,)),
+        *(event.replace(is_installed=False) for event in _PASCAL_CASE_EVENTS),
     ),
     {
         "bash": ("Shell", ()),
@@ -165,7 +134,7 @@ HOST = Host(
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import BY_BOTH, FLAT, FolderTrust, Setup, Switch
 
     return Setup(

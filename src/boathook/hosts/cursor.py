@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import EXIT_REASON, Caller, Host, HostEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Caller, Host, HostEvent
 
 _DENY = (("permission", "deny"), ("user_message", "$"), ("agent_message", "$"))
 _CONTEXT = (("additional_context", "$"),)
 _GO_ON = (("followup_message", "$"),)
+
+_UNMAPPED_EVENTS = (
+    *("beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "afterShellExecution"),
+    *("afterMCPExecution", "afterFileEdit", "afterAgentResponse", "afterAgentThought", "beforeTabFileRead"),
+    *("afterTabFileEdit", "workspaceOpen"),
+)
 
 HOST = Host(
     "cursor",
@@ -28,11 +31,7 @@ HOST = Host(
             input=(("updated_input", "$"),),
         ),
         HostEvent(
-            "postToolUse",
-            "post-tool-call",
-            renames=(("duration", "duration_ms"),),
-            block=_CONTEXT,
-            context=_CONTEXT,
+            "postToolUse", "post-tool-call", renames=(("duration", "duration_ms"),), block=_CONTEXT, context=_CONTEXT
         ),
         HostEvent(
             "postToolUseFailure",
@@ -46,14 +45,11 @@ HOST = Host(
             block=(("permission", "deny"), ("user_message", "$")),
         ),
         HostEvent(
-            "subagentStop",
-            "post-subagent",
-            renames=(("task", "task_description"), ("summary", "result")),
-            block=_GO_ON,
+            "subagentStop", "post-subagent", renames=(("task", "task_description"), ("summary", "result")), block=_GO_ON
         ),
         HostEvent("stop", "pre-agent-turn-stop", renames=(("status", "stop_reason"),), block=_GO_ON),
         HostEvent("preCompact", "pre-context-compact", renames=(("context_tokens", "token_count"),)),
-        HostEvent("sessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("sessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
         "Shell": ("Shell", (("working_directory", "cwd"),)),
@@ -65,19 +61,7 @@ HOST = Host(
         "List": ("ListDir", (("file_path", "path"), ("path", "path"))),
         "Task": ("Agent", ()),
     },
-    (
-        "beforeShellExecution",
-        "beforeMCPExecution",
-        "beforeReadFile",
-        "afterShellExecution",
-        "afterMCPExecution",
-        "afterFileEdit",
-        "afterAgentResponse",
-        "afterAgentThought",
-        "beforeTabFileRead",
-        "afterTabFileEdit",
-        "workspaceOpen",
-    ),
+    _UNMAPPED_EVENTS,
     session_keys=("conversation_id", "session_id"),
     folder_keys=("cwd", "workspace_roots.0"),
     empty_answer="{}",
@@ -86,7 +70,7 @@ HOST = Host(
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import BY_HOST, FLAT, Setup
 
     return Setup(

@@ -5,24 +5,8 @@ Its documentation names hooks.json first, but version 0.186.0 was reported to re
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    ALLOW_CALL,
-    ASK_PERSON,
-    BLOCK_WITH_REASON,
-    DENY_CALL,
-    END_RUN,
-    EXIT_REASON,
-    REWRITE_INPUT,
-    SHOW_MESSAGE,
-    TOOL_RESPONSE,
-    Host,
-    HostEvent,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 _FILE = (("file_path", "file_path"), ("path", "file_path"))
 
@@ -32,30 +16,17 @@ HOST = Host(
     "",
     "vendor's documentation",
     (
-        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=BLOCK_WITH_REASON, stop=END_RUN, context=ADD_CONTEXT),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT),
+        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, allow=h.ALLOW, stop=h.STOP, input=h.INPUT),
         HostEvent(
-            "PreToolUse",
-            "pre-tool-call",
-            block=DENY_CALL,
-            ask=ASK_PERSON,
-            allow=ALLOW_CALL,
-            stop=END_RUN,
-            input=REWRITE_INPUT,
+            "PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP, context=h.CONTEXT
         ),
-        HostEvent(
-            "PostToolUse",
-            "post-tool-call",
-            renames=(TOOL_RESPONSE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
-        ),
-        HostEvent("Stop", "pre-agent-turn-stop", block=BLOCK_WITH_REASON, stop=END_RUN),
-        HostEvent("SubagentStop", "post-subagent", block=BLOCK_WITH_REASON, stop=END_RUN),
+        HostEvent("Stop", "pre-agent-turn-stop", block=h.BLOCK, stop=h.STOP),
+        HostEvent("SubagentStop", "post-subagent", block=h.BLOCK, stop=h.STOP),
         HostEvent("PreCompact", "pre-context-compact"),
         HostEvent("Notification", "notification"),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
         "Execute": ("Shell", ()),
@@ -74,12 +45,12 @@ HOST = Host(
     },
     event_keys=("hook_event_name", "hookEventName"),
     session_keys=("session_id", "sessionId"),
-    message=SHOW_MESSAGE,
+    message=h.MESSAGE,
     project_variable="FACTORY_PROJECT_DIR",
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import GROUPS, Setup
 
     return Setup(

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    BLOCK_WITH_REASON,
-    END_RUN,
-    EXIT_REASON,
-    SHOW_MESSAGE,
-    SPECIFIC_OUTPUT,
-    TOOL_RESPONSE,
-    Caller,
-    Host,
-    HostEvent,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Caller, Host, HostEvent
 
 HOST = Host(
     "gemini",
@@ -25,43 +11,36 @@ HOST = Host(
     "0.61.0",
     "source of August 2026",
     (
-        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT),
-        HostEvent(
-            "BeforeAgent",
-            "pre-agent-turn",
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
-            documented=("stop",),
-        ),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
+        HostEvent("BeforeAgent", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, documented=("stop",)),
         HostEvent(
             "BeforeTool",
             "pre-tool-call",
             block=(("decision", "deny"), ("reason", "$")),
-            stop=END_RUN,
-            input=((f"{SPECIFIC_OUTPUT}.tool_input", "$"),),
+            stop=h.STOP,
+            input=((f"{h.SPECIFIC_OUTPUT}.tool_input", "$"),),
             documented=("stop",),
         ),
         HostEvent(
             "AfterTool",
             "post-tool-call",
-            renames=(TOOL_RESPONSE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
+            renames=(h.TOOL_RESPONSE,),
+            block=h.BLOCK,
+            stop=h.STOP,
+            context=h.CONTEXT,
             failure_at="tool_response.error",
         ),
         HostEvent(
             "AfterAgent",
             "pre-agent-turn-stop",
             renames=(("prompt_response", "final_message"),),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
+            block=h.BLOCK,
+            stop=h.STOP,
             documented=("stop",),
         ),
         HostEvent("PreCompress", "pre-context-compact"),
         HostEvent("Notification", "notification"),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
         "run_shell_command": ("Shell", (("dir_path", "cwd"), ("is_background", "run_in_background"))),
@@ -79,14 +58,14 @@ HOST = Host(
         "ask_user": ("AskUser", ()),
     },
     ("BeforeModel", "AfterModel", "BeforeToolSelection"),
-    message=SHOW_MESSAGE,
+    message=h.MESSAGE,
     project_variable="GEMINI_PROJECT_DIR",
     # `gemini hooks migrate` copies the commands of Claude Code's settings.
     caller=Caller("claude", events=("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "PreCompress")),
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
 
     return Setup(

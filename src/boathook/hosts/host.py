@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.event import EventKind
+    from boathook.hosts import setup
 
+    Setup = setup.Setup
     Template = tuple[tuple[str, Any], ...]
     Renames = tuple[tuple[str, str], ...]
     ToolTable = Mapping[str, tuple[str, Renames]]
@@ -27,29 +29,21 @@ _HELPER_MODULES = (
 )
 
 SPECIFIC_OUTPUT = "hookSpecificOutput"
-DENY_CALL: Template = (
-    (f"{SPECIFIC_OUTPUT}.permissionDecision", "deny"),
+_PERMISSION, _PERMISSION_REASON = (
+    f"{SPECIFIC_OUTPUT}.permissionDecision",
     (f"{SPECIFIC_OUTPUT}.permissionDecisionReason", "$"),
 )
-ASK_PERSON: Template = (
-    (f"{SPECIFIC_OUTPUT}.permissionDecision", "ask"),
-    (f"{SPECIFIC_OUTPUT}.permissionDecisionReason", "$"),
-)
-ALLOW_CALL: Template = (
-    (f"{SPECIFIC_OUTPUT}.permissionDecision", "allow"),
-    (f"{SPECIFIC_OUTPUT}.permissionDecisionReason", "$"),
-)
-REWRITE_INPUT: Template = ((f"{SPECIFIC_OUTPUT}.updatedInput", "$"),)
-ADD_CONTEXT: Template = ((f"{SPECIFIC_OUTPUT}.additionalContext", "$"),)
-REFUSE_PERMISSION: Template = (
-    (f"{SPECIFIC_OUTPUT}.decision.behavior", "deny"),
-    (f"{SPECIFIC_OUTPUT}.decision.message", "$"),
-)
-GRANT_PERMISSION: Template = ((f"{SPECIFIC_OUTPUT}.decision.behavior", "allow"),)
-BLOCK_WITH_REASON: Template = (("decision", "block"), ("reason", "$"))
-END_RUN: Template = (("continue", False), ("stopReason", "$"))
+DENY: Template = ((_PERMISSION, "deny"), _PERMISSION_REASON)
+ASK: Template = ((_PERMISSION, "ask"), _PERMISSION_REASON)
+ALLOW: Template = ((_PERMISSION, "allow"), _PERMISSION_REASON)
+INPUT: Template = ((f"{SPECIFIC_OUTPUT}.updatedInput", "$"),)
+CONTEXT: Template = ((f"{SPECIFIC_OUTPUT}.additionalContext", "$"),)
+REFUSE: Template = ((f"{SPECIFIC_OUTPUT}.decision.behavior", "deny"), (f"{SPECIFIC_OUTPUT}.decision.message", "$"))
+GRANT: Template = ((f"{SPECIFIC_OUTPUT}.decision.behavior", "allow"),)
+BLOCK: Template = (("decision", "block"), ("reason", "$"))
+STOP: Template = (("continue", False), ("stopReason", "$"))
 EXIT_CODE_2: Template = (("exit", 2), ("stderr", "$"))
-SHOW_MESSAGE: Template = (("systemMessage", "$"),)
+MESSAGE: Template = (("systemMessage", "$"),)
 
 TOOL_RESPONSE = ("tool_response", "tool_output")
 TOOL_CALL_ID = ("tool_call_id", "tool_use_id")

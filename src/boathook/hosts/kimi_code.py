@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import DENY_CALL, EXIT_CODE_2, EXIT_REASON, SUBAGENT_NAME, TOOL_CALL_ID, Host, HostEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 HOST = Host(
     "kimi-code",
@@ -15,19 +12,19 @@ HOST = Host(
     "source of August 2026",
     (
         HostEvent("SessionStart", "pre-session"),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=EXIT_CODE_2, context=(("stdout", "$"),)),
-        HostEvent("PreToolUse", "pre-tool-call", renames=(TOOL_CALL_ID,), block=DENY_CALL),
-        HostEvent("PermissionRequest", "permission-request", renames=(TOOL_CALL_ID,)),
-        HostEvent("PostToolUse", "post-tool-call", renames=(TOOL_CALL_ID,)),
-        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(TOOL_CALL_ID,)),
-        HostEvent("Stop", "pre-agent-turn-stop", block=EXIT_CODE_2),
-        HostEvent("SubagentStart", "pre-subagent", renames=(SUBAGENT_NAME, ("prompt", "task_description"))),
-        HostEvent("SubagentStop", "post-subagent", renames=(SUBAGENT_NAME, ("response", "result"))),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2, context=(("stdout", "$"),)),
+        HostEvent("PreToolUse", "pre-tool-call", renames=(h.TOOL_CALL_ID,), block=h.DENY),
+        HostEvent("PermissionRequest", "permission-request", renames=(h.TOOL_CALL_ID,)),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_CALL_ID,)),
+        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(h.TOOL_CALL_ID,)),
+        HostEvent("Stop", "pre-agent-turn-stop", block=h.EXIT_CODE_2),
+        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_NAME, ("prompt", "task_description"))),
+        HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_NAME, ("response", "result"))),
         HostEvent("PreCompact", "pre-context-compact"),
         HostEvent("PostCompact", "post-context-compact", renames=(("estimated_token_count", "token_count_after"),)),
         HostEvent("StopFailure", "turn-failure", renames=(("error_message", "error"),)),
         HostEvent("Notification", "notification"),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
         "AgentSwarm": ("Agent", (("prompt_template", "prompt"),)),
@@ -47,7 +44,7 @@ HOST = Host(
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import TABLES, Setup
 
     return Setup(

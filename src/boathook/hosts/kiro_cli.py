@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import EXIT_CODE_2, TOOL_RESPONSE, Host, HostEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 _CONTEXT = (("stdout", "$"),)
 _COMMAND = ("Shell", ())
@@ -20,9 +17,9 @@ HOST = Host(
     "vendor's documentation",
     (
         HostEvent("SessionStart", "pre-session", ("agentSpawn",), context=_CONTEXT),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", ("userPromptSubmit",), block=EXIT_CODE_2, context=_CONTEXT),
-        HostEvent("PreToolUse", "pre-tool-call", ("preToolUse",), block=EXIT_CODE_2),
-        HostEvent("PostToolUse", "post-tool-call", ("postToolUse",), renames=(TOOL_RESPONSE,)),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", ("userPromptSubmit",), block=h.EXIT_CODE_2, context=_CONTEXT),
+        HostEvent("PreToolUse", "pre-tool-call", ("preToolUse",), block=h.EXIT_CODE_2),
+        HostEvent("PostToolUse", "post-tool-call", ("postToolUse",), renames=(h.TOOL_RESPONSE,)),
         HostEvent("Stop", "pre-agent-turn-stop", ("stop",)),
     ),
     {
@@ -32,16 +29,13 @@ HOST = Host(
         "read": _READ,
         "fs_write": _WRITE,
         "write": _WRITE,
-        "str_replace": (
-            "EditFile",
-            (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string")),
-        ),
+        "str_replace": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),
     },
     ("PostFileSave", "PostFileCreate", "PostFileDelete", "PreTaskExec", "PostTaskExec", "Manual"),
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import LIST, Setup
 
     return Setup(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import EXIT_CODE_2, Host, HostEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 _CONTEXT = (("additional_context", "$"),)
 
@@ -18,13 +15,9 @@ HOST = Host(
     (
         HostEvent("pre-session", "pre-session"),
         HostEvent("pre-agent-turn", "pre-agent-turn", context=_CONTEXT),
-        HostEvent("pre-tool-call", "pre-tool-call", block=EXIT_CODE_2, input=(("modified_input", "$"),)),
+        HostEvent("pre-tool-call", "pre-tool-call", block=h.EXIT_CODE_2, input=(("modified_input", "$"),)),
         HostEvent(
-            "post-tool-call",
-            "post-tool-call",
-            block=_CONTEXT,
-            output=(("modified_output", "$"),),
-            context=_CONTEXT,
+            "post-tool-call", "post-tool-call", block=_CONTEXT, output=(("modified_output", "$"),), context=_CONTEXT
         ),
         HostEvent("post-tool-call-failure", "post-tool-call-failure"),
         HostEvent("pre-agent-turn-stop", "pre-agent-turn-stop"),
@@ -61,7 +54,7 @@ HOST = Host(
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import PLUGIN, Setup
 
     return Setup(

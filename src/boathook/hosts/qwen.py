@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    ASK_PERSON,
-    BLOCK_WITH_REASON,
-    DENY_CALL,
-    END_RUN,
-    EXIT_REASON,
-    GRANT_PERMISSION,
-    LAST_MESSAGE,
-    REFUSE_PERMISSION,
-    SHOW_MESSAGE,
-    SUBAGENT_RESULT,
-    SUBAGENT_TYPE,
-    TOOL_RESPONSE,
-    Host,
-    HostEvent,
-)
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+_UNMAPPED_EVENTS = (
+    *("PermissionDenied", "PostToolBatch", "UserPromptExpansion", "MessageDisplay", "SessionDelete"),
+    *("TodoCreated", "TodoCompleted", "InstructionsLoaded"),
+)
 
 HOST = Host(
     "qwen",
@@ -30,55 +16,46 @@ HOST = Host(
     "0.24.4",
     "source of August 2026",
     (
-        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
         HostEvent(
             "UserPromptSubmit",
             "pre-agent-turn",
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
+            block=h.BLOCK,
+            stop=h.STOP,
+            context=h.CONTEXT,
             required_key="prompt",
             documented=("stop",),
         ),
-        HostEvent("PreToolUse", "pre-tool-call", block=DENY_CALL, ask=ASK_PERSON, stop=END_RUN, documented=("stop",)),
+        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, stop=h.STOP, documented=("stop",)),
         HostEvent(
-            "PermissionRequest",
-            "permission-request",
-            block=REFUSE_PERMISSION,
-            allow=GRANT_PERMISSION,
-            documented=("block", "allow"),
+            "PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, documented=("block", "allow")
         ),
-        HostEvent("PostToolUse", "post-tool-call", renames=(TOOL_RESPONSE,), block=ADD_CONTEXT, context=ADD_CONTEXT),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.CONTEXT, context=h.CONTEXT),
         HostEvent(
             "PostToolUseFailure",
             "post-tool-call-failure",
-            block=ADD_CONTEXT,
-            context=ADD_CONTEXT,
+            block=h.CONTEXT,
+            context=h.CONTEXT,
             documented=("block", "context"),
         ),
         HostEvent(
-            "Stop",
-            "pre-agent-turn-stop",
-            renames=(LAST_MESSAGE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            documented=("stop",),
+            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, documented=("stop",)
         ),
         HostEvent(
-            "SubagentStart", "pre-subagent", renames=(SUBAGENT_TYPE,), context=ADD_CONTEXT, documented=("context",)
+            "SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, documented=("context",)
         ),
         HostEvent(
             "SubagentStop",
             "post-subagent",
-            renames=(SUBAGENT_TYPE, SUBAGENT_RESULT),
-            block=BLOCK_WITH_REASON,
+            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
+            block=h.BLOCK,
             documented=("block",),
         ),
-        HostEvent("PreCompact", "pre-context-compact", context=ADD_CONTEXT, documented=("context",)),
+        HostEvent("PreCompact", "pre-context-compact", context=h.CONTEXT, documented=("context",)),
         HostEvent("PostCompact", "post-context-compact"),
         HostEvent("StopFailure", "turn-failure"),
         HostEvent("Notification", "notification"),
-        HostEvent("SessionEnd", "post-session", renames=(EXIT_REASON,)),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
         "monitor": ("Shell", (("directory", "cwd"),)),
@@ -97,22 +74,13 @@ HOST = Host(
         "todo_write": ("Todo", ()),
         "ask_user_question": ("AskUser", ()),
     },
-    (
-        "PermissionDenied",
-        "PostToolBatch",
-        "UserPromptExpansion",
-        "MessageDisplay",
-        "SessionDelete",
-        "TodoCreated",
-        "TodoCompleted",
-        "InstructionsLoaded",
-    ),
-    message=SHOW_MESSAGE,
+    _UNMAPPED_EVENTS,
+    message=h.MESSAGE,
     project_variable="QWEN_PROJECT_DIR",
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
 
     return Setup(

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import (
-    ADD_CONTEXT,
-    ALLOW_CALL,
-    ASK_PERSON,
-    BLOCK_WITH_REASON,
-    DENY_CALL,
-    END_RUN,
-    REWRITE_INPUT,
-    SHOW_MESSAGE,
-    SPECIFIC_OUTPUT,
-    SUBAGENT_TYPE,
-    TOOL_RESPONSE,
-    Caller,
-    Host,
-    HostEvent,
-)
+from boathook.hosts import host as h
+from boathook.hosts.host import Caller, Host, HostEvent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.host import ToolTable
-    from boathook.hosts.setup import Setup
+_GO_ON = (*h.BLOCK, (f"{h.SPECIFIC_OUTPUT}.decision", "block"), (f"{h.SPECIFIC_OUTPUT}.reason", "$"))
 
-_GO_ON = (*BLOCK_WITH_REASON, (f"{SPECIFIC_OUTPUT}.decision", "block"), (f"{SPECIFIC_OUTPUT}.reason", "$"))
-
-_TOOLS: ToolTable = {
+_TOOLS: h.ToolTable = {
     "run_in_terminal": ("Shell", ()),
     "read_file": ("ReadFile", (("filePath", "file_path"), ("startLine", "offset"))),
     "create_file": ("WriteFile", (("filePath", "file_path"),)),
@@ -52,41 +33,24 @@ HOST = Host(
     "",
     "vendor's documentation of August 2026, source of March 2026",
     (
-        HostEvent("SessionStart", "pre-session", context=ADD_CONTEXT),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=END_RUN, stop=END_RUN),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.STOP, stop=h.STOP),
+        HostEvent("PreToolUse", "pre-tool-call", (), (), h.DENY, h.ASK, h.ALLOW, h.STOP, h.INPUT, (), h.CONTEXT),
         HostEvent(
-            "PreToolUse",
-            "pre-tool-call",
-            (),
-            (),
-            DENY_CALL,
-            ASK_PERSON,
-            ALLOW_CALL,
-            END_RUN,
-            REWRITE_INPUT,
-            (),
-            ADD_CONTEXT,
+            "PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP, context=h.CONTEXT
         ),
-        HostEvent(
-            "PostToolUse",
-            "post-tool-call",
-            renames=(TOOL_RESPONSE,),
-            block=BLOCK_WITH_REASON,
-            stop=END_RUN,
-            context=ADD_CONTEXT,
-        ),
-        HostEvent("PreCompact", "pre-context-compact", stop=END_RUN),
-        HostEvent("SubagentStart", "pre-subagent", renames=(SUBAGENT_TYPE,), context=ADD_CONTEXT),
-        HostEvent("SubagentStop", "post-subagent", renames=(SUBAGENT_TYPE,), block=_GO_ON),
+        HostEvent("PreCompact", "pre-context-compact", stop=h.STOP),
+        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT),
+        HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE,), block=_GO_ON),
         HostEvent("Stop", "pre-agent-turn-stop", block=_GO_ON),
     ),
     _TOOLS,
-    message=SHOW_MESSAGE,
+    message=h.MESSAGE,
     caller=Caller("claude", tools=_TOOLS, is_assumed=True),
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import BY_HOST, FLAT, Setup
 
     return Setup(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from boathook.hosts.host import EXIT_CODE_2, Host, HostEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from boathook.hosts.setup import Setup
+from boathook.hosts import host as h
+from boathook.hosts.host import Host, HostEvent
 
 _INPUT = (("tool_info", "tool_input"),)
 _SERVER_TOOL = "mcp__{tool_info.mcp_server_name}__{tool_info.mcp_tool_name}"
 _SERVER_INPUT = (("tool_info.mcp_tool_arguments", "tool_input"), ("tool_info.mcp_result", "tool_output"))
+
+_TOOL_EVENTS = (
+    ("run_command", "run_command", _INPUT),
+    ("read_code", "read_code", _INPUT),
+    ("write_code", "write_code", _INPUT),
+    ("mcp_tool_use", _SERVER_TOOL, _SERVER_INPUT),
+)
 
 HOST = Host(
     "windsurf",
@@ -19,19 +23,12 @@ HOST = Host(
     "vendor's documentation",
     (
         HostEvent(
-            "pre_user_prompt", "pre-agent-turn", renames=(("tool_info.user_prompt", "prompt"),), block=EXIT_CODE_2
+            "pre_user_prompt", "pre-agent-turn", renames=(("tool_info.user_prompt", "prompt"),), block=h.EXIT_CODE_2
         ),
-        HostEvent("pre_run_command", "pre-tool-call", renames=_INPUT, block=EXIT_CODE_2, tool_name="run_command"),
-        HostEvent("pre_read_code", "pre-tool-call", renames=_INPUT, block=EXIT_CODE_2, tool_name="read_code"),
-        HostEvent("pre_write_code", "pre-tool-call", renames=_INPUT, block=EXIT_CODE_2, tool_name="write_code"),
-        HostEvent(
-            "pre_mcp_tool_use", "pre-tool-call", renames=_SERVER_INPUT, block=EXIT_CODE_2, tool_name=_SERVER_TOOL
-        ),
-        HostEvent("post_run_command", "post-tool-call", renames=_INPUT, block=EXIT_CODE_2, tool_name="run_command"),
-        HostEvent("post_read_code", "post-tool-call", renames=_INPUT, block=EXIT_CODE_2, tool_name="read_code"),
-        HostEvent("post_write_code", "post-tool-call", renames=_INPUT, block=EXIT_CODE_2, tool_name="write_code"),
-        HostEvent(
-            "post_mcp_tool_use", "post-tool-call", renames=_SERVER_INPUT, block=EXIT_CODE_2, tool_name=_SERVER_TOOL
+        *(
+            HostEvent(f"{when}_{what}", f"{when}-tool-call", renames=renames, block=h.EXIT_CODE_2, tool_name=tool)
+            for when in ("pre", "post")
+            for what, tool, renames in _TOOL_EVENTS
         ),
         HostEvent("post_cascade_response", "post-agent-turn", renames=(("tool_info.response", "final_message"),)),
     ),
@@ -48,7 +45,7 @@ HOST = Host(
 )
 
 
-def make_setup() -> Setup:
+def make_setup() -> h.Setup:
     from boathook.hosts.setup import FLAT, Setup
 
     return Setup(
