@@ -12,14 +12,7 @@ from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.policy import AnswerError
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit
-from boathook.dialects.answers import (
-    check_types,
-    default_reason,
-    exit_words,
-    reason_in,
-    refuse_buried,
-    texts,
-)
+from boathook.dialects.answers import check_types, default_reason, exit_words, reason_in, refuse_buried, texts
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 from boathook.hosts.tool_names import find_claude_name, is_claude_tool
 
@@ -31,12 +24,7 @@ if TYPE_CHECKING:
 
 FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
 
-_DECISIONS = {
-    "allow": Decision.ALLOW,
-    "deny": Decision.BLOCK,
-    "ask": Decision.ASK,
-    "defer": Decision.ASK,
-}
+_DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK, "defer": Decision.ASK}
 LEGACY = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
 BEHAVIOURS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
 ANSWER_TYPES: dict[str, tuple[type, str]] = {

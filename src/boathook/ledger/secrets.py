@@ -58,11 +58,7 @@ _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("curl",),
         r"(?<!\S)(?:-[a-z]{0,6}u|--user|--proxy-user)[ =]?[\"']?(?!\d+:\d+(?!\S))[^\s:\"']{0,64}:([^\s\"']++)",
     ),
-    (
-        "password",
-        ("mysql", "mariadb"),
-        rf"(?<![\w\-])(?:mysql|mariadb)[a-z\-]{{0,12}}+{_WORDS}(?-i:-p){_VALUE}",
-    ),
+    ("password", ("mysql", "mariadb"), rf"(?<![\w\-])(?:mysql|mariadb)[a-z\-]{{0,12}}+{_WORDS}(?-i:-p){_VALUE}"),
     ("password", ("sshpass",), rf"sshpass{_WORDS}(?-i:-p){_BLANK}{_VALUE}"),
     (
         "password",
@@ -90,11 +86,7 @@ _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("SendGrid key", ("sg.",), r"(?-i:SG\.[\w\-]{10,}+\.[\w\-]{10,}+)"),
     ("npm token", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
     ("PyPI token", ("pypi-",), r"pypi-[\w\-]{40,}+"),
-    (
-        "Google key",
-        ("aiza", "ya29.", "gocspx-"),
-        r"(?-i:AIza[\w\-]{30,}+|ya29\.[\w.\-]{20,}+|GOCSPX-[\w\-]{20,}+)",
-    ),
+    ("Google key", ("aiza", "ya29.", "gocspx-"), r"(?-i:AIza[\w\-]{30,}+|ya29\.[\w.\-]{20,}+|GOCSPX-[\w\-]{20,}+)"),
     ("Hugging Face token", ("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
     ("Vault token", ("hvs.", "hvb."), r"hv[sb]\.[\w\-]{20,}+"),
     ("DigitalOcean token", ("_v1_",), r"do[opr]_v1_[a-f0-9]{32,}+"),
