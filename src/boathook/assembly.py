@@ -43,11 +43,9 @@ _LOG_NAME = "background.log"
 
 
 class Sender(Value):
-    """What is known of the agent that sent an event: its dialect, its project if it names one, and whether it can ask.
+    """What is known of the agent that sent an event: its dialect, its project if it names one, and whether it can ask."""
 
-    `write_debug` gets the debug lines if `is_debug`, or if the user's hooks.toml asks for them.
-    """
-
+    # `write_debug` gets the debug lines if `is_debug`, or if the user's hooks.toml asks for them.
     dialect: Dialect
     project: str
     can_ask: bool
@@ -294,10 +292,8 @@ def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
 
 
 def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
-    """Return an engine that runs hooks in a scratch folder as if it were their project, and records nothing.
-
-    Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
-    """
+    """Return an engine that runs hooks in a scratch folder as if it were their project, and records nothing."""
+    # Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
     from boathook.process.background import BackgroundPool
 
     writable_folder = scratch if writable else ""

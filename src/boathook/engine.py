@@ -51,13 +51,11 @@ _RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 
 
 class EngineParts(Value):
-    """What an engine works with.
+    """What an engine works with."""
 
-    `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
-    `find_log_error` returns why the log of async hooks cannot be written, or "". `record` writes a verdict and its duration in
-    seconds to the ledger, and returns an error message or "".
-    """
-
+    # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
+    # `find_log_error` returns why the log of async hooks cannot be written, or "". `record` writes a verdict and its duration
+    # in seconds to the ledger, and returns an error message or "".
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None

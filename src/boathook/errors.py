@@ -1,20 +1,4 @@
-"""All exceptions that boathook raises on purpose.
-
-BoathookError
-├── ConfigError       a file or a command-line value cannot be used
-├── UsageError        a command line of `run` cannot be understood
-├── TrustError        the trust store cannot be read or written, or a trust command cannot be carried out
-├── DialectError      the bytes of a host are not an event
-│   ├── NotJson       … because they are not JSON; the call is refused, because a model may have caused that
-│   └── BeyondLimits  … because they exceed a limit; the event is blocked
-├── UnknownEvent      a name is not a spelling of any event
-├── Blocked           in-process hooks blocked an operation
-├── Stopped           an in-process hook ended the run
-└── HookError         an in-process hook is wrong: its signature, what it returns, what it tries to change
-    └── HookTimeout   … or it is too slow
-
-A script that fails does not raise an exception: it becomes a `Run` with a status.
-"""
+"""All exceptions that boathook raises on purpose. A script that fails raises none: it becomes a `Run` with a status."""
 
 from __future__ import annotations
 

@@ -31,11 +31,9 @@ UNTRUSTED_FOLDER_FIX = (
 
 
 class Loaded(Value):
-    """A catalogue with the paths whose change makes it stale; one that is not `lasting` is stale at once.
+    """A catalogue with the paths whose change makes it stale; one that is not `lasting` is stale at once."""
 
-    `project_hooks` are the hooks of projects as they are there, which may not be what the catalogue runs.
-    """
-
+    # `project_hooks` are the hooks of projects as they are there, which may not be what the catalogue runs.
     catalog: Catalog
     watch: tuple[str, ...]
     lasting: bool = True
@@ -43,10 +41,7 @@ class Loaded(Value):
 
 
 def load_hooks(locations: Locations, trust: TrustStore | None = None) -> Loaded:
-    """Load the hooks of the user and of the projects of all sources.
-
-    `trust` is the trust store; without it every hook of a project may run.
-    """
+    """Load the hooks of the user and of the projects of all sources; without a trust store every hook of a project may run."""
     loading = _Loading(locations, trust)
     for folders in locations.sources:
         loading.add_source(folders)

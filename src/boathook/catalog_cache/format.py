@@ -1,9 +1,8 @@
-"""The compiled catalogue: one private file per project that says which hooks there are, and how to notice that this changed.
+"""The compiled catalogue: one private file per project that says which hooks there are, and how to notice that this changed."""
 
-Written by `catalog_cache.write`, read by the fast path and by `run`. It is trusted only as far as it can be checked: it has a
-checksum, the interpreter's version, and the state of every file and folder it was made from. A file that was changed less
-than two seconds before it was read may be changed again without its time showing it, so such a catalogue is not kept.
-"""
+# It is trusted only as far as it can be checked: it has a checksum, the interpreter's version, and the state of every file and
+# folder it was made from. A file that was changed less than two seconds before it was read may be changed again without its
+# time showing it, so such a catalogue is not kept.
 
 import marshal
 import sys
@@ -58,10 +57,8 @@ class Compiled:
 
 
 def compiled_path(locations: "Locations") -> "str | None":
-    """Return the file of the compiled catalogue for some locations, or None if it must not or cannot be kept.
-
-    A cache inside a project would be the project's word about itself, so it is not used.
-    """
+    """Return the file of the compiled catalogue for some locations, or None if it must not or cannot be kept."""
+    # A cache inside a project would be the project's word about itself, so it is not used.
     projects = locations.projects
     if locations.untrusted or any(_is_inside(locations.cache, project) for project in projects):
         return None
@@ -142,10 +139,7 @@ def _read(path: str) -> "bytes | None":
 
 
 def may_match(rows: "Iterable[tuple[Any, Any]]", tool: str, text: str, gram: int) -> bool:
-    """Whether any hook can match: its tool words fit the tool's name and its pattern words stand in the text.
-
-    No false "no": the words are what every match needs (see core.words).
-    """
+    """Whether any hook can match; a "no" is certain, because the words are what every match needs (see `core.prefilter`)."""
     grams: set[str] | None = None
     for (equal, inside), words in rows:
         if equal is not None and tool not in equal and not any(word in tool for word in inside):

@@ -23,10 +23,8 @@ _HOSTS_FOLDER = os.path.dirname(hosts.__file__)
 
 
 def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Locations, started: float) -> bool:
-    """Keep a catalogue for the next start, and return whether that was possible. Never raises for what the disk does.
-
-    `started` is when reading began: what changed shortly before or since may change again unnoticed.
-    """
+    """Keep a catalogue for the next start, and return whether that was possible. Never raises for what the disk does."""
+    # `started` is when reading began: what changed shortly before or since may change again unnoticed.
     path = compiled_path(locations)
     stamps = tuple((name, make_stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)

@@ -13,12 +13,10 @@ TRUST, DENY = "trust", "deny"
 
 
 class TrustRecord(Value):
-    """A person's decision about one hook of one project; `digest` is of everything that was shown.
+    """A person's decision about one hook of one project; `digest` is of everything that was shown."""
 
-    `project` is a real path. `identity` names the hook in it, and never by its place in a list. `roots` are the real paths of the
-    folders and files that the digest covers and that run from a private copy; `files` summarizes what was in them.
-    """
-
+    # `project` is a real path. `identity` names the hook in it, and never by its place in a list. `roots` are the real paths of
+    # the folders and files that the digest covers and that run from a private copy; `files` summarizes what was in them.
     project: str
     identity: str
     name: str
@@ -32,12 +30,10 @@ class TrustRecord(Value):
 
 
 class Approval(Value):
-    """What a trusted hook must still be when it runs: the digest of its definition and of what is at its roots.
+    """What a trusted hook must still be when it runs: the digest of its definition and of what is at its roots."""
 
-    `definition` is what is not in a file of the roots, `copy_folder` is where the private copy is, and `missing_files` are those
-    that its command names and that did not exist.
-    """
-
+    # `definition` is what is not in a file of the roots, `copy_folder` is where the private copy is, and `missing_files` are
+    # those that its command names and that did not exist.
     digest: str
     definition: bytes = b""
     roots: tuple[str, ...] = ()

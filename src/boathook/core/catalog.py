@@ -113,12 +113,10 @@ def _get_order(stage: Stage) -> tuple[int, int, str, str]:
 
 
 def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
-    """Remove all but one of the grouped hooks that have the same handler: the one that guards best stays.
-
-    That is one whose answer counts, then one that blocks when it fails, then the one with the longest timeout, then the first. The
-    user's hook always stays: one of a project runs with fewer variables and could be made to fail. If the user's runs in the
-    background, one whose answer counts stays, too.
-    """
+    """Remove all but one of the grouped hooks that have the same handler: the one that guards best stays."""
+    # That is one whose answer counts, then one that blocks when it fails, then the one with the longest timeout, then the
+    # first. The user's hook always stays: one of a project runs with fewer variables and could be made to fail. If the user's
+    # runs in the background, one whose answer counts stays, too.
     if not any(hook.is_grouped for hook in hooks):
         return hooks
     best: dict[object, list[Hook]] = {}
@@ -165,12 +163,10 @@ def should_report_skip(hook: Hook) -> bool:
 
 
 class Selector:
-    """Finds the matching hooks of one kind: few are matched one by one, many through an index of the words of their patterns.
+    """Finds the matching hooks of one kind: few are matched one by one, many through an index of the words of their patterns."""
 
-    The index only finds candidates (see `prefilter`), which are then matched, so the result is exact. `hooks` are in the order of
-    running.
-    """
-
+    # The index only finds candidates (see `prefilter`), which are then matched, so the result is exact. `hooks` are in the
+    # order of running.
     MIN_INDEXED_HOOKS = 64
     MAX_INDEXED_CHARS = 1 << 14
 

@@ -1,7 +1,4 @@
-"""Send one event through its hooks: a pure generator that yields calls, receives their runs and returns the verdict.
-
-Its driver does everything that waits, starts or reads, so the sync and the async engine cannot differ.
-"""
+"""Send one event through its hooks: a pure generator, so that the sync and the async engine, which drive it, cannot differ."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Strict JSON, read and written as the protocol wants it, without importing `json` (which needs `re`).
-
-Reading refuses what hides a decision or cannot be written again: repeated keys, NaN, infinities, numbers and nesting beyond the
-limits, anything after the value. Writing uses `": "` and `", "` and keeps non-ASCII.
-"""
+"""Strict JSON without importing `json`: refuses what hides a decision (repeated keys, NaN, a second value) or is too large."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 TYPE_CHECKING = False

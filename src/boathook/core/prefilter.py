@@ -1,9 +1,7 @@
-"""The words of a pattern: literals of which at least one is in every text that the pattern matches.
+"""The words of a pattern: every text that it matches has one of them, so most events need no regular expression."""
 
-Most events match no hook, and the words show that without a regular expression. If a pattern consists of words only (`Shell`,
-`rm -rf /|mkfs`, `^(Shell|Bash)$`), they decide alone. A pattern that is not plainly understood has no words, and the regular
-expression decides. The patterns must be ones that RE2 accepts.
-"""
+# If a pattern consists of words only (`Shell`, `rm -rf /|mkfs`, `^(Shell|Bash)$`), they decide alone. A pattern that is not
+# plainly understood has none. The patterns must be ones that RE2 accepts.
 
 from __future__ import annotations
 
@@ -211,10 +209,8 @@ def _find_class_end(source: str, at: int) -> int:
 
 
 def index_words(words: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Index words by the rarest letter group (gram) of each; return the index, and the words that are too short for it.
-
-    A text is then looked up gram by gram (`list_grams`), so the cost depends on the text and not on the number of words.
-    """
+    """Index words by the rarest letter group (gram) of each; return the index, and the words that are too short for it."""
+    # A text is then looked up gram by gram (`list_grams`), so the cost depends on the text and not on the number of words.
     unique = tuple(dict.fromkeys(words))
     count: dict[str, int] = {}
     for word in unique:

@@ -1,12 +1,9 @@
-"""Read shell commands without running a shell: words, quotes, variables, redirections, here-documents, substitutions.
+"""Read shell commands without running a shell: words, quotes, variables, redirections, here-documents, substitutions."""
 
-`ShellReader` reads one simple command after the other, in linear time, and never raises. It has two modes:
-
-- strict: it stops at the first thing whose meaning only a shell can know (a substitution, a here-document, an open quote).
-  What it returned before that is exactly what a shell would run.
-- tolerant (the default): it reads everything that may run, including the commands in substitutions (`nested`). Where the text is
-  malformed it goes on, and `open_at` is the place of the quote or bracket that never ends.
-"""
+# A strict reader stops at the first thing whose meaning only a shell can know; what it returned before is exactly what a shell
+# would run. A tolerant one (the default) reads everything that may run, including the commands in substitutions (`nested`);
+# where the text is malformed it goes on, and `open_at` is the place of the quote or bracket that never ends. Both take linear
+# time and never raise.
 
 from __future__ import annotations
 
@@ -42,12 +39,10 @@ class _Unclear(Exception):
 
 
 class ShellWord:
-    """A word of a command, with its place in the text.
+    """A word of a command, with its place in the text."""
 
-    `text` is the word without its quotes. Parts that are not known before it runs are in it as written, and `is_known` is False.
-    `leading_variable` is the variable that it begins with outside of quotes: a shell splits its value at blanks.
-    """
-
+    # `text` is the word without its quotes. Parts that are not known before it runs are in it as written, and `is_known` is
+    # False. `leading_variable` is the variable that it begins with outside of quotes: a shell splits its value at blanks.
     is_known = True
     leading_variable = ""
 
@@ -96,10 +91,9 @@ def get_assigned_name(text: str) -> str:
 
 
 class ShellReader:
-    """Read the commands of a text; `look_up` returns the value of a variable, or None if it is not known.
+    """Read the commands of a text; `look_up` returns the value of a variable, or None if it is not known."""
 
-    A strict reader stays at the place where it stopped, or after `max_chars`; set `position` to go on from somewhere else.
-    """
+    # A strict reader stays at the place where it stopped, or after `max_chars`; set `position` to go on from somewhere else.
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Read the variables that a shell file exports, without a shell.
-
-It understands assignments, alone or behind `export`, `declare -x` or `typeset -x`. Other statements are ignored and returned.
-"""
+"""Read the variables that a shell file exports (`export`, `declare -x`, `typeset -x`, plain assignments), without a shell."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Frozen values with named fields, without the import cost of `dataclasses`.
-
-A start of `boathook run` takes less time than `import dataclasses` does, and a host starts it for every event; see
-docs/adr/0002-few-imports-in-run.md. Type checkers see a dataclass through `dataclass_transform`.
-"""
+"""Frozen values with named fields, without the import cost of `dataclasses`: see docs/adr/0002-few-imports-in-run.md."""
 
 from __future__ import annotations
 

@@ -24,10 +24,7 @@ OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadabl
 
 
 class Call(Value):
-    """A hook that must run on an event; `look_number` is 1, or 2 and 3 after the input was rewritten.
-
-    `dispatch` is the id of the dispatch's record, if there is one.
-    """
+    """A hook that must run on an event; `look_number` is 2 or 3 after the input was rewritten; `dispatch` is a record's id."""
 
     hook: Hook
     event: Event
@@ -86,11 +83,9 @@ class Run(Value):
 
 
 class Skip(Value):
-    """A hook that did not run although the event may have meant it; a warning is printed to stderr.
+    """A hook that did not run although the event may have meant it; a warning is printed to stderr."""
 
-    `state` is that of the hook, if it is the reason.
-    """
-
+    # `state` is that of the hook, if it is the reason.
     hook: str
     reason: str
     is_warning: bool = False

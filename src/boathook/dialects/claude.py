@@ -1,7 +1,4 @@
-"""The tongue of hooks in settings.json: what they are told and what they answer, whichever host calls.
-
-What each event can hear and say stands in `core.claude_events`. Claude Code as a host is a table like the others: `core.hosts`.
-"""
+"""The dialect of hooks in settings.json, whichever host calls; `hosts.claude_events` says what each event can express."""
 
 from __future__ import annotations
 

@@ -69,20 +69,16 @@ class Dialect:
         return self.load_host_side().find_caller(data, env)
 
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
-        """Write a verdict for a host; `later` are the verdicts on derived events.
-
-        With `refuses`, an event is refused where it can be if the host cannot be told everything that hooks want.
-        """
+        """Write a verdict for a host; `later` are the verdicts on derived events."""
+        # With `refuses`, an event is refused where it can be if the host cannot be told everything that hooks want.
         return self.load_host_side().write_answer(verdict, later, refuses=refuses)
 
     def write_nothing(self) -> Exit:
         return self.load_host_side().write_nothing()
 
     def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
-        """Answer an event that could not be read, and return the kind that was refused, None if the host cannot be told.
-
-        `code` is the exit code that the error has by itself: 2 if the event must not pass unseen.
-        """
+        """Answer an event that could not be read, and return the kind that was refused, None if the host cannot be told."""
+        # `code` is the exit code that the error has by itself: 2 if the event must not pass unseen.
         return self.load_host_side().refuse(name, reason, code)
 
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:

@@ -1,7 +1,4 @@
-"""The host side of the dialects of all agents that have a table in `hosts`: one reader, one writer.
-
-What a host cannot express is never dropped in silence: `list_degraded` returns it, and the person gets it as a message.
-"""
+"""The host side of the dialects of all agents in `hosts`: one reader, one writer. What a host cannot express goes to the person."""
 
 from __future__ import annotations
 
@@ -162,10 +159,7 @@ class HostDialect:
         return Exit(0, stdout=f"{self.host.empty_answer}\n".encode() if self.host.empty_answer else b"")
 
     def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
-        """Answer an event that could not be read, and return the kind that was refused, None if the host cannot be told.
-
-        A host that fails closed turns any error into a refusal and shows nobody why, so it gets the reason.
-        """
+        """Refuse an event that could not be read. A host that fails closed would hide why, so it gets the reason."""
         if name is None:
             # Which event it is cannot be known. Most hosts take exit code 2 for a refusal.
             return Exit(code), None
@@ -178,10 +172,7 @@ class HostDialect:
         return answer.make_exit(self.host.empty_answer), row.kind
 
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
-        """Write a verdict for the host; of `later`, the verdicts on derived events, only the person hears.
-
-        With `refuses`, an event is refused where it can be if the host cannot express everything that hooks want.
-        """
+        """Write a verdict for the host; of `later`, the verdicts on derived events, only the person hears."""
         row = self._find_row_of(verdict.event)
         if row is None:
             return Exit(0)

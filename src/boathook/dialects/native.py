@@ -1,7 +1,4 @@
-"""The native tongue: what HOOK.md hooks read and answer, and what `boathook run` speaks by default.
-
-Four pure functions. An answer written for a host is itself a valid answer of a hook, so engines can be nested.
-"""
+"""The native dialect: that of HOOK.md hooks and of `boathook run`. An answer to a host is also a valid answer of a hook."""
 
 from __future__ import annotations
 

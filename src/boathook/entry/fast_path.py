@@ -1,9 +1,7 @@
-"""Most events match no hook: that is decided here, with almost no imports. For everything else the engine is loaded.
+"""Most events match no hook: that is decided here, with almost no imports. For everything else the engine is loaded."""
 
-This is not a second engine. It answers only that there is nothing to do, and only if the compiled catalogue proves it. All
-errors are for the engine to report. `boathook run` uses this, too. Annotations are quoted in the modules that are imported
-here, because `__future__` would be one more import.
-"""
+# It answers only that there is nothing to do, and only if the compiled catalogue proves it; the engine reports all errors.
+# Annotations are quoted in the modules that are imported here, because `__future__` would be one more import.
 
 import sys
 

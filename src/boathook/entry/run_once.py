@@ -1,7 +1,4 @@
-"""`boathook run` with the engine: reads one event from standard input and writes one answer. Lean: agents start it often.
-
-Exit codes: 0 answered, 1 the input cannot be read, 2 blocked, 128+n ended by signal n.
-"""
+"""`boathook run` with the engine. Exit codes: 0 answered, 1 the input cannot be read, 2 blocked, 128+n ended by signal n."""
 
 from __future__ import annotations
 

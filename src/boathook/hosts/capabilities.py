@@ -1,8 +1,6 @@
-"""What a hook cannot do in a host: told when a host is set up and when hooks are checked, before anybody relies on it.
+"""What a hook cannot do in a host: reported when a host is set up and when hooks are checked."""
 
-What a hook wants is what it says under `metadata.effects`; one that says nothing is taken for a guard where there is something to
-guard. What hooks then really want and do not get stands in the ledger, said or not.
-"""
+# A hook names what it wants under `metadata.effects`; one that does not is taken for a guard where there is something to guard.
 
 from __future__ import annotations
 

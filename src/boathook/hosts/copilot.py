@@ -1,7 +1,4 @@
-"""Copilot CLI. Events in camelCase have no name in their payload; those in PascalCase have, and other fields too.
-
-Its tool gate shuts at any exit code but 0, and loses what stderr says: all answers are JSON at exit 0.
-"""
+"""Copilot CLI. Any exit code but 0 refuses a tool call and loses stderr, so all answers are JSON at exit 0."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Which agent really calls: several agents read another agent's configuration, and so run the command that was installed there.
+"""Which agent really calls: several agents run the commands of another agent's configuration."""
 
-They are recognized by their payloads, because variables are inherited by every program that an agent starts.
-"""
+# They are recognized by their payloads, because variables are inherited by every program that an agent starts.
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Factory Droid. Its protocol is that of Claude Code; its tools and their keys are its own.
-
-Its documentation names hooks.json first, but version 0.186.0 was reported to read only the `hooks` of settings.json.
-"""
+"""Factory Droid: Claude Code's protocol, with its own tools. Version 0.186.0 was reported to read hooks of settings.json only."""
 
 from __future__ import annotations
 

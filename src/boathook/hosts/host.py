@@ -1,8 +1,7 @@
-"""The agents that call this engine, as rows of values: one module for each, so that a run loads only one of them.
+"""The agents that call this engine, as rows of values: one module for each, so that a run loads only one of them."""
 
-A template is how something is expressed in an answer: pairs of a place and a value. `$` stands for the text or the value; the
-places `exit`, `stdout` and `stderr` are not JSON but what their names say. An empty template: the host cannot express it.
-"""
+# A template is how something is expressed in an answer: pairs of a place and a value. `$` stands for the text or the value; the
+# places `exit`, `stdout` and `stderr` are not JSON but what their names say. An empty template: the host cannot express it.
 
 from __future__ import annotations
 
@@ -55,15 +54,13 @@ SUBAGENT_RESULT = ("last_assistant_message", "result")
 
 
 class HostEvent(Value):
-    """One event of a host: which kind it is here, and a template for each thing that hooks can want.
+    """One event of a host: which kind it is here, and a template for each thing that hooks can want."""
 
-    `other_names`: other names that payloads have for it; `renames`: their place and our field; `required_key`: a key without
-    which it is not an event; `tool_name`: the tool of an event that does not name it (`{place}` stands for what is there);
-    `documented`: what is known from documents only, although the host was run. `failure_at`: the place
-    that says that the tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place of
-    a file that says so). `is_installed`: false if it is another name of an event that is installed.
-    """
-
+    # `other_names`: other names that payloads have for it; `renames`: their place and our field; `required_key`: a key without
+    # which it is not an event; `tool_name`: the tool of an event that does not name it (`{place}` stands for what is there);
+    # `documented`: what is known from documents only, although the host was run. `failure_at`: the place that says that the
+    # tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place of a file that says
+    # so). `is_installed`: false if it is another name of an event that is installed.
     name: str
     kind_name: str
     other_names: tuple[str, ...] = ()
@@ -99,13 +96,11 @@ class HostEvent(Value):
 
 
 class Caller(Value):
-    """How an agent is recognized that runs the commands of another agent's configuration.
+    """How an agent is recognized that runs the commands of another agent's configuration."""
 
-    `reads` is that other agent. What the payload says counts first: `keys` that only this agent sends, or names of `events` or
-    `tools` that only this agent has. A `variable` counts if the payload leaves it open, because programs inside an agent inherit
-    it. `is_assumed`: this is the agent if nothing else decides.
-    """
-
+    # `reads` is that other agent. What the payload says counts first: `keys` that only this agent sends, or names of `events`
+    # or `tools` that only this agent has. A `variable` counts if the payload leaves it open, because programs inside an agent
+    # inherit it. `is_assumed`: this is the agent if nothing else decides.
     reads: str
     keys: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
@@ -115,14 +110,13 @@ class Caller(Value):
 
 
 class Host(Value):
-    """One agent: where its payloads contain what, its events, its tools, and where a person reads messages.
+    """One agent: where its payloads contain what, its events, its tools, and where a person reads messages."""
 
-    `version` is the one that was run, empty if everything is from documents; `unmapped_events`: events without counterpart here;
-    `empty_answer`: the answer that says nothing; `block_side_effect`: what a block does there beyond blocking; `fails_closed`: it
-    turns any failure before a tool call into a refusal and hides the reason. `project_variable` names the project of a session;
-    `foreign_keys` are never sent by this host, so a call with one of them is from an agent that reads this host's configuration.
-    """
-
+    # `version` is the one that was run, empty if everything is from documents; `unmapped_events`: events without counterpart
+    # here; `empty_answer`: the answer that says nothing; `block_side_effect`: what a block does there beyond blocking;
+    # `fails_closed`: it turns any failure before a tool call into a refusal and hides the reason. `project_variable` names the
+    # project of a session; `foreign_keys` are never sent by this host, so a call with one of them is from an agent that reads
+    # this host's configuration.
     name: str
     title: str
     version: str

@@ -29,11 +29,9 @@ class Switch(Value):
 
 
 class FolderTrust(Value):
-    """Where an agent keeps which folders it trusts: a file in its home, the place of a folder in it (at its end), and its value.
+    """Where an agent keeps which folders it trusts: a file in its home, the place of a folder in it (at its end), and its value."""
 
-    A value of True is for a list that contains the folder. `needed`: hooks of a project do not run without; seen in runs.
-    """
-
+    # A value of True is for a list that contains the folder. `needed`: hooks of a project do not run without; seen in runs.
     file: str
     place: tuple[str, ...]
     value: object
@@ -41,16 +39,15 @@ class FolderTrust(Value):
 
 
 class Setup(Value):
-    """One agent: where its configuration is and what is written there.
+    """One agent: where its configuration is and what is written there."""
 
-    `home` is a variable that moves its folder, and the folder's usual place below the account's; `user_file` and `project_file`
-    are below the two (for FILES, folders). In a LIST and in TABLES an entry has its event at `event_key`, and its handler may be
-    an object at `handler_key`; without `timeout_key` it has no timeout. `units_per_second` is the unit of its timeouts;
-    `max_seconds`: events with a shorter limit; `extra_values` are written beside the hooks; `unless_variable` is set by another
-    agent that reads the same file. `settings_runner` says who runs the hooks of settings.json, `evidence` how that is known;
-    `reads_files_of`: agents whose files it reads too; `has_entry_trust`: it runs only entries whose hash it trusts.
-    """
-
+    # `home` is a variable that moves its folder, and the folder's usual place below the account's; `user_file` and
+    # `project_file` are below the two (for FILES, folders). In a LIST and in TABLES an entry has its event at `event_key`, and
+    # its handler may be an object at `handler_key`; without `timeout_key` it has no timeout. `units_per_second` is the unit of
+    # its timeouts; `max_seconds`: events with a shorter limit; `extra_values` are written beside the hooks; `unless_variable`
+    # is set by another agent that reads the same file. `settings_runner` says who runs the hooks of settings.json, `evidence`
+    # how that is known; `reads_files_of`: agents whose files it reads too; `has_entry_trust`: it runs only entries whose hash
+    # it trusts.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]

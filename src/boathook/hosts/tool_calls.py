@@ -1,8 +1,7 @@
-"""Tool calls at the border: a host's name and keys become ours, and what hooks made of an input goes back under the host's.
+"""Tool calls at the border: a host's name and keys become ours, and what hooks made of an input goes back under the host's."""
 
-Nothing is lost: keys without counterpart stay, and the host's key of each that was renamed is told beside the input. A model may
-write keys of ours that its host does not know, to show a guard what will not be done: they give way to what the host reads.
-"""
+# Keys without counterpart stay. A model may write keys of ours that its host does not know, to show a guard what will not be
+# done: they give way to what the host reads.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +41,9 @@ def translate_call(
 
 
 def normalize_input(tools: "ToolTable", name: str, given: "Any") -> "Any":
-    """Return an input as an object with the list that the host reads, where its tool takes other shapes as well.
-
-    A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model chose.
-    """
+    """Return an input as an object with the list that the host reads, where its tool takes other shapes as well."""
+    # A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model
+    # chose.
     _, renames = tools.get(name, (name, ()))
     place = next((theirs for theirs, key in renames if theirs.endswith(LIST_MARK) and key == "command"), "")
     listed, fields = place.removesuffix(LIST_MARK), _fields(given)
@@ -101,10 +99,7 @@ def _without_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mappin
 
 
 def join_lines(value: "Any") -> "str | None":
-    """Return what a host runs or reads as lines of text: a text, a program with its arguments, a file, or a list of those.
-
-    None for anything else.
-    """
+    """Return a text, a program with arguments, a file, or a list of those as lines of text; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

@@ -1,7 +1,4 @@
-"""One run of an event through a chain: matchers, middleware, failures, file hooks, questions to the person.
-
-It is written once, as coroutines; a driver (`inprocess.drivers`) runs them in a plain program or in an event loop.
-"""
+"""One run of an event through a chain, written once, as coroutines that a driver runs (`inprocess.drivers`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The two ways to run a chain: in a plain program and in an event loop.
-
-Chains and tool calls are written once, as coroutines. What differs between the two ways is here: how something is called, and
-how it is waited for. In a plain program nothing is awaited that does not return at once, so one `send` runs a coroutine to its
-end.
-"""
+"""The two ways to run chains and tool calls: in an event loop, and in a plain program, where one `send` runs a coroutine."""
 
 from __future__ import annotations
 

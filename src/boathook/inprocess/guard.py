@@ -59,10 +59,8 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
 
 
 def bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by name, with defaults, as hooks see them.
-
-    Those of a `**more` are put beside the others, unless a name would be there twice: then they stay together as `more`.
-    """
+    """Return the arguments of a call by name, with defaults, as hooks see them."""
+    # Those of a `**more` are put beside the others, unless a name would be there twice: then they stay together as `more`.
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     named = dict(bound.arguments)

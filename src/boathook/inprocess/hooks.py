@@ -1,10 +1,4 @@
-"""`Hooks`: in-process hooks, declared with decorators.
-
-hooks = Hooks()
-
-@hooks.before_tool(match="bash*", priority=100)
-def no_rm(context): …
-"""
+"""`Hooks`: in-process hooks, declared with decorators such as `@hooks.before_tool(match="bash*", priority=100)`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The stack: in-process hooks around operations, an immutable value. File hooks take part in the same order.
-
-Hooks that only have to be called are called in a loop: most are like that, and it must cost next to nothing. Everything else
-is done by `inprocess.chain`.
-"""
+"""The stack: in-process hooks around operations, an immutable value. Hooks that only have to be called cost next to nothing."""
 
 from __future__ import annotations
 
@@ -32,12 +28,10 @@ _TOOL_KINDS = tuple(SPELLINGS[name] for name in ("pre-tool-call", "post-tool-cal
 
 
 class Chain:
-    """The steps of one kind of event, or of one tool at that event.
+    """The steps of one kind of event, or of one tool at that event."""
 
-    `hooks` are the callables and whether each is async, if calling them is all there is to do; `sync_hooks` are the callables
-    if in addition none is async. `by_tool` has the chains of single tools if hooks match by tool.
-    """
-
+    # `hooks` are the callables and whether each is async, if calling them is all there is to do; `sync_hooks` are the callables
+    # if in addition none is async. `by_tool` has the chains of single tools if hooks match by tool.
     __slots__ = ("background", "by_tool", "hooks", "steps", "sync_hooks")
 
     def __init__(

@@ -1,9 +1,8 @@
-"""In-process hooks that cannot just be called: hooks with a timeout, and middleware that waits where its caller must not.
+"""In-process hooks that cannot just be called: hooks with a timeout, and middleware that waits where its caller must not."""
 
-They run on their own thread or loop. What they hand on with `next` runs where the caller waits, so an operation stays on the
-thread and in the task that called it, and its time does not count as the hook's. A hook that has ended or timed out can hand on
-nothing: an operation must not begin after its caller was told that it will not.
-"""
+# They run on their own thread or loop. What they hand on with `next` runs where the caller waits, so an operation stays on the
+# thread and in the task that called it, and its time does not count as the hook's. A hook that has ended can hand on nothing:
+# an operation must not begin after its caller was told that it will not.
 
 from __future__ import annotations
 

@@ -53,10 +53,7 @@ class LedgerProblem(Value):
 
 
 class LedgerReport(Value):
-    """The result of verifying the ledger.
-
-    Torn lines are those of writers that were killed while writing, before their record was reported as written.
-    """
+    """The result of verifying; torn lines are of writers that were killed before their record was reported as written."""
 
     segments: int = 0
     records: int = 0

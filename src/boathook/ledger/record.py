@@ -45,10 +45,7 @@ def make_dispatch_record(
     whole: bool = False,
     degraded: Sequence[str] = (),
 ) -> _Fields:
-    """Return the record of a dispatch.
-
-    `around` are host and project, `whole` keeps all fields of the event, `degraded` is what the host cannot express.
-    """
+    """Return the record of a dispatch; `around` are host and project; `degraded` is what the host cannot express."""
     return _RecordBuilder(verdict, degraded).build(around, time, seconds, whole=whole)
 
 

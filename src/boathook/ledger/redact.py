@@ -1,7 +1,4 @@
-"""Redaction: what looks secret in a JSON value or a text is replaced by its length and the start of its digest.
-
-Plain searches for a few marks decide whether anything can be secret at all; only then patterns are compiled.
-"""
+"""Redaction: what looks secret is replaced by its length and the start of its digest. Plain marks decide whether to look closer."""
 
 from __future__ import annotations
 

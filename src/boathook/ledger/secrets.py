@@ -1,8 +1,7 @@
-"""The patterns of secrets, as rows: what a secret is called, the marks without which there is none, its pattern.
+"""The patterns of secrets, as rows: what a secret is called, the marks without which there is none, its pattern."""
 
-Marks are searched for in plain text; a pattern is compiled, and `re` imported, only where one of its marks was found.
-Every pattern is searched in linear time: a literal start, then classes that give nothing back, or that a next start cannot enter.
-"""
+# Every pattern is searched in linear time: a literal start, then classes that give nothing back, or that a next start cannot
+# enter.
 
 from __future__ import annotations
 

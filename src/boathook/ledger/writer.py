@@ -1,9 +1,8 @@
-"""The ledger: one line per record, each chained to the one before by its hash, in one file or more per day.
+"""The ledger: one line per record, each chained to the one before by its hash, in one file or more per day."""
 
-A line is JSON and ends with its link: `"seq":N,"prev":"<hash of the line before>","hash":"<of this line up to here>"}`. Writers
-take turns by a lock on `ledger.lock`, which also holds the head: the segment, its size, and the last link. They open everything
-anew for every record, so that they see every change of the files. An agent waits for this, so it imports little.
-"""
+# A line ends with its link: `"seq":N,"prev":"<hash of the line before>","hash":"<of this line up to here>"}`. Writers take
+# turns by a lock on `ledger.lock`, which also holds the head: the segment, its size, and the last link. They open everything
+# anew for every record, so that they see every change of the files. An agent waits for this, so it imports little.
 
 from __future__ import annotations
 
@@ -118,11 +117,9 @@ class Ledger:
         return handle
 
     def _open_end(self, segment: str, head: LedgerHead | None) -> tuple[int, int, ChainLink, bool]:
-        """Open a segment; return it with its size, the last link, and whether its last line is incomplete.
-
-        The head is right if the size is as it says. Otherwise a writer was killed after its write, which the tail shows, or
-        something was removed; the greater number counts, so that `ledger verify` sees what is missing.
-        """
+        """Open a segment; return it with its size, the last link, and whether its last line is incomplete."""
+        # The head is right if the size is as it says. Otherwise a writer was killed after its write, which the tail shows, or
+        # something was removed; the greater number counts, so that `ledger verify` sees what is missing.
         handle = open_private(self._path(segment), os.O_RDWR | os.O_APPEND)
         try:
             size = os.fstat(handle).st_size
@@ -339,10 +336,8 @@ def read_head(lock: int) -> LedgerHead | None:
 
 
 def peek_head(path: str, seconds: float = LEDGER_LOCK_SECONDS) -> LedgerHead | None:
-    """Read the head without the lock, which another process holds; None if it cannot be read.
-
-    While a thread of this process holds the lock nothing is opened: closing the file would release it.
-    """
+    """Read the head without the lock, which another process holds; None if it cannot be read."""
+    # While a thread of this process holds the lock nothing is opened: closing the file would release it.
     if not _thread_lock.acquire(timeout=seconds):
         return None
     try:

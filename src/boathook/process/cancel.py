@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 
 class Cancellation:
-    """Ends hooks that run on another thread when their answer is not wanted any more.
+    """Ends hooks that run on another thread when their answer is not wanted any more."""
 
-    Its pipe is made only when they really start: many tasks may wait for a thread, and each would hold two descriptors.
-    """
+    # Its pipe is made only when they really start: many tasks may wait for a thread, and each would hold two descriptors.
 
     def __init__(self) -> None:
         self._lock = _thread.allocate_lock()

@@ -1,8 +1,4 @@
-"""The handlers that only settings.json has: a line for the shell, a program with arguments, a prompt, a URL.
-
-Prompts and posts are sent by a process of their own, too (`process.remote_hooks`), so that every hook has the same deadline, the
-same limits and the same end.
-"""
+"""The handlers that only settings.json has: a line for the shell, a program with arguments, a prompt, a URL."""
 
 from __future__ import annotations
 
@@ -30,10 +26,7 @@ NO_MODEL = (
 def start_command(
     hook: Hook, job: Job, env: dict[bytes, bytes], project: str, model: str, avoid: tuple[str, ...] = ()
 ) -> Job:
-    """Complete the job of a settings.json hook, and add to its environment what such a hook may rely on.
-
-    No shell is taken from the projects to avoid.
-    """
+    """Complete the job of a settings.json hook, and its environment; no shell is taken from the projects to avoid."""
     for name in hook.dialect.empty_variables:
         env.setdefault(name.encode(), b"")
     job = job.replace(cwd=project)

@@ -1,10 +1,7 @@
-"""What a hook must not find in its environment: variables that load code of the project, and secrets.
+"""What a hook must not find in its environment: variables that load code of the project, and secrets."""
 
-A hook is trusted by its bytes, and some hosts load a project's `.env`. Through BASH_ENV or LD_PRELOAD an unreviewed file of the
-project would run inside a trusted hook, or inside one of the user's. Values that point elsewhere stay: people rely on
-them. Secrets are recognized by name only. Names are split at `_`, so that KEYBOARD, MONKEY_PATCH and TOKENIZERS_PARALLELISM are
-not taken for secrets; neither are MAX_TOKENS and the like, which are counts.
-"""
+# A hook is trusted by its bytes, and some hosts load a project's `.env`: through BASH_ENV or LD_PRELOAD an unreviewed file of
+# the project would run inside it. Values that point elsewhere stay, because people rely on them.
 
 from __future__ import annotations
 
@@ -58,10 +55,8 @@ def is_secret_variable(name: bytes) -> bool:
 
 
 def find_secret_variables(hook: Hook, env: Mapping[bytes, bytes]) -> tuple[str, ...]:
-    """Return the variables that a hook does not get: of a project's hook the secrets that it does not name.
-
-    User hooks get all, and so does our own process that asks for prompt and http hooks.
-    """
+    """Return the variables that a hook does not get: of a project's hook the secrets that it does not name."""
+    # User hooks get all, and so does our own process that asks for prompt and http hooks.
     if hook.scope == USER or isinstance(hook.handler, Prompt | Http):
         return ()
     named = {*hook.env, *hook.needs.env}

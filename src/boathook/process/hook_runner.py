@@ -1,7 +1,4 @@
-"""Hooks as processes: a call becomes a job, with its command, directory, environment and input.
-
-This module starts the script of a HOOK.md folder; `process.command` starts the other handlers of settings.json.
-"""
+"""Hooks as processes: a call becomes a job, with its command, directory, environment and input."""
 
 from __future__ import annotations
 
@@ -43,12 +40,10 @@ _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
 class JobContext(Value):
-    """What jobs are made with: the project of each source, with the source's name and dialect, and the model to ask.
+    """What jobs are made with: the project of each source, with the source's name and dialect, and the model to ask."""
 
-    `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level; `marks`
-    are files that only projects have.
-    """
-
+    # `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level;
+    # `marks` are files that only projects have.
     projects: tuple[tuple[str, str, str], ...] = ()
     model: str = ""
     host_project: str = ""

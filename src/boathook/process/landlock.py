@@ -1,9 +1,8 @@
-"""Landlock (Linux): a process gives up rights for itself and for everything it starts, without being root.
+"""Landlock (Linux): a process gives up rights for itself and for everything it starts, without being root."""
 
-Also the program that confines a hook: `landlock.py [--network] [--plain-locale] FOLDER… -- PROGRAM ARGUMENT…` may from then on
-write below the folders only, has no TCP without `--network`, cannot signal other processes, and becomes the program. It imports
-nothing of boathook, because it starts with every confined hook.
-"""
+# Also the program that confines a hook: `landlock.py [--network] [--plain-locale] FOLDER… -- PROGRAM ARGUMENT…` may from then
+# on write below the folders only, has no TCP without `--network`, cannot signal other processes, and becomes the program. It
+# imports nothing of boathook, because it starts with every confined hook.
 
 import sys
 

@@ -1,9 +1,8 @@
-"""The resource limits of a hook's process, inherited by everything it starts.
+"""The resource limits of a hook's process, inherited by everything it starts."""
 
-A process of the engine's own lowers its soft limits while it starts a hook, so that the hook begins with them. Hard limits cannot
-be raised again, and a program that embeds us has threads that must not be affected: there they are set from outside when the
-hook has just started, and once more for everything it started when it has run for a while (Linux).
-"""
+# A process of the engine's own lowers its soft limits while it starts a hook. A program that embeds us has threads that must
+# not be affected: there they are set from outside when the hook has just started, and once more for everything it started
+# (Linux).
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Prompt and http hooks: a process of its own asks a model or a server one question and prints the answer.
-
-The engine starts it like any hook, so the process runner kills, limits and isolates it. It prints only the answer to standard
-output, or one line to standard error: why there is none, and what to do about it.
-"""
+"""Prompt and http hooks: a process of its own asks a model or a server, and prints the answer, or in one line why there is none."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Sandboxed hooks: what each level needs of this machine, and how a hook is started in its sandbox.
+"""Sandboxed hooks: what each level needs of this machine, and how a hook is started in its sandbox."""
 
-`restricted` writes below its project and a private temporary folder only, has no TCP unless `network`, and cannot signal other
-processes; by Landlock, or by bubblewrap where the kernel's Landlock is too old. `isolated` writes nowhere, sees neither the home
-folder nor /tmp nor /run, and has no network; by bubblewrap. A hook whose level is not available does not run: it never gets a
-lower level.
-"""
+# `restricted` writes below its project and a private temporary folder only, has no TCP unless `network`, and cannot signal
+# other processes; by Landlock, or by bubblewrap where Landlock is too old. `isolated` writes nowhere, sees neither the home
+# folder nor /tmp nor /run, and has no network; by bubblewrap. A hook whose level is not available does not run.
 
 from __future__ import annotations
 
@@ -55,10 +53,7 @@ class SandboxSupport(Value):
 
 
 class SandboxSpec(Value):
-    """The sandbox of one hook as plain values: its level, the path of bwrap if that makes it, and the folders that are open.
-
-    An isolated hook may write to `scratch`.
-    """
+    """The sandbox of one hook as plain values: its level, the path of bwrap if that makes it, and the folders that are open."""
 
     level: str
     network: bool
@@ -70,10 +65,8 @@ class SandboxSpec(Value):
 def plan_sandbox(
     hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "", marks: tuple[str, ...] = ()
 ) -> tuple[SandboxSpec | None, str]:
-    """Return the sandbox that a hook needs, None if it needs none, or the reason why it cannot have it.
-
-    Prompt and http hooks run in a process of ours, which runs no code of theirs. `marks` are files that only projects have.
-    """
+    """Return the sandbox that a hook needs, None if it needs none, or the reason why it cannot have it."""
+    # Prompt and http hooks run in a process of ours, which runs no code of theirs. `marks` are files that only projects have.
     if hook.sandbox == BASIC or isinstance(hook.handler, Prompt | Http):
         return None, ""
     bwrap, reason = _find_builder(hook.sandbox, network=hook.network, avoid=(project, cwd))
@@ -215,10 +208,8 @@ def _list_hidden() -> list[str]:
 
 
 def _list_readable(hook: Hook, project: str, argv: tuple[str, ...], marks: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what a hook must be able to read: the project, its own files, and what runs them.
-
-    The work dir is not included: an event may come from anywhere, from ~/.ssh too.
-    """
+    """Return what a hook must be able to read: the project, its own files, and what runs them."""
+    # The work dir is not included: an event may come from anywhere, from ~/.ssh too.
     root = hook.handler.root if isinstance(hook.handler, Command) else hook.folder
     copy = hook.approval.copy_folder if hook.approval else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""

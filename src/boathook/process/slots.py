@@ -1,10 +1,8 @@
-"""Slots for hooks in a host: how many run at a time, so that a burst of events cannot use up its file descriptors.
+"""Slots for hooks in a host: how many run at a time, so that a burst of events cannot use up its file descriptors."""
 
-A stage that finds no free slot waits as long as its hooks might take, and then goes on without: waiting is better than failing,
-and failing is better than hanging. Slots are tokens in a queue of C code, because Ctrl-C may come at any moment and must not
-leave a lock held. A stage of many hooks needs several slots. Only one stage at a time collects them, so that no two wait for each
-other.
-"""
+# A stage that finds no free slot waits as long as its hooks might take, and then goes on without. Slots are tokens in a queue
+# of C code, because Ctrl-C must not leave a lock held. Only one stage at a time collects several, so that no two wait for each
+# other.
 
 from __future__ import annotations
 

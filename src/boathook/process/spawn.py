@@ -1,8 +1,7 @@
-"""Starting a process in a session of its own: two ways, one meaning.
+"""Starting a process in a session of its own."""
 
-posix_spawn costs least but cannot change the directory. A process that is the engine's own changes its own directory first; one
-that embeds the engine uses it where the hook's directory is the present one, and the standard library's way elsewhere.
-"""
+# posix_spawn costs least but cannot change the directory. A process that is the engine's own changes its own directory first;
+# one that embeds the engine uses it where the hook's directory is the present one, and `subprocess` elsewhere.
 
 from __future__ import annotations
 

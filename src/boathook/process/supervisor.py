@@ -1,8 +1,4 @@
-"""Async hooks of a one-shot `run`: handed to a process of their own that outlives it.
-
-A supervisor has its own session and no pipe of the caller's. It runs one hook, so that every process it finds left over is that
-hook's; it keeps the timeout, collects the exit, and writes what was printed to the log.
-"""
+"""Async hooks of a one-shot `run`: each is handed to a process of its own, which outlives it and writes its end to the log."""
 
 from __future__ import annotations
 

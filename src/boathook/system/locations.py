@@ -1,7 +1,4 @@
-"""Where things are: the user's folders, the project of each source, and which of these folders must not be believed.
-
-Lean: the fast path uses this before it knows whether there is anything to do.
-"""
+"""Where things are, and which of these folders must not be believed. The fast path needs this first, so it imports little."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,11 +68,9 @@ CACHE_FOLDER: "UserFolder" = ("cache", b"XDG_CACHE_HOME", ".cache", "/boathook",
 
 
 class SourceFolders:
-    """The folders of one source: the user's and the project's, each "" if there is none that may be read.
+    """The folders of one source: the user's and the project's, each "" if there is none that may be read."""
 
-    `own_folders` belong to the user wherever they are, so none of them makes a project.
-    """
-
+    # `own_folders` belong to the user wherever they are, so none of them makes a project.
     __slots__ = ("markers", "name", "own_folders", "project", "user")
 
     def __init__(
@@ -97,13 +92,11 @@ class SourceFolders:
 
 
 class Locations:
-    """Every folder that matters to one start of the engine.
+    """Every folder that matters to one start of the engine."""
 
-    `start` is where projects are searched from. `config` holds the user's hooks.toml. `untrusted` are folders of the user that
-    variables have put into a project: hooks and hooks.toml there are not read ("" stands for such a folder), and neither trust
-    nor the cache is believed. With `trust_all` no hook needs trust.
-    """
-
+    # `start` is where projects are searched from. `config` holds the user's hooks.toml. `untrusted` are folders of the user
+    # that variables have put into a project: hooks and hooks.toml there are not read ("" stands for such a folder), and neither
+    # trust nor the cache is believed. With `trust_all` no hook needs trust.
     __slots__ = ("cache", "config", "sources", "start", "state", "trust_all", "untrusted")
 
     def __init__(
@@ -150,11 +143,9 @@ def resolve_locations(
     without: "Collection[str]" = (),
     trust_all: bool = False,
 ) -> "Locations":
-    """Resolve every folder for a start folder: this is the only place that decides where things are and what to believe.
-
-    `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
-    leave out, with `project-` before the name only their projects.
-    """
+    """Resolve every folder for a start folder: this is the only place that decides where things are and what to believe."""
+    # `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
+    # leave out, with `project-` before the name only their projects.
     given = {option: path for option, path in given.items() if path} if given else {}
     home = _home(env)
     sources = [source for source in sources if source.without not in without]
@@ -238,12 +229,10 @@ def account_home() -> str:
 def _find_untrusted(
     start: str, folders: "dict[UserFolder, str]", projects: "list[str]", home: str
 ) -> "tuple[str, ...]":
-    """Return the folders of the user that are in a project: a variable led there, which may be a trick.
-
-    Some hosts load a project's `.env`. A folder is in a project if it is below one of `projects`, below any folder that has
-    `.git` or `.agents/hooks`, or below the start itself, unless that is, or holds, the home folder. The account's own folders
-    are believed wherever they are, and so is everything in a project that holds the account's home.
-    """
+    """Return the folders of the user that are in a project: a variable led there, which may be a trick."""
+    # Some hosts load a project's `.env`. A folder is in a project if it is below one of `projects`, below any folder that has
+    # `.git` or `.agents/hooks`, or below the start itself, unless that is, or holds, the home folder. The account's own folders
+    # are believed wherever they are, and so is everything in a project that holds the account's home.
     starts = {start, _real(start) or start}
     tops = {*projects}
     for at in starts:
@@ -289,11 +278,9 @@ def _is_private(folder: str) -> bool:
 
 
 def find_project(start: str, markers: "tuple[str, ...]", own_folders: "tuple[str, ...]" = ()) -> str:
-    """Return the nearest folder from a start upwards that has one of the markers, or "".
-
-    A folder whose marker is in one of the user's own folders is not a project. A start that is reached through a link is
-    searched again from its real path if its own path has no project.
-    """
+    """Return the nearest folder from a start upwards that has one of the markers, or ""."""
+    # A folder whose marker is in one of the user's own folders is not a project. A start that is reached through a link is
+    # searched again from its real path if its own path has no project.
     return _find_upwards(start, markers, own_folders) or _find_upwards(_real(start), markers, own_folders)
 
 

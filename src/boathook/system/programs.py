@@ -111,10 +111,8 @@ def find_program(name: str, path: str | None = None, avoid: Iterable[str] | None
 
 
 def find_project_tops(folders: Iterable[str]) -> tuple[str, ...]:
-    """Return the projects that some folders are or are in, by their given path and their real one.
-
-    A project that contains the home folder of the account is the user's own, and is left out.
-    """
+    """Return the projects that some folders are or are in, by their given path and their real one."""
+    # A project that contains the home folder of the account is the user's own, and is left out.
     plain = [folder for folder in folders if _is_possible_path(folder)]
     tops = {top for folder in plain for top in (folder.rstrip("/"), _find_repository(folder))} - {""}
     paths = sorted({path for top in tops for path in (top, os.path.realpath(top))} - {"/"})

@@ -1,8 +1,7 @@
-"""Find the files of a project that a settings hook runs, so that trust covers them with its definition.
+"""Find the files of a project that a settings hook runs, so that trust covers them with its definition."""
 
-Only files that are plainly named are found: the program of a command, or the script that an interpreter is given. What these
-call in turn, and what only a shell can know, is not bound; `boathook trust` shows what is.
-"""
+# Only files that are plainly named are found: the program of a command, or the script that an interpreter is given. What these
+# call in turn, and what only a shell can know, is not bound; `boathook trust` shows what is.
 
 from __future__ import annotations
 
@@ -21,10 +20,7 @@ _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
 
 
 class BoundFile(Value):
-    """A file that a command runs: its real path, and the word that names it.
-
-    `position` is the index of the word, or where it begins in the line.
-    """
+    """A file that a command runs: its real path, and the word that names it, by its index or by where it begins in the line."""
 
     path: str
     position: int
@@ -32,12 +28,10 @@ class BoundFile(Value):
 
 
 class BoundFiles(Value):
-    """The files that a command names.
+    """The files that a command names."""
 
-    `files` are bound, `missing` do not exist yet, `unbound` are files of the project that are named in other ways; `unclear` is the
-    part of the command that could not be read.
-    """
-
+    # `files` are bound, `missing` do not exist yet, `unbound` are files of the project that are named in other ways; `unclear`
+    # is the part of the command that could not be read.
     files: tuple[BoundFile, ...] = ()
     missing: tuple[str, ...] = ()
     unbound: tuple[str, ...] = ()
@@ -110,10 +104,8 @@ def _find_run_words(commands: list[list[ShellWord]], project: str) -> Iterator[t
 
 
 def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
-    """Return what is hashed and copied for some files: the folder of each, because its helpers are there.
-
-    It is the file alone if its folder is large, is the project itself, or is the one of a source.
-    """
+    """Return what is hashed and copied for some files: the folder of each, because its helpers are there."""
+    # It is the file alone if its folder is large, is the project itself, or is the one of a source.
     real = os.path.realpath(project)
     excluded = (real, *[real + each.project_folder for each in SOURCES])
     roots = dict.fromkeys(_choose_root(file.path, excluded) for file in files)

@@ -1,8 +1,7 @@
-"""Decide which hooks of a project may run: those that a person trusts, exactly as they are.
+"""Decide which hooks of a project may run: those that a person trusts, exactly as they are."""
 
-A trusted hook is taken from its private copy, definition and files: what was reviewed is what runs. A hook that changed since then
-keeps its old matcher, so that it is missing exactly where it used to run.
-"""
+# A trusted hook runs from its private copy. One that changed since then keeps its old matcher, so that it is missing exactly
+# where it used to run.
 
 from __future__ import annotations
 
@@ -79,10 +78,7 @@ class ProjectHook(Value):
 
 
 class TrustJudge:
-    """Decides which hooks of a project may run.
-
-    `watched_paths` may make a changed hook the trusted one again; without `is_lasting` the result must not be cached.
-    """
+    """`watched_paths` may make a changed hook the trusted one again; without `is_lasting` the result must not be cached."""
 
     def __init__(self, store: TrustStore, settings: Settings) -> None:
         self._store = store

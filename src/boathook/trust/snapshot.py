@@ -1,7 +1,4 @@
-"""A folder or file as one value: read once, with limits, without following a link; hashed and copied from the same bytes.
-
-A person trusts such a value, and a copy made from it is what runs. So nothing can be changed between the review and the run.
-"""
+"""A folder or file as one value: read once, with limits, without following a link; hashed and copied from the same bytes."""
 
 from __future__ import annotations
 

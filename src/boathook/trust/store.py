@@ -1,7 +1,4 @@
-"""The trust store: a person's decisions about the hooks of projects, and private copies of what they reviewed.
-
-Both are in the user's state folder. The store is ignored if somebody else could have written it, or if it is in a project.
-"""
+"""The trust store, in the user's state folder: a person's decisions about hooks of projects, and copies of what was reviewed."""
 
 from __future__ import annotations
 
