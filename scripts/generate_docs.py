@@ -517,7 +517,7 @@ def _contexts() -> Iterator[str]:
     yield from _methods(Context, {"apply_verdict"})
     for made in dict.fromkeys(CONTEXT_CLASSES.values()):
         kinds = ", ".join(f"`{name}`" for name, one in CONTEXT_CLASSES.items() if one is made)
-        theirs = dict(made.EVENT_FIELDS)
+        theirs = dict(field if isinstance(field, tuple) else (field, field) for field in made.EVENT_FIELDS)
         yield from ("", f"### {made.__name__}", "", f"{_line(made)} At {kinds}.", "")
         yield from ("| field | type | in file hooks |", "|---|---|---|")
         for field in dataclasses.fields(made):

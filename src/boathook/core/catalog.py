@@ -82,7 +82,7 @@ class Catalog(Value):
         stages = [Stage(hook.order, (hook,)) for hook in matching if not _is_deferred(hook) and not hook.is_grouped]
         if group := tuple(hook for hook in matching if hook.is_grouped and not _is_deferred(hook)):
             stages.append(Stage(GROUP_ORDER, group))
-            stages.sort(key=_get_order)
+            stages.sort(key=lambda stage: stage.order)
         return Plan(tuple(stages), tuple(filter(_is_deferred, matching)))
 
     def find_skips(self, event: Event) -> tuple[Skip, ...]:
@@ -108,10 +108,6 @@ class Catalog(Value):
         return selector
 
 
-def _get_order(stage: Stage) -> tuple[int, int, str, str]:
-    return stage.order
-
-
 def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     """Remove all but one of the grouped hooks that have the same handler: the one that guards best stays."""
     # That is one whose answer counts, then one that blocks when it fails, then the one with the longest timeout, then the
@@ -120,7 +116,8 @@ def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     if not any(hook.is_grouped for hook in hooks):
         return hooks
     best: dict[object, list[Hook]] = {}
-    for hook in sorted(hooks, key=_rank):
+    # A project's hook, a deferred one, one that does not block and one with a shorter timeout come later.
+    for hook in sorted(hooks, key=lambda h: (h.scope != USER, _is_deferred(h), h.on_failure != "block", -h.timeout)):
         if hook.is_grouped and not should_block_unrun(hook):
             better = best.setdefault(hook.handler, [])
             if not better or (_is_deferred(better[0]) and not _is_deferred(hook)):
@@ -130,10 +127,6 @@ def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
         for hook in hooks
         if not hook.is_grouped or should_block_unrun(hook) or any(one is hook for one in best[hook.handler])
     )
-
-
-def _rank(hook: Hook) -> tuple[object, ...]:
-    return (hook.scope != USER, _is_deferred(hook), hook.on_failure != "block", -hook.timeout)
 
 
 def should_block_unrun(hook: Hook) -> bool:

@@ -58,19 +58,19 @@ class _DispatchState:
             self._note_seen(hook)
         for run in runs:
             self.outcome |= self.policy.limit_stop_blocks(self.event, run.outcome)
-        rewrites = [run for run in runs if self._is_rewrite(run.outcome.input)]
+        now, changed = self.event.tool_input, [run for run in runs if run.outcome.input is not ABSENT]
+        rewrites = [run for run in changed if not is_same_json(run.outcome.input, now)]
         if rewrites:
             # The last of several in one stage counts. Others have allowed the input as it was before.
             last = rewrites[-1]
-            self.outcome = self.outcome.remove_allow() | _keep_allow(last.outcome)
+            self.outcome = self.outcome.remove_allow()
+            if last.outcome.decision == Decision.ALLOW:
+                self.outcome |= Outcome(Decision.ALLOW, last.outcome.all_reasons)
             self.event = self.event.with_data(tool_input=last.outcome.input)
             self.plan = self.select(self.event)
             self.changes += 1
             self.last_change = stage.order
             self._note_seen(last.hook)
-
-    def _is_rewrite(self, tool_input: Any) -> bool:
-        return tool_input is not ABSENT and not is_same_json(tool_input, self.event.tool_input)
 
     def _note_seen(self, hook: Hook) -> None:
         self.seen_inputs[hook.order] = (*self.seen_inputs.get(hook.order, ()), self.event.tool_input)
@@ -128,10 +128,6 @@ def _describe_untrusted(skipped: tuple[Skip, ...]) -> str:
     """Return the message for the person about hooks that are not trusted as they are, "" if there are none."""
     names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
     return f"hooks of this project did not run: {', '.join(names)}. Review them: boathook trust" if names else ""
-
-
-def _keep_allow(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.decision, outcome.all_reasons) if outcome.decision == Decision.ALLOW else NOTHING
 
 
 def _explain_not_reached(state: _DispatchState, outcome: Outcome) -> str:

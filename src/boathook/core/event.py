@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 COMMON_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context")
-TOOL = ("tool_name", "tool_input", "tool_use_id")
-SUBAGENT = ("subagent_name", "subagent_type", "task_description")
+_TOOL_FIELDS = ("tool_name", "tool_input", "tool_use_id")
+_SUBAGENT_FIELDS = ("subagent_name", "subagent_type", "task_description")
 HOST_TOOL = "host_tool_name"  # what the host calls the tool, where `tool_name` is a translation
 HOST_KEYS = "host_tool_keys"  # the host's key of each of ours that was renamed in `tool_input`
 HOST_EVENT = "host_event_name"
 DERIVED = "derived_from"  # the host's event that this one was made of: the host has none of its own
-STOP = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
+_STOP_FIELDS = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
 
 
 class EventKind(Value):
@@ -81,35 +81,35 @@ KINDS: tuple[EventKind, ...] = (
     EventKind(
         "pre-agent-turn-stop",
         ("before_stop", "Stop"),
-        STOP,
+        _STOP_FIELDS,
         "quality gate: the agent goes on, with the reason as feedback",
     ),
-    EventKind("post-agent-turn-stop", (), STOP, _RECORDED),
+    EventKind("post-agent-turn-stop", (), _STOP_FIELDS, _RECORDED),
     EventKind(
         "pre-tool-call",
         ("before_tool", "before-tool", "pre-tool-use", "PreToolUse"),
-        TOOL,
+        _TOOL_FIELDS,
         "the tool does not run; the reason is the tool's error",
         rewrites_input=True,
     ),
     EventKind(
         "post-tool-call",
         ("after_tool", "after-tool", "post-tool-use", "PostToolUse"),
-        (*TOOL, "tool_output", "duration_ms"),
+        (*_TOOL_FIELDS, "tool_output", "duration_ms"),
         "the reason is fed to the model",
         rewrites_output=True,
     ),
     EventKind(
         "post-tool-call-failure",
         ("after_tool_failure", "PostToolUseFailure"),
-        (*TOOL, "error", "duration_ms"),
+        (*_TOOL_FIELDS, "error", "duration_ms"),
         "the reason is fed to the model",
     ),
-    EventKind("pre-subagent", ("subagent_start", "SubagentStart"), SUBAGENT, "the subagent is refused"),
+    EventKind("pre-subagent", ("subagent_start", "SubagentStart"), _SUBAGENT_FIELDS, "the subagent is refused"),
     EventKind(
         "post-subagent",
         ("subagent_stop", "SubagentStop"),
-        (*SUBAGENT, "result"),
+        (*_SUBAGENT_FIELDS, "result"),
         "the subagent goes on, where the host can",
     ),
     EventKind(
@@ -119,7 +119,9 @@ KINDS: tuple[EventKind, ...] = (
         "compaction is skipped, where the host can",
     ),
     EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), _RECORDED),
-    EventKind("permission-request", ("PermissionRequest",), TOOL, "denied", extension=True, rewrites_input=True),
+    EventKind(
+        "permission-request", ("PermissionRequest",), _TOOL_FIELDS, "denied", extension=True, rewrites_input=True
+    ),
     EventKind("notification", ("Notification",), ("message", "title"), "none", extension=True),
     EventKind("pre-step", ("BeforeStep",), ("step_count",), "none; a stop ends the run", extension=True),
     EventKind("post-step", ("AfterStep",), ("step_count",), "none; a stop ends the run", extension=True),
@@ -153,8 +155,8 @@ def parse_host_object(data: bytes) -> dict[str, Any]:
     try:
         fields = loads(decode(data))
     except JsonLimitError as error:
-        told = f"the event on standard input is beyond limits, so no hook could look at it: {error}"
-        raise BeyondLimits(told) from None
+        message = f"the event on standard input is beyond limits, so no hook could look at it: {error}"
+        raise BeyondLimits(message) from None
     except JsonError as error:
         raise NotJson(f"the event on standard input is not JSON: {error}") from None
     if not isinstance(fields, dict):

@@ -146,26 +146,19 @@ def describe_position(text: str, position: int) -> str:
     return f"line {before.count(chr(10)) + 1} column {position - before.rfind(chr(10))}"
 
 
-def dumps(value: "Any") -> str:
+def dumps(value: "Any", colon: str = ": ", comma: str = ", ", *, sort_keys: bool = False) -> str:
     if accelerator is None:
         import json
 
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys, separators=(comma, colon))
     write = accelerator.encode_basestring
-    encode = accelerator.make_encoder({}, _refuse, write, None, ": ", ", ", False, False, False)  # noqa: FBT003
+    encode = accelerator.make_encoder({}, _refuse, write, None, colon, comma, sort_keys, False, False)  # noqa: FBT003
     return "".join(encode(value, 0))
 
 
 def canonical_json(value: "Any") -> bytes:
     """Write JSON the one way that equal values share, to be digested: keys sorted, no spaces."""
-    if accelerator is None:
-        import json
-
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-        return text.encode("utf-8", "backslashreplace")
-    write = accelerator.encode_basestring
-    encode = accelerator.make_encoder({}, _refuse, write, None, ":", ",", True, False, False)  # noqa: FBT003
-    return "".join(encode(value, 0)).encode("utf-8", "backslashreplace")
+    return dumps(value, ":", ",", sort_keys=True).encode("utf-8", "backslashreplace")
 
 
 def dump_line(value: "Any") -> bytes:

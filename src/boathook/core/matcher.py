@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.json_text import MAX_TEXT_CHARS, dumps, iter_leaves
-from boathook.core.prefilter import HINT, PrefilterWords, find_words
+from boathook.core.prefilter import EQUALS, HINT, PrefilterWords, find_words
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 
@@ -51,10 +51,10 @@ class Pattern(Value):
         return self.written or self.source
 
     def search(self, text: str) -> bool:
-        words = self.words
-        if words is not None:
-            may_match = words.may_match(text)
-            if not may_match or words.proof != HINT:
+        if self.words is not None:
+            any_of, proof = self.words.any_of, self.words.proof
+            may_match = text in any_of if proof == EQUALS else any(word in text for word in any_of)
+            if not may_match or proof != HINT:
                 return may_match
         try:
             return self.get_compiled().search(text) is not None
@@ -71,9 +71,7 @@ class Pattern(Value):
 
 def compile_pattern(source: str) -> Pattern | None:
     """Compile a pattern, None if it matches everything; raise ConfigError if it is wrong."""
-    if source in ("", "*"):
-        return None
-    return _make_pattern(source)
+    return None if source in ("", "*") else _make_pattern(source)
 
 
 def compile_names(source: str) -> Pattern | None:
@@ -114,15 +112,11 @@ def compute_weight(source: str) -> int:
                 end = (source.find("]", at + 2) + 1) or len(source)
             elif char == "\\":
                 end += 1
-            last = _compute_unit_weight(source[at:end])
+            classes = source[at:end].count("\\p") + source[at:end].count("\\P")
+            last = _CLASS_WEIGHT * classes + (8 if char in ".[" else 1)
             totals[-1] += last
         at = end
     return sum(totals)
-
-
-def _compute_unit_weight(unit: str) -> int:
-    classes = unit.count("\\p") + unit.count("\\P")
-    return _CLASS_WEIGHT * classes + (8 if unit[0] in ".[" else 1)
 
 
 def _read_count(text: str) -> int:
@@ -198,13 +192,9 @@ class InputTexts:
             self._texts = (*iter_leaves(self._input), dumps(self._input))
         return self._texts
 
-    @property
-    def is_too_long(self) -> bool:
-        """Whether the text is too long to be searched, so that it counts as a match."""
-        return len(self.texts[-1]) > MAX_TEXT_CHARS
-
     def has_match(self, pattern: Pattern) -> bool:
         """Whether a pattern is found in one of the texts; the JSON text is made only if no leaf matches."""
         if self._texts is None and any(pattern.search(text) for text in iter_leaves(self._input)):
             return True
-        return self.is_too_long or any(pattern.search(text) for text in self.texts)
+        # A text that is too long to be searched counts as a match.
+        return len(self.texts[-1]) > MAX_TEXT_CHARS or any(pattern.search(text) for text in self.texts)

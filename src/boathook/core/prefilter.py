@@ -27,11 +27,6 @@ class PrefilterWords(Value):
     any_of: tuple[str, ...]
     proof: str
 
-    def may_match(self, text: str) -> bool:
-        if self.proof == EQUALS:
-            return text in self.any_of
-        return any(word in text for word in self.any_of)
-
 
 class _Unclear(Exception):
     """The pattern has something that is not plainly understood."""

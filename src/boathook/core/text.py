@@ -11,13 +11,9 @@ def clean_text(text: str, limit: int | None = None) -> str:
     if limit is not None and len(text) > limit:
         return f"{clean_text(text[:limit])}… [cut, {len(text):,} characters]"
     if "\x1b" in text:
-        text = _remove_escapes(text)
+        first, *rest = text.split("\x1b")
+        text = first + "".join(map(_remove_leading_escape, rest))
     return text.replace("\r\n", "\n").translate(CONTROL_CHARS).strip()
-
-
-def _remove_escapes(text: str) -> str:
-    first, *rest = text.split("\x1b")
-    return first + "".join(map(_remove_leading_escape, rest))
 
 
 def _remove_leading_escape(part: str) -> str:

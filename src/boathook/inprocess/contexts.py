@@ -25,6 +25,7 @@ CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
     "post-step": ("state",),
 }
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+_EventFields = tuple[str | tuple[str, str], ...]
 # Fields of an event in which null is a value; other fields are left out if there is none.
 _NULLABLE_FIELDS = ("tool_output", "final_message")
 
@@ -46,8 +47,8 @@ class Context:
     messages: tuple[str, ...] = field(default=(), kw_only=True)
     extra: Mapping[str, Any] = field(default_factory=_get_empty, kw_only=True)
 
-    # Fields and properties of the context, and their names in an event.
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    # Fields and properties of the context, with their names in an event where those are others.
+    EVENT_FIELDS: ClassVar[_EventFields] = ()
 
     @property
     def event(self) -> str:
@@ -87,7 +88,8 @@ class Context:
     def to_event(self) -> Event:
         """Return the event that file hooks read; what JSON cannot express becomes text."""
         data: dict[str, Any] = {}
-        for name, event_name in self.EVENT_FIELDS:
+        for names in self.EVENT_FIELDS:
+            name, event_name = names if isinstance(names, tuple) else (names, names)
             value = to_json_value(getattr(self, name))
             if event_name in self.kind.fields and (value is not None or event_name in _NULLABLE_FIELDS):
                 data[event_name] = value
@@ -118,13 +120,13 @@ class ToolContext(Context):
     duration_ms: float | None = None
     is_allowed: bool = False
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[_EventFields] = (
         ("name", "tool_name"),
         ("args", "tool_input"),
         ("call_id", "tool_use_id"),
         ("result", "tool_output"),
-        ("error", "error"),
-        ("duration_ms", "duration_ms"),
+        "error",
+        "duration_ms",
     )
 
     @classmethod
@@ -183,7 +185,7 @@ class StepContext(Context):
     index: int = 0
     step: Any = None
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (("number", "step_count"),)
+    EVENT_FIELDS: ClassVar[_EventFields] = (("number", "step_count"),)
 
     @classmethod
     def before(cls, index: int, **fields: Any) -> Self:
@@ -210,9 +212,9 @@ class StopContext(Context):
     final_message: str | None = None
     block_count: int = 0
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[_EventFields] = (
         ("reason", "stop_reason"),
-        ("step_count", "step_count"),
+        "step_count",
         ("message", "final_message"),
         ("was_refused", "stop_hook_active"),
         ("block_count", "stop_block_count"),
@@ -248,12 +250,7 @@ class ExecutionContext(Context):
     step_count: int = 0
     duration_seconds: float | None = None
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("prompt", "prompt"),
-        ("final_message", "final_message"),
-        ("step_count", "step_count"),
-        ("duration_seconds", "duration_seconds"),
-    )
+    EVENT_FIELDS: ClassVar[_EventFields] = ("prompt", "final_message", "step_count", "duration_seconds")
 
     @classmethod
     def on_start(cls, prompt: str = "", **fields: Any) -> Self:
@@ -277,7 +274,7 @@ class FailureContext(Context):
 
     error: BaseException | None = None
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (("description", "error"),)
+    EVENT_FIELDS: ClassVar[_EventFields] = (("description", "error"),)
 
     @classmethod
     def of(cls, error: BaseException, **fields: Any) -> Self:
@@ -310,13 +307,7 @@ class SessionContext(Context):
     total_steps: int | None = None
     duration_seconds: float | None = None
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("model", "model"),
-        ("source", "source"),
-        ("exit_reason", "exit_reason"),
-        ("total_steps", "total_steps"),
-        ("duration_seconds", "duration_seconds"),
-    )
+    EVENT_FIELDS: ClassVar[_EventFields] = ("model", "source", "exit_reason", "total_steps", "duration_seconds")
 
     @classmethod
     def on_start(cls, **fields: Any) -> Self:
@@ -338,11 +329,11 @@ class SubagentContext(Context):
     task: str = ""
     result: str | None = None
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
+    EVENT_FIELDS: ClassVar[_EventFields] = (
         ("name", "subagent_name"),
         ("type", "subagent_type"),
         ("task", "task_description"),
-        ("result", "result"),
+        "result",
     )
 
     @classmethod
@@ -364,11 +355,7 @@ class CompactionContext(Context):
     token_count: int = 0
     token_count_after: int | None = None
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("trigger", "trigger"),
-        ("token_count", "token_count"),
-        ("token_count_after", "token_count_after"),
-    )
+    EVENT_FIELDS: ClassVar[_EventFields] = ("trigger", "token_count", "token_count_after")
 
     @classmethod
     def before(cls, token_count: int, **fields: Any) -> Self:
@@ -389,7 +376,7 @@ class NotificationContext(Context):
     message: str = ""
     title: str = ""
 
-    EVENT_FIELDS: ClassVar[tuple[tuple[str, str], ...]] = (("message", "message"), ("title", "title"))
+    EVENT_FIELDS: ClassVar[_EventFields] = ("message", "title")
 
     @classmethod
     def of(cls, message: str, title: str = "", **fields: Any) -> Self:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Ty
 
 from boathook.core.event import SPELLINGS, EventKind, find_kind
 from boathook.core.outcome import Outcome
-from boathook.errors import Blocked, Stopped
 from boathook.inprocess.contexts import (
     CompactionContext,
     Context,
@@ -24,6 +23,7 @@ from boathook.inprocess.contexts import (
 )
 from boathook.inprocess.guard import wrap_tool
 from boathook.inprocess.matching import MatchLike
+from boathook.inprocess.operations import raise_refusal
 from boathook.inprocess.stack import Ask, Stack
 
 if TYPE_CHECKING:
@@ -267,10 +267,7 @@ def _make_end(begun: SessionContext, reason: str) -> SessionContext:
 
 
 def _check_start(outcome: Outcome, context: SessionContext) -> SessionContext:
-    if outcome.is_stopped:
-        raise Stopped(outcome.reason or "stopped by a hook")
-    if outcome.is_blocked:
-        raise Blocked(outcome.reason or "blocked by a hook")
+    raise_refusal(outcome)
     begun: SessionContext = context if outcome.context is None else outcome.context
     return begun
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from boathook.core.event import EventKind, find_kind
-from boathook.core.matcher import Pattern, compile_pattern
+from boathook.core.matcher import compile_pattern
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context
 
@@ -29,7 +29,7 @@ class Match:
         return any_of(self, other)
 
     def __invert__(self) -> Match:
-        return _Not(self)
+        return _Condition(lambda context: not self(context), f"~{self!r}", is_fixed=self.is_fixed)
 
 
 MatchLike = Match | str | Callable[[Any], bool]
@@ -43,7 +43,7 @@ def make_match(value: MatchLike) -> Match:
     if inspect.iscoroutinefunction(value):
         raise HookError(_ASYNC_MATCHER)
     if callable(value):
-        return _Where(value)
+        return _make_where(value)
     raise HookError(f"a matcher must be a name, a callable or a Match, not {type(value).__name__}")
 
 
@@ -56,12 +56,26 @@ def make_hook_match(value: MatchLike | None, kind: EventKind | None) -> Match | 
 
 def tool_name(pattern: str) -> Match:
     """Match tools by name: exactly, with `*` for anything, or by searching a `/regex/`; `*` and "" match every tool."""
-    return _ToolName(pattern)
+    searched, is_all = None, not pattern.strip("*")
+    if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
+        searched = compile_pattern(pattern[1:-1])
+        is_all = searched is None
+    elif "*" in pattern and not is_all:
+        searched = compile_pattern(f"(?s)^{'.*'.join(map(_escape, pattern.split('*')))}$")
+
+    def is_match(context: Context) -> bool:
+        if not context.kind.has_tool:
+            return False
+        return is_all or (context.tool == pattern if searched is None else searched.search(context.tool))
+
+    return _Condition(is_match, f"tool_name({pattern!r})", is_fixed=True)
 
 
 def event_is(*names: str | EventKind) -> Match:
     """Match events by name, in any spelling."""
-    return _EventIs(tuple(name if isinstance(name, EventKind) else find_kind(name) for name in names))
+    kinds = tuple(name if isinstance(name, EventKind) else find_kind(name) for name in names)
+    text = f"event_is({', '.join(repr(kind.name) for kind in kinds)})"
+    return _Condition(lambda context: context.kind in kinds, text, is_fixed=True)
 
 
 def where(condition: Callable[[Any], bool]) -> Match:
@@ -71,100 +85,42 @@ def where(condition: Callable[[Any], bool]) -> Match:
 
 def all_of(*matchers: MatchLike) -> Match:
     """Match what all matchers match."""
-    return _AllOf(tuple(map(make_match, matchers)))
+    return _combine(matchers, all, " & ")
 
 
 def any_of(*matchers: MatchLike) -> Match:
     """Match what at least one matcher matches."""
-    return _AnyOf(tuple(map(make_match, matchers)))
+    return _combine(matchers, any, " | ")
 
 
-class _ToolName(Match):
-    is_fixed = True
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._pattern: Pattern | None = None
-        self._is_all = not text.strip("*")
-        if len(text) > 1 and text.startswith("/") and text.endswith("/"):
-            self._pattern = compile_pattern(text[1:-1])
-            self._is_all = self._pattern is None
-        elif "*" in text and not self._is_all:
-            self._pattern = compile_pattern(f"(?s)^{'.*'.join(map(_escape, text.split('*')))}$")
+class _Condition(Match):
+    def __init__(self, is_match: Callable[[Context], bool], text: str, *, is_fixed: bool) -> None:
+        self._is_match, self._text, self.is_fixed = is_match, text, is_fixed
 
     def __call__(self, context: Context) -> bool:
-        name = context.tool
-        if not context.kind.has_tool:
-            return False
-        if self._pattern is not None:
-            return self._pattern.search(name)
-        return self._is_all or name == self._text
+        return self._is_match(context)
 
     def __repr__(self) -> str:
-        return f"tool_name({self._text!r})"
+        return self._text
+
+
+def _combine(matchers: tuple[MatchLike, ...], decide: Callable[[Iterator[bool]], bool], sign: str) -> Match:
+    parts = tuple(map(make_match, matchers))
+    is_fixed = all(part.is_fixed for part in parts)
+    text = f"({sign.join(map(repr, parts))})"
+    return _Condition(lambda context: decide(part(context) for part in parts), text, is_fixed=is_fixed)
 
 
 def _escape(text: str) -> str:
     return "".join(char if char.isalnum() or char == "_" else f"\\x{{{ord(char):x}}}" for char in text)
 
 
-class _EventIs(Match):
-    is_fixed = True
-
-    def __init__(self, kinds: tuple[EventKind, ...]) -> None:
-        self._kinds = kinds
-
-    def __call__(self, context: Context) -> bool:
-        return context.kind in self._kinds
-
-    def __repr__(self) -> str:
-        return f"event_is({', '.join(repr(kind.name) for kind in self._kinds)})"
-
-
-class _Where(Match):
-    def __init__(self, condition: Callable[[Any], bool]) -> None:
-        self._condition = condition
-
-    def __call__(self, context: Context) -> bool:
-        result: Any = self._condition(context)
+def _make_where(condition: Callable[[Any], bool]) -> Match:
+    def is_match(context: Context) -> bool:
+        result: Any = condition(context)
         if inspect.iscoroutine(result):
             result.close()
             raise HookError(_ASYNC_MATCHER)
         return bool(result)
 
-    def __repr__(self) -> str:
-        return f"where({getattr(self._condition, '__name__', self._condition)!r})"
-
-
-class _Combined(Match):
-    def __init__(self, parts: tuple[Match, ...]) -> None:
-        self._parts = parts
-        self.is_fixed = all(part.is_fixed for part in parts)
-
-
-class _AllOf(_Combined):
-    def __call__(self, context: Context) -> bool:
-        return all(part(context) for part in self._parts)
-
-    def __repr__(self) -> str:
-        return f"({' & '.join(map(repr, self._parts))})"
-
-
-class _AnyOf(_Combined):
-    def __call__(self, context: Context) -> bool:
-        return any(part(context) for part in self._parts)
-
-    def __repr__(self) -> str:
-        return f"({' | '.join(map(repr, self._parts))})"
-
-
-class _Not(Match):
-    def __init__(self, part: Match) -> None:
-        self._part = part
-        self.is_fixed = part.is_fixed
-
-    def __call__(self, context: Context) -> bool:
-        return not self._part(context)
-
-    def __repr__(self) -> str:
-        return f"~{self._part!r}"
+    return _Condition(is_match, f"where({getattr(condition, '__name__', condition)!r})", is_fixed=False)

@@ -85,19 +85,23 @@ def log_messages(outcome: Outcome) -> None:
             LOGGER.info("context for the model: %s", text)
 
 
+def raise_refusal(outcome: Outcome, result: Any = None) -> None:
+    """Raise Stopped or Blocked if hooks ended the run, or blocked something; `result` is what they object to."""
+    if outcome.is_stopped:
+        raise Stopped(outcome.reason or "stopped by a hook")
+    if outcome.is_blocked:
+        raise Blocked(outcome.reason or "blocked by a hook", result)
+
+
 def read_result(outcome: Outcome) -> Any:
     """Return the result of a tool call, or raise its error, or Blocked or Stopped."""
     context = outcome.context
     if context is not None and context.error is not None:
         raise _add_objection(outcome, context.error)
-    if outcome.is_stopped:
-        raise Stopped(outcome.reason or "stopped by a hook")
-    if context is None or context.kind.is_pre:
-        if not outcome.is_final:
-            raise HookError("middleware did not block the call but did not go on either: it has to call `next`")
-        raise Blocked(outcome.reason or "blocked by a hook")
-    if outcome.is_blocked:
-        raise Blocked(outcome.reason or "blocked by a hook", context.result)
+    is_over = context is not None and not context.kind.is_pre
+    raise_refusal(outcome, context.result if is_over else None)
+    if not is_over:
+        raise HookError("middleware did not block the call but did not go on either: it has to call `next`")
     return context.result
 
 
@@ -169,9 +173,6 @@ async def _astream(
 
 
 def _check_stream_end(outcome: Outcome, parts: list[Any]) -> None:
-    if outcome.is_stopped:
-        raise Stopped(outcome.reason or "stopped by a hook")
-    if outcome.is_blocked:
-        raise Blocked(outcome.reason or "blocked by a hook", tuple(parts))
+    raise_refusal(outcome, tuple(parts))
     if outcome.context is not None and outcome.context.result != tuple(parts):
         raise HookError("a hook replaced the result of a stream, but its parts were passed on already")

@@ -2,7 +2,9 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os as system
+    import os
+
+    system = os
 else:
     try:
         # half of what `os` is, and loaded already
@@ -25,26 +27,6 @@ if TYPE_CHECKING:
         user_folder: "UserFolder"
         markers: "tuple[str, ...]"
 
-
-__all__ = [
-    "CACHE_FOLDER",
-    "CONFIG_FOLDER",
-    "STATE_FOLDER",
-    "Locations",
-    "SourceFolders",
-    "account_home",
-    "current_dir",
-    "find_host_project",
-    "find_project",
-    "is_dir",
-    "list_user_folders",
-    "list_without_names",
-    "make_absolute",
-    "read_environment",
-    "resolve_folder",
-    "resolve_locations",
-    "system",
-]
 
 REPOSITORY_MARKERS = ("/.git",)
 DIRECTORY = 0o040000
