@@ -52,10 +52,9 @@ class Pattern(Value):
 
     def search(self, text: str) -> bool:
         if self.words is not None:
-            any_of, proof = self.words.any_of, self.words.proof
-            may_match = text in any_of if proof == EQUALS else any(word in text for word in any_of)
-            if not may_match or proof != HINT:
-                return may_match
+            is_possible = can_match(self.words, text)
+            if not is_possible or self.words.proof != HINT:
+                return is_possible
         try:
             return self.get_compiled().search(text) is not None
         except UnicodeEncodeError:
@@ -67,6 +66,11 @@ class Pattern(Value):
         if compiled is None:
             compiled = self.__dict__["_compiled"] = _compile(self.source)
         return compiled
+
+
+def can_match(words: PrefilterWords, text: str) -> bool:
+    """Whether a text can match; for a proof other than a hint, whether it does."""
+    return text in words.any_of if words.proof == EQUALS else any(word in text for word in words.any_of)
 
 
 def compile_pattern(source: str) -> Pattern | None:
