@@ -98,9 +98,10 @@ def read_result(outcome: Outcome) -> Any:
     context = outcome.context
     if context is not None and context.error is not None:
         raise _add_objection(outcome, context.error)
-    is_over = context is not None and not context.kind.is_pre
-    raise_refusal(outcome, context.result if is_over else None)
-    if not is_over:
+    if context is not None and context.kind.is_pre:
+        context = None
+    raise_refusal(outcome, None if context is None else context.result)
+    if context is None:
         raise HookError("middleware did not block the call but did not go on either: it has to call `next`")
     return context.result
 
