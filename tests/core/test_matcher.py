@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
 from boathook.core.json_text import iter_leaves
-from boathook.core.matcher import ALL, MAX_TEXT_CHARS, InputTexts, Matcher, Pattern, compile_names, compile_pattern
+from boathook.core.matcher import (
+    ALL,
+    MAX_PATTERN_WEIGHT,
+    MAX_TEXT_CHARS,
+    InputTexts,
+    Matcher,
+    Pattern,
+    compile_names,
+    compile_pattern,
+    compute_weight,
+)
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.errors import ConfigError
 from tests.core.builders import a_call, json_values, patterns, tool_events, tool_patterns
@@ -269,3 +279,29 @@ def test_a_matcher_with_another_subject_and_no_pattern_matches_all():
     nothing = Matcher(subject="source")
     assert (nothing.is_all, nothing.explain_mismatch(Event.of("SessionStart", source="x"))) == (True, "")
     assert STARTUP.is_all is False
+
+
+# Patterns that cost too much (found by fuzzing)
+
+
+@pytest.mark.parametrize(
+    "source", ["\\pL" * 20, "[^x]{3000}", "((a{50}){50}){50}", "(\\pL{30}){30}", "a?" * 3000, "[[:" * 2000]
+)
+def test_a_pattern_that_would_take_re2_long_is_refused_before(source):
+    with pytest.raises(ConfigError, match="is too large"):
+        compile_pattern(source)
+
+
+@pytest.mark.parametrize(
+    "source", ["|".join(f"command-{n}" for n in range(300)), "(?i)\\bsudo\\b", "[^;]{1,200}rm", "\\pL+", "x{999}"]
+)
+def test_patterns_that_people_write_are_light_enough(source):
+    assert compute_weight(source) <= MAX_PATTERN_WEIGHT
+    assert compile_pattern(source) is not None
+
+
+@pytest.mark.parametrize(
+    "source", ["{", "a{", "a{x}", "a{,}", "{5}", ")", "[", "[]", "\\", "a{99999999999}", "(" * 50, "a{٣}"]
+)
+def test_every_pattern_can_be_weighed(source):
+    assert compute_weight(source) >= 0

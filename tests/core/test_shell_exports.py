@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathook.core.shell_exports import read_exports
+from boathook.core.shell_exports import MAX_EXPANDED_CHARS, read_exports
+from tests.growth import grows_in_proportion
 
 AROUND = {"HOME": "/home/me", "PATH": "/usr/bin:/bin", "SPACE": "a b"}
 
@@ -99,3 +100,26 @@ def test_a_shell_sets_the_same(assignments):
     script = f"{text}\nprintf '%s\\0' {quoted}"
     done = subprocess.run(["bash", "-c", script], env=AROUND, capture_output=True, timeout=20, check=True)
     assert done.stdout.decode().split("\0")[:-1] == [found[name] for name in names]
+
+
+# Limits on what a file may cost (found by fuzzing)
+
+
+@pytest.mark.parametrize("line", ["A=$A$A\n", 'A="$A$A"\n', "A=${A}${A}\n"])
+def test_a_variable_that_is_doubled_again_and_again_stays_within_its_room(line):
+    found, odd = read_exports("A=x\n" + line * 200 + "B=1\n", {})
+    assert len(found["A"]) <= MAX_EXPANDED_CHARS
+    assert found["B"] == "1"
+    assert odd  # and that is said
+
+
+def test_lines_that_are_continued_belong_to_what_was_not_understood():
+    assert read_exports("nvm use \\\nA=1\nB=2\n", {}) == ({"B": "2"}, ("nvm use \\\nA=1",))
+
+
+@pytest.mark.parametrize("unit", ["\\\n", "A{n}=1\n", "${\n", "'\n", '"\n', "$"])
+def test_a_file_of_variables_takes_time_by_its_length(unit):
+    def read(count):
+        return read_exports("".join(unit.replace("{n}", str(n)) for n in range(count)) + "(", {"HOME": "/"})
+
+    assert grows_in_proportion(read, 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -16,6 +17,8 @@ from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
 from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
 from boathook.errors import DialectError
 from tests.core.builders import a_call, a_hook, fields, json_objects, json_values, kinds
+from tests.growth import grows_in_proportion
+from tests.scratch_project import CALL as TOOL_CALL
 
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
 PRE = Call(a_hook(), a_call())
@@ -449,3 +452,29 @@ def test_a_verdict_is_written_as_the_protocol_wants(outcome, expected):
 
 def test_a_rewritten_input_is_written_whole():
     assert answer_of(Outcome(), a_call("ls -l")) == Exit(0, b'{"modified_input": {"command": "ls -l"}}\n')
+
+
+# Answers that hide one, and answers that could take long
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'INFO {"decision":"deny"}',
+        'checking\n{"decision":"deny",}',
+        'checking\n{"decision":"allow","decision":"deny"}',
+        "{ not json\n" * 70 + '{"decision":"deny"}',
+    ],
+    ids=["on the same line", "not quite JSON", "a repeated key", "behind much that is no JSON"],
+)
+def test_a_buried_deny_is_unreadable_and_never_context(project, output):
+    project.write_hook("guard", "cat answer", scope="project")
+    (project.path / "answer").write_text("x " + output)
+    verdict = project.dispatch("by command", TOOL_CALL, "--trust-all")
+    assert ([run["status"] for run in verdict["runs"]], verdict["additional_context"]) == (["unreadable"], [])
+
+
+def test_an_answer_full_of_braces_is_read_in_time():
+    call = Call(a_hook(), Event.of("pre-tool-call", session_id="s", work_dir="/", timestamp="t"))
+    read = partial(read_answer, call)
+    assert grows_in_proportion(lambda count: read(Exit(0, b"x" + b"{" * count)), 100_000)

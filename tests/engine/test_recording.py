@@ -7,12 +7,15 @@ import json
 import os
 import time
 
+import pytest
+
 import boathook
 from boathook.core.hook import DISABLED, INVALID
 from boathook.core.verdict import Exit, Skip, Verdict
 from boathook.ledger.reader import LedgerReader, verify_chain
 from tests.core.builders import a_call, a_hook
 from tests.engine.fakes import an_engine
+from tests.scratch_project import CALL
 
 
 class Book:
@@ -159,3 +162,18 @@ def test_a_forked_child_can_record_while_its_parent_does(project):
         engine.dispatch(a_call())
         assert os.waitpid(pid, 0)[1] == 0
     assert (len(records(project)), verify_chain(str(project.state)).findings) == (3, ())
+
+
+# Secrets in fields that are not texts of hooks
+
+
+@pytest.mark.parametrize("way", ["in process", "by command"])
+def test_no_secret_in_the_name_of_a_tool_or_a_session_reaches_the_disk(project, way):
+    secret = "ghp_" + "a1" * 18
+    project.write_hook("guard", script="echo no >&2; exit 2", fields={"matcher": "{tool: '.*'}"})
+    project.write_hook("later", script="exit 0", fields={"async": "true", "trigger": "post-tool-call"})
+    event = {**CALL, "tool_name": f"mcp__{secret}", "session_id": f"s {secret}"}
+    assert project.dispatch(way, event)["decision"] == "block"
+    project.dispatch(way, {**event, "event_type": "post-tool-call"})
+    data = b"".join(path.read_bytes() for path in project.state.glob("ledger*"))
+    assert (secret.encode() in data, b"[redacted GitHub token" in data) == (False, True)

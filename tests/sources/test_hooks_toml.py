@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import DISABLED, ERROR, WARNING, Diagnostic
+from boathook.sources.fields import MAX_DIAGNOSTICS
 from boathook.sources.hooks_toml import (
+    MAX_DOTS_PER_LINE,
     HooksConfig,
     build_settings,
     check_configs,
@@ -437,3 +439,28 @@ def test_what_a_project_may_not_have_is_told():
 def test_a_name_that_no_hook_has_is_told():
     none = "there is no hook named 'gone'"
     assert told((MINE,), project(disable=("gone",)), user(override=(("gone", {}),))) == [none, none]
+
+
+# Limits on what a file may cost (found by fuzzing)
+
+
+def test_a_number_that_python_does_not_write_is_told_all_the_same(read):
+    found = read("[hooks.defaults]\ntimeout = 0x" + "f" * 4000)
+    assert found.defaults == {"timeout": 600_000}
+    assert found.diagnostics[0].message == (
+        "'timeout' must be a whole number from 100 to 600000, not a number that large; 600000 is used"
+    )
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\x85", "\u2029"])
+def test_a_line_end_that_toml_does_not_know_hides_no_dots(read, end):
+    found = read(("a." * (MAX_DOTS_PER_LINE - 2) + f'"{end}".') * 20 + "a = 1\n")
+    assert [problem.message for problem in found.diagnostics] == [
+        f"hooks.toml has a line with more than {MAX_DOTS_PER_LINE} dots"
+    ]
+
+
+def test_no_more_problems_of_a_file_are_told_than_anybody_reads(read):
+    assert len(read("".join(f"k{n} = 1\n" for n in range(1000))).diagnostics) == MAX_DIAGNOSTICS
+    wrong = "[[hooks.override]]\nname = 'a'\ntimeout = 1\n" * 500
+    assert len(read(wrong).diagnostics) == MAX_DIAGNOSTICS

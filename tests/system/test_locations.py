@@ -253,3 +253,12 @@ def test_the_folder_of_the_users_own_hooks_is_no_project(project):
     (project.home / ".agents").symlink_to(project.config)
     (project.home / "work").mkdir()
     assert folders_of(resolve(project, project.home / "work"))["HOOK.md"] == (str(project.config), "")
+
+
+# Names that are too long (found by fuzzing)
+
+
+def test_a_folder_whose_name_is_too_long_hides_no_guards_further_up(tmp_path):
+    (tmp_path / ".agents/hooks").mkdir(parents=True)
+    for below in ("x" * 300, "y/" * 5000, "z" * 70_000):
+        assert find_project(f"{tmp_path}/{below}") == str(tmp_path)

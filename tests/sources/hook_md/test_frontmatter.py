@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from boathook.sources.hook_md.frontmatter import (
     Sequence,
     read_frontmatter,
 )
-from tests.growth import costs_at_most
+from tests.growth import costs_at_most, grows_in_proportion
 
 
 def plain(node):
@@ -247,3 +249,20 @@ def test_any_text_is_read_or_unreadable(text, inside):
     except FrontmatterError:
         return
     assert isinstance(found.top, Mapping)
+
+
+# Limits on what a text may cost (found by fuzzing)
+
+
+@pytest.mark.parametrize("unit", ["a: *\n", "a: *#", 'a: "\\."\n', 'k: "\\d"\n'])
+def test_a_frontmatter_that_needs_much_forgiving_takes_time_by_its_length(unit):
+    def read(count):
+        with suppress(FrontmatterError):
+            read_frontmatter(f"---\n{unit * count}\n---\n")
+
+    assert grows_in_proportion(read, 1000)
+
+
+def test_a_star_before_a_comment_is_still_forgiven():
+    found = read_frontmatter("---\nmatcher: {tool: *} # all\nother: * # of them\n---\n")
+    assert [told for _, told in found.forgiven] == ['a bare * was read as "*"; quote it'] * 2

@@ -10,7 +10,7 @@ from boathook.core.event import SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
 from boathook.dialects.dialect import find_dialect
-from boathook.sources.fields import HOOK_MD_FIELDS, is_hook_name
+from boathook.sources.fields import HOOK_MD_FIELDS, MAX_DIAGNOSTICS, is_hook_name
 from boathook.sources.hook_md.frontmatter import Scalar
 from boathook.sources.hook_md.manifest import parse_manifest, read_whole_number
 
@@ -552,3 +552,17 @@ def test_a_dialect_that_cannot_be_spoken_is_told_and_the_own_one_used(trigger, d
     hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
     problem = Diagnostic("/h/guard/HOOK.md", 5, "dialect", ERROR, message, fix)
     assert (hook.state, hook.dialect.name, hook.diagnostics) == ("armed", "native", (problem,))
+
+
+# Limits on what a text may cost (found by fuzzing)
+
+
+def test_what_unknown_fields_might_have_meant_is_guessed_for_the_first_of_them():
+    fixes = [
+        p.fix
+        for p in parse_text("---\n" + "".join(f"priorit{n}: 1\n" for n in range(100)) + "---\n")[0].diagnostics
+        if "unknown" in p.message
+    ]
+    assert len(fixes) == MAX_DIAGNOSTICS
+    assert fixes[0] == "did you mean 'priority'?"
+    assert fixes[-1] == ""

@@ -1,4 +1,4 @@
-"""What a hostile reader of trust, settings and ledger found, so that it does not come back."""
+"""The ledger is read whatever was done to it: cut tails are noticed, and no line makes a command raise."""
 
 from __future__ import annotations
 
@@ -19,104 +19,15 @@ from boathook.cli.ledger import verify_ledger
 from boathook.cli.log import show_log
 from boathook.cli.stats import show_stats
 from boathook.cli.why import show_why
-from boathook.core.hook import WARNING
 from boathook.ledger.reader import LedgerProblem, LedgerReader, verify_chain
 from boathook.ledger.writer import LOCK_NAME, ChainLink, Ledger, chain_line, read_link
 from tests.core.builders import json_values
-from tests.scratch_project import CALL, list_runs, list_skipped, make_settings
+from tests.scratch_project import CALL
 
 GUARD = "echo no >&2; exit 2"
-PROMPT = {"type": "prompt", "prompt": "is this fine?"}
 
 
-# 1. A local file takes away a plugin of the user's
-
-
-def a_plugin(project, content: object, name: str = "guard@m") -> None:
-    """Install a plugin and let the user enable it."""
-    root = project.claude_folder / "plugins" / "cache" / "guard"
-    (root / "hooks").mkdir(parents=True)
-    (root / "hooks" / "hooks.json").write_text(json.dumps(content))
-    register = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(root)}]}}
-    (project.claude_folder / "plugins" / "installed_plugins.json").write_text(json.dumps(register))
-    project.write_settings("user", {"enabledPlugins": {name: True}})
-
-
-@pytest.mark.parametrize("scope", ["project", "local"])
-def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_told(project, scope):
-    a_plugin(project, make_settings(GUARD))
-    path = project.write_settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
-    with boathook.load(project.path) as engine:
-        told = [(d.path, d.key, d.level, d.message) for d in engine.catalog.diagnostics]
-    why = "a project cannot disable your plugins; 'guard@m' stays enabled"
-    assert told == [(str(path), "enabledPlugins", WARNING, why)]
-    assert project.dispatch()["decision"] == "block"
-
-
-# 2. A copy that does not run shadows an entry that does
-
-
-def entries(*given: dict[str, Any]) -> dict[str, Any]:
-    return {"hooks": {"PreToolUse": [{"hooks": list(given)}]}}
-
-
-def states(project) -> list[tuple[str, str, str]]:
-    with boathook.load(project.path) as engine:
-        return sorted((hook.scope, hook.source, hook.state) for hook in engine.catalog.hooks)
-
-
-@pytest.mark.parametrize("more", [{}, {"disableAllHooks": True}], ids=["untrusted", "disabled"])
-@pytest.mark.parametrize("scope", ["project", "local"])
-def test_a_copy_of_a_project_takes_no_place_from_a_plugin_of_the_user_s(project, scope, more):
-    a_plugin(project, entries(PROMPT))
-    project.write_settings(scope, {**entries(PROMPT), **more})
-    found = "disabled" if more else "shadowed"
-    source = "settings.json"
-    assert states(project) == [(scope, source, found), ("user", "plugin", "armed")]
-
-
-def test_an_untrusted_copy_takes_no_place_from_a_trusted_one_of_another_file(project):
-    project.write_settings("project", make_settings(GUARD))
-    project.trust()
-    project.write_settings("local", make_settings(GUARD))
-    found = project.dispatch()
-    assert (found["decision"], [run["scope"] for run in found["runs"]], len(list_skipped(found))) == (
-        "block",
-        ["project"],
-        1,
-    )
-
-
-# 3. A trusted copy of a project replaces the user's guard
-
-
-def test_a_more_patient_copy_of_a_project_does_not_replace_the_user_s_guard(project, monkeypatch):
-    monkeypatch.setenv("API_TOKEN", "t0ken")
-    line = 'test -n "$API_TOKEN" && exit 2; exit 0'
-    project.write_settings("user", make_settings(line, timeout=5))
-    project.write_settings("project", make_settings(line, timeout=500))
-    project.trust()
-    found = project.dispatch()
-    assert ([run["scope"] for run in found["runs"]], found["decision"]) == (["user"], "block")
-
-
-# 4. A grant by name reaches the hooks of any project
-
-OVERRIDE = '[[hooks.override]]\nname = "{}"\nenv = ["MY_TOKEN"]\n'
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_a_grant_by_name_is_for_a_project_s_entry_only_if_it_names_the_project(project, monkeypatch, named):
-    monkeypatch.setenv("MY_TOKEN", "t0ken")
-    project.write_settings("project", make_settings('echo "<$MY_TOKEN>" >&2; exit 2'))
-    project.trust()
-    [(name, _, _)] = list_runs(project.dispatch())
-    line = f"project = {json.dumps(str(project.path))}\n" if named else ""
-    project.write_hooks_toml("user", OVERRIDE.format(name) + line)
-    assert project.dispatch()["reasons"] == ["<t0ken>" if named else "<>"]
-
-
-# 5. A tail that was cut
+# A tail that was cut
 
 
 def a_ledger(folder: Path, count: int = 3) -> Path:
@@ -192,7 +103,7 @@ def test_the_head_is_read_though_another_process_holds_the_lock(tmp_path):
         )
 
 
-# 6. Lines that are no records
+# Lines that are no records
 
 LINES = {
     "a long number": b'{"id": "a", "time": "t", "type": "end", "seq":' + b"7" * 5000 + b',"prev":"',
@@ -335,18 +246,3 @@ def test_records_of_the_engine_are_read_as_they_were_written(project):
     written = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert sorted(one["type"] for one in written) == ["dispatch", "dispatch", "end"]
     assert sorted(LedgerReader(str(project.state)).read(), key=lambda one: one["seq"]) == written
-
-
-# 7. Secrets in fields that nobody searched
-
-
-@pytest.mark.parametrize("way", ["in process", "by command"])
-def test_no_secret_in_the_name_of_a_tool_or_a_session_reaches_the_disk(project, way):
-    secret = "ghp_" + "a1" * 18
-    project.write_hook("guard", script=GUARD, fields={"matcher": "{tool: '.*'}"})
-    project.write_hook("later", script="exit 0", fields={"async": "true", "trigger": "post-tool-call"})
-    event = {**CALL, "tool_name": f"mcp__{secret}", "session_id": f"s {secret}"}
-    assert project.dispatch(way, event)["decision"] == "block"
-    project.dispatch(way, {**event, "event_type": "post-tool-call"})
-    data = b"".join(path.read_bytes() for path in project.state.glob("ledger*"))
-    assert (secret.encode() in data, b"[redacted GitHub token" in data) == (False, True)
