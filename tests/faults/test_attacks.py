@@ -114,9 +114,9 @@ def test_a_block_of_a_program_is_kept_with(project: FaultProject, way: str, code
 # A host that does not get the processor for a moment after it started a hook.
 SLOW_TO_MARK = """
 from boathook.process import reaper
-set_limit = reaper.ProcessMark.set_limit
+set_limit, delays = reaper.ProcessMark.set_limit, [0.05]
 def set_limit_late(mark, pid):
-    time.sleep(0.05)
+    time.sleep(delays.pop() if delays else 0)
     set_limit(mark, pid)
 reaper.ProcessMark.set_limit = set_limit_late
 """
