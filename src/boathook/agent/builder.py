@@ -16,13 +16,7 @@ from boathook.agent.reference_agent import MAX_ROUNDS, MAX_STEPS, Agent, Compact
 from boathook.agent.state import AgentState
 from boathook.core.event import EventKind
 from boathook.errors import ConfigError
-from boathook.inprocess.contexts import (
-    ExecutionContext,
-    FailureContext,
-    StopContext,
-    SubagentContext,
-    ToolContext,
-)
+from boathook.inprocess.contexts import ExecutionContext, FailureContext, StopContext, SubagentContext, ToolContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.matching import MatchLike
@@ -170,20 +164,9 @@ class AgentBuilder:
         children = [name for name, _ in self.subagents]
         _check_names("tools", [*(tool.name for tool in self.tools), *([SUBAGENT_TOOL] if children else [])])
         _check_names("subagents", children)
-        return Agent(
-            self.model,
-            self.stack,
-            {tool.name: tool for tool in self.tools},
-            dict(self.subagents),
-            make_absolute(self.work_dir),
-            self.system,
-            self.ask,
-            self.max_steps,
-            self.max_rounds,
-            self.token_budget,
-            self.compactor,
-            self.listener,
-        )
+        parts: dict[str, Any] = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        parts |= {"tools": {tool.name: tool for tool in self.tools}, "subagents": dict(self.subagents)}
+        return Agent(**parts | {"work_dir": make_absolute(self.work_dir)})
 
 
 def _check_names(what: str, names: list[str]) -> None:

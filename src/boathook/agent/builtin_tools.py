@@ -101,7 +101,10 @@ def make_tool(function: Callable[..., Any], *, needs_permission: bool = False) -
     """Make a tool of a plain function, from its name, docstring and parameters."""
     properties: dict[str, Any] = {}
     required: list[str] = []
-    hints = _read_hints(function)
+    hints: dict[str, Any] = {}
+    # A hint may have names that only a type checker knows.
+    with contextlib.suppress(Exception):
+        hints = typing.get_type_hints(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
@@ -119,13 +122,6 @@ def make_tool(function: Callable[..., Any], *, needs_permission: bool = False) -
     description = (inspect.getdoc(function) or function.__name__).partition("\n")[0]
     runner = arun if inspect.iscoroutinefunction(function) else run
     return Tool(function.__name__, description, runner, schema, needs_permission)
-
-
-def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function)
-    except Exception:  # noqa: BLE001  (names that only a type checker knows)
-        return {}
 
 
 _JSON_TYPES: dict[Any, str] = {
@@ -149,15 +145,6 @@ def _describe_type(hint: Any) -> dict[str, Any]:
     if origin is typing.Literal:
         return {"enum": list(parts)}
     return {"type": _JSON_TYPES.get(origin or hint, "string")}
-
-
-def _make_schema(**properties: str) -> dict[str, Any]:
-    """Return a schema of strings by name; one whose description ends with `?` is optional."""
-    return {
-        "type": "object",
-        "properties": {name: {"type": "string", "description": text.rstrip("?")} for name, text in properties.items()},
-        "required": [name for name, text in properties.items() if not text.endswith("?")],
-    }
 
 
 def _read_text(args: Mapping[str, Any], name: str, default: str | None = None) -> str:
@@ -316,32 +303,21 @@ def _find_hits(path: Path, work_dir: Path, pattern: Any) -> list[str]:
     return [f"{name}:{n}: {line[:300]}" for n, line in enumerate(lines, 1) if pattern is None or pattern.search(line)]
 
 
-SHELL = Tool(
-    "Shell",
-    "Run a shell command in the work dir.",
-    _run_shell,
-    _make_schema(command="the command line"),
-    needs_permission=True,
-)
-READ_FILE = Tool("ReadFile", "Read a text file.", _read_file, _make_schema(path="the file, relative to the work dir"))
-WRITE_FILE = Tool(
-    "WriteFile",
-    "Write a text file; replaces an existing one.",
-    _write_file,
-    _make_schema(path="the file", content="the whole text"),
-    needs_permission=True,
-)
-EDIT_FILE = Tool(
-    "EditFile",
-    "Replace a passage that occurs exactly once in a text file.",
-    _edit_file,
-    _make_schema(path="the file", old="the passage", new="what replaces it"),
-    needs_permission=True,
-)
-SEARCH = Tool(
-    "Search",
-    "Search files line by line with a regular expression.",
-    _search_files,
-    _make_schema(pattern="the regular expression", path="a folder or a file?"),
-)
+def _make_builtin(name: str, run: Callable[[Mapping[str, Any], Workplace], Any], about: str, **parameters: str) -> Tool:
+    """Return a tool whose parameters are texts; one whose description ends with `?` is optional."""
+    properties = {key: {"type": "string", "description": text.rstrip("?")} for key, text in parameters.items()}
+    required = [key for key, text in parameters.items() if not text.endswith("?")]
+    schema = {"type": "object", "properties": properties, "required": required}
+    return Tool(name, about, run, schema, needs_permission=run in (_run_shell, _write_file, _edit_file))
+
+
+_PATH, _PATTERN = "the file, relative to the work dir", "the regular expression"
+_EDIT = "Replace a passage that occurs exactly once in a text file."
+_WRITE = "Write a text file; replaces an existing one."
+_SEARCH = "Search files line by line with a regular expression."
+SHELL = _make_builtin("Shell", _run_shell, "Run a shell command in the work dir.", command="the command line")
+READ_FILE = _make_builtin("ReadFile", _read_file, "Read a text file.", path=_PATH)
+WRITE_FILE = _make_builtin("WriteFile", _write_file, _WRITE, path="the file", content="the whole text")
+EDIT_FILE = _make_builtin("EditFile", _edit_file, _EDIT, path="the file", old="the passage", new="what replaces it")
+SEARCH = _make_builtin("Search", _search_files, _SEARCH, pattern=_PATTERN, path="a folder or a file?")
 BUILTIN_TOOLS = (SHELL, READ_FILE, WRITE_FILE, EDIT_FILE, SEARCH)

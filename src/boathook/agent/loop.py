@@ -1,7 +1,4 @@
-"""The loops of an agent: turns of steps, and steps of one request to the model and the tools it calls.
-
-Every event of the life cycle is fired here, except those of a session.
-"""
+"""The loops of an agent: turns of steps, and steps of one request and the tools it calls; all events but a session's."""
 
 from __future__ import annotations
 
@@ -14,36 +11,15 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from boathook.agent import state as states
 from boathook.agent.builtin_tools import Tool, ToolError, Workplace, run_to_end
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
-from boathook.agent.state import (
-    BLOCKED,
-    DONE,
-    MAX_STEPS_REACHED,
-    NO_TOOL_CALLS,
-    STOPPED,
-    TOOL_REJECTED,
-    AgentState,
-    Step,
-    ToolResult,
-    TurnResult,
-    join_reasons,
-    make_tool_result,
-)
+from boathook.agent.state import NO_TOOL_CALLS, AgentState, Step, ToolResult, TurnResult, join_reasons, make_tool_result
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
+from boathook.inprocess import contexts
 from boathook.inprocess.chain import ask_permission
-from boathook.inprocess.contexts import (
-    CompactionContext,
-    Context,
-    ExecutionContext,
-    FailureContext,
-    NotificationContext,
-    StepContext,
-    StopContext,
-    SubagentContext,
-    ToolContext,
-)
+from boathook.inprocess.contexts import Context, ExecutionContext, StepContext, StopContext, ToolContext
 from boathook.inprocess.drivers import ASYNC
 from boathook.inprocess.operations import ToolCall, run_tool
 
@@ -78,16 +54,10 @@ class Loop:
     @property
     def common_fields(self) -> dict[str, Any]:
         """Return the fields that all contexts of this agent share; those of a subagent have its identity."""
-        extra: Mapping[str, Any] = {}
-        if self.state.parent_agent_id is not None:
-            extra = {"agent_id": self.state.agent_id, "agent_type": self.state.agent_type}
-        return {
-            "session_id": self.session_id,
-            "work_dir": self.agent.work_dir,
-            "state": self.state,
-            "metadata": self.state.metadata,
-            "extra": extra,
-        }
+        state, places = self.state, {"session_id": self.session_id, "work_dir": self.agent.work_dir}
+        identity = {"agent_id": state.agent_id, "agent_type": state.agent_type}
+        extra = {} if state.parent_agent_id is None else identity
+        return {**places, "state": state, "metadata": state.metadata, "extra": extra}
 
     async def fire(self, context: _ContextT) -> tuple[Outcome, _ContextT]:
         """Run an event through the hooks and apply their outcome; raises Stopped if one ends the run."""
@@ -140,7 +110,7 @@ class Loop:
             try:
                 outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common_fields))
                 if outcome.is_blocked:
-                    yield self._make_result(BLOCKED, join_reasons(outcome))
+                    yield self._make_result(states.BLOCKED, join_reasons(outcome))
                     return
                 self._add_prompt(begun.prompt, *begun.additional_context)
                 async with aclosing(self._run_steps()) as steps:
@@ -152,7 +122,7 @@ class Loop:
         except Exception as error:
             await self._report_failure(error)
             raise
-        yield self._make_result(STOPPED if self.stop_text else DONE, self.stop_text)
+        yield self._make_result(states.STOPPED if self.stop_text else states.DONE, self.stop_text)
 
     def _add_prompt(self, prompt: str, *notes: str) -> None:
         self.add_notes(*notes)
@@ -177,20 +147,17 @@ class Loop:
     async def _report_failure(self, error: Exception) -> None:
         """Fire turn-failure; hooks cannot hide the error."""
         try:
-            await self._fire_and_note(FailureContext.of(error, **self.common_fields))
+            await self._fire_and_note(contexts.FailureContext.of(error, **self.common_fields))
         except Stopped:
             return
         except Exception as hook_error:  # noqa: BLE001  (the first error is raised)
             error.add_note(f"a hook failed at turn-failure: {type(hook_error).__name__}: {hook_error}")
 
     async def _end_turn(self, prompt: str, seconds: float) -> None:
-        fields = {
-            "final_message": self.last_text,
-            "step_count": self.state.step_count,
-            "duration_seconds": round(seconds, 3),
-        }
+        fields = {"final_message": self.last_text, "step_count": self.state.step_count}
+        fields |= {"duration_seconds": round(seconds, 3), **self.common_fields}
         try:
-            outcome = await self._fire_and_note(ExecutionContext.on_end(prompt, **fields, **self.common_fields))
+            outcome = await self._fire_and_note(ExecutionContext.on_end(prompt, **fields))
         except Stopped:
             return
         # A block comes too late for this turn; the next one gets the reason.
@@ -200,7 +167,9 @@ class Loop:
     async def _run_steps(self) -> AsyncGenerator[Step, None]:
         refusals = 0
         while True:
-            await self._compact_if_needed()
+            budget = self.agent.token_budget
+            if budget is not None and self.token_count > budget:
+                await self.compact("auto")
             step = await self._run_step()
             yield step
             reason = self._find_stop_reason(step)
@@ -215,19 +184,15 @@ class Loop:
 
     def _find_stop_reason(self, step: Step) -> str | None:
         if self._has_rejected_call:
-            return TOOL_REJECTED
+            return states.TOOL_REJECTED
         if not step.reply.calls:
             return NO_TOOL_CALLS
-        return MAX_STEPS_REACHED if self.state.step_count >= self.agent.max_steps else None
+        return states.MAX_STEPS_REACHED if self.state.step_count >= self.agent.max_steps else None
 
     async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
         """Ask hooks whether the agent may stop; return their feedback if it may not."""
-        fields = {
-            "reason": reason,
-            "step_count": self.state.step_count,
-            "final_message": self.last_text or None,
-            "block_count": refusals,
-        }
+        fields: dict[str, Any] = {"reason": reason, "block_count": refusals}
+        fields |= {"step_count": self.state.step_count, "final_message": self.last_text or None}
         outcome = await self._fire_and_note(StopContext.before(**fields, **self.common_fields))
         if self._can_refuse(outcome, reason):
             return join_reasons(outcome, "; ")
@@ -338,7 +303,7 @@ class Loop:
         return is_allowed
 
     async def notify(self, message: str, title: str = "") -> None:
-        await self._fire_and_note(NotificationContext.of(message, title, **self.common_fields))
+        await self._fire_and_note(contexts.NotificationContext.of(message, title, **self.common_fields))
 
     async def _run_subagent(self, call: ToolCall) -> str:
         """Run a subagent for a task: in its own loop and with its own identity, under the same hooks."""
@@ -360,14 +325,10 @@ class Loop:
         reported, message_count = self._reported_tokens
         return reported + estimate_tokens(self.state.messages[message_count:])
 
-    async def _compact_if_needed(self) -> None:
-        budget = self.agent.token_budget
-        if budget is not None and self.token_count > budget:
-            await self.compact("auto")
-
     async def compact(self, trigger: str) -> bool:
         before = self.token_count
-        outcome, final = await self.fire(CompactionContext.before(before, trigger=trigger, **self.common_fields))
+        context = contexts.CompactionContext.before(before, trigger=trigger, **self.common_fields)
+        outcome, final = await self.fire(context)
         if outcome.is_blocked:
             return False
         compacted = self.agent.compactor(self.state.messages, self.agent.token_budget or before // 2)
@@ -375,8 +336,8 @@ class Loop:
         self.state = dataclasses.replace(self.state, messages=tuple(messages))
         self._reported_tokens = (0, 0)
         self.add_notes(*final.additional_context)
-        after = self.token_count
-        await self._fire_and_note(CompactionContext.after(before, after, trigger=trigger, **self.common_fields))
+        after = contexts.CompactionContext.after(before, self.token_count, trigger=trigger, **self.common_fields)
+        await self._fire_and_note(after)
         return True
 
 
@@ -391,7 +352,7 @@ class SubagentLoop(Loop):
         self._name, self._task = name, task
 
     async def run_task(self) -> str:
-        context = SubagentContext.on_start(self._name, self._task, type=self._name, **self.common_fields)
+        context = contexts.SubagentContext.on_start(self._name, self._task, type=self._name, **self.common_fields)
         outcome, begun = await self.fire(context)
         if outcome.is_blocked:
             raise Blocked(join_reasons(outcome))
@@ -412,7 +373,7 @@ class SubagentLoop(Loop):
     async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
         """Ask hooks whether the subagent may stop; a refusal has the same limits as for the main agent."""
         fields = {"type": self._name, "result": self.last_text}
-        context = SubagentContext.on_stop(self._name, self._task, **fields, **self.common_fields)
+        context = contexts.SubagentContext.on_stop(self._name, self._task, **fields, **self.common_fields)
         outcome, final = await self.fire(context)
         is_too_often = refusals >= self.agent.max_rounds
         limit = f"the stop was refused {refusals} times and is let through now" if is_too_often else ""

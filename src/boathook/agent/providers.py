@@ -45,49 +45,37 @@ class ProviderModel:
         parameters = ModelRequestParameters(function_tools=definitions, allow_text_output=True)
         # The connections belong to this event loop, and a program may use several loops one after the other.
         async with self._model:
-            response = await model_request(
-                self._model, to_provider_messages(messages), model_request_parameters=parameters
-            )
+            request = to_provider_messages(messages)
+            response = await model_request(self._model, request, model_request_parameters=parameters)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        calls = tuple(
-            ToolCall(part.tool_name, part.args_as_dict(), part.tool_call_id)
-            for part in response.parts
-            if isinstance(part, ToolCallPart)
-        )
+        parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
+        calls = tuple(ToolCall(part.tool_name, part.args_as_dict(), part.tool_call_id) for part in parts)
         return Reply(text, calls, response.usage.total_tokens or None)
 
 
 def to_provider_messages(messages: Sequence[Message]) -> list[ModelMessage]:
     """Return a conversation in the form of the library: messages that are not the model's are parts of requests, in order."""
-    from pydantic_ai.messages import (
-        ModelRequest,
-        ModelResponse,
-        SystemPromptPart,
-        TextPart,
-        ToolCallPart,
-        ToolReturnPart,
-        UserPromptPart,
-    )
+    from pydantic_ai import messages as library
 
     converted: list[Any] = []
     for message in messages:
         if message.role == ASSISTANT:
-            parts: list[Any] = [TextPart(message.text)] if message.text else []
-            parts += [ToolCallPart(call.name, dict(call.args), call.id) for call in message.calls]
+            parts: list[Any] = [library.TextPart(message.text)] if message.text else []
+            parts += [library.ToolCallPart(call.name, dict(call.args), call.id) for call in message.calls]
             # Providers refuse an empty response.
-            converted += [ModelResponse(parts=parts)] if parts else []
+            converted += [library.ModelResponse(parts=parts)] if parts else []
             continue
         part: Any
         if message.role == SYSTEM:
-            part = SystemPromptPart(message.text)
+            part = library.SystemPromptPart(message.text)
         elif message.role == TOOL:
-            part = ToolReturnPart(message.name, message.text, message.call_id)
+            part = library.ToolReturnPart(message.name, message.text, message.call_id)
             if message.is_error:
-                part = ToolReturnPart(message.name, f"error: {message.text}", message.call_id, outcome="failed")
+                part = library.ToolReturnPart(message.name, f"error: {message.text}", message.call_id, outcome="failed")
         else:
-            part = UserPromptPart(message.text)
-        if converted and isinstance(converted[-1], ModelRequest):
-            converted[-1] = ModelRequest(parts=[*converted[-1].parts, part])
+            part = library.UserPromptPart(message.text)
+        if converted and isinstance(converted[-1], library.ModelRequest):
+            converted[-1] = library.ModelRequest(parts=[*converted[-1].parts, part])
         else:
-            converted.append(ModelRequest(parts=[part]))
+            converted.append(library.ModelRequest(parts=[part]))
     return converted

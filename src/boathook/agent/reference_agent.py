@@ -9,7 +9,6 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from boathook.agent.builtin_tools import Tool, Workplace
@@ -33,7 +32,7 @@ def drop_middle(messages: Sequence[Message], budget: int) -> Sequence[Message]:
     Messages that the model has not answered yet stay in any case, and calls stay together with their results.
     """
     head = _count_opening(messages)
-    start = min(max(_find_unanswered(messages), head), len(messages))
+    start = min(max(_count_answered(messages), head), len(messages))
     size = sum(map(count_characters, messages[start:]))
     # Results whose calls come earlier: there must be no cut between them.
     open_results: set[str] = set()
@@ -56,8 +55,8 @@ def _count_opening(messages: Sequence[Message]) -> int:
     return next(ends, len(messages))
 
 
-def _find_unanswered(messages: Sequence[Message]) -> int:
-    """Return where the unanswered messages begin: after the last answer, or with it if it called tools."""
+def _count_answered(messages: Sequence[Message]) -> int:
+    """Count the messages up to the last answer; without that one if it called tools."""
     last = next((at for at in reversed(range(1, len(messages))) if messages[at].role == ASSISTANT), 0)
     is_answered = last == 0 or (last < len(messages) - 1 and not messages[last].calls)
     return last + 1 if is_answered else last
@@ -94,13 +93,9 @@ class Agent:
         """Return the agent as a subagent of another: in the same folder, under the same hooks and its own."""
         known = {id(layer) for layer in parent.stack.layers}
         own = tuple(layer for layer in self.stack.layers if id(layer) not in known)
-        return dataclasses.replace(
-            self,
-            stack=Stack((*parent.stack.layers, *own), parent.stack.engine or self.stack.engine),
-            work_dir=parent.work_dir,
-            ask=parent.ask or self.ask,
-            listener=parent.listener or self.listener,
-        )
+        stack = Stack((*parent.stack.layers, *own), parent.stack.engine or self.stack.engine)
+        ask, listener = parent.ask or self.ask, parent.listener or self.listener
+        return dataclasses.replace(self, stack=stack, work_dir=parent.work_dir, ask=ask, listener=listener)
 
     def session(self, session_id: str = "", source: str = "startup") -> Session:
         """Return a session for many turns; use it in a `with` or `async with` block."""
@@ -172,9 +167,7 @@ class Session:
         self._is_open = True
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the session."""
         self._is_open = False
         await _finish_despite_cancel(self._end(self._find_exit_reason(error)))
@@ -243,9 +236,7 @@ class Session:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the session."""
         runner = self._open_runner()
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 
 from boathook.errors import ConfigError
 from boathook.install.command_line import make_command_line
-from boathook.install.file_transaction import FileTransaction, find_missing_folders, find_mode
+from boathook.install.file_transaction import FileTransaction, find_missing_folders, find_mode, remove_empty_folder
 from boathook.install.plan import LOCATED_FORMATS, FileChange, InstallPlan, can_restore, read_host_file
 from boathook.install.registry import Installation, InstalledFile, InstallRegistry, hash_bytes
 from boathook.system.files import may_exist
@@ -27,7 +27,9 @@ def apply_plan(plan: InstallPlan, registry: InstallRegistry, *, is_install: bool
             if read_host_file(change.path) != change.now:
                 raise ConfigError(f"{change.path} was changed meanwhile. Nothing was written: try again")
             _check_writable(change.path)
-        folders = tuple(dict.fromkeys((*(old.folders if old else ()), *_list_missing_folders(changes))))
+        parents = [os.path.dirname(change.path) for change in changes if change.after is not None]
+        missing = [folder for parent in parents for folder in find_missing_folders(parent)]
+        folders = tuple(dict.fromkeys((*(old.folders if old else ()), *missing)))
         with _report_write_error(registry.path):
             for change in changes:
                 if change.now is not None and change not in restorable:
@@ -35,7 +37,8 @@ def apply_plan(plan: InstallPlan, registry: InstallRegistry, *, is_install: bool
             new = _make_record(plan, registry, old, folders) if is_install else None
         _write_all(changes, registry.path, lambda: registry.write(plan.key, new) if new or old else None)
         if not is_install:
-            _remove_folders(folders)
+            for folder in reversed(folders):
+                remove_empty_folder(folder)
             copies = [record.before for change in restorable if (record := records[change.path])]
             registry.remove_copies([name for name in copies if name])
 
@@ -64,16 +67,11 @@ def forget_installation(plan: InstallPlan, registry: InstallRegistry) -> bool:
 def _make_record(
     plan: InstallPlan, registry: InstallRegistry, old: Installation | None, folders: tuple[str, ...]
 ) -> Installation:
-    files = [
-        InstalledFile(
-            change.path,
-            change.file.format,
-            None if change.original is None else registry.store_copy(change.original),
-            hash_bytes(change.after or b""),
-            _list_values(change, old),
-        )
-        for change in plan.changes
-    ]
+    files = []
+    for change in plan.changes:
+        before = None if change.original is None else registry.store_copy(change.original)
+        hash_after, values = hash_bytes(change.after or b""), _list_values(change, old)
+        files.append(InstalledFile(change.path, change.file.format, before, hash_after, values))
     paths = {file.path for file in files}
     old_files = old.files if old else ()
     files += [file for file in old_files if file.format in LOCATED_FORMATS and file.path not in paths]
@@ -89,12 +87,6 @@ def _list_values(change: FileChange, old: Installation | None) -> tuple[tuple[tu
         return ()
     earlier = {name: value for name, value in record.values if name not in file.outdated} if record else {}
     return tuple({**earlier, **file.wanted}.items())
-
-
-def _list_missing_folders(changes: list[FileChange]) -> list[str]:
-    written = [change for change in changes if change.after is not None]
-    folders = [folder for change in written for folder in find_missing_folders(os.path.dirname(change.path))]
-    return list(dict.fromkeys(folders))
 
 
 def _check_writable(path: str) -> None:
@@ -121,9 +113,3 @@ def _write_all(changes: list[FileChange], record_path: str, write_record: Callab
         unrestored = ", ".join(transaction.unrestored)
         state = f"; {unrestored} could not be restored" if unrestored else ". Nothing was changed"
         raise ConfigError(f"{transaction.path} cannot be written: {error.strerror}{state}") from None
-
-
-def _remove_folders(folders: tuple[str, ...]) -> None:
-    for folder in reversed(folders):
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)

@@ -45,9 +45,8 @@ def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]
     try:
         "".join(words).encode()
     except UnicodeEncodeError:
-        raise ConfigError(
-            "a path of this installation is not UTF-8, so the configuration of an agent cannot hold it"
-        ) from None
+        error = "a path of this installation is not UTF-8, so the configuration of an agent cannot hold it"
+        raise ConfigError(error) from None
     return words
 
 

@@ -8,7 +8,6 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 
@@ -26,12 +25,8 @@ class FileTransaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            return
-        for path, undo in reversed(self._undo_steps):
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        for path, undo in reversed(self._undo_steps if kind is not None else ()):
             try:
                 undo()
             except OSError:
@@ -44,7 +39,7 @@ class FileTransaction:
         for folder in find_missing_folders(path):
             self.path = folder
             os.mkdir(folder, mode)
-            self.add_undo(folder, functools.partial(_remove_empty_folder, folder))
+            self.add_undo(folder, functools.partial(remove_empty_folder, folder))
 
     def write(self, path: str, data: bytes | None, mode: int) -> None:
         if data is not None:
@@ -68,7 +63,7 @@ def _read_if_exists(path: str) -> tuple[bytes | None, int]:
         return None, 0
 
 
-def _remove_empty_folder(path: str) -> None:
+def remove_empty_folder(path: str) -> None:
     """Remove a folder unless somebody else has put something into it."""
     with contextlib.suppress(OSError):
         os.rmdir(path)

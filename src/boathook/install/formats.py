@@ -53,8 +53,7 @@ class _JsonEntries:
     """Entries below `hooks`: in a list for each event, in groups that have a list of their own or flat; or all in one list."""
 
     def __init__(self, *, is_grouped: bool = False, is_one_list: bool = False) -> None:
-        self.is_grouped = is_grouped
-        self.is_one_list = is_one_list
+        self.is_grouped, self.is_one_list = is_grouped, is_one_list
         # keys to a group that is all ours, or to a flat entry; an entry in a group of others has more
         self._own_path_length = 2 if is_one_list else 3
 
@@ -207,11 +206,8 @@ class _TomlEntries:
         return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
     def _list_other_entries(self, text: str, file: HostFile) -> list[dict[str, Any]]:
-        return [
-            entry
-            for entry in self._list_entries(text)
-            if not is_installed_command(entry.get("command"), file.setup.name)
-        ]
+        name = file.setup.name
+        return [one for one in self._list_entries(text) if not is_installed_command(one.get("command"), name)]
 
     def _is_our_table(self, table: TomlTable, file: HostFile) -> bool:
         is_hook = table.is_item and table.name == (_HOOKS,)

@@ -44,20 +44,17 @@ def find_config_path(setup: Setup, target: InstallTarget) -> str:
     if target.scope == USER:
         return os.path.join(find_host_home(setup, target), setup.user_file)
     if not setup.project_file:
-        raise ConfigError(
-            f"{setup.name} has no hooks of a project, only those in "
-            f"{find_config_path(setup, target.replace(scope=USER))}: run `boathook install {setup.name} --user`"
-        )
+        path, command = find_config_path(setup, target.replace(scope=USER)), f"boathook install {setup.name} --user"
+        raise ConfigError(f"{setup.name} has no hooks of a project, only those in {path}: run `{command}`")
     return os.path.join(target.project, setup.project_file)
 
 
 def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:
     path = find_config_path(setup, target)
     if setup.format == FILES:
-        return [
-            HostFile(f"{path}/{event}", FILES, setup, {event: _make_script(setup, event, target)}, 0o777)
-            for event in setup.events
-        ]
+        lines = {event: make_command_line(setup, event, target.folders) for event in setup.events}
+        scripts = {key: _SCRIPT.format(mark=INSTALL_MARK, name=setup.name, command=lines[key]) for key in lines}
+        return [HostFile(f"{path}/{event}", FILES, setup, {event: scripts[event]}, 0o777) for event in scripts]
     if setup.format == PLUGIN:
         return [HostFile(path, PLUGIN, setup, {setup.events[0]: _make_plugin(setup, target)})]
     entries = {event: make_entry(setup, event, target.folders) for event in setup.events}
@@ -93,10 +90,6 @@ def make_entry(setup: Setup, event: str, folders: dict[str, str]) -> dict[str, A
     if setup.format == LIST:
         return {"name": f"{ENTRY_NAME}-{event}", setup.event_key: event, setup.handler_key: handler, **timeout}
     return {**handler, **timeout}
-
-
-def _make_script(setup: Setup, event: str, target: InstallTarget) -> str:
-    return _SCRIPT.format(mark=INSTALL_MARK, name=setup.name, command=make_command_line(setup, event, target.folders))
 
 
 def _make_plugin(setup: Setup, target: InstallTarget) -> str:

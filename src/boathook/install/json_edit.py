@@ -27,8 +27,7 @@ _CLOSING = {"{": "}", "[": "]"}
 class EditError(ValueError):
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
-        self.message = message
-        self.line = line
+        self.message, self.line = message, line
 
 
 class JsonNode:
@@ -41,9 +40,7 @@ class JsonNode:
     __slots__ = ("begins", "keys", "nodes", "size", "start", "value")
 
     def __init__(self, start: int, size: int, value: Any) -> None:
-        self.start = start
-        self.size = size
-        self.value = value
+        self.start, self.size, self.value = start, size, value
         self.keys: list[str | int] = []
         self.begins: list[int] = []
         self.nodes: list[JsonNode] = []
@@ -170,8 +167,7 @@ class JsonEditor:
     """A text that is being edited. A path through a value that is not an object or list is an EditError."""
 
     def __init__(self, text: str, *, comments: bool = False) -> None:
-        self.text = text
-        self.comments = comments
+        self.text, self.comments = text, comments
         self.root = parse_nodes(text, comments=comments)
         self.newline = "\r\n" if "\r\n" in text else "\n"
         indent = _INDENT.search(text)
@@ -234,11 +230,8 @@ class JsonEditor:
             return before, end, self.text[before:comma] + self._get_comments(comma + 1, begin)
         if len(parent.nodes) > 1:
             comma, following = self._skip_gap(end), top + parent.begins[1]
-            return (
-                begin,
-                following,
-                self._join(self._get_comments(end, comma), self._get_comments(comma + 1, following)),
-            )
+            kept = self._join(self._get_comments(end, comma), self._get_comments(comma + 1, following))
+            return begin, following, kept
         last = top + parent.size - 1
         return top + 1, last, self._join(self._get_comments(top + 1, begin), self._get_comments(end, last))
 

@@ -59,12 +59,8 @@ def plan_install(setup: Setup, target: InstallTarget, registry: InstallRegistry)
     files = list_host_files(setup, target)
     _refuse_links_out(files, target)
     changes = [_plan_insertion(file, old, registry) for file in files]
-    texts = {change.file.path: change.after for change in changes}
-
-    def read_planned(path: str) -> str:
-        return decode_text(texts[path] or b"", path)
-
-    dependent = _call_editor(files[0], lambda: list_dependent_files(setup, target, read_planned))
+    texts = {change.file.path: decode_text(change.after or b"", change.file.path) for change in changes}
+    dependent = _call_editor(files[0], lambda: list_dependent_files(setup, target, texts.__getitem__))
     changes += [_plan_insertion(file, old, registry) for file in dependent]
     return plan.replace(changes=tuple(changes))
 
@@ -87,7 +83,8 @@ def plan_removal(setup: Setup, target: InstallTarget, registry: InstallRegistry)
         files += _call_editor(files[0], lambda: list_dependent_files(setup, target, _read_current))
     else:
         known = {os.path.realpath(file.path) for file in files}
-        files += [_make_recorded_file(record, setup) for record in old.files if record.path not in known]
+        others = [record for record in old.files if record.path not in known]
+        files += [HostFile(one.path, one.format, setup, dict(one.values) or {"": ""}) for one in others]
         _refuse_links_out(files, target)
     return plan.replace(changes=tuple(_plan_restoration(file, old, registry) for file in files))
 
@@ -96,24 +93,16 @@ def _read_current(path: str) -> str:
     return decode_text(read_host_file(os.path.realpath(path)) or b"", path)
 
 
-def _make_recorded_file(record: InstalledFile, setup: Setup) -> HostFile:
-    return HostFile(record.path, record.format, setup, dict(record.values) or {"": ""})
-
-
 def _plan_insertion(file: HostFile, old: Installation | None, registry: InstallRegistry) -> FileChange:
     real = os.path.realpath(file.path)
     now, record = read_host_file(real), old.find_file(real) if old else None
     if file.format == TRUST_TABLES and record:
-        outdated = {name: value for name, value in record.values if _is_outdated(name, file)}
-        file = file.replace(outdated=outdated)
+        # The trust of a folder is only removed with everything else.
+        of_entries = [(name, value) for name, value in record.values if name[:2] == _CODEX_STATE]
+        file = file.replace(outdated={name: value for name, value in of_entries if name not in file.wanted})
     text = decode_text(now or b"", real)
     after = _call_editor(file, lambda: FORMATS[file.format].insert_entries(text, file))
     return FileChange(file, real, now, after.encode(), _find_original(file, real, now, record, registry))
-
-
-def _is_outdated(name: tuple[str, ...], file: HostFile) -> bool:
-    """Whether the trust of an entry is out of date; the trust of a folder is only removed with everything else."""
-    return name[: len(_CODEX_STATE)] == _CODEX_STATE and name not in file.wanted
 
 
 def _find_original(
@@ -161,9 +150,8 @@ def _call_editor(file: HostFile, edit: Callable[[], T]) -> T:
     try:
         return edit()
     except EditError as error:
-        raise ConfigError(
-            f"{file.path}, line {error.line}: {error.message}. Nothing was written: fix the file, then try again"
-        ) from None
+        fix = "Nothing was written: fix the file, then try again"
+        raise ConfigError(f"{file.path}, line {error.line}: {error.message}. {fix}") from None
     except OccupiedError as error:
         raise ConfigError(f"{file.path}: {error}. Nothing was written: move it away, then try again") from None
 

@@ -48,6 +48,14 @@ class Installation(Value):
     def find_file(self, path: str) -> InstalledFile | None:
         return next((file for file in self.files if file.path == path), None)
 
+    @classmethod
+    def parse(cls, fields: dict[str, Any]) -> Installation:
+        files = []
+        for file in fields["files"]:
+            values = tuple((tuple(location), value) for location, value in file["values"])
+            files.append(InstalledFile(**{**file, "values": values}))
+        return cls(**{**fields, "folders": tuple(fields["folders"]), "files": tuple(files)})
+
     def to_json(self) -> dict[str, Any]:
         fields = {name: self.__dict__[name] for name in self.FIELDS}
         return {**fields, "files": [{name: file.__dict__[name] for name in file.FIELDS} for file in self.files]}
@@ -63,7 +71,7 @@ class InstallRegistry:
             return []
         try:
             content = json.loads(read_regular(self.path, MAX_HOST_FILE_BYTES))
-            return [_parse_installation(fields) for fields in content["installations"]]
+            return [Installation.parse(fields) for fields in content["installations"]]
         except (FileError, ValueError, KeyError, TypeError) as error:
             fix = "move it away: what is installed stays"
             raise ConfigError(f"{self.path} cannot be read: {error}", fix) from None
@@ -118,15 +126,3 @@ class InstallRegistry:
 
 def hash_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _parse_installation(fields: dict[str, Any]) -> Installation:
-    parsed: dict[str, Any] = {**fields, "folders": tuple(fields["folders"])}
-    parsed["files"] = tuple(_parse_file(file) for file in fields["files"])
-    return Installation(**parsed)
-
-
-def _parse_file(fields: dict[str, Any]) -> InstalledFile:
-    values: list[tuple[list[str], Any]] = fields["values"]
-    parsed: dict[str, Any] = {**fields, "values": tuple((tuple(location), value) for location, value in values)}
-    return InstalledFile(**parsed)

@@ -15,16 +15,10 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import BY_BOTH, FILES, GROUPS, PLUGIN, TABLES, Setup, list_setups
+from boathook.install import host_files
 from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
 from boathook.install.formats import FORMATS, HostFile, list_handlers
-from boathook.install.host_files import (
-    InstallTarget,
-    find_config_path,
-    find_host_home,
-    list_dependent_files,
-    list_host_files,
-    make_folder_trust_file,
-)
+from boathook.install.host_files import InstallTarget, find_config_path, list_host_files, make_folder_trust_file
 from boathook.install.json_edit import EditError, JsonEditor
 from boathook.install.plan import decode_text, read_host_file
 from boathook.install.registry import Installation, InstallRegistry, hash_bytes
@@ -63,9 +57,8 @@ def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[Host
 
 def find_status(setup: Setup, target: InstallTarget, registry: InstallRegistry) -> HostStatus:
     old = registry.find(setup.name, target.scope, target.project if target.scope == PROJECT else "")
-    status = HostStatus(
-        setup.name, target.scope, ALTERED_STATUS if old else ABSENT_STATUS, find_config_path(setup, target)
-    )
+    state, path = ALTERED_STATUS if old else ABSENT_STATUS, find_config_path(setup, target)
+    status = HostStatus(setup.name, target.scope, state, path)
     try:
         return _find_status(setup, target, old, status)
     except EditError as error:
@@ -86,13 +79,12 @@ def _find_status(setup: Setup, target: InstallTarget, old: Installation | None, 
     problems: Problems = {ALTERED_STATUS: others, STALE_STATUS: [], SHADOWED_STATUS: []}
     for file in files:
         _compare_entries(file, entries[file.path], problems, is_untouched=_is_untouched(file.path, old))
-    for file in list_dependent_files(setup, target, lambda path: texts.get(path) or ""):
+    for file in host_files.list_dependent_files(setup, target, lambda path: texts.get(path) or ""):
         problems[SHADOWED_STATUS] += _find_trust_problems(file, find_installed_entries(file))
     problems[SHADOWED_STATUS] += [*find_off_switches(setup, target), *find_distrust(setup, target)]
     state = next((state for state in _WORST_FIRST if problems[state]), INSTALLED_STATUS)
-    return absent.replace(
-        state=state, why=tuple(dict.fromkeys(why for state in _WORST_FIRST for why in problems[state]))
-    )
+    reasons = dict.fromkeys(why for each in _WORST_FIRST for why in problems[each])
+    return absent.replace(state=state, why=tuple(reasons))
 
 
 def _read_text(path: str) -> str | None:
@@ -121,27 +113,19 @@ def _compare_entries(file: HostFile, entries: dict[Any, list[Any]], problems: Pr
     dead = [problem for command in commands if (problem := _find_command_problem(command))]
     problems[STALE_STATUS] += dead
     found = problems[STALE_STATUS if is_untouched else ALTERED_STATUS]
-    missing = [event for event in file.wanted if event not in entries]
+    missing = ", ".join(str(event) for event in file.wanted if event not in entries)
+    unknown = ", ".join(str(event) for event in entries if event not in file.wanted)
+    repeated = ", ".join(str(event) for event, values in entries.items() if len(values) > 1)
     if missing:
-        found.append(f"no entry for {', '.join(map(str, missing))}")
-    unknown = [event for event in entries if event not in file.wanted]
+        found.append(f"no entry for {missing}")
     if unknown:
-        found.append(f"an entry for {', '.join(map(str, unknown))}, which is not one of its events")
-    repeated = [event for event, values in entries.items() if len(values) > 1]
+        found.append(f"an entry for {unknown}, which is not one of its events")
     if repeated:
-        problems[ALTERED_STATUS].append(
-            f"several entries for {', '.join(map(str, repeated))}: hooks run more than once"
-        )
-    if not dead and not missing and not unknown and not repeated and _differs(file, entries):
+        problems[ALTERED_STATUS].append(f"several entries for {repeated}: hooks run more than once")
+    is_grouped = file.format == GROUPS
+    wanted = {event: [{"hooks": [entry]} if is_grouped else entry] for event, entry in file.wanted.items()}
+    if not (dead or missing or unknown or repeated) and entries != wanted:
         found.append("the entries are not what would be installed now")
-
-
-def _differs(file: HostFile, entries: dict[Any, list[Any]]) -> bool:
-    for event, wanted in file.wanted.items():
-        (entry,) = entries[event]
-        if entry != ({"hooks": [wanted]} if file.format == GROUPS else wanted):
-            return True
-    return False
 
 
 def list_commands(entry: Any, file: HostFile) -> list[InstalledCommand]:
@@ -187,11 +171,9 @@ def _find_trust_problems(file: HostFile, entries: dict[Any, list[Any]]) -> list[
     tables = {name: entries.get(name, [{}])[0] for name in file.wanted}
     distrusted = [name for name, wanted in file.wanted.items() if {**tables[name], **wanted} != tables[name]]
     disabled = [name for name in file.wanted if tables[name].get("enabled") is False]
-    problems: list[str] = []
-    for names, verb in ((distrusted, "does not trust"), (disabled, "turns off")):
-        if names:
-            problems.append(f"{file.path} {verb} {', '.join(name[-1].rpartition('/')[2] for name in names)}")
-    return problems
+    rows = [("does not trust", distrusted), ("turns off", disabled)]
+    shown = [(verb, ", ".join(name[-1].rpartition("/")[2] for name in names)) for verb, names in rows if names]
+    return [f"{file.path} {verb} {names}" for verb, names in shown]
 
 
 def find_distrust(setup: Setup, target: InstallTarget) -> list[str]:
@@ -208,7 +190,7 @@ def find_distrust(setup: Setup, target: InstallTarget) -> list[str]:
 def find_off_switches(setup: Setup, target: InstallTarget) -> list[str]:
     problems: list[str] = []
     for switch in setup.switches:
-        paths = [os.path.join(find_host_home(setup, target), name) for name in switch.user]
+        paths = [os.path.join(host_files.find_host_home(setup, target), name) for name in switch.user]
         if target.scope == PROJECT:
             paths += [os.path.join(target.project, name) for name in switch.project]
         for path in paths:
