@@ -98,7 +98,6 @@ async def _run_on_thread(work: Callable[[], Any]) -> Any:
 
 
 def make_tool(function: Callable[..., Any], *, needs_permission: bool = False) -> Tool:
-    """Make a tool of a plain function, from its name, docstring and parameters."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     hints: dict[str, Any] = {}
@@ -155,7 +154,6 @@ def _read_text(args: Mapping[str, Any], name: str, default: str | None = None) -
 
 
 def _resolve_inside(workplace: Workplace, path: str) -> Path:
-    """Return the real path of a file in the work dir; ToolError if it is outside."""
     work_dir = Path(workplace.work_dir).resolve()
     resolved = (work_dir / path).resolve()
     if resolved != work_dir and work_dir not in resolved.parents:
@@ -283,7 +281,6 @@ def _search_files(args: Mapping[str, Any], workplace: Workplace) -> str:
 
 
 def _iter_files(start: Path) -> Iterator[Path]:
-    """Iterate over the files below a folder in order, or over the file itself."""
     if not start.is_dir():
         yield start
     for folder, folders, names in os.walk(start):

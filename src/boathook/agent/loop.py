@@ -65,7 +65,6 @@ class Loop:
         return outcome, self._apply_outcome(outcome, context)
 
     async def _fire_and_note(self, context: Context) -> Outcome:
-        """Fire an event and add the context of its hooks to the conversation."""
         outcome, final = await self.fire(context)
         self.add_notes(*final.additional_context)
         return outcome
@@ -130,7 +129,6 @@ class Loop:
         self.add_messages(self._prompt)
 
     def _make_result(self, status: str, reason: str) -> TurnResult:
-        """Return the result of a turn, with all messages since the last one."""
         messages, self.messages = tuple(self.messages), []
         return TurnResult(status, self.last_text, reason, self.state.steps, messages, self._stop_reason)
 
@@ -145,7 +143,6 @@ class Loop:
         return ""
 
     async def _report_failure(self, error: Exception) -> None:
-        """Fire turn-failure; hooks cannot hide the error."""
         try:
             await self._fire_and_note(contexts.FailureContext.of(error, **self.common_fields))
         except Stopped:

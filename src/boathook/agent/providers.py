@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def load_model(name: str) -> Model:
-    """Load a model by name, as provider:name; ConfigError if that is not possible."""
     if ":" not in name:
         raise ConfigError(f"write the model as provider:name, such as openai:gpt-5-mini, not '{name}'")
     try:

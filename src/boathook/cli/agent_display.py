@@ -207,7 +207,6 @@ class Display:
 
 
 def _list_effects(record: AgentRecord, width: int) -> list[str]:
-    """Return the reason of a hook, which is never cut, and what it changed."""
     effects = [record["reason"]] if record["reason"] else []
     if "modified_input" in record:
         effects.append(f"input becomes {_format_input(record['tool'], record['modified_input'], width)}")

@@ -23,8 +23,6 @@ from boathook.inprocess.operations import ToolCall
 
 
 class Trace:
-    """Turns replies, hook decisions, tool calls and answers of the person into records."""
-
     def __init__(self, show: Callable[[AgentRecord], None]) -> None:
         self._show = show
         # Calls about which a hook wants a person to be asked.
@@ -141,7 +139,6 @@ class Trace:
         self.report("tool", agent=agent, id=call.id, tool=call.name, input=tool_input, output=output, **fields)
 
     def find_unfinished_reason(self, result: TurnResult) -> str:
-        """Return why a turn ended before its agent had finished, or ""."""
         if result.stop_reason == TOOL_REJECTED:
             return "a call was refused"
         if result.stop_reason == MAX_STEPS_REACHED or self._is_stop_refused:

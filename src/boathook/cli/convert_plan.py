@@ -155,7 +155,6 @@ class _FolderBuilder:
         self.origin = ".claude/" + os.path.basename(ends.settings) if ends.top else "the user's settings.json"
 
     def plan_folder(self, written: Hook) -> ConversionRow:
-        """Plan a folder for an entry, unless that is impossible; return the result."""
         hook = self.loaded.get((written.path, written.place), written)
         row = ConversionRow(hook.name, hook.place, hook.trigger, CONVERTED)
         twin = self.rows.get((hook.name, hook.handler)) if hook.state == SHADOWED else None
@@ -185,7 +184,6 @@ class _FolderBuilder:
         raise ConversionError(f"{target} exists already{_describe_restore(target)}")
 
     def _note_other_hooks(self, hook: Hook) -> list[str]:
-        """Return notes on what changes because of other hooks of the event."""
         others = [h for h in self.catalog.hooks if h.kind is hook.kind and (h.path, h.place) != (hook.path, hook.place)]
         same = [h for h in others if h.name == hook.name and h.handler == hook.handler and h.path != hook.path]
         elsewhere = [h for h in same if h.state == SHADOWED or (h.state == ARMED and h.scope != USER)]

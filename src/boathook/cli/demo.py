@@ -99,7 +99,6 @@ async def _run_tests(args: Mapping[str, Any], place: Workplace) -> Any:
 
 
 def _finish(engine: Engine, project: str, trace: Trace) -> str:
-    """Wait for background hooks, show what they did, and return the last reply."""
     count = engine.drain(_WAIT_SECONDS)
     with open(f"{project}/greeting.txt", encoding="utf-8") as file:
         text = f"greeting.txt is now {file.read()!r}"
@@ -108,7 +107,6 @@ def _finish(engine: Engine, project: str, trace: Trace) -> str:
 
 
 def _trace_hook(trace: Trace, context: ToolContext) -> Outcome | None:
-    """Call the in-process hook, and show its decision like those of file hooks."""
     started = time.perf_counter()
     answer = block_promises(context)
     ms, outcome = (time.perf_counter() - started) * 1000, answer or NOTHING

@@ -81,7 +81,6 @@ def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
 
 
 def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHealth]:
-    """Examine every hook, and run the armed ones in a scratch project."""
     own_calls = list_own_calls(catalog)
     hooks = [hook for hook in catalog.hooks if hook not in own_calls]
     with tempfile.TemporaryDirectory(prefix="boathook-doctor-", ignore_cleanup_errors=True) as scratch:
@@ -151,7 +150,6 @@ def _examine_entry(hook: Hook) -> list[HealthFinding]:
 
 
 def _examine_matcher(hook: Hook) -> list[HealthFinding]:
-    """Warn about a matcher that no known tool matches."""
     tool = hook.matcher.tool
     if tool is None or hook.matcher.subject != TOOL_NAME or (hook.kind is not None and not hook.kind.has_tool):
         return []

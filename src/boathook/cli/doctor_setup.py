@@ -91,7 +91,6 @@ def _examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:
 
 
 def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> list[HealthFinding]:
-    """Report which settings.json files call boathook, and whether the program they call exists."""
     calls = list_own_calls(catalog)
     if not calls:
         title = load_host(_SETTINGS_HOST).title

@@ -159,7 +159,6 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
 
 
 def _list_lacking_features(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
-    """Return for each hook that would run what it needs and the agent lacks."""
     catalog = load_catalog(project, state=state, without=("settings",) if setup.settings_runner == BY_HOST else ())
     host = load_host(setup.name)
     texts = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in _INACTIVE_STATES}

@@ -90,7 +90,6 @@ def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
 
 
 def describe_for_prompt(hooks: list[Hook]) -> str:
-    """Return the names, events and descriptions of the armed hooks, for an agent's prompt."""
     armed = [hook for hook in hooks if hook.state == ARMED]
     if not armed:
         return "No hooks are active."

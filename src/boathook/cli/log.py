@@ -94,7 +94,6 @@ def _show_records(
 
 
 def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
-    """Return a message that there is nothing to show, and why."""
     if is_filtered and next(iter(LedgerReader(folder).read()), None) is not None:
         return "No record matches."
     return f"The ledger in {folder} is empty. A record is written when a hook runs, or should have run."
@@ -158,7 +157,6 @@ class _LogTable:
 
 
 def _make_cells(record: LedgerRecord) -> tuple[str, ...]:
-    """Return the cells of a record: time, id, event, tool, decision, hooks."""
     time = record["time"][:19].replace("T", " ")
     if record["type"] == DISPATCH_TYPE:
         decision, hooks = record.get("decision", ""), ", ".join(_describe_hooks(record))

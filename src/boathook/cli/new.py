@@ -111,7 +111,6 @@ def create_hook(
 
 
 def _make_example(tool: str | None, pattern: str | None) -> str:
-    """Return options of `explain` that the hook probably matches."""
     name = next((known for known in list_known_tools() if tool and re.search(tool, known)), tool)
     options = f" --tool {shlex.quote(name)}" if name else ""
     return options + (""" --input '{"command": "…"}'""" if pattern else "")

@@ -47,8 +47,6 @@ class Difference(Value):
 
 
 class ReplayReport:
-    """Counts of a replay, and the events that would end differently."""
-
     def __init__(self) -> None:
         self.events = self.replayed = self.partial = self.redacted = self.failed = 0
         self.decisions: dict[str, int] = {}
@@ -103,7 +101,6 @@ def replay_events(
 
 
 def _load_hooks(path: str | None, project: str | None, state: str | None) -> Catalog:
-    """Return the hooks to run: the one at a path, or all that are armed here."""
     if path is None:
         return load_catalog(project, state=state)
     resolve_start(project)

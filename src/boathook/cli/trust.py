@@ -80,7 +80,6 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, *, 
 
 
 def _decide(candidate: TrustCandidate, store: TrustStore, *, yes: bool, override: bool) -> bool:
-    """Show a hook, ask, and store the answer; return whether it is trusted now."""
     name, content = candidate.hook.name, candidate.content
     if candidate.state == ARMED:
         echo(f"{name} is trusted already", "green")

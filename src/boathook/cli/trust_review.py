@@ -43,7 +43,6 @@ class TrustCandidate(Value):
 
 
 def print_review(candidate: TrustCandidate, store: TrustStore) -> None:
-    """Print a hook as the bytes define it that would be trusted."""
     content = candidate.content
     hook = content.hook if content is not None else candidate.hook
     echo("")
@@ -106,7 +105,6 @@ def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustSt
 
 
 def _print_uncovered_files(bound_files: BoundFiles) -> None:
-    """Print what a command names and your trust does not cover."""
     for path in bound_files.missing:
         echo(f"  named     {reveal(path)} does not exist; if it appears, you are asked again", "dim")
     for path in bound_files.unbound:
@@ -117,7 +115,6 @@ def _print_uncovered_files(bound_files: BoundFiles) -> None:
 
 
 def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
-    """Return the files that run first, with their text."""
     handler = content.hook.handler
     if isinstance(handler, Script):
         entry = find_entry_point(handler.folder)
@@ -141,7 +138,6 @@ def _print_lines(lines: list[tuple[str, str]], limit: int) -> None:
 
 
 def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> None:
-    """Print what differs from what was trusted: the definition, then files."""
     echo("  changed since it was trusted:", "yellow")
     definition = content.definition.decode()
     if record.definition != definition:

@@ -90,7 +90,6 @@ def _list_values(change: FileChange, old: Installation | None) -> tuple[tuple[tu
 
 
 def _check_writable(path: str) -> None:
-    """Find out before anything is done whether a file can be replaced."""
     parent = os.path.dirname(path)
     while not may_exist(parent):
         parent = os.path.dirname(parent)

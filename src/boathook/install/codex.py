@@ -36,7 +36,6 @@ def make_event_label(event: str) -> str:
 
 
 def make_trust_file(setup: Setup, home: str, hooks: str, text: str) -> HostFile:
-    """Return what config.toml must contain so that our entries in a hooks.json run."""
     wanted: dict[tuple[str, ...], dict[str, Any]] = {}
     for event, at, group in _iter_objects(JsonEditor(text).get("hooks")):
         for _, index, handler in _iter_objects({event: group.get("hooks")}):
@@ -48,7 +47,6 @@ def make_trust_file(setup: Setup, home: str, hooks: str, text: str) -> HostFile:
 
 
 def _iter_objects(lists: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield the objects in lists by event, each with its event and index."""
     for event, items in lists.items() if isinstance(lists, dict) else ():
         for at, item in enumerate(items if isinstance(items, list) else ()):
             if isinstance(item, dict):

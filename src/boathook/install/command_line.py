@@ -91,7 +91,6 @@ def _is_python(program: str) -> bool:
 
 
 def is_installed_command(text: object, host: str) -> bool:
-    """Whether a command was installed for a host, by this installation or another."""
     command = parse_command(text)
     return command is not None and command.host == host
 

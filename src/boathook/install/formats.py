@@ -141,7 +141,6 @@ class _JsonEntries:
             self._remove_if_empty(editor, path[:length], old)
 
     def _remove_if_empty(self, editor: JsonEditor, path: JsonPath, old: Any) -> None:
-        """Remove a container that is empty now and did not exist before."""
         if path and editor.get(*path) in ({}, []) and _get_at(old, path) is None:
             editor.remove(path)
 
@@ -215,8 +214,6 @@ class _TomlEntries:
 
 
 class _TrustTables:
-    """Tables of a TOML file that are ours because of their names."""
-
     def find_entries(self, text: str, file: HostFile) -> dict[tuple[str, ...], list[Any]]:
         content = parse_toml(text)
         values = {name: _get_at(content, name) for name in file.wanted}

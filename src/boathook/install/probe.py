@@ -93,7 +93,6 @@ def _make_probe_command(wanted: Any, file: HostFile, event: str) -> str:
 
 
 def run_probe(command: str, data: bytes, folder: str) -> ProbeResult:
-    """Run a command as agents do, by the shell, with an event on its standard input."""
     started = time.monotonic()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],

@@ -114,7 +114,6 @@ class InstallRegistry:
 
     @contextlib.contextmanager
     def lock(self) -> Generator[None, None, None]:
-        """Let only one process change installations at a time."""
         os.makedirs(self.state, mode=0o700, exist_ok=True)
         handle = os.open(f"{self.state}/installed.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -66,7 +66,6 @@ def _load_toml(path: str) -> dict[str, Any]:
 
 
 def build_settings(user: HooksConfig) -> Settings:
-    """Return the settings of the engine, which only the user can change."""
     return Settings(**user.settings)
 
 
@@ -90,7 +89,6 @@ def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: H
 
 
 def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
-    """Disable a hook if a hooks.toml says so and is allowed to."""
     for config in (user, project):
         # A hook of a project may have been modified so that its hooks.toml disables it.
         if config.scope == PROJECT and (hook.scope != PROJECT or hook.state == MODIFIED):
@@ -141,7 +139,6 @@ def _list_unknown_names(names: set[str], project: HooksConfig, user: HooksConfig
 
 
 def cap_timeout(hook: Hook, settings: Settings) -> Hook:
-    """Return a hook whose time limit is at most `max_timeout`."""
     seconds = settings.max_timeout / 1000
     return hook.replace(timeout=seconds) if hook.timeout > seconds else hook
 

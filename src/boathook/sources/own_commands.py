@@ -44,7 +44,6 @@ _SUBCOMMANDS = {
 
 
 def is_own_command(handler: Command) -> bool:
-    """Whether a command starts `boathook run` or the entry that hosts start."""
     if handler.words is not None:
         return _are_own_words([handler.text, *handler.words], 0)
     return has_own_command(handler.text)
@@ -111,7 +110,6 @@ def _are_own_words(words: list[str], depth: int) -> bool:
 
 
 def _unwrap(words: list[str]) -> list[str]:
-    """Remove what is before the program: keywords, assignments, programs that start another program."""
     words = words[:_MAX_WORDS]
     while words:
         program = _get_base_name(words[0])

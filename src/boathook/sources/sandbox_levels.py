@@ -29,7 +29,6 @@ def find_strictest(levels: Iterable[str]) -> str:
 
 
 def confine_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:
-    """Return a hook with its sandbox level, its network access and its environment variables."""
     level = find_strictest(_list_demands(hook, written, project, user))
     changes: dict[str, Any] = {}
     for tuning in _list_overrides(user, hook.name):

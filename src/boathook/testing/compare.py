@@ -24,12 +24,10 @@ def _is_equal(want: Any, got: Any) -> bool:
 
 
 def _is_condition(want: Any) -> bool:
-    """Whether an expected value is a condition and not a value."""
     return isinstance(want, dict) and bool(want) and set(want) <= _CONDITIONS
 
 
 def _compare_condition(where: str, want: Fields, got: Any) -> list[str]:
-    """Check `contains` and `lacks` of a text, or of the items of a list."""
     if got is None:
         return [f"{where}: expected {_format(want)}, got nothing"]
     texts = [_to_text(item) for item in got] if isinstance(got, list) else [_to_text(got)]
@@ -88,7 +86,6 @@ def compare_keys(where: str, want: Fields, got: Any) -> list[str]:
 
 
 def compare_any_order(where: str, want: Sequence[Fields], got: Any) -> list[str]:
-    """Compare objects on the keys that are expected, in any order."""
     if not isinstance(got, list) or len(want) != len(got):
         return [f"{where}: expected {len(want)} items {_format(want)}, got {_format(got, 900)}"]
     remaining = list(got)

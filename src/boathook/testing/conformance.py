@@ -55,7 +55,6 @@ class CommandResult:
             return f"exit {self.code}, no JSON: {self.stdout!r} {self.stderr!r}"
 
     def get_field(self, name: str) -> Any:
-        """Return one field of the object on stdout; all of it if it has no such field."""
         value = self.json()
         return value[name] if isinstance(value, dict) and name in value else value
 
@@ -85,7 +84,6 @@ class CommandLine:
         )
 
     def dispatch(self, *flags: str) -> CommandResult:
-        """Send the events that come before, then the vector's event."""
         data, run = self.workspace.vector.data, self.workspace.vector.run
         for event in data.get("before", ()):
             self.call("run", *self.make_options(), stdin=json.dumps(self.workspace.fill_placeholders(event)))
@@ -101,7 +99,6 @@ class CommandLine:
         return [*options, *self.make_trust_options()]
 
     def make_trust_options(self) -> list[str]:
-        """Return --trust-all, unless the vector is about trust."""
         return [] if self.workspace.vector.needs_trust else ["--trust-all"]
 
     def warm_up(self) -> None:
@@ -197,7 +194,6 @@ def check_command(
 
 @contextlib.contextmanager
 def _enter(workspace: Workspace) -> Iterator[None]:
-    """Change to the vector's directory and environment."""
     before, environment = dict(os.environ), workspace.environment
     try:
         os.environ.clear()
@@ -313,7 +309,6 @@ _LIBRARY_CHECKS: dict[str, Callable[[LibraryRun, Any], list[str]]] = {
 
 
 def has_library_part(vector: Vector) -> bool:
-    """Whether a vector expects something that the library shows."""
     return any(part in vector.expect for part in _LIBRARY_CHECKS)
 
 
@@ -345,7 +340,6 @@ def _catch_exceptions(check: Callable[[], list[str]]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run vectors, print every difference and a table; return 1 if anything failed."""
     options = _parse_options(arguments)
     vectors = load_vectors(options.vectors, options.filter)
     if not vectors:

@@ -52,7 +52,6 @@ class Vector:
 
 
 def load_vectors(folder: Path = VECTORS_FOLDER, pattern: str = "") -> list[Vector]:
-    """Read all vectors whose id, clause or title contains a pattern."""
     vectors = []
     for path in sorted(folder.glob("*.json")):
         for data in json.loads(path.read_text(encoding="utf-8")):
@@ -129,6 +128,5 @@ class Workspace:
 
 @contextlib.contextmanager
 def open_workspace(vector: Vector) -> Iterator[Workspace]:
-    """Write the files of a vector into a temporary folder, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="vector-", ignore_cleanup_errors=True) as root:
         yield Workspace(Path(root).resolve(), vector)

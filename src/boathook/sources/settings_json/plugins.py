@@ -16,7 +16,6 @@ MAX_PLUGINS = 400
 
 
 def load_plugins(claude: str, project: str, files: list[SettingsFile]) -> tuple[list[SettingsFile], list[str]]:
-    """Read the hooks of the plugins that are enabled and installed; return them and the paths to watch."""
     scopes = _find_plugin_scopes(files)
     if not claude or not scopes:
         return [], []

@@ -31,7 +31,6 @@ class LoadedSettings(Value):
 
 
 def read_settings_files(folders: SourceFolders) -> SourceHooks:
-    """Read the hooks of the user's settings and of the nearest project whose settings say anything about hooks."""
     project, searched = find_settings_project(folders.project, folders.find_project)
     loaded = load_settings(folders.user, project)
     hooks = tuple((hook, KEYS_WITHOUT_DEFAULTS) for hook in loaded.hooks)
@@ -39,7 +38,6 @@ def read_settings_files(folders: SourceFolders) -> SourceHooks:
 
 
 def load_settings(claude: str, project: str) -> LoadedSettings:
-    """Load the hooks of the user's settings folder and of a project; either may be empty."""
     files = [read_settings(f"{claude}/settings.json", USER)] if claude else []
     if project and not (claude and is_same_folder(claude, f"{project}/.claude")):
         named = zip(SETTINGS_NAMES, (PROJECT, LOCAL), strict=True)

@@ -64,7 +64,6 @@ EXIT_1_WARNING = ("exit 1 is a failure and does not block", "use exit 2 to block
 
 
 def check_settings_hook(hook: Hook) -> list[Diagnostic]:
-    """Return the mistakes in the matcher and the command of an entry."""
     if hook.state == INVALID:
         return []
     diagnostics = _check_matcher(hook)

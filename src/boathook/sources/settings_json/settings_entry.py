@@ -95,7 +95,6 @@ class FileContext:
 
 
 def read_entry(file: FileContext, row: ClaudeEvent, place: str, matcher: Any, entry: Any) -> Hook:
-    """Return the hook of one entry; an invalid one if the entry cannot be used."""
     try:
         if not isinstance(entry, dict):
             raise ConfigError(f"must be an object, not {describe_value(entry)}", fix=_ENTRY_FIX)
@@ -230,7 +229,6 @@ def name_entry(event: str, entry: Any, definition: Any) -> str:
 
 
 def _label(entry: dict[str, Any]) -> str:
-    """Return a short word for an entry: the script it runs, its program, or its host."""
     command, url = entry.get("command"), entry.get("url")
     if isinstance(command, str) and command.split():
         args = entry.get("args")
