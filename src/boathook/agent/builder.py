@@ -166,7 +166,8 @@ class AgentBuilder:
         _check_names("subagents", children)
         parts: dict[str, Any] = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         parts |= {"tools": {tool.name: tool for tool in self.tools}, "subagents": dict(self.subagents)}
-        return Agent(**parts | {"work_dir": make_absolute(self.work_dir)})
+        parts["work_dir"] = make_absolute(self.work_dir)
+        return Agent(**parts)
 
 
 def _check_names(what: str, names: list[str]) -> None:

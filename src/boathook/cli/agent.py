@@ -22,7 +22,7 @@ from boathook.agent.state import BLOCKED, DONE, STOPPED
 from boathook.assembly import load, resolve_start
 from boathook.cli.agent_display import Display, format_full_input, print_record
 from boathook.cli.agent_trace import Trace, TracedEngine
-from boathook.cli.common_options import project_option, state_option, trust_all_option
+from boathook.cli.common_options import add_catalog_options
 from boathook.cli.list import describe_for_prompt
 from boathook.cli.show import echo
 from boathook.engine import Engine
@@ -69,9 +69,7 @@ class AgentOptions:
 @click.option("--yes", is_flag=True, help="Allow every tool call that no hook blocks, without asking.")
 @click.option("--debug", is_flag=True, help="Print debug output to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print what happens as JSON, one object per line.")
-@project_option
-@state_option
-@trust_all_option
+@add_catalog_options
 def run_agent(task: str | None, **options: Any) -> int:
     """Run a small coding agent under your hooks.
 
@@ -150,10 +148,9 @@ def _choose_model(options: AgentOptions, configured: str) -> Model:
         return read_script(options.script)
     name = options.model or configured
     if not name:
-        setting = (
-            f'model = "provider:name" below [hooks] in {resolve_folder(CONFIG_FOLDER, read_environment())}/hooks.toml'
-        )
-        ways = f"Use --model PROVIDER:NAME, or set {setting}, or play a scripted model with --script FILE"
+        file = f"{resolve_folder(CONFIG_FOLDER, read_environment())}/hooks.toml"
+        setting = f'set model = "provider:name" below [hooks] in {file}'
+        ways = f"Use --model PROVIDER:NAME, or {setting}, or play a scripted model with --script FILE"
         raise ConfigError(f"the agent needs a model. {ways}")
     from boathook.agent.providers import load_model
 

@@ -42,9 +42,8 @@ _OVERRIDABLE = {"timeout": "timeout", "priority": "priority", "background": "asy
 
 _RUNS_IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
 _RUNS_TOGETHER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
-_PROJECT_VARIABLE = (
-    "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else the one with .agents/hooks, else the work dir"
-)
+_FOLDERS = "the folder with .claude settings, else the one with .agents/hooks, else the work dir"
+_PROJECT_VARIABLE = f"its CLAUDE_PROJECT_DIR is {_FOLDERS}"
 _SHARED_WITH_ALL = "settings.local.json is only yours; .agents/hooks is shared with everybody who has the project."
 _NOT_CALLED = (
     "Claude Code reads only settings.json, so it no longer runs these hooks. "

@@ -24,11 +24,17 @@ from boathook.install.formats import TRUST_TABLES
 from boathook.install.host_files import InstallTarget, make_folder_trust_file, resolve_install_target
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
-from boathook.install.status import ABSENT_STATUS, HEALTHY_STATUSES, INSTALLED_STATUS, SHADOWED_STATUS, HostStatus
+from boathook.install.status import (
+    ABSENT_STATUS,
+    HEALTHY_STATUSES,
+    HostStatus,
+    find_host_program,
+    find_unmanaged_commands,
+)
 from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
 
-_STATUS_STYLES = {INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
+_STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _MAX_SHOWN_FILES = 3
 # Hooks in these states never run, so it does not matter what an agent lacks for them.
@@ -172,14 +178,9 @@ def _list_steps(plan: InstallPlan) -> list[str]:
     if target.scope == PROJECT:
         steps += [*setup.project_steps, *_list_trust_steps(plan), *_list_git_steps(plan)]
     steps += [f"turn hooks on: {why}" for why in host_status.find_off_switches(setup, target)]
-    steps += [
-        f"remove the other entry that calls boathook: {text}"
-        for text in host_status.find_unmanaged_commands(setup, target)
-    ]
+    steps += [f"remove the other entry that calls boathook: {text}" for text in find_unmanaged_commands(setup, target)]
     title, missing = load_host(setup.name).title, f"`{setup.programs[0]}` is not on your PATH"
-    steps.append(
-        f"restart {title} if it is running" if host_status.find_host_program(setup) else f"install {title}: {missing}"
-    )
+    steps.append(f"restart {title} if it is running" if find_host_program(setup) else f"install {title}: {missing}")
     if any(folder in sys.executable for folder in _TEMPORARY_FOLDERS):
         problem = f"{sys.executable} is in a temporary folder; without it no hook runs"
         steps.append(f"install boathook permanently: {problem}")
@@ -300,10 +301,7 @@ def _name_action(change: FileChange) -> str:
 
 
 def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
-    program, rows = (
-        host_status.find_host_program(setup) or None,
-        [one.to_json() for one in statuses if one.host == setup.name],
-    )
+    program, rows = find_host_program(setup) or None, [one.to_json() for one in statuses if one.host == setup.name]
     about = {"host": setup.name, "program": program, "settings": setup.settings_runner, "evidence": setup.evidence}
     return {**about, "statuses": rows}
 
@@ -314,7 +312,7 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     rows = []
     for status in shown:
         setup = setups[status.host]
-        program = os.path.basename(host_status.find_host_program(setup)) or "not on PATH"
+        program = os.path.basename(find_host_program(setup)) or "not on PATH"
         rows.append((status.host, status.scope, status.state, program, setup.settings_runner, status.path))
     print_table(_COLUMNS, rows, [_STATUS_STYLES.get(status.state, "bold yellow") for status in shown])
     for status in statuses:
@@ -323,7 +321,7 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     for note in notes:
         echo(f"note: {note}", "dim")
     for status in statuses:
-        if status.state == SHADOWED_STATUS:
+        if status.state == host_status.SHADOWED_STATUS:
             echo(f"fix: change the settings of {status.host} that are named above", "dim")
         elif status.state not in HEALTHY_STATUSES:
             echo(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")

@@ -65,7 +65,8 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
     """
     log_filter = LogFilter(**filters)
     reader = LedgerReader(resolve_state(state))
-    show = _print_record if as_json else _LogTable().print_record
+    table = _LogTable()
+    show = (lambda record: write_json_line(record_to_json(record))) if as_json else table.print_record
     try:
         count = _show_records(reader.read(parse_time(log_filter.since)), log_filter, show)
         if follow:
@@ -125,10 +126,6 @@ def _list_hooks(record: LedgerRecord) -> Iterator[str]:
     yield from (entry["hook"] for key in ("hooks", "background", "skipped") for entry in record.get(key) or ())
     if "hook" in record:
         yield record["hook"]
-
-
-def _print_record(record: LedgerRecord) -> None:
-    write_json_line(record_to_json(record))
 
 
 def record_to_json(record: LedgerRecord) -> dict[str, Any]:

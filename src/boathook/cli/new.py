@@ -15,6 +15,7 @@ from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
+from boathook.install.host_files import find_project_top
 from boathook.sources.conversion import quote_yaml
 from boathook.sources.fields import HOOK_NAME, is_hook_name
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
@@ -120,12 +121,7 @@ def _find_hooks_folder(project: str | None, *, user: bool) -> str:
     if user:
         return f"{resolve_folder(CONFIG_FOLDER, read_environment())}/hooks"
     resolve_start(project)  # raises an error if it is not a folder
-    folder = start = os.path.abspath(project or os.getcwd())
-    while not any(os.path.exists(f"{folder}/{marker}") for marker in (".agents/hooks", ".git")):
-        if folder == os.path.dirname(folder):
-            return f"{start}/.agents/hooks"
-        folder = os.path.dirname(folder)
-    return f"{folder}/.agents/hooks"
+    return f"{find_project_top(os.path.abspath(project or os.getcwd()))}/.agents/hooks"
 
 
 def _make_manifest(

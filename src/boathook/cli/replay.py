@@ -71,9 +71,7 @@ class ReplayReport:
 @json_option
 @project_option
 @state_option
-def replay_events(
-    path: str | None, since: str | None, unconfined: bool, as_json: bool, project: str | None, state: str | None
-) -> int:
+def replay_events(path: str | None, since: str | None, unconfined: bool, as_json: bool, **where: Any) -> int:
     """Run the hooks of today on recorded events.
 
     It reports the events that would end differently now. Events can be replayed only if your hooks.toml has
@@ -88,9 +86,9 @@ def replay_events(
       boathook replay --since 7d
       boathook replay --hook .agents/hooks/new-guard
     """
-    catalog = _load_hooks(path, project, state)
+    catalog = load_catalog(**where) if path is None else _load_hook(path, where["project"])
     catalog = _confine(catalog, is_allowed_without=unconfined, is_untrusted=path is not None)
-    reader = LedgerReader(resolve_state(state))
+    reader = LedgerReader(resolve_state(where["state"]))
     report = _replay_records(catalog, reader, parse_time(since), is_single=path is not None)
     warn_unreadable_lines(reader)
     if as_json:
@@ -100,10 +98,8 @@ def replay_events(
     return int(bool(report.differences))
 
 
-def _load_hooks(path: str | None, project: str | None, state: str | None) -> Catalog:
-    if path is None:
-        return load_catalog(project, state=state)
-    resolve_start(project)
+def _load_hook(path: str, project: str | None) -> Catalog:
+    resolve_start(project)  # raises an error if it is not a folder
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     manifest = find_manifest(folder)
     if manifest is None:

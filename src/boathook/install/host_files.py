@@ -109,12 +109,14 @@ def resolve_install_target(scope: str, project: str | None, state: str, *, trust
 
 
 def _resolve_project(name: str | None) -> str:
-    """Return the real path of a project: the named folder, else the nearest one with `.git` or `.agents/hooks`."""
-    if name is not None:
-        return os.path.realpath(name)
-    start = at = os.path.realpath(current_dir())
-    while at != "/":
-        if any(os.path.exists(f"{at}/{mark}") for mark in (".git", ".agents/hooks")):
-            return at
-        at = os.path.dirname(at)
+    return find_project_top(os.path.realpath(current_dir())) if name is None else os.path.realpath(name)
+
+
+def find_project_top(start: str) -> str:
+    """Return the nearest folder, from an absolute one upwards, with `.git` or `.agents/hooks`; else the folder itself."""
+    folder = start
+    while folder != "/":
+        if any(os.path.exists(f"{folder}/{mark}") for mark in (".git", ".agents/hooks")):
+            return folder
+        folder = os.path.dirname(folder)
     return start

@@ -9,6 +9,7 @@ from boathook.core.event import EventKind
 from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
+from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, NO_ENTRY_POINT, find_manifest, read_hook, scan_hooks
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.settings_json.settings_checker import (
@@ -141,11 +142,8 @@ def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
     tool = hook.matcher.tool
     if tool is None or any(tool.search(name) for name in list_known_tools()) or may_be_server_tool(tool):
         return []
-    import difflib
-
-    near = difflib.get_close_matches(tool.source.strip("^$()"), list_known_tools(), n=1, cutoff=0.5)
     common = "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
-    fix = f"did you mean '{near[0]}'?" if near else common
+    fix = suggest(tool.source.strip("^$()"), list_known_tools(), common, cutoff=0.5)
     message = f"the tool pattern '{tool.source}' matches no known tool; this hook may never run on {kind.name}"
     return [Diagnostic(hook.path, _find_line(hook.path, "tool:"), "matcher.tool", WARNING, message, fix)]
 

@@ -389,10 +389,10 @@ def join_words(words: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant, else all of them."""
+def suggest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
+    """Return the known word that was probably meant, else another text or all of them."""
     import difflib
 
     known = tuple(known)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    near = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
+    return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(known)}"

@@ -33,12 +33,8 @@ class Source:
         reader: str,
         dialect: str,
     ) -> None:
-        self.name = name
-        self.without = without
-        self.user_folder = user_folder
-        self.markers = markers
-        self.reader = reader
-        self.dialect = dialect
+        self.name, self.without, self.dialect = name, without, dialect
+        self.user_folder, self.markers, self.reader = user_folder, markers, reader
 
     @property
     def project_folder(self) -> str:

@@ -32,22 +32,16 @@ def _compare_condition(where: str, want: Fields, got: Any) -> list[str]:
         return [f"{where}: expected {_format(want)}, got nothing"]
     texts = [_to_text(item) for item in got] if isinstance(got, list) else [_to_text(got)]
     errors = []
-    for part in _list_parts(want, "contains"):
-        if not any(part in text for text in texts):
-            errors.append(f"{where}: expected to contain {_format(part)}, got {_format(got)}")
-    for part in _list_parts(want, "lacks"):
-        if any(part in text for text in texts):
-            errors.append(f"{where}: expected to lack {_format(part)}, got {_format(got)}")
+    for key, verb in (("contains", "contain"), ("lacks", "lack")):
+        parts = want.get(key, [])
+        for part in [parts] if isinstance(parts, str) else parts:
+            if any(part in text for text in texts) == (key == "lacks"):
+                errors.append(f"{where}: expected to {verb} {_format(part)}, got {_format(got)}")
     return errors
 
 
 def _to_text(item: Any) -> str:
     return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-
-
-def _list_parts(want: Fields, key: str) -> list[str]:
-    parts = want.get(key, [])
-    return [parts] if isinstance(parts, str) else list(parts)
 
 
 def compare(where: str, want: Any, got: Any) -> list[str]:
@@ -74,14 +68,10 @@ def _compare_item(where: str, want: Any, got: Any) -> list[str]:
 def compare_keys(where: str, want: Fields, got: Any) -> list[str]:
     if not isinstance(got, dict):
         return [f"{where}: expected an object, got {_format(got)}"]
-    missing = object()
     errors = []
     for key, value in want.items():
-        actual = got.get(key, missing)
-        if actual is missing:
-            errors.append(f"{where}.{key}: expected {_format(value)}, got no such key")
-        else:
-            errors += compare(f"{where}.{key}", value, actual)
+        missing = [f"{where}.{key}: expected {_format(value)}, got no such key"]
+        errors += compare(f"{where}.{key}", value, got[key]) if key in got else missing
     return errors
 
 

@@ -1,8 +1,4 @@
-"""Run the conformance vectors against this engine or against another implementation.
-
-`check_in_process` drives the library, `check_command` a command line; both return how the result differs from the vector.
-`python -m boathook.testing.conformance --command "other-engine"` runs all vectors against another implementation.
-"""
+"""Run the conformance vectors against this engine, through its library and its command line, or against another one."""
 
 from __future__ import annotations
 
@@ -22,13 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boathook.testing.compare import (
-    await_files,
-    compare,
-    compare_answer,
-    compare_any_order,
-    compare_keys,
-)
+from boathook.testing.compare import await_files, compare, compare_answer, compare_any_order, compare_keys
 from boathook.testing.vectors import VECTORS_FOLDER, Fields, Vector, Workspace, load_vectors, open_workspace
 
 RunProcess = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -79,9 +69,8 @@ class CommandLine:
             )
         except subprocess.TimeoutExpired:
             return CommandResult(-1, "", f"it did not end within {_TIMEOUT_SECONDS:.0f} s")
-        return CommandResult(
-            done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-        )
+        stdout, stderr = (data.decode("utf-8", "replace") for data in (done.stdout, done.stderr))
+        return CommandResult(done.returncode, stdout, stderr)
 
     def dispatch(self, *flags: str) -> CommandResult:
         data, run = self.workspace.vector.data, self.workspace.vector.run
@@ -120,9 +109,8 @@ def _check_command_answer(command_line: CommandLine, want: Fields) -> list[str]:
 
 
 def _check_command_list(command_line: CommandLine, want: Any) -> list[str]:
-    return compare_any_order(
-        "list", want, command_line.call("list", "--json", *command_line.make_trust_options()).get_field("hooks")
-    )
+    result = command_line.call("list", "--json", *command_line.make_trust_options())
+    return compare_any_order("list", want, result.get_field("hooks"))
 
 
 def _check_command_prompt(command_line: CommandLine, want: Any) -> list[str]:
@@ -136,23 +124,16 @@ def _check_command_check(command_line: CommandLine, want: Fields) -> list[str]:
     return errors + compare_any_order("check", want["diagnostics"], result.get_field("diagnostics"))
 
 
-def _make_explain_arguments(event: Fields) -> list[str]:
-    arguments = ["explain", event["event_type"], "--json"]
+def _check_command_explain(command_line: CommandLine, want: Any) -> list[str]:
+    event = command_line.workspace.fill_placeholders(command_line.workspace.vector.data["event"])
+    arguments = ["explain", event["event_type"], "--json", *command_line.make_trust_options()]
     if "tool_name" in event:
         arguments += ["--tool", event["tool_name"]]
     if "tool_input" in event:
         arguments += ["--input", json.dumps(event["tool_input"])]
-    rest = {key: value for key, value in event.items() if key not in _OTHER_FIELDS}
-    return [*arguments, "--data", json.dumps(rest)] if rest else arguments
-
-
-def _check_command_explain(command_line: CommandLine, want: Any) -> list[str]:
-    event = command_line.workspace.fill_placeholders(command_line.workspace.vector.data["event"])
-    return compare(
-        "explain",
-        want,
-        command_line.call(*_make_explain_arguments(event), *command_line.make_trust_options()).get_field("hooks"),
-    )
+    if rest := {key: value for key, value in event.items() if key not in _OTHER_FIELDS}:
+        arguments += ["--data", json.dumps(rest)]
+    return compare("explain", want, command_line.call(*arguments).get_field("hooks"))
 
 
 COMMAND_CHECKS: dict[str, Callable[[CommandLine, Any], list[str]]] = {
@@ -174,8 +155,7 @@ def check_command(
 ) -> list[str]:
     """Run a vector through a command line, every expectation in a fresh workspace; return the differences.
 
-    With `is_warm` the command has seen the same files before, some seconds after they were written. `run_process` replaces
-    `subprocess.run`.
+    With `is_warm` the command has seen the same files before, some seconds after they were written.
     """
     errors: list[str] = []
     has_files = "files" in vector.expect
@@ -217,15 +197,15 @@ class LibraryRun:
     def load_engine(self) -> Any:
         import boathook
 
-        run = self.workspace.vector.run
-        config = None if "env" in run else self.workspace.user
+        workspace, run = self.workspace, self.workspace.vector.run
+        folders: dict[str, Any] = {
+            "config": None if "env" in run else workspace.user,
+            "state": workspace.root / "state",
+        }
         without = [run["without"]] if "without" in run else []
         debug = self.debug_lines.append if run.get("debug") else None
-        state = self.workspace.root / "state"
-        trust_all = not self.workspace.vector.needs_trust
-        return boathook.load(
-            self.workspace.cwd, config=config, state=state, without=without, trust_all=trust_all, debug=debug
-        )
+        trust_all = not workspace.vector.needs_trust
+        return boathook.load(workspace.cwd, **folders, without=without, trust_all=trust_all, debug=debug)
 
     @property
     def dialect(self) -> Any:

@@ -16,13 +16,8 @@ from boathook.hosts.host import list_host_names
 
 VECTORS_FOLDER = Path(__file__).resolve().parents[3] / "conformance" / "vectors"
 # Variables with these prefixes could lead an engine out of the workspace.
-_REMOVED_PREFIXES = (
-    "XDG_",
-    "AGENT_",
-    "MONOCO_",
-    "BOATHOOK_",
-    *(f"{name.split('-')[0].upper()}_" for name in list_host_names()),
-)
+_HOST_PREFIXES = [f"{name.split('-')[0].upper()}_" for name in list_host_names()]
+_REMOVED_PREFIXES = ("XDG_", "AGENT_", "MONOCO_", "BOATHOOK_", *_HOST_PREFIXES)
 
 Fields = Mapping[str, Any]
 
@@ -37,13 +32,11 @@ class Vector:
     @property
     def expect(self) -> Fields:
         """What is expected, by the part of the contract that shows it."""
-        expected: Fields = self.data["expect"]
-        return expected
+        return dict(self.data["expect"])
 
     @property
     def run(self) -> Fields:
-        run: Fields = self.data.get("run", {})
-        return run
+        return dict(self.data.get("run", {}))
 
     @property
     def needs_trust(self) -> bool:
@@ -65,10 +58,8 @@ class Workspace:
     """The files of one vector: `user`, `project` and `home` below a root."""
 
     def __init__(self, root: Path, vector: Vector) -> None:
-        self.root = root
-        self.project, self.home = root / "project", root / "home"
-        self.user = root / "config" / "agents"
-        self.vector = vector
+        self.root, self.vector = root, vector
+        self.project, self.home, self.user = root / "project", root / "home", root / "config" / "agents"
         for folder in (self.project, self.home, self.user.parent):
             folder.mkdir()
         for name, content in vector.data.get("files", {}).items():
@@ -113,17 +104,18 @@ class Workspace:
 
     def _write(self, path: Path, content: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, dict) and "link" in content:
-            path.symlink_to(self.fill_placeholders(content["link"]))
-        elif isinstance(content, dict) and "base64" in content:
-            path.write_bytes(base64.b64decode(content["base64"]))
-        elif isinstance(content, dict) and "json" in content:
-            path.write_text(json.dumps(self.fill_placeholders(content["json"]), indent=2) + "\n", encoding="utf-8")
+        fields = content if isinstance(content, dict) else {"text": content}
+        if "link" in fields:
+            path.symlink_to(self.fill_placeholders(fields["link"]))
+        elif "base64" in fields:
+            path.write_bytes(base64.b64decode(fields["base64"]))
+        elif "json" in fields:
+            path.write_text(json.dumps(self.fill_placeholders(fields["json"]), indent=2) + "\n", encoding="utf-8")
         else:
-            text = content["text"] if isinstance(content, dict) and "text" in content else content
-            path.write_bytes(self.fill_placeholders(text).encode())
-        if isinstance(content, dict) and "mode" in content:
-            path.chmod(int(content["mode"], 8))
+            # What has none of these keys is a placeholder, such as `$repeat`.
+            path.write_bytes(self.fill_placeholders(fields.get("text", content)).encode())
+        if "mode" in fields:
+            path.chmod(int(fields["mode"], 8))
 
 
 @contextlib.contextmanager

@@ -33,10 +33,8 @@ _CLAUDE_TOOLS = (
     *("EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree"),
 )
 # Tools of other agents count as well, unless they look like a slip: `Shell` does, `bash` does not.
-_TOOLS = (
-    *_CLAUDE_TOOLS,
-    *(name for name in list_known_tools() if name.lower() not in {tool.lower() for tool in _CLAUDE_TOOLS}),
-)
+_LOWERED = {name.lower() for name in _CLAUDE_TOOLS}
+_TOOLS = (*_CLAUDE_TOOLS, *(name for name in list_known_tools() if name.lower() not in _LOWERED))
 # Values of matchers that do not ask for a tool; for events that are missing here people choose the names.
 MATCHER_VALUES = {
     "SessionStart": ("startup", "resume", "clear", "compact", "fork"),

@@ -125,10 +125,8 @@ class _EntryReader:
             "description": values["statusMessage"] if isinstance(values.get("statusMessage"), str) else "",
         }
         if isinstance(handler, Command) and self.file.is_own_command(handler):
-            changes |= {
-                "state": DISABLED,
-                "state_reason": IS_INSTALLED_CALL if is_only_own_command(handler) else CALLS_BOATHOOK,
-            }
+            why = IS_INSTALLED_CALL if is_only_own_command(handler) else CALLS_BOATHOOK
+            changes |= {"state": DISABLED, "state_reason": why}
         elif never:
             changes |= {"state": DISABLED, "state_reason": never}
         return self._finish(name, handler, changes)
