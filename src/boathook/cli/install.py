@@ -24,13 +24,7 @@ from boathook.install.formats import TRUST_TABLES
 from boathook.install.host_files import InstallTarget, make_folder_trust_file, resolve_install_target
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
-from boathook.install.status import (
-    ABSENT_STATUS,
-    HEALTHY_STATUSES,
-    HostStatus,
-    find_host_program,
-    find_unmanaged_commands,
-)
+from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
 from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
 
@@ -155,7 +149,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     registry = InstallRegistry(resolve_state(state))
     statuses = host_status.list_statuses(resolve_install_target(USER, project, registry.state), registry)
     notes = host_status.find_double_readers(statuses)
-    is_healthy = all(status.state in HEALTHY_STATUSES for status in statuses)
+    is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
         print_json({"ok": is_healthy, "hosts": hosts, "notes": notes})
@@ -323,5 +317,5 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     for status in statuses:
         if status.state == host_status.SHADOWED_STATUS:
             echo(f"fix: change the settings of {status.host} that are named above", "dim")
-        elif status.state not in HEALTHY_STATUSES:
+        elif status.state not in host_status.HEALTHY_STATUSES:
             echo(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")
