@@ -1,4 +1,4 @@
-"""The door without trust and ledger: what `make bench` holds the door against to see what these two cost."""
+"""The hook entry without trust and ledger: what `make bench` holds the hook entry against to see what these two cost."""
 
 import sys
 

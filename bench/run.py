@@ -208,7 +208,7 @@ def bench_together(folder: Path, rounds: int) -> list[Row]:
 
 
 def installed(folder: Path) -> Path:
-    """Lay the package out beside its libraries, compiled, as an installer does; give its door."""
+    """Lay the package out beside its libraries, compiled, as an installer does; return its hook entry."""
     import re2
     import yaml
 
@@ -228,8 +228,8 @@ def trusted(project: Path) -> None:
     )
 
 
-def bench_trust(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -> tuple[list[Row], str]:
-    """Say what trust and ledger add to a run of the door with one hook, and to one without any."""
+def bench_trust(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> tuple[list[Row], str]:
+    """Say what trust and ledger add to a run of the hook entry with one hook, and to one without any."""
     python, words = sys.executable, ("--host", "native", "--event", "pre-tool-call")
     bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
     one, blocking, many = folder / "trusted", folder / "trusted-block", folder / "trusted-100"
@@ -239,29 +239,34 @@ def bench_trust(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -
     for project in (one, blocking, many):
         trusted(project)
 
-    def door(project: Path, code: int = 0) -> Measure:
-        return launcher.measure(event_file(folder, project), python, "-I", "-S", str(entrance), *words, code=code)
+    def start_entry(project: Path, code: int = 0) -> Measure:
+        return launcher.measure(event_file(folder, project), python, "-I", "-S", str(entry_path), *words, code=code)
 
-    without = (str(HERE / "bare.py"), str(entrance.parents[2]), "--trust-all", *words)
+    without = (str(HERE / "bare.py"), str(entry_path.parents[2]), "--trust-all", *words)
     plain = launcher.measure(event_file(folder, one), python, "-I", "-S", *without)
     full = Row("`hook_entry.py`, one trusted `sh` hook runs, cold, on record", "`python -I -S -c pass`", 4)
     block = Row("the same, and it blocks: the record is on the disk", "the same", 4)
     light = Row("the same without trust and ledger", "the same", 4)
     none = Row("`hook_entry.py`, no match, 100 trusted hooks", "the same", 1.3)
-    pairs = [(full, door(one), bare), (light, plain, bare), (block, door(blocking, 2), bare), (none, door(many), bare)]
+    pairs = [
+        (full, start_entry(one), bare),
+        (light, plain, bare),
+        (block, start_entry(blocking, 2), bare),
+        (none, start_entry(many), bare),
+    ]
     time.sleep(2.5)
     interleave(rounds, pairs, warm=4)
     added = statistics.median(full.ours) - statistics.median(light.ours)
     ratio = added / statistics.median(full.theirs + light.theirs)
     low = (p10(full.ours) - p10(light.ours)) / p10(full.theirs + light.theirs)
-    told = (
+    text = (
         f"Trust and ledger together add {ratio:.2f}x (by the tenth percentiles {low:.2f}x) of `python -I -S -c pass` to a run of "
         f"`hook_entry.py` with one hook (goal: at most 1.0x)."
     )
-    return [full, light, block, none], told
+    return [full, light, block, none], text
 
 
-def bench_door(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -> list[Row]:
+def bench_entry(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
     python = sys.executable
     bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
     pairs: list[tuple[Row, Measure, Measure]] = []
@@ -269,33 +274,41 @@ def bench_door(folder: Path, launcher: Launcher, rounds: int, entrance: Path) ->
     direct.write_text(JQ)
     direct.chmod(0o755)
 
-    def door(project: Path, code: int = 0) -> Measure:
+    def start_entry(project: Path, code: int = 0) -> Measure:
         data, words = event_file(folder, project), ("--trust-all", "--host", "native", "--event", "pre-tool-call")
-        return launcher.measure(data, python, "-I", "-S", str(entrance), *words, code=code)
+        return launcher.measure(data, python, "-I", "-S", str(entry_path), *words, code=code)
 
     for count, goal in ((100, 1.3), (1000, 1.6)):
         project = folder / f"many-{count}"
         many_hooks(project, count)
         pairs.append(
-            (Row(f"`hook_entry.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal), door(project), bare)
+            (
+                Row(f"`hook_entry.py`, no match, {count:,} hooks", "`python -I -S -c pass`", goal),
+                start_entry(project),
+                bare,
+            )
         )
     both = folder / "both-100"
     many_hooks(both, 50)
     write_settings(both, [(SETTINGS_MATCHERS[n % len(SETTINGS_MATCHERS)], f"check {n}") for n in range(50)])
     row = Row("`hook_entry.py`, no match, 100 hooks, half of them in settings.json", "`python -I -S -c pass`", 1.3)
-    pairs.append((row, door(both), bare))
+    pairs.append((row, start_entry(both), bare))
     words, regex = folder / "one-words", folder / "one-regex"
     write_hook(regex, "regex", "^(Shell|Bash)$", r"make\s+deploy\b")
     pairs.append(
-        (Row("`hook_entry.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), door(words), bare)
+        (Row("`hook_entry.py`, one `sh` hook runs, cold (matcher of words)", "the same", 4), start_entry(words), bare)
     )
     pairs.append(
-        (Row("`hook_entry.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), door(regex), bare)
+        (Row("`hook_entry.py`, one `sh` hook runs, cold (regular expression)", "the same", 4), start_entry(regex), bare)
     )
     if shutil.which("jq"):
         jq, against = launcher.measure(event_file(folder, words), str(direct)), "a bash + jq hook run directly"
-        pairs.append((Row("`hook_entry.py`, one `sh` hook, cold (matcher of words)", against, 1.3), door(words), jq))
-        pairs.append((Row("`hook_entry.py`, one `sh` hook, cold (regular expression)", against, 1.3), door(regex), jq))
+        pairs.append(
+            (Row("`hook_entry.py`, one `sh` hook, cold (matcher of words)", against, 1.3), start_entry(words), jq)
+        )
+        pairs.append(
+            (Row("`hook_entry.py`, one `sh` hook, cold (regular expression)", against, 1.3), start_entry(regex), jq)
+        )
     else:
         print("jq is not installed: the comparison with a bash + jq hook is left out", file=sys.stderr)
     time.sleep(2.5)  # a catalogue is kept only when nothing in it is younger than two seconds
@@ -323,7 +336,7 @@ def host_event(folder: Path, host: str, project: Path) -> Path:
     return path
 
 
-def bench_hosts(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -> list[Row]:
+def bench_hosts(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
     """Say what a host waits for: the command as it is installed, started by a shell, among 20 hooks."""
     python = sys.executable
     bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
@@ -335,14 +348,14 @@ def bench_hosts(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -
     trusted(busy)
     home, pairs = Path(os.environ["HOME"]), []
 
-    def door(host: str, project: Path) -> Measure:
+    def start_entry(host: str, project: Path) -> Measure:
         state = Path(os.environ["XDG_STATE_HOME"]) / "boathook"
         config = Path(os.environ["XDG_CONFIG_HOME"]) / "agents"
         fixed = f"--config {config} --claude {home}/.claude --state {state}"
         words = (
             f"--host {host} --event {HOSTS[host][0]} {fixed}{' --without settings' * (host in ('claude', 'copilot'))}"
         )
-        line = f"{python} -I -S {entrance} {words}"
+        line = f"{python} -I -S {entry_path} {words}"
         return launcher.measure(host_event(folder, host, project), "/bin/sh", "-c", line)
 
     for host in HOSTS:
@@ -351,7 +364,11 @@ def bench_hosts(folder: Path, launcher: Launcher, rounds: int, entrance: Path) -
         none = Row(f"{host} waits at `{event}`: 20 hooks, none matches", "`python -I -S -c pass`", 1.5)
         one = Row(f"{host} waits at `{event}`: 20 hooks, one `sh` hook runs", "the same", 4.5)
         same = Row("the same", "the script called by the host itself", 0)
-        pairs += [(none, door(host, quiet), bare), (one, door(host, busy), bare), (same, door(host, busy), direct)]
+        pairs += [
+            (none, start_entry(host, quiet), bare),
+            (one, start_entry(host, busy), bare),
+            (same, start_entry(host, busy), direct),
+        ]
     time.sleep(2.5)
     interleave(rounds, pairs, warm=4)
     return [row for row, _, _ in pairs]
@@ -491,7 +508,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- A host starts `hook_entry.py` for every event. Most events match nothing; then only a few hundred lines are loaded.\n"
         "- A matcher *of words* (`Shell`, `rm -rf /|mkfs`) needs no regular expression; others load RE2.\n"
         "- Hooks of settings.json run together; how near eight come to one depends on the cores there are.\n"
-        "- A host waits for the whole command that `boathook install` gives it: a shell, the interpreter, the door, and the hook.\n"
+        "- A host waits for the whole command that `boathook install` gives it: a shell, Python, the hook entry, and the hook.\n"
         "  Called by the host itself the same `sh` hook would cost the time of a shell and nothing else; it would also see every\n"
         "  call, for hosts match less well, and leave no record.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
@@ -512,14 +529,14 @@ def main() -> None:
         launcher = Launcher(folder)
         rows = bench_spawn(folder, launcher, options.rounds)
         rows += bench_together(folder, min(options.rounds, 30))
-        entrance = installed(folder)
-        rows += bench_door(folder, launcher, options.rounds, entrance)
-        more, told = bench_trust(folder, launcher, options.rounds, entrance)
+        entry_path = installed(folder)
+        rows += bench_entry(folder, launcher, options.rounds, entry_path)
+        more, text = bench_trust(folder, launcher, options.rounds, entry_path)
         rows += more
-        rows += bench_hosts(folder, launcher, options.rounds, entrance)
+        rows += bench_hosts(folder, launcher, options.rounds, entry_path)
         rows += bench_selection(options.rounds)
         rows += bench_stack(options.rounds)
-        memory = "\n\n".join((told, bench_memory(folder), bench_empty(options.rounds)))
+        memory = "\n\n".join((text, bench_memory(folder), bench_empty(options.rounds)))
         launcher.close()
     text = report(rows, memory, options.rounds)
     print(text)

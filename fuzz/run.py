@@ -93,14 +93,14 @@ def one_target(name: str, seconds: int) -> Result:
     with tempfile.TemporaryDirectory() as seeds:
         argv = [sys.executable, __file__, "--worker", name, "--seconds", str(seconds), seeds]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, check=False)
-    told = done.stderr.decode("utf-8", "replace")
+    output = done.stderr.decode("utf-8", "replace")
     runs, coverage = (
-        _last(r"number_of_executed_units:\s+(\d+)", told) or _last(r"#(\d+)\s", told),
-        _last(r"cov: (\d+)", told),
+        _last(r"number_of_executed_units:\s+(\d+)", output) or _last(r"#(\d+)\s", output),
+        _last(r"cov: (\d+)", output),
     )
     finding = ""
     if done.returncode:
-        finding = _finding(name, told)
+        finding = _finding(name, output)
     slowest, loops = _measured(name)
     return Result(name, runs, coverage, slowest, loops, finding)
 
@@ -110,10 +110,10 @@ def _last(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def _finding(name: str, told: str) -> str:
+def _finding(name: str, output: str) -> str:
     """Give a finding in a few words, its input made smaller."""
-    (FOUND / "crash" / name / "log.txt").write_text(told)
-    kept = re.findall(r"Test unit written to (\S+)", told)
+    (FOUND / "crash" / name / "log.txt").write_text(output)
+    kept = re.findall(r"Test unit written to (\S+)", output)
     if not kept:
         return f"the process ended: see {FOUND / 'crash' / name / 'log.txt'}"
     done = _self("--shrink", name, kept[-1])
@@ -211,13 +211,13 @@ def measure(name: str, paths: list[Path]) -> int:
     from fuzz.targets import BY_NAME
 
     target = BY_NAME[name]
-    told: dict[str, Any] = {}
+    costs: dict[str, Any] = {}
     for path in paths:
         data = path.read_bytes()
         cost = cost_of(partial(target.run, data), target.passes)
         size = max(len(data) / LIMIT, 1.0)
-        told[str(path)] = [cost.seconds * 1000 / size, cost.loops / size]
-    print(json.dumps(told))
+        costs[str(path)] = [cost.seconds * 1000 / size, cost.loops / size]
+    print(json.dumps(costs))
     return 0
 
 

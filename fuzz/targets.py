@@ -322,15 +322,15 @@ def _named(read: Callable[[bytes, str | None], Event], name: str) -> Callable[[b
 
 
 def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
-    """Be the process that a host starts: the door first, then all of `boathook run`, in a world without hooks."""
+    """Be the process that a host starts: the hook entry first, then all of `boathook run`, in a world without hooks."""
 
     def run(data: bytes) -> tuple[int, bytes]:
-        told: list[bytes] = []
+        lines: list[bytes] = []
         home = scratch().encode()
-        with _patched(told, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
+        with _patched(lines, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
             threshold._find_answer(parse_options(["--host", host]), data)
             code = oneshot.main(["--host", host], data)
-        return code, b"".join(told)
+        return code, b"".join(lines)
 
     return run
 
@@ -338,11 +338,11 @@ def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
 class _patched:  # noqa: N801
     """The world of a process of its own: its environment, what it writes, and no signals of ours."""
 
-    def __init__(self, told: list[bytes], environ: dict[bytes, bytes]) -> None:
+    def __init__(self, lines: list[bytes], environ: dict[bytes, bytes]) -> None:
         system: Any = sys.modules.get("posix", os)
 
         def write(_: int, data: bytes) -> bool:
-            told.append(data)
+            lines.append(data)
             return True
 
         self.changes: list[tuple[Any, str, Any]] = [

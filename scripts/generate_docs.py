@@ -92,7 +92,7 @@ def settings() -> str:
     lines += [f"| {' | '.join(_settings_cells(row))} |" for row in CLAUDE_EVENTS]
     lines += [
         "",
-        "*told*: such an event cannot be refused; the text goes to the person as a system message.",
+        "*reported*: such an event cannot be refused; the text goes to the person as a system message.",
         "*also plain text*: what a command prints there is context even if it is no JSON.",
         "",
         "On standard input every hook finds `session_id`, `cwd`, `hook_event_name` and all that the host sent. Hosts differ",
@@ -116,7 +116,7 @@ def _settings_cells(row: ClaudeEvent) -> list[str]:
     rewrites = [name for name, can in (("input", row.kind.rewrites_input), ("output", row.kind.rewrites_output)) if can]
     context = ("yes, also plain text" if row.plain else "yes") if row.context else "–"
     context = "sends the agent back to work, as `block` does" if row.continues_agent else context
-    block = row.kind.block if row.refuses else "told"
+    block = row.kind.block if row.refuses else "reported"
     theirs = {ours: name for name, ours in row.renames}
     needs_permission = f"`{theirs.get(row.subject, row.subject)}`" if row.subject else "–"
     return [
@@ -187,7 +187,7 @@ def hosts() -> str:
         *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in capabilities()),
         "",
         "What a host cannot be told is not lost in silence: a question becomes a refusal where something can be refused, a stop a",
-        "block; a rewrite or context that cannot be given is told to the person, in the host's own message or on stderr.",
+        "block; a rewrite or context that cannot be given is shown to the person, in the host's own message or on stderr.",
     ]
     for host in tables:
         lines += _host(host)
@@ -258,7 +258,7 @@ def _part(found: re.Match[str]) -> str:
 
 
 def _files_of(name: str) -> Iterator[str]:
-    """Say where a host is told, and how all of it is known."""
+    """Return where the files of a host are, and how all of it is known."""
     setup, host = load_setup(name), load_host(name)
     variable, below = setup.home
     path = "/".join(part for part in ("~", below, setup.user_file) if part)
@@ -538,8 +538,8 @@ def _methods(
             and not name.startswith("_")
             and name not in left_out
         ):
-            told = f" In file hooks: `{theirs[name]}`." if name in theirs else ""
-            yield f"| {_call(made, name)} | {_about(made, name)}{told} |"
+            note = f" In file hooks: `{theirs[name]}`." if name in theirs else ""
+            yield f"| {_call(made, name)} | {_about(made, name)}{note} |"
 
 
 def _call(home: Any, name: str) -> str:
@@ -568,21 +568,21 @@ def _line(thing: Any) -> str:
 
 def _life() -> list[str]:
     """Play a session in which every event happens; give the events, indented as they are nested."""
-    told: list[tuple[str, str]] = []
+    events: list[tuple[str, str]] = []
 
     def write(context: Context) -> Outcome | None:
-        told.append((context.event, context.tool))
-        first_stop = [event for event, _ in told].count("pre-agent-turn-stop") == 1
+        events.append((context.event, context.tool))
+        first_stop = [event for event, _ in events].count("pre-agent-turn-stop") == 1
         return Outcome.block("once more") if context.event == "pre-agent-turn-stop" and first_stop else None
 
     _play(_agent(Stack().with_(write)))
     loops = ("session", "turn", "step", "tool")
     depths = {event: loops.index(loop) for loop, event, _ in LOOPS}
-    if {event for event, _ in told} != set(depths) or set(depths) != set(CONTEXT_CLASSES):
+    if {event for event, _ in events} != set(depths) or set(depths) != set(CONTEXT_CLASSES):
         raise AssertionError("LOOPS is to have every event, and every event is to happen")
     lines: list[str] = []
     inside = 0
-    for event, tool in told:
+    for event, tool in events:
         inside -= event == "post-subagent"
         lines.append("  " * (depths[event] + 2 * inside) + event + (f" ({tool})" if tool else ""))
         inside += event == "pre-subagent"
@@ -681,7 +681,7 @@ def faults() -> str:
         "",
         f"{count} things that go wrong with hooks, and what happens then. Each has tests that carry its number, most of them in",
         "process and by command, under a watchdog: returned within timeout + 0.5 s, no process left (found by a mark in its",
-        "environment), descriptors as before, memory bounded, exactly one record in the ledger, the decision as told.",
+        "environment), descriptors as before, memory bounded, exactly one record in the ledger, the decision as reported.",
     ]
     for group, rows in all_rows.items():
         lines += ["", f"## {group}", "", "| # | what goes wrong | what happens | tests |", "|---|---|---|---|"]

@@ -1,6 +1,6 @@
 """`make soak`: 10,000 events from eight processes at once, 1,000 of which start async hooks; nothing may leak or be lost.
 
-Six processes embed the engine, two start the door for every event, as hosts do. Each dispatch runs one sync hook, each tenth
+Six processes embed the engine, two start the hook entry for every event, as hosts do. Each dispatch runs one sync hook, each tenth
 also an async one. At the end: a record for every dispatch and for the end of every async hook, a chain that verifies, no process
 left, no zombie, descriptors and memory of the six as they were after their first hundred events.
 """
@@ -23,7 +23,7 @@ from boathook.ledger.reader import LedgerReader, verify_chain
 
 ROOT = Path(__file__).resolve().parent.parent
 DOOR = ROOT / "src/boathook/entry/hook_entry.py"
-PROCESSES, BY_DOOR = 8, 2
+PROCESSES, BY_ENTRY = 8, 2
 EVERY = 10
 GROWTH_LIMIT = 16 << 20
 MARK = "BOATHOOK_SOAK"
@@ -66,7 +66,7 @@ def soak(folder: Path, events: int) -> int:
     left = settle(mark)
     seconds = time.monotonic() - begun
     faults = [error for report in reports for error in report["faults"]]
-    faults += [f"still running: {told}" for told in left]
+    faults += [f"still running: {process}" for process in left]
     faults += held_against(state, events)
     growth = max((report["growth"] for report in reports), default=0)
     print(f"{events:,} events, {events // EVERY:,} async hooks, {PROCESSES} processes: {seconds:.0f} s")
@@ -100,7 +100,7 @@ def let_loose(project: Path, env: dict[str, str], events: int) -> list[dict[str,
     workers = []
     for at in range(PROCESSES):
         first, count = at * share, share if at < PROCESSES - 1 else events - share * (PROCESSES - 1)
-        way = "door" if at < BY_DOOR else "engine"
+        way = "entry" if at < BY_ENTRY else "engine"
         argv = [sys.executable, __file__, "--worker", way, str(first), str(count)]
         workers.append(subprocess.Popen(argv, cwd=project, env=env, stdout=subprocess.PIPE, text=True))
     reports = []
@@ -117,7 +117,7 @@ def let_loose(project: Path, env: dict[str, str], events: int) -> list[dict[str,
 
 def work(way: str, first: int, count: int) -> dict[str, Any]:
     """Be a worker: send events, and look at oneself."""
-    send = by_door if way == "door" else by_engine
+    send = send_by_entry if way == "entry" else send_by_engine
     return send(range(first, first + count))
 
 
@@ -127,7 +127,7 @@ def event(number: int) -> dict[str, Any]:
     return {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": command, "session_id": "soak"}
 
 
-def by_door(numbers: range) -> dict[str, Any]:
+def send_by_entry(numbers: range) -> dict[str, Any]:
     """Send events as a host does."""
     faults = []
     argv = [sys.executable, "-I", "-S", str(DOOR), "--host", "native", "--event", "pre-tool-call"]
@@ -140,7 +140,7 @@ def by_door(numbers: range) -> dict[str, Any]:
     return {"faults": faults, "growth": 0}
 
 
-def by_engine(numbers: range) -> dict[str, Any]:
+def send_by_engine(numbers: range) -> dict[str, Any]:
     """Send events in process; what is held after the first hundred is what may be held at the end."""
     import boathook
 
@@ -162,7 +162,7 @@ def by_engine(numbers: range) -> dict[str, Any]:
     growth = after[1] - before[1]
     if growth > GROWTH_LIMIT:
         faults.append(f"memory grew by {growth / 2**20:.1f} MiB")
-    faults += [f"a child is left: {told}" for told in children()]
+    faults += [f"a child is left: {process}" for process in children()]
     return {"faults": faults, "growth": growth}
 
 

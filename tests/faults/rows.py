@@ -88,7 +88,7 @@ ROWS: dict[str, tuple[tuple[int, str, str], ...]] = {
     ),
     "Matching": (
         (70, "a pattern that explodes", "RE2: linear"),
-        (71, "an invalid pattern; `*`", "found at load, told at every event; all"),
+        (71, "an invalid pattern; `*`", "found at load, reported at every event; all"),
         (72, "`\\.py$` on JSON text", "searched in every string, and in the JSON"),
         (73, "letters beyond ASCII", "searched as themselves"),
         (74, "an input of 10 MB", "counts as a match beyond 1 MiB"),
@@ -99,7 +99,7 @@ ROWS: dict[str, tuple[tuple[int, str, str], ...]] = {
         (77, "two writes for one record, eight writers", "one write under a lock"),
         (78, "buffers and kill -9", "none; what was acknowledged is there"),
         (79, "a record of a megabyte is torn", "at most 64 KiB; torn lines are counted and passed over"),
-        (80, "the disk is full", "the line is taken back, the trouble told, the decision kept"),
+        (80, "the disk is full", "the line is taken back, the failure reported, the decision kept"),
         (81, "a FIFO or link at its path", "refused, not waited for"),
         (82, "a stopped writer holds the lock", "one second, then put aside unchained"),
         (83, "secrets in inputs and reasons", "redacted before they are written"),
