@@ -24,7 +24,7 @@ def test_type_checkers_see_the_public_names() -> None:
     assert seen == {name: getattr(boathook, name) for name in boathook.__all__}
 
 
-def test_dir_tells_the_public_names() -> None:
+def test_dir_lists_the_public_names() -> None:
     assert dir(boathook) == sorted(boathook.__all__)
 
 

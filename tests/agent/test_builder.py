@@ -255,7 +255,7 @@ def test_two_tools_or_two_subagents_of_one_name_are_refused() -> None:
             broken.build()
 
 
-def test_the_model_is_told_of_subagents_as_of_a_tool() -> None:
+def test_the_model_knows_of_subagents_as_of_a_tool() -> None:
     builder, _ = agent_of(right=(), left=())
     spec = builder.build().all_tools[-1].spec
     assert (spec.name, spec.description) == ("Subagent", "Delegate a task to a subagent: left, right.")

@@ -434,7 +434,7 @@ RESULTS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("kind", RESULTS)
-def test_a_result_of_any_type_is_told_to_the_model(kind: str) -> None:
+def test_the_model_gets_a_result_of_any_type(kind: str) -> None:
     make, text = RESULTS[kind]
     builder, model = agent_of(call("make"), "done", tools=(Tool("make", "", lambda *_: make()),))
     builder.build().run("go")

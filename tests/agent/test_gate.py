@@ -21,7 +21,7 @@ def refuse(_: Any) -> Outcome:
     return Outcome.block(MORE)
 
 
-def test_a_refused_stop_is_told_to_the_agent_in_these_words() -> None:
+def test_a_refused_stop_is_reported_to_the_agent_in_these_words() -> None:
     builder, model = agent_of("done", "done, with tests")
     result = builder.on_stop(lambda context: None if context.was_refused else refuse(context)).build().run("go")
     assert said(model.requests[-1]) == ["user: go", "assistant: done", f"user: [Hook blocked stop: {MORE}]"]

@@ -221,7 +221,7 @@ def test_a_call_goes_to_the_tool_and_its_result_back_to_the_model(serving: Any, 
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_the_model_is_told_of_the_tools(serving: Any, name: str) -> None:
+def test_the_model_gets_the_tools(serving: Any, name: str) -> None:
     server = serving("fine")
     AgentBuilder().with_model(name).with_tools(weigh).build().run("go")
     told = server.requests[0].body["tools"][0]

@@ -407,7 +407,7 @@ def test_a_person_is_asked_for_a_subagent_too_and_its_refusal_ends_only_that() -
 # the end
 
 
-def test_the_end_of_a_session_is_told_with_its_reason() -> None:
+def test_the_end_of_a_session_is_reported_with_its_reason() -> None:
     builder, witness, _ = watched("done", "done", "done")
     agent = builder.build()
     with agent.session() as session:

@@ -272,7 +272,7 @@ def test_what_is_recalled_equals_what_the_files_say(kept, kind):
     assert found.load().restore(kind) == of_kind(load_files(found.project).catalog, kind)
 
 
-def test_the_world_of_every_sort_has_hooks_in_every_state(kept):
+def test_the_project_of_every_sort_has_hooks_in_every_state(kept):
     hooks = load_files(kept["every sort"].project).catalog.hooks
     assert {hook.state for hook in hooks} == {"armed", "invalid", "shadowed", "disabled", "no-entry-point"}
 
@@ -280,14 +280,14 @@ def test_the_world_of_every_sort_has_hooks_in_every_state(kept):
 # Not kept
 
 
-def test_what_changed_a_moment_ago_is_not_kept(project):
+def test_what_changed_a_moment_ago_is_not_cached(project):
     bare(project)
     assert keep_files(project) is False
     assert keep_files(project, started=time.time() + 1000) is False
     assert not project.cache.exists()
 
 
-def test_what_changed_while_it_was_read_is_not_kept(kept):
+def test_what_changed_while_it_was_read_is_not_cached(kept):
     found = kept["racy"]
     os.unlink(found.path)
     changed = os.stat(found.project.hooks_folder("user") / "guard" / "HOOK.md").st_ctime
@@ -338,13 +338,13 @@ def test_a_cache_inside_the_project_is_not_used(places, inside):
     assert (path_of(*places) is None) is inside
 
 
-def test_a_catalogue_whose_cache_is_inside_the_project_is_not_kept(project):
+def test_a_catalogue_whose_cache_is_inside_the_project_is_not_cached(project):
     inside = project.path / ".cache" / "boathook"
     assert keep_nothing(str(inside), str(project.path)) is False
     assert not inside.exists()
 
 
-def test_a_project_with_a_very_long_name_is_not_kept():
+def test_a_project_with_a_very_long_name_is_not_cached():
     assert path_of("/c", "/" + "x" * 240) is None
     assert path_of("/c", "/" + "é" * 120) is None
     assert re.fullmatch(r"/c/%2Fx\+[0-9a-f]{16}\.catalogue", path_of("/c", "/x"))
@@ -370,7 +370,7 @@ def test_it_is_written_for_the_user_alone_and_nothing_is_left_over(kept):
     assert [stat.S_IMODE(os.stat(name).st_mode) for name in (project.cache, path)] == [0o700, 0o600]
 
 
-def test_many_who_keep_at_once_leave_one_whole_file(tmp_path):
+def test_many_who_write_the_cache_at_once_leave_one_whole_file(tmp_path):
     threads = [threading.Thread(target=keep_nothing, args=(str(tmp_path),)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -552,14 +552,14 @@ def test_a_catalogue_without_hooks_concerns_no_event(rows):
     assert set(rows().values()) == {()}
 
 
-def test_the_engine_must_see_every_event_that_something_loud_could_be_told_about(rows):
+def test_the_engine_must_see_every_event_that_a_warning_could_be_about(rows):
     assert rows(a_hook(state="invalid"))["pre-tool-call"] is None
     assert rows(a_hook(state="no-entry-point"))["pre-tool-call"] is None
     assert set(rows(a_hook(kind=None, state="invalid")).values()) == {None}
     assert set(rows(debug=True).values()) == {None}
 
 
-def test_a_disabled_hook_concerns_nobody_and_a_shadowed_one_of_the_user_is_told(rows):
+def test_a_disabled_hook_concerns_nobody_and_a_shadowed_one_of_the_user_is_reported(rows):
     assert [rows(a_hook(state=state))["pre-tool-call"] for state in ("disabled", "shadowed")] == [(), None]
 
 

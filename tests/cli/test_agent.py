@@ -96,7 +96,7 @@ def test_a_blocked_call_does_not_run_and_the_model_reads_why(project: AgentProje
     assert of(records, "step")[0]["results"] == [{"id": "call-1", "text": "not that one", "is_error": True}]
 
 
-def test_a_hook_that_nobody_trusted_does_not_run_and_the_person_is_told(project: AgentProject) -> None:
+def test_an_untrusted_hook_does_not_run_and_the_person_is_warned(project: AgentProject) -> None:
     project.write_hook("guard", scope="project", fields=SHELL, script="echo 'not that one' >&2; exit 2")
     words = ["agent", "do it", "--script", project.write_moves(shell("touch made"), "Well."), "--yes"]
     done = project.run(*words, trust_all=False)
@@ -192,7 +192,7 @@ def test_hooks_of_the_user_and_of_settings_take_part(project: AgentProject) -> N
     assert not (project.path / "made").exists()
 
 
-def test_a_broken_hook_is_told_once_in_a_turn_and_not_at_every_event(project: AgentProject) -> None:
+def test_a_broken_hook_is_reported_once_in_a_turn_and_not_at_every_event(project: AgentProject) -> None:
     project.write_hook("broken", scope="project", manifest="---\nname: [\n---\n")
     printed = project.play(shell("true"), "Well.").stdout
     assert printed.count("hook 'broken' did not run") == 1
@@ -397,7 +397,7 @@ def test_reading_and_searching_needs_no_permission(project: AgentProject) -> Non
 
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_told(
+def test_an_interrupt_ends_the_step_and_the_end_of_the_session_is_reported(
     project: AgentProject, number: int, code: int
 ) -> None:
     bye = project.write_end_hook()
@@ -560,7 +560,7 @@ def test_without_a_task_at_a_terminal_there_are_many_turns_in_one_session(projec
 # The demo
 
 
-def test_the_demo_tells_its_story(project: AgentProject) -> None:
+def test_the_demo_prints_its_story(project: AgentProject) -> None:
     done = project.run("demo")
     assert (done.returncode, done.stderr) == (0, "")
     at = 0

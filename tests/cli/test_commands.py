@@ -75,7 +75,7 @@ def test_list_shows_all_five_states(project: ScratchProject) -> None:
     }
 
 
-def test_without_a_word_about_trust_the_hooks_of_a_project_are_listed_as_untrusted_and_the_user_s_as_armed(
+def test_without_an_approval_the_hooks_of_a_project_are_listed_as_untrusted_and_the_user_s_as_armed(
     project: ScratchProject,
 ) -> None:
     add_hook(project, "armed", GUARD.replace("guard", "armed"), scope="user")
@@ -138,7 +138,7 @@ def test_check_is_clean_with_exit_0_and_says_so(project: ScratchProject) -> None
     assert (done.returncode, done.stdout) == (0, "all good\n")
 
 
-def test_check_names_file_line_key_fault_and_mend(project: ScratchProject) -> None:
+def test_check_names_file_line_key_fault_and_fix(project: ScratchProject) -> None:
     folder = add_hook(project, "guard", GUARD.replace("before_tool", "before_tol"))
     done = project.run("check", "--json")
     assert done.returncode == 1
@@ -373,7 +373,7 @@ def test_hosts_are_listed_with_how_they_are_known(project: ScratchProject) -> No
     assert ["cursor", "Cursor", "read:", "vendor's", "documentation", "of", "August", "2026"] in lines
 
 
-def test_hosts_capabilities_tell_seen_from_read(project: ScratchProject) -> None:
+def test_hosts_capabilities_distinguish_seen_from_read(project: ScratchProject) -> None:
     lines = project.run("hosts", "--capabilities").stdout.splitlines()
     header, row = (line.split() for line in lines if line.startswith(("EVENT", "pre-tool-call")))
     cells = dict(zip(header[1:], row[1:], strict=True))

@@ -625,7 +625,7 @@ def test_a_real_run_written_with_dry_run_first_gives_just_those_files(project: C
     assert [{"path": file["path"], "content": Path(file["path"]).read_text()} for file in written] == planned
 
 
-def test_a_person_is_told_in_words(project: ConvertProject) -> None:
+def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
     path = project.write_entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"})
     done = project.run("convert", "settings-to-hookmd", "--move")
     lines = done.stdout.splitlines()
@@ -833,7 +833,7 @@ def test_a_move_puts_the_manifest_aside_and_leaves_the_script_where_it_is(projec
     assert name.startswith("PreToolUse:run.sh#")
 
 
-def test_a_hook_that_was_put_aside_is_not_written_over_but_its_way_back_is_told(project: ConvertProject) -> None:
+def test_a_hook_that_was_put_aside_is_not_written_over_but_its_way_back_is_named(project: ConvertProject) -> None:
     folder = project.write_hook("guard", scope="project", script="exit 2")
     project.to_settings("--move")
     code, report = project.to_hooks("--move")

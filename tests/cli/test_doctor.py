@@ -71,7 +71,7 @@ def test_a_guard_does_not_work_with(project, case):
     assert any(level == "error" and told in text for level, text in findings), findings
 
 
-def test_a_script_that_is_not_executable_is_told_though_it_runs(project):
+def test_a_script_that_is_not_executable_is_reported_though_it_runs(project):
     folder = project.write_hook("guard")
     (folder / "scripts" / "run.sh").chmod(0o644)
     code, found = _examine(project)
@@ -132,7 +132,7 @@ def test_hooks_with_effects_do_not_run(project):
     assert not (project.base / "fired").exists()
 
 
-def test_a_matcher_that_fits_no_tool_is_told(project):
+def test_a_matcher_that_fits_no_tool_is_reported(project):
     project.write_hook("guard", fields={"matcher": "{tool: ^Bsah$}"})
     code, found = _examine(project)
     result, findings = _of(found, "guard")
@@ -140,7 +140,7 @@ def test_a_matcher_that_fits_no_tool_is_told(project):
     assert ("warning", "its matcher '^Bsah$' matches no known tool: it may never run") in findings
 
 
-def test_what_the_ledger_knows_is_told(project):
+def test_what_the_ledger_knows_is_reported(project):
     project.write_hook("guard", script="exit 1")
     for _ in range(3):
         project.dispatch()
@@ -151,7 +151,7 @@ def test_what_the_ledger_knows_is_told(project):
     assert NEVER not in _of(_examine(project)[1], "guard")[1]
 
 
-def test_a_slow_guard_is_told(project):
+def test_a_slow_guard_is_reported(project):
     project.write_hook("guard", script="sleep 0.7", fields={"timeout": "5000"})
     code, found = _examine(project)
     result, findings = _of(found, "guard")
@@ -192,7 +192,7 @@ def test_a_host_that_calls_what_is_not_there_is_an_error(project):
     assert row["text"].endswith("calls /gone/boathook/entry/hook_entry.py, which does not exist")
 
 
-def test_a_host_that_calls_another_boathook_is_told(project):
+def test_a_host_that_calls_another_boathook_is_reported(project):
     other = project.base / "boathook" / "entry" / "hook_entry.py"
     other.parent.mkdir(parents=True)
     other.touch()
@@ -202,7 +202,7 @@ def test_a_host_that_calls_another_boathook_is_told(project):
     assert (code, row["level"]) == (0, "warning")
 
 
-def test_a_trusted_hook_that_is_gone_is_told(project):
+def test_a_trusted_hook_that_is_gone_is_reported(project):
     folder = project.write_hook("guard", scope="project")
     project.trust()
     os.rename(folder, project.base / "away")

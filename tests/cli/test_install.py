@@ -89,7 +89,7 @@ def test_no_host_is_made_to_call_twice_in_a_project(project, run):
     assert (code, f"First run: boathook uninstall codex --project {project.path}" in err) == (1, True)
 
 
-def test_status_says_how_to_mend_what_a_person_can(project, run):
+def test_status_says_how_to_fix_what_a_person_can(project, run):
     run("install", "claude")
     path = file_of(project, "claude")
     path.write_text(path.read_text().replace('"hooks"', '"disableAllHooks": true, "hooks"', 1))
@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_parsed_stops_it(project, run):
     assert (code, out, err) == (1, "", told)
 
 
-def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(project, run):
+def test_what_hooks_cannot_do_there_is_reported_and_strict_refuses(project, run):
     project.write_hook("asker", fields={"metadata": "{effects: [ask]}"})
     project.write_hook("plain", fields={"metadata": "{effects: [block]}"})
     before = everything(project)
@@ -197,7 +197,7 @@ def test_what_hooks_cannot_do_there_is_told_and_strict_refuses(project, run):
     assert run("install", "claude", "--strict")[0] == 0
 
 
-def test_status_tells_all_hosts_and_fails_if_one_is_not_well(project, run):
+def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):
     assert run("status")[0] == 0
     run("install", "claude")
     code, out, _ = run("status", "--json")
@@ -410,7 +410,7 @@ def test_the_plugin_of_opencode_does_what_hooks_say(project):
 
 
 @needs_node
-def test_a_plugin_whose_door_is_gone_tells_so_and_stops_nothing(project):
+def test_a_plugin_whose_hook_entry_is_gone_reports_it_and_stops_nothing(project):
     install(project, "opencode")
     path = file_of(project, "opencode")
     path.write_text(path.read_text().replace(sys.executable, "/gone/python"))

@@ -87,7 +87,7 @@ def test_where_nothing_is_recorded_every_command_says_so(project):
     assert json.loads("".join(lines(project, "stats", "--json"))) == {"version": 1, "hooks": []}
 
 
-def test_why_tells_the_whole_story(busy):
+def test_why_prints_the_whole_story(busy):
     blocked, passed = ids(busy)
     story = lines(busy, "why", blocked[:8])
     hidden = "[redacted secret, 7 characters, sha256 f52fbd32]"
@@ -110,7 +110,7 @@ def test_why_tells_the_whole_story(busy):
     assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"
 
 
-def test_why_tells_of_changes_and_of_async_hooks_and_their_ends(project):
+def test_why_prints_changes_and_async_hooks_and_their_ends(project):
     answer = '{"modified_input": {"command": "ls -l"}, "additional_context": "changed"}'
     project.write_hook("rewrite", script=f"echo '{answer}'")
     project.write_hook("later", script="exit 3", fields={"async": "true"})
@@ -200,7 +200,7 @@ def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
     )
 
 
-def test_lines_that_are_no_records_are_told_of(busy):
+def test_lines_that_are_no_records_are_reported(busy):
     [path] = busy.state.glob("ledger-*.jsonl")
     with path.open("ab") as file:
         file.write(b"half of a rec")

@@ -121,7 +121,7 @@ LEVELS = {
 
 @pytest.mark.skipif(not WALLS, reason="this machine has neither Landlock nor bubblewrap")
 @pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
-def test_a_hook_given_by_its_path_gets_no_secrets_and_the_highest_walls_there_are(project, tmp_path, level):
+def test_a_hook_given_by_its_path_gets_no_secrets_and_the_highest_sandbox_level_there_is(project, tmp_path, level):
     """Nobody has trusted it; a clone's hook is looked at this way before it is."""
     (project.home / "key").write_text("a key\n")
     _record(project, ["git push --force"])

@@ -182,7 +182,7 @@ def test_the_command_prints_a_table() -> None:
     ]
 
 
-def test_the_command_tells_of_a_mismatch(tmp_path: Path) -> None:
+def test_the_command_reports_a_mismatch(tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text(json.dumps([WRONG["decision"].data]), encoding="utf-8")
     done = _run("--vectors", str(tmp_path))
     assert done.returncode == 1

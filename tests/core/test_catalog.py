@@ -202,7 +202,7 @@ def test_a_broken_hook_that_is_set_to_block_takes_part():
     assert [can_take_part(a_hook(state=state, on_failure="block")) for state in (SHADOWED, DISABLED)] == [False, False]
 
 
-def test_an_error_in_a_file_that_is_no_hook_is_told_at_every_event_and_a_warning_is_not():
+def test_an_error_in_a_file_that_is_no_hook_is_reported_at_every_event_and_a_warning_is_not():
     error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "mend it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
@@ -292,7 +292,7 @@ PROJECTS = {"patient": {"timeout": 600.0}, "strict": {"on_failure": "block"}, "a
 
 @pytest.mark.parametrize("more", PROJECTS.values(), ids=PROJECTS)
 @pytest.mark.parametrize("scope", ["project", "local"])
-def test_no_hook_of_a_project_takes_the_place_of_the_user_s(scope, more):
+def test_no_hook_of_a_project_replaces_the_user_s(scope, more):
     mine, other = a_settings_hook("b", Command("x")), a_settings_hook("a", Command("x"), scope=scope, **more)
     assert planned(other, mine) == Plan((Stage(GROUP_ORDER, (mine,)),))
 

@@ -246,7 +246,7 @@ def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
     )
 
 
-def test_the_person_is_told_in_one_message_which_hooks_nobody_has_trusted_as_they_are():
+def test_one_message_names_all_hooks_that_are_not_trusted_as_they_are():
     states = {"new": UNTRUSTED, "other": MODIFIED, "no": DENIED, "off": DISABLED}
     hooks = [*ABC, *(a_hook(name, state=state, state_reason="why") for name, state in states.items())]
     told = ("hooks of this project did not run: new (untrusted), other (modified). Review them: boathook trust",)
@@ -304,7 +304,7 @@ def test_a_block_of_one_of_three_lets_its_neighbours_speak_and_ends_the_rest():
     assert course.verdict.reasons == ("no",)
 
 
-def test_all_blocks_of_a_stage_are_told_and_a_stop_outweighs_them():
+def test_all_blocks_of_a_stage_are_reported_and_a_stop_outweighs_them():
     other = Outcome(Decision.BLOCK, ((Decision.BLOCK, "never"),))
     assert drive(FRAMED, {"x": BLOCK, "z": other}).verdict.reasons == ("no", "never")
     stopped = drive(FRAMED, {"x": BLOCK, "y": STOP, "z": other}).verdict

@@ -139,7 +139,7 @@ def test_the_mode_says_sync_or_async():
     assert [a_hook().mode, a_hook(background=True).mode] == ["sync", "async"]
 
 
-def test_a_diagnostic_says_where_what_and_how_to_mend_it():
+def test_a_diagnostic_says_where_what_and_how_to_fix_it():
     full = Diagnostic("/a/HOOK.md", 3, "timeout", "error", "is wrong", "mend it")
     assert str(full) == "/a/HOOK.md:3: [timeout] is wrong (mend it)"
     assert str(Diagnostic("/a", None, "", "warning", "is odd")) == "/a: is odd"

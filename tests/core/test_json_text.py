@@ -246,7 +246,7 @@ except JsonError as fault:
 """
 
 
-def test_faults_are_told_in_a_process_that_never_imported_json():
+def test_faults_are_reported_in_a_process_that_never_imported_json():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (
         "no JSON value at line 1 column 7\nExpecting ':' delimiter at line 1 column 6\n",

@@ -106,7 +106,7 @@ def test_a_shell_sets_the_same(assignments):
 
 
 @pytest.mark.parametrize("line", ["A=$A$A\n", 'A="$A$A"\n', "A=${A}${A}\n"])
-def test_a_variable_that_is_doubled_again_and_again_stays_within_its_room(line):
+def test_a_variable_that_is_doubled_again_and_again_stays_within_its_limit(line):
     found, odd = read_exports("A=x\n" + line * 200 + "B=1\n", {})
     assert len(found["A"]) <= MAX_EXPANDED_CHARS
     assert found["B"] == "1"

@@ -67,7 +67,7 @@ def test_a_blocked_stop_gives_feedback():
     assert Verdict(a_call(), a_call(), BLOCK).feedback is None
 
 
-def test_every_failure_note_and_loud_skip_is_told_once():
+def test_every_failure_note_and_loud_skip_is_reported_once():
     runs = (
         Run(a_hook("one"), FAILED, Outcome(), 1, error="exit code 1"),
         Run(a_hook("one"), FAILED, Outcome(), 1, error="exit code 1", look_number=2),

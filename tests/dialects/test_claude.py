@@ -705,7 +705,7 @@ def test_exit_2_blocks_beside_junk():
         assert answer_to(a_call(), Exit(2, stdout, b"\x1b[31mno\x1b[0m\r\n")) == (said(BLOCK, "no"), ())
 
 
-def test_exit_2_where_nothing_can_be_refused_tells_the_person_all_of_it():
+def test_exit_2_where_nothing_can_be_refused_shows_the_person_all_of_it():
     answer = {"decision": "block", "reason": "json", "systemMessage": "m", **nested(additionalContext="c")}
     outcome = Outcome(contexts=("c",), messages=("m", "json", "no (SessionStart cannot be blocked)"))
     assert answer_to(a_call("SessionStart"), prints(answer, 2, b"no")) == (outcome, (idle("a block", "SessionStart"),))
@@ -871,7 +871,7 @@ NESTING = st.sampled_from(["PreToolUse", "Stop", "UserPromptSubmit", "PostToolUs
 
 @given(NESTING, spoken)
 @example("PostToolUse", prints({"hookSpecificOutput": {"updatedToolOutput": ""}}, 0, b""))
-def test_what_a_host_is_told_of_an_answer_is_itself_an_answer_that_says_the_same(name, end):
+def test_what_a_host_gets_of_an_answer_is_itself_an_answer_that_says_the_same(name, end):
     call = a_call(name)
     outcome, _ = read_answer(call, end)
     now = outcome.input if outcome.input is not ABSENT else call.event.tool_input

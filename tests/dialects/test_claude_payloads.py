@@ -207,7 +207,7 @@ every_event = pytest.mark.parametrize("name", CLAUDE_EVENTS_BY_NAME)
 
 @every_event
 @pytest.mark.parametrize("rewritten", [False, True])
-def test_claude_code_is_told_to_allow_only_if_a_hook_said_so(name, rewritten):
+def test_claude_code_gets_an_allow_only_if_a_hook_said_so(name, rewritten):
     for decision in (Decision.NONE, ALLOW, ASK, BLOCK, STOP):
         told = answer(name, Outcome(decision), **({"tool_input": {"command": "pwd"}} if rewritten else {})) or {}
         inside = told.get("hookSpecificOutput", {})
@@ -278,7 +278,7 @@ def test_an_event_without_counterpart_answers_nothing(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_failing_hook_is_told_where_the_person_sees_it(tmp_path, project):
+def test_a_failing_hook_is_reported_where_the_person_sees_it(tmp_path, project):
     (project / ".agents/hooks/guard/scripts/run.sh").write_text("#!/bin/sh\nexit 3\n")
     event = {
         "hook_event_name": "PreToolUse",

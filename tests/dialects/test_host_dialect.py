@@ -649,7 +649,7 @@ DEGRADED = {
 
 
 @pytest.mark.parametrize("case", DEGRADED)
-def test_what_a_host_cannot_hear_is_told_and_the_rest_is_said(case):
+def test_what_a_host_cannot_express_is_reported_and_the_rest_is_written(case):
     host, name, outcome, changes, fields, notes = DEGRADED[case]
     table = load_host(host)
     told = tuple(note.format(table.title, name) for note in notes)
@@ -669,7 +669,7 @@ def test_a_message_for_the_person_goes_where_the_host_shows_it():
     assert answer("copilot", "agentStop", Outcome(messages=("hi",))) == (0, None, "hi\n")
 
 
-def test_context_beside_a_refusal_by_exit_code_is_told():
+def test_context_beside_a_refusal_by_exit_code_is_reported():
     end = answer("kimi-code", "UserPromptSubmit", said(BLOCK, "no", contexts=("know",)))
     assert end == (2, None, "no\n" + UNHEARD.format("Kimi Code", "UserPromptSubmit") + "\n")
 
@@ -705,7 +705,7 @@ def test_a_table_is_sound(host):
         assert not row.output or row.kind.rewrites_output
 
 
-def test_no_host_is_told_to_ask_where_that_hangs_or_is_ignored():
+def test_no_host_gets_an_ask_where_that_hangs_or_is_ignored():
     can_ask = {host for host in list_host_names() for row in load_host(host).events if row.ask}
     assert can_ask == {"claude", "copilot", "droid", "qwen", "vscode"}
 

@@ -104,7 +104,7 @@ def test_a_stop_that_is_refused_ends_no_turn(tmp_path, hook):
     assert not (tmp_path / "seen").exists()
 
 
-def test_what_a_hook_of_an_event_that_was_made_wants_is_told_to_the_person(tmp_path, hook):
+def test_what_a_hook_of_an_event_that_was_made_wants_is_reported_to_the_person(tmp_path, hook):
     hook("after", "post-agent-turn", "echo 'not good' >&2; exit 2")
     told = "a hook of post-agent-turn, which Claude Code does not have, wanted block: not good"
     assert run(tmp_path, "claude", "Stop", {}) == (0, {"systemMessage": told}, "")
@@ -151,7 +151,7 @@ def test_a_call_that_failed_in_codex_is_known_by_its_transcript(tmp_path, hook, 
 # What a host cannot be told
 
 
-def test_what_a_host_cannot_be_told_stands_in_the_ledger_without_secrets(tmp_path, hook):
+def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(tmp_path, hook):
     hook(
         "note", "pre-tool-call", """echo '{"additional_context": "the key is sk-ant-api03-abcdefghijklmnopqrstuvwx"}'"""
     )
@@ -164,7 +164,7 @@ def test_what_a_host_cannot_be_told_stands_in_the_ledger_without_secrets(tmp_pat
     assert "sk-ant-api03-abcdefghijklmnopqrstuvwx" not in json.dumps(record)
 
 
-def test_by_policy_what_a_host_cannot_be_told_is_refused_instead(tmp_path, hook):
+def test_by_policy_what_a_host_cannot_express_is_refused_instead(tmp_path, hook):
     hook("safer", "pre-tool-call", """echo '{"modified_input": {"command": "ls"}}'""")
     agents = tmp_path / "home/.config/agents"
     agents.mkdir(parents=True)
@@ -184,7 +184,7 @@ def test_by_policy_what_a_host_cannot_be_told_is_refused_instead(tmp_path, hook)
     )  # a stop is not refused for that: the agent would go on for ever
 
 
-def test_what_a_host_was_told_is_not_degraded(tmp_path, hook):
+def test_what_a_host_can_express_is_not_degraded(tmp_path, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2")
     run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
     (record,) = records(tmp_path)
@@ -206,7 +206,7 @@ def install(
     (state / "installed.json").write_text(json.dumps({"version": 1, "installations": [found]}))
 
 
-def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_tongue(tmp_path, hook):
+def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_protocol(tmp_path, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2", "matcher: {tool: ^Shell$}\n")
     call = {"tool_name": "run_in_terminal", "tool_input": {"command": "ls"}, "timestamp": "2026-11-16T05:00:00Z"}
     _, answer, _ = run(tmp_path, "claude", "PreToolUse", {"hook_event_name": "PreToolUse", **call})
@@ -223,7 +223,7 @@ def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_t
 @pytest.mark.parametrize(
     ("project", "runs"), [("", 0), ("PROJECT", 0), ("/elsewhere", 1)], ids=["everywhere", "here", "elsewhere"]
 )
-def test_a_call_that_comes_on_two_roads_runs_hooks_once(tmp_path, hook, project, runs):
+def test_a_call_that_comes_on_two_paths_runs_hooks_once(tmp_path, hook, project, runs):
     hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
     install(tmp_path, "vscode", project.replace("PROJECT", str(tmp_path / "project")))
     assert run(tmp_path, "claude", "PreToolUse", COPILOTS) == (0, None, "")
@@ -232,7 +232,7 @@ def test_a_call_that_comes_on_two_roads_runs_hooks_once(tmp_path, hook, project,
     assert len((tmp_path / "seen").read_text()) == runs + 1
 
 
-def test_a_record_alone_leaves_no_call_to_another_road(tmp_path, hook):
+def test_a_record_alone_leaves_no_call_to_another_path(tmp_path, hook):
     hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
     install(tmp_path, "vscode", text="{}")
     run(tmp_path, "claude", "PreToolUse", COPILOTS)
@@ -279,7 +279,7 @@ BEYOND = "boathook: the event on standard input is beyond limits, so no hook cou
 
 
 @pytest.mark.parametrize("host", list_host_names())
-def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_tongue(tmp_path, host):
+def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_protocol(tmp_path, host):
     row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
     code, out, err = run(tmp_path, host, row.name, DEEP)
     said = json.dumps([out, err])
@@ -330,7 +330,7 @@ def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(tmp_p
         assert err.startswith(NOT_JSON)
 
 
-def test_copilot_which_refuses_on_every_failure_is_told_why(tmp_path):
+def test_copilot_which_refuses_on_every_failure_gets_the_reason(tmp_path):
     code, out, _ = run(tmp_path, "copilot", "preToolUse", '{"toolName": 5}')
     assert (code, out["permissionDecision"]) == (0, "deny")
     assert out["permissionDecisionReason"] == "boathook: the tool's name must be text, not a number"
@@ -413,7 +413,7 @@ def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(tmp_path, ho
         ),
     ],
 )
-def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_road(tool, given, ours):
+def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_path(tool, given, ours):
     fields = {"hook_event_name": "PreToolUse", "timestamp": "t", "tool_name": tool, "tool_input": given}
     assert detect_caller(load_host("claude"), fields, {}) == "copilot"
     event = find_dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
@@ -432,7 +432,7 @@ def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
     assert wants(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
 
 
-def test_a_hook_is_told_what_it_cannot_do_in_a_host():
+def test_what_a_hook_cannot_do_in_a_host_is_reported():
     everything = a_hook(metadata={"effects": ["block", "ask", "stop", "rewrite", "context"]})
     where = "in Kimi Code at PreToolUse"
     assert misfits(everything, load_host("kimi-code")) == (
@@ -457,7 +457,7 @@ def test_a_hook_is_told_what_it_cannot_do_in_a_host():
     assert misfits(after, load_host("opencode")) == ()
 
 
-def test_a_hook_for_a_tool_that_a_host_has_not_is_told_so():
+def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     told = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
     assert misfits(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (told,)
     assert misfits(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
@@ -465,7 +465,7 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_told_so():
     assert misfits(a_hook(tool="^Shell$"), load_host("codex")) == ()
 
 
-def test_check_tells_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
+def test_check_reports_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
     hook("guard", "pre-session", "exit 2")
     project = str(tmp_path / "project")
     code, out, _ = command(tmp_path, "check", "--host", "codex", "--host", "claude", "--json", "--project", project)

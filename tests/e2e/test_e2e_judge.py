@@ -121,7 +121,7 @@ def kimi(**changes) -> Observation:
     return hooked("kimi-code", KIMI, **{"files": UNCHANGED, "ledger": TOLD, **changes})
 
 
-def test_what_the_table_rules_out_is_not_possible_if_it_was_told():
+def test_what_the_table_rules_out_is_not_possible_if_it_was_reported():
     found = judge(kimi(), control("kimi-code"), load_host("kimi-code"))
     assert {name: one.state for name, one in found.items()} == {
         **dict.fromkeys(BEHAVIOURS, SEEN),
@@ -138,7 +138,7 @@ def test_what_the_table_rules_out_is_not_possible_if_it_was_told():
         [{"degraded": ["a hook changed the input, which Kimi Code cannot take at Stop"]}],
     ],
 )
-def test_what_is_not_possible_must_be_told(ledger):
+def test_what_is_not_possible_must_be_reported(ledger):
     assert failed(kimi(ledger=ledger), control("kimi-code"), host="kimi-code") == {"rewrite"}
 
 

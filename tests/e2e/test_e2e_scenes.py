@@ -68,7 +68,7 @@ def road(**changes: object) -> Observation:
     return Observation("copilot", "claudes-road", **fields)
 
 
-def test_calls_on_the_road_of_claude_code_are_seen():
+def test_calls_on_the_path_of_claude_code_are_seen():
     assert list(CLAUDES_ROAD.complaints(road())) == []
 
 
@@ -88,7 +88,7 @@ def test_calls_on_the_road_of_claude_code_are_seen():
         ({"requests": [*road().requests[:2], request("fine")]}, "the reason is not in the request"),
     ],
 )
-def test_calls_on_that_road_that_are_anothers_are_complained_of(changes, complaint):
+def test_calls_on_that_path_that_are_anothers_are_complained_of(changes, complaint):
     assert complaint in "; ".join(CLAUDES_ROAD.complaints(road(**changes)))
 
 

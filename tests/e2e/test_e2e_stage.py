@@ -68,7 +68,7 @@ def test_tools_that_are_only_named_are_looked_up_without_hooks(fake):
     assert stage._look_up(who, stage.HOOKED) == stage._look_up(fake(), stage.CONTROL) == []
 
 
-def test_its_exit_code_is_told(fake):
+def test_its_exit_code_is_reported(fake):
     assert stage.play(fake("3"), stage.CONTROL).code == 3
 
 

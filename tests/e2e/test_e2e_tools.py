@@ -143,7 +143,7 @@ def test_the_look_up_is_no_request_of_the_proof():
     assert "without hooks the agent made" not in found.note
 
 
-def test_what_no_hook_hears_of_is_told():
+def test_what_no_hook_hears_of_is_reported():
     shell = tool("exec_command", cmd=TEXT)
     assert faults("codex", [shell, tool("write_stdin", chars=TEXT)]) == ""
     files = {"forbidden-word": 1.0, "before-word": 1.0}

@@ -395,7 +395,7 @@ def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(project):
 # What it tells
 
 
-def test_debug_lines_tell_of_every_hook(tmp_path):
+def test_debug_lines_report_every_hook(tmp_path):
     lines: list[str] = []
     hooks = [
         a_hook("guard", priority=300, trigger="before_tool"),
@@ -421,7 +421,7 @@ def test_debug_lines_tell_of_every_hook(tmp_path):
     ]
 
 
-def test_debug_lines_tell_of_failures_logs_notes_second_looks_and_the_background():
+def test_debug_lines_report_failures_logs_notes_second_looks_and_the_background():
     lines: list[str] = []
     hooks = [a_hook("a", priority=3), a_hook("b", priority=2), a_hook("c", background=True)]
     replies = {

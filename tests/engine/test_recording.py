@@ -67,7 +67,7 @@ def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
     assert (call.dispatch, call.describe()["dispatch"]) == (verdict.id, verdict.id)
 
 
-def test_trouble_is_told_and_changes_no_decision():
+def test_an_error_of_the_recorder_is_reported_and_changes_no_decision():
     told = "/s/ledger cannot be written (No space left on device): the record is lost"
     engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=Book(told))
     verdict = engine.dispatch(a_call())
@@ -75,7 +75,7 @@ def test_trouble_is_told_and_changes_no_decision():
     assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", told, is_warning=True),), (told,))
 
 
-def test_a_fault_of_the_recorder_is_trouble_too():
+def test_an_exception_of_the_recorder_is_an_error_too():
     def fail(verdict: Verdict, seconds: float) -> str:
         raise RuntimeError("oops")
 

@@ -205,7 +205,7 @@ def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(project, fire, bad
     assert ends(verdict) == sorted([("ok", "none", 0), ("ok", "block", 2), end])
 
 
-def test_all_that_can_go_wrong_at_once_is_told_and_the_call_may_go_on(project):
+def test_all_that_can_go_wrong_at_once_is_reported_and_the_call_may_go_on(project):
     project.write_settings("project", settings(PreToolUse=[bad for bad, _ in MISHAPS.values()]))
     done = run(project, TOOL)
     told = sorted(line.partition("' ")[2] for line in done.stderr.splitlines() if line.startswith("boathook: hook '"))
@@ -315,7 +315,7 @@ def test_what_a_session_start_exports_is_there_for_the_hooks_of_that_session_alo
     assert said == [none, [], green, none, none, [], none]
 
 
-def test_what_one_way_in_was_told_the_others_know(project):
+def test_what_one_way_in_has_learned_the_others_know(project):
     project.write_settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
     in_process(project, START)
     assert [send(project, TURN)["additional_context"] for send in WAYS.values()] == [
@@ -570,7 +570,7 @@ def test_settings_nearer_to_the_work_dir_are_found_when_they_come(project, monke
     assert by_command(project, event)["reasons"] == ["near"]
 
 
-def test_what_was_kept_runs_like_what_was_read(project, monkeypatch):
+def test_what_was_cached_runs_like_what_was_read(project, monkeypatch):
     entries = [
         entry('echo "$CLAUDE_PROJECT_DIR"; exit 0', timeout=9),
         entry("printf", args=["%s", "${CLAUDE_PROJECT_DIR}"]),
@@ -606,7 +606,7 @@ MATCHERS = {
 }
 
 
-def test_the_door_says_the_same_of_every_recorded_event_whether_the_catalogue_was_read_or_kept(project, monkeypatch):
+def test_hook_entry_answers_every_recorded_event_the_same_with_and_without_the_cached_catalogue(project, monkeypatch):
     def group(event: str, matcher: str | None) -> dict:
         told = json.dumps({"systemMessage": f"{event} {matcher}"})
         return {"hooks": [entry(f"echo '{told}'")], **({} if matcher is None else {"matcher": matcher})}
@@ -678,7 +678,7 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(pro
 
 
 @pytest.mark.parametrize("host", ["claude", "native"])
-def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_told(project, fire, host):
+def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_reported(project, fire, host):
     """Such a wrapper stands in Claude Code's own settings; the entry does not show what it calls."""
     depths, wrapper = project.base / "depths", project.path / "wrapper.sh"
     event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(project, TOOL))}'"

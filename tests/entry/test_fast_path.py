@@ -114,7 +114,7 @@ events = st.fixed_dictionaries(
 @example(Catalog((a_hook(tool="^$"),)), [({}, "pre-tool-call")])
 @example(Catalog((a_hook(pattern="^\\{\\}$"),)), [({"tool_input": None}, "pre-tool-call")])
 @example(Catalog((a_hook(kind=None, state=INVALID, on_failure="block"),)), [({}, "Stop")])
-def test_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(here, catalog, asked):
+def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
     catalog = keep_as(here, catalog)
     for event, name in asked:
         work_dir = str(event.get("work_dir", "HERE")).replace("HERE", str(here.path))
@@ -176,7 +176,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 @example(Catalog((a_hook(tool="^Edit$"),)), [("copilot", "preToolUse", {"toolName": "edit"})])
 @example(Catalog((a_hook(kind=SPELLINGS["post-agent-turn"]),)), [("codex", "Stop", {})])
 @example(Catalog((a_hook(kind=SPELLINGS["post-tool-call-failure"]),)), [("gemini", "AfterTool", {"tool_name": "glob"})])
-def test_for_a_host_nothing_to_do_is_said_only_when_the_engine_would_do_and_tell_nothing(here, catalog, asked):
+def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
     catalog = keep_as(here, catalog)
     for host, name, event in asked:
         folder = {"work_dir": str(here.path)} if host == "opencode" else {"cwd": str(here.path)}
@@ -219,7 +219,7 @@ def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -
         ("opencode", "pre-tool-call", {"event_type": "pre-tool-call", "tool_name": "bash", "tool_input": {}}, True),
     ],
 )  # fmt: skip
-def test_most_events_of_a_host_are_answered_at_the_door(here, host, name, event, quiet):
+def test_most_events_of_a_host_are_answered_on_the_fast_path(here, host, name, event, quiet):
     keep_as(here, GUARDS)
     assert ask(event, host=host, event=name) is quiet
 
@@ -258,7 +258,7 @@ LOUD = {
 
 
 @pytest.mark.parametrize("event", QUIET.values(), ids=QUIET)
-def test_an_event_that_plainly_concerns_nobody_is_answered_at_the_door(here, event):
+def test_an_event_that_plainly_concerns_no_hook_is_answered_on_the_fast_path(here, event):
     keep_as(here, GUARDS)
     assert ask({"work_dir": str(here.path), **event}) is True
     assert ask(event) is True
@@ -349,7 +349,7 @@ def test_a_catalogue_is_taken_only_for_the_trust_that_it_was_made_with(here, tmp
             kept.unlink()
 
 
-def test_an_untrusted_hook_is_the_engine_s_to_tell_where_it_matches_and_nowhere_else(here):
+def test_an_untrusted_hook_needs_the_engine_where_it_matches_and_nowhere_else(here):
     keep_as(here, Catalog((a_hook("rm", tool="^Shell$", pattern="rm -rf", state=UNTRUSTED, state_reason="why"),)))
     dangerous = {**CALL, "tool_input": {"command": "rm -rf /"}}
     assert (ask(CALL), ask(dangerous)) == (True, False)
@@ -387,7 +387,7 @@ FAST_OPTIONS = {
 
 
 @pytest.mark.parametrize(("args", "expected"), FAST_OPTIONS.items())
-def test_only_a_plain_command_line_is_answered_at_the_door(args, expected):
+def test_only_a_plain_command_line_is_answered_on_the_fast_path(args, expected):
     options = _read_fast_options(list(args))
     found = None if options is None else vars(options)
     assert found == (None if expected is None else {**vars(Options()), **expected})

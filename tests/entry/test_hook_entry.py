@@ -114,7 +114,7 @@ names = st.sampled_from(
 
 @given(st.sampled_from(sorted(WORLDS)), names, calls | calls | st.sampled_from([b"", b"{", b"[]", b"\xff"]))
 @settings(max_examples=40)
-def test_the_door_and_the_command_give_the_same_answer(projects, name, event, data):
+def test_hook_entry_and_the_command_return_the_same_answer(projects, name, event, data):
     project = projects[name]
     if isinstance(data, dict) and data.get("work_dir") in ("", "sub"):
         data = {**data, "work_dir": str(project.path / data["work_dir"])}
@@ -188,7 +188,7 @@ def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wa
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_project_that_is_no_folder_is_told(projects, road):
+def test_a_project_that_is_no_folder_is_reported(projects, road):
     for folder in ("/no/such/folder", ""):
         command = [*ROADS[road]("Notification"), "--project", folder]
         project = projects["empty"]
@@ -201,7 +201,7 @@ NAMELESS = [{}, {"tool_name": ""}]
 
 
 @pytest.mark.parametrize("data", NAMELESS, ids=["absent", "empty"])
-def test_an_event_without_the_name_of_its_tool_is_told_so(projects, data):
+def test_an_event_without_the_name_of_its_tool_is_reported(projects, data):
     told = b"boathook: the event has no 'tool_name': hooks for particular tools did not run\n"
     assert enter("door", projects["words"], "PreToolUse", data) == (0, b"", told)
 
@@ -235,7 +235,7 @@ def imported(report: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "data", "code", "unwanted", "wanted"), TRAVELS.values(), ids=TRAVELS)
-def test_a_road_imports_no_more_than_it_needs(projects, name, data, code, unwanted, wanted):
+def test_a_path_imports_no_more_than_it_needs(projects, name, data, code, unwanted, wanted):
     found, _, report = enter("door", projects[name], "PreToolUse", data, "-X", "importtime")
     modules = imported(report)
     assert found == code

@@ -92,7 +92,7 @@ def test_a_slow_reader_gets_the_whole_answer_even_from_a_pipe_that_does_not_bloc
 
 
 @pytest.mark.parametrize("what", ["a file", "a link to nothing", "a link to itself"])
-def test_hooks_that_are_there_but_cannot_be_used_are_told(project, what):
+def test_hooks_that_are_there_but_cannot_be_used_are_reported(project, what):
     path = project.hooks_folder("project")
     path.parent.mkdir()
     if what == "a file":
@@ -110,14 +110,14 @@ def test_what_a_manifest_says_reaches_no_terminal_unfiltered(project):
     assert "\x1b" not in done.stderr
 
 
-def test_a_user_s_hook_whose_place_a_project_s_takes_is_told(project):
+def test_a_user_s_hook_that_a_project_s_replaces_is_reported(project):
     project.write_hook("guard", BLOCK)
     project.write_hook("guard", scope="project", fields={"trigger": "notification"})
     done = run_event(project)
     assert (done.returncode, "hook 'guard' did not run: replaced by the project's hook" in done.stderr) == (0, True)
 
 
-def test_a_user_s_hook_keeps_its_place_while_the_project_s_is_not_trusted(project):
+def test_a_user_s_hook_is_not_replaced_while_the_project_s_is_not_trusted(project):
     project.write_hook("guard", BLOCK)
     project.write_hook("guard", scope="project")
     done = run_event(project, trust_all=False)

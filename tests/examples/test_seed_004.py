@@ -308,7 +308,7 @@ def test_callbacks_for_steps_take_a_state_and_give_one() -> None:
     assert (counted, session.state.metadata) == ([1, 2], {"step 1": "done", "step 2": "done"})
 
 
-def test_callbacks_for_the_start_may_keep_the_run_from_happening_and_those_for_the_end_are_told_of_it() -> None:
+def test_callbacks_for_the_start_may_prevent_the_run_and_those_for_the_end_hear_of_it() -> None:
     ends: list[str | None] = []
     made = builder("hello").on_execution_end(lambda context: ends.append(context.final_message))
     assert made.build().run("hi").text == "hello"

@@ -198,7 +198,7 @@ def test_a_script_that_catches_its_own_fault_lets_the_operation_pass(project: Ex
         ("kubectl get pods -n prod", "none"),
     ],
 )
-def test_production_is_told_by_the_matcher_alone(command: str, decision: str, project: ExampleProject) -> None:
+def test_production_is_recognized_by_the_matcher_alone(command: str, decision: str, project: ExampleProject) -> None:
     reasons = ["production is out of bounds"] if decision == "block" else []
     assert play(project, "block-prod-deploy", shell(command)) == (decision, reasons)
 
@@ -219,7 +219,7 @@ def test_a_python_file_is_formatted_in_the_background(path: str, asked: str | No
 
 
 @pytest.mark.parametrize(("path", "decision"), [("a.ts", "allow"), ("a.py", "allow"), ("a.tsx", "none")])
-def test_source_files_are_told_by_their_ending(path: str, decision: str, project: ExampleProject) -> None:
+def test_source_files_are_recognized_by_their_ending(path: str, decision: str, project: ExampleProject) -> None:
     assert play(project, "source-files", written(path)) == (decision, [])
 
 

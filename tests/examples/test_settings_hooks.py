@@ -530,7 +530,7 @@ def test_in_a_package_with_settings_that_say_nothing_of_hooks_they_run_all_the_s
     assert play.send("PreToolUse.Write", **event) == Told("block", f".env is protected: {SECRETS}")
 
 
-def test_events_that_no_example_wants_are_told_nothing(play: Play) -> None:
+def test_events_that_no_example_wants_get_no_answer(play: Play) -> None:
     play.bring(*NAMES)
     assert play.send("PreToolUse.Agent") == NOTHING
 

@@ -133,7 +133,7 @@ def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_pa
     assert (report.findings, report.torn) == ((), (f"{path.name}:2",))
 
 
-def test_row_80_a_full_disk_tears_no_line_and_is_told(tmp_path):
+def test_row_80_a_full_disk_tears_no_line_and_is_reported(tmp_path):
     folder, out = tmp_path / "ledger", tmp_path / "out"
     assert writer(folder, "w", out, count=40, size=300, limit=10_000).wait(60) == 0
     said, troubles = acknowledged(out)
@@ -152,7 +152,7 @@ def test_row_80_a_full_disk_tears_no_line_and_is_told(tmp_path):
     assert verify_chain(str(folder)).findings == ()
 
 
-def test_row_80_a_real_full_disk_is_told_on_stderr_and_changes_no_decision(project: FaultProject):
+def test_row_80_a_real_full_disk_is_reported_on_stderr_and_changes_no_decision(project: FaultProject):
     project.state.mkdir(parents=True)
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(project.state)], capture_output=True

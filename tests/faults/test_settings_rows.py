@@ -180,7 +180,7 @@ PLACED = [
 
 @pytest.mark.parametrize("place", PLACED)
 @pytest.mark.parametrize("whose", ["project", "user"])
-def test_a_file_that_cannot_be_used_is_told_and_all_other_files_count(
+def test_a_file_that_cannot_be_used_is_reported_and_all_other_files_count(
     project: SettingsProject, way: str, place: Callable[[SettingsProject, Path], str], whose: str
 ) -> None:
     mine, other = (
@@ -206,7 +206,7 @@ def without_line(text: str) -> str:
 
 
 @pytest.mark.parametrize("place", PLACED)
-def test_a_file_that_cannot_be_used_is_told_on_stderr_at_every_event(
+def test_a_file_that_cannot_be_used_is_reported_on_stderr_at_every_event(
     project: SettingsProject, place: Callable[[SettingsProject, Path], str]
 ) -> None:
     told = place(project, project.settings_path)
@@ -270,7 +270,7 @@ def folder_closed(project: SettingsProject) -> None:
 
 
 @pytest.mark.parametrize("place", [folder_loop, pytest.param(folder_closed, marks=pytest.mark.ordinary_user)])
-def test_a_folder_of_settings_that_cannot_be_entered_is_told(
+def test_a_folder_of_settings_that_cannot_be_entered_is_reported(
     project: SettingsProject, way: str, place: Callable[[SettingsProject], None]
 ) -> None:
     project.write_user_guard()
@@ -319,7 +319,7 @@ def test_an_enabled_plugin_counts(project: SettingsProject, way: str) -> None:
     assert project.fire(way).decision == "block"
 
 
-def test_hooks_of_a_plugin_that_cannot_be_read_are_told(project: SettingsProject, way: str) -> None:
+def test_hooks_of_a_plugin_that_cannot_be_read_are_reported(project: SettingsProject, way: str) -> None:
     _, hooks = a_plugin(project)
     hooks.unlink()
     os.mkfifo(hooks)
@@ -334,7 +334,7 @@ REGISTERS = {"fifo": fifo, "directory": directory, "deep": deep, "not_json": not
 
 
 @pytest.mark.parametrize("place", REGISTERS.values(), ids=REGISTERS)
-def test_a_register_of_plugins_that_cannot_be_read_is_told(
+def test_a_register_of_plugins_that_cannot_be_read_is_reported(
     project: SettingsProject, way: str, place: Callable[[SettingsProject, Path], str]
 ) -> None:
     register, _ = a_plugin(project)
@@ -352,7 +352,7 @@ def test_a_register_of_plugins_that_cannot_be_read_is_told(
 @pytest.mark.parametrize(
     "entry", [command("exit 0\0; rm -rf x"), command("echo", args=["a\0b"])], ids=["in_the_line", "in_an_argument"]
 )
-def test_a_nul_in_a_command_is_an_invalid_entry_that_is_told(
+def test_a_nul_in_a_command_is_an_invalid_entry_that_is_reported(
     project: SettingsProject, way: str, entry: dict[str, Any]
 ) -> None:
     project.write_entries(entry, STAGE_NO)
@@ -529,7 +529,7 @@ def test_a_program_that_cannot_be_started_is_named(project: SettingsProject, way
     assert_stage(project, project.fire(way), ("failed", None), why.format(root=project.path))
 
 
-def test_a_shell_that_is_not_here_is_told(project: SettingsProject, way: str) -> None:
+def test_a_shell_that_is_not_here_is_reported(project: SettingsProject, way: str) -> None:
     if shutil.which("pwsh") or shutil.which("powershell"):
         pytest.skip("powershell is here")
     project.write_entries(command("exit 2", shell="powershell"), STAGE_NO)
@@ -700,7 +700,7 @@ def test_a_model_that_never_answers_is_given_up(project: SettingsProject, way: s
     assert_clean(project, result, MODEL_T)
 
 
-def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_mend_it(
+def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_fix_it(
     project: SettingsProject, way: str
 ) -> None:
     project.write_entries({"type": "prompt", "prompt": "May it?"}, STAGE_NO)

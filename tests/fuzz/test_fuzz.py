@@ -113,7 +113,7 @@ def test_no_bytes_raise_anything_but_what_is_documented(target: Target) -> None:
     try_them()
 
 
-def test_the_targets_are_reached_and_not_turned_away_at_their_door() -> None:
+def test_the_targets_are_reached_and_not_refused_at_their_start() -> None:
     """A target that refuses everything, for its scratch files say, would find nothing and look well."""
     read = {target.name: target.read for target in TARGETS}
     manifest = b"---\nname: guard\ndescription: d\ntrigger: pre-tool-call\n---\n"

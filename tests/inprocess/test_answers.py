@@ -119,7 +119,7 @@ WRONG = {
 
 @pytest.mark.parametrize("many", [False, True], ids=["alone", "behind a matcher"])
 @pytest.mark.parametrize(("hook", "told"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_a_fault_of_the_hook_and_told(way, many, hook, told):
+def test_a_wrong_answer_is_a_fault_of_the_hook_and_reported(way, many, hook, told):
     hook.__qualname__ = "guard"
     with pytest.raises(HookError) as error:
         way.process(Stack().with_(hook, match="bash" if many else None), BEFORE)
@@ -131,7 +131,7 @@ WRONG_AROUND = {name: row for name, row in WRONG.items() if name not in NOT_AROU
 
 
 @pytest.mark.parametrize(("hook", "told"), WRONG_AROUND.values(), ids=WRONG_AROUND)
-def test_a_wrong_answer_of_middleware_is_told_in_the_same_words(way, hook, told):
+def test_a_wrong_answer_of_middleware_is_reported_in_the_same_words(way, hook, told):
     def around(context, go_on):
         go_on(context)
         return hook(context)

@@ -120,7 +120,7 @@ def test_a_failure_is_raised_unless_it_was_said_otherwise(way, failing):
     assert notes == []
 
 
-def test_an_allowed_failure_is_told_and_logged_and_the_rest_goes_on(way, failing, caplog):
+def test_an_allowed_failure_is_reported_and_logged_and_the_rest_goes_on(way, failing, caplog):
     hook, timeout, _, told = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout, on_failure="allow").with_(noting(notes, "later"))
@@ -214,7 +214,7 @@ def test_middleware_that_fails_on_the_way_out_does_not_run_the_operation_again(w
     assert notes == ["operation"] * 3
 
 
-def test_an_allowed_failure_on_the_way_out_is_told_with_what_came(way):
+def test_an_allowed_failure_on_the_way_out_is_reported_with_what_came(way):
     guard, _ = on_the_way_out("raise", None)
     changed = BEFORE.replace(args={"command": "ls -l"})
     stack = (

@@ -223,7 +223,7 @@ def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, project, lo
     assert json.loads(seen.read_text())["error"] == "broken"
 
 
-def test_a_failing_script_is_told_and_lets_it_go_on(way, project, load):
+def test_a_failing_script_is_reported_and_lets_it_go_on(way, project, load):
     project.write_hook("broken", script="echo oops >&2; exit 3")
     assert told_of(way, load().stack) == ("hook 'broken' failed: exit code 3: oops",)
 
@@ -434,7 +434,7 @@ def told_of(way, stack: Stack) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("more", [{}, {"async": "true"}], ids=["sync", "async"])
-def test_a_hook_that_cannot_run_is_told_once_whatever_is_cut(way, project, load, more):
+def test_a_hook_that_cannot_run_is_reported_once_whatever_is_cut(way, project, load, more):
     project.write_hook("hollow", script=None, fields=more)
     project.write_hook("fine", fields={"priority": 50})
     hooks = Hooks()
@@ -443,7 +443,7 @@ def test_a_hook_that_cannot_run_is_told_once_whatever_is_cut(way, project, load,
     assert told.startswith("hook 'hollow' did not run: ")
 
 
-def test_a_broken_manifest_is_told_at_every_event(way, project, load):
+def test_a_broken_manifest_is_reported_at_every_event(way, project, load):
     project.write_hook("broken", manifest="---\nname: broken\ndescription: x\ntrigger: pre-tool-cal\n---\n")
     hooks = load()
     for context in (EVERY["pre-tool-call"], EVERY["notification"]):
@@ -451,7 +451,7 @@ def test_a_broken_manifest_is_told_at_every_event(way, project, load):
         assert "unknown event 'pre-tool-cal'" in told
 
 
-def test_a_broken_settings_file_is_told_though_there_is_no_hook(way, project, load):
+def test_a_broken_settings_file_is_reported_though_there_is_no_hook(way, project, load):
     path = project.write_settings("user", "{")
     [told] = told_of(way, load().stack)
     assert str(path) in told

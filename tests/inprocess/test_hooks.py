@@ -209,7 +209,7 @@ def test_what_can_be_called_with_a_context_is_a_plain_hook(way, hook):
     assert way.process(Stack().with_(hook), BEFORE) == Outcome()
 
 
-def test_a_builtin_that_tells_nothing_of_itself_is_called_and_seen(way):
+def test_a_builtin_without_a_signature_is_called_and_seen(way):
     with pytest.raises(HookError, match="dir returned list"):
         way.process(Stack().with_(dir), BEFORE)
 

@@ -165,7 +165,7 @@ def test_the_end_of_a_chain_may_be_async_in_an_event_loop():
 
 
 @pytest.mark.parametrize("stack", [Stack(), Stack().with_(lambda context, go_on: go_on())], ids=["empty", "around"])
-def test_an_end_that_gives_back_something_else_is_told(way, stack):
+def test_an_end_that_gives_back_something_else_is_reported(way, stack):
     with pytest.raises(HookError) as told:
         way.process(stack, BEFORE, lambda context: 5)
     assert str(told.value) == "a terminal must return an Outcome, a context or None, not int"

@@ -201,7 +201,7 @@ def test_who_objects_without_a_reason_is_given_one(way, decision, error, told):
             way.run_tool(Stack().with_(lambda context: Outcome(decision), on=kind), CALL, run)
 
 
-def test_middleware_that_lets_a_call_go_on_nowhere_is_told_so(way):
+def test_middleware_that_lets_a_call_go_on_nowhere_is_reported(way):
     def broken(context):
         raise ValueError("oh")
 

@@ -71,7 +71,7 @@ def test_the_path_that_a_line_names_us_by_is_found():
 
 
 @pytest.mark.parametrize("host", LISTED)
-def test_a_persons_line_with_our_call_in_it_is_told_and_stays(project, host):
+def test_a_persons_line_with_our_call_in_it_is_reported_and_stays(project, host):
     setup, path = load_setup(host), file_of(project, host)
     event = setup.events[0]
     theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(project).folders)} || exit 2"

@@ -614,7 +614,7 @@ def test_paths_with_spaces_and_quotes_are_quoted(project):
     assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
 
 
-def test_who_runs_hooks_of_settings_files_itself_is_told_to_leave_them_out():
+def test_a_host_that_runs_hooks_of_settings_files_itself_has_them_left_out():
     assert {setup.name for setup in list_setups() if setup.settings_runner == "by the host itself"} == {
         *("claude", "cursor", "vscode")
     }
@@ -638,7 +638,7 @@ def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling(
     assert [event for event in load_setup("copilot").events if event[0].isupper()] == []
 
 
-def test_codex_is_told_the_hash_of_each_entry(project):
+def test_codex_gets_the_hash_of_each_entry(project):
     # Both were tried with codex 0.166.0: matchers, quotes, umlauts and all.
     assert compute_trust_hash(
         "Stop", {"type": "command", "command": "echo", "timeout": 600}, "ignored"

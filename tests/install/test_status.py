@@ -25,7 +25,7 @@ def _replace(project, host, old, new, scope=USER):
 
 
 @pytest.mark.parametrize("host", NOT_FILES)
-def test_a_command_whose_door_is_gone_is_stale(project, host):
+def test_a_command_whose_hook_entry_is_gone_is_stale(project, host):
     install(project, host)
     _replace(project, host, HOOK_ENTRY, "/gone/boathook/entry/hook_entry.py")
     found, why = state(project, host)
@@ -65,7 +65,7 @@ def test_entries_of_an_older_version_are_stale_and_those_changed_by_hand_altered
 
 
 @pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == GROUPS])
-def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_told(project, host):
+def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_reported(project, host):
     install(project, host)
     path, first, second = file_of(project, host), *load_setup(host).events[:2]
     value = json.loads(path.read_text())
@@ -77,7 +77,7 @@ def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_told(project, host):
 
 
 @pytest.mark.parametrize("host", USERS)
-def test_a_file_that_was_removed_is_told(project, host):
+def test_a_file_that_was_removed_is_reported(project, host):
     install(project, host)
     for file in book_of(project).read()[0].files:
         if not file.path.endswith("config.toml") or host != "codex":
@@ -93,7 +93,7 @@ def test_a_change_elsewhere_in_the_file_is_no_alteration(project):
     assert state(project, "claude") == ("installed", ())
 
 
-def test_an_entry_that_stands_there_twice_is_told(project):
+def test_an_entry_that_stands_there_twice_is_reported(project):
     install(project, "cursor")
     path = file_of(project, "cursor")
     value = json.loads(path.read_text())
@@ -104,7 +104,7 @@ def test_an_entry_that_stands_there_twice_is_told(project):
     assert state(project, "cursor") == ("installed", ())
 
 
-def test_a_command_by_hand_that_calls_us_too_is_told(project):
+def test_a_command_by_hand_that_calls_us_too_is_reported(project):
     path = file_of(project, "claude")
     path.parent.mkdir(parents=True)
     by_hand = "boathook run --host claude --event PreToolUse"
@@ -135,7 +135,7 @@ def test_a_host_whose_hooks_are_turned_off_is_shadowed(project, host, scope):
     assert why[0].endswith(f"in {path}: its hooks are turned off")
 
 
-def test_gemini_that_was_told_to_leave_us_out_is_shadowed(project):
+def test_gemini_that_is_configured_to_leave_us_out_is_shadowed(project):
     install(project, "gemini")
     path = file_of(project, "gemini")
     value = json.loads(path.read_text())
@@ -171,14 +171,14 @@ def test_a_hook_that_moved_in_its_list_is_trusted_again_by_installing_again(proj
     assert state(project, "codex") == ("installed", ())
 
 
-def test_a_file_that_cannot_be_read_is_told_with_its_line(project):
+def test_a_file_that_cannot_be_read_is_reported_with_its_line(project):
     install(project, "claude")
     file_of(project, "claude").write_text("{\n,")
     found, (why,) = state(project, "claude")
     assert (found, "line 2" in why) == ("altered", True)
 
 
-def test_who_reads_the_files_of_another_is_told(project):
+def test_a_host_that_reads_the_files_of_another_is_reported(project):
     install(project, "claude")
     install(project, "copilot")
     install(project, "vscode", PROJECT)

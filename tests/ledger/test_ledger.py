@@ -212,7 +212,7 @@ def test_a_first_writer_that_died_behind_its_write_is_followed(tmp_path, monkeyp
     assert (at_noon(tmp_path).append(a_record(1)), findings(tmp_path), numbers(tmp_path)) == ("", [], [0, 1])
 
 
-def test_a_short_write_is_taken_back_and_told(tmp_path, monkeypatch):
+def test_a_short_write_is_taken_back_and_reported(tmp_path, monkeypatch):
     path = filled(tmp_path, 1)
     before = path.read_bytes()
     write = os.write
@@ -289,13 +289,13 @@ def test_names_of_segments_are_read_strictly():
 # Trouble
 
 
-def test_what_cannot_be_a_folder_is_told(tmp_path):
+def test_what_cannot_be_a_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     told = Ledger(str(tmp_path / "file" / "below")).append(a_record())
     assert told == f"{tmp_path}/file/below/ledger cannot be written (Not a directory): the record is lost"
 
 
-def test_a_record_that_is_too_long_is_told_and_never_torn(tmp_path):
+def test_a_record_that_is_too_long_is_reported_and_never_torn(tmp_path):
     assert " cannot hold a record of " in at_noon(tmp_path).append(a_record(x="x" * 70_000))
     assert at_noon(tmp_path).append(a_record(x="x" * (MAX_RECORD_BYTES - 200))) == ""
     assert (findings(tmp_path), numbers(tmp_path)) == ([], [0])

@@ -25,7 +25,7 @@ def test_an_async_hook_that_cannot_be_read_and_is_set_to_block_blocks(project):
     assert "lookahead" in done.stderr
 
 
-def test_an_async_hook_whose_needs_are_not_met_is_told(project):
+def test_an_async_hook_whose_needs_are_not_met_is_reported(project):
     fields = {"async": "true", "requires": "{bins: [no-such-program]}"}
     project.write_hook("note", scope="project", fields=fields)
     done = run_event(project)
@@ -72,7 +72,7 @@ def test_async_hooks_that_are_never_started_are_in_the_log(project):
     assert log.count("never started") + log.count("failed: cancelled") == 11
 
 
-def test_a_log_that_cannot_be_written_is_told_and_the_async_hook_runs_all_the_same(project):
+def test_a_log_that_cannot_be_written_is_reported_and_the_async_hook_runs_all_the_same(project):
     project.write_hook("note", "touch ran", scope="project", fields={"async": "true"})
     project.state.parent.write_text("")
     done = run_event(project)

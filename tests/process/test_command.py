@@ -240,7 +240,7 @@ def test_the_model_is_the_hooks_own_if_its_provider_is_known_else_the_configured
     assert Prompt("x", wanted).choose_model(configured) == expected
 
 
-def test_a_model_that_was_asked_in_place_of_another_is_told():
+def test_a_model_that_was_asked_in_place_of_another_is_reported():
     note = "the model 'haiku' names no provider; a:b was asked"
     assert begun(Prompt("x", "haiku"), model="a:b").warnings == (note,)
 
@@ -296,7 +296,7 @@ def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running
     assert all(end.code != 0 for end in others)
 
 
-def test_a_job_runs_in_the_project_of_its_settings_and_is_told_so(tmp_path):
+def test_a_job_runs_in_the_project_of_its_settings_and_knows_it(tmp_path):
     (tmp_path / "claude").mkdir()
     around = JobContext((("HOOK.md", "native", str(tmp_path)), ("settings.json", "claude", str(tmp_path / "claude"))))
     hook = a_settings_hook("PreToolUse:x#1", Command("x"), timeout=7.0)

@@ -58,7 +58,7 @@ CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}={value}" for name, value in CASES])
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
-def test_a_variable_that_leads_into_the_project_is_left_out_and_told(project, name, value, own):
+def test_a_variable_that_leads_into_the_project_is_left_out_and_reported(project, name, value, own):
     is_list = CODE_VARIABLES.get(name.encode(), "folders" * name.startswith("DYLD_")) in ("folders", "libraries")
     told = (PARTLY if is_list else LED).format(name)
     assert found(project, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (told,))

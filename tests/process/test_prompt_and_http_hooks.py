@@ -206,7 +206,7 @@ def ends(verdict: dict) -> list[tuple[str, int | None, str, str | None]]:
 # http hooks
 
 
-def test_a_server_blocks_and_its_reason_is_told(project, fire):
+def test_a_server_blocks_and_its_reason_is_reported(project, fire):
     with serving(answers({"decision": "block", "reason": "not today"})) as server:
         settings(project, http(server.url))
         verdict = fire(TOOL)
@@ -319,7 +319,7 @@ def test_a_variable_that_the_session_exported_reaches_a_header(project, fire):
     assert [posted.headers["x-key"] for posted in server.posted] == ["", "of this session", ""]
 
 
-def test_a_server_that_fails_is_told_in_the_verdict_and_the_call_passes(project, fire):
+def test_a_server_that_fails_is_reported_in_the_verdict_and_the_call_passes(project, fire):
     with serving(answers("out of order", 503)) as server:
         settings(project, http(server.url))
         verdict = fire(TOOL)
@@ -327,7 +327,7 @@ def test_a_server_that_fails_is_told_in_the_verdict_and_the_call_passes(project,
     assert (verdict["decision"], ends(verdict)) == ("none", [("failed", 3, "none", why)])
 
 
-def test_a_server_that_fails_is_told_on_stderr_and_to_claude_code(project):
+def test_a_server_that_fails_is_reported_on_stderr_and_to_claude_code(project):
     with serving(answers("out of order", 503)) as server:
         settings(project, http(server.url))
         name = by_command(project, TOOL)["runs"][0]["hook"]
@@ -368,7 +368,7 @@ def test_a_failure_of_a_server_blocks_where_the_user_wants_that(project, fire):
     assert verdict["reasons"] == [f"hook '{name}' failed: {server.where} answered 500 Internal Server Error"]
 
 
-def test_a_secret_that_a_server_repeats_is_told_nobody(project, monkeypatch):
+def test_a_secret_that_a_server_repeats_is_shown_to_nobody(project, monkeypatch):
     monkeypatch.setenv("POLICY_TOKEN", "t-1234567")
     with serving(lambda _, handler: (401, f"{handler.headers['Authorization']} is wrong")) as server:
         headers = {"Authorization": "Bearer $POLICY_TOKEN"}
@@ -478,13 +478,13 @@ def test_a_project_cannot_name_the_model(project, ask, model):
     assert (ends(verdict), asked.requests) == ([("refused", None, "none", NO_MODEL)], [])
 
 
-def test_a_missing_key_is_told(project, ask):
+def test_a_missing_key_is_reported(project, ask):
     use_model(project, CHAT)
     settings(project, prompt())
     assert ends(ask(TOOL)) == [("failed", 3, "none", f"no API key for {CHAT}: set OPENAI_API_KEY")]
 
 
-def test_an_error_of_the_provider_is_told_in_the_verdict_and_on_stderr(project, model):
+def test_an_error_of_the_provider_is_reported_in_the_verdict_and_on_stderr(project, model):
     use_model(project, CHAT)
     settings(project, prompt())
     with model(Refusal(429, "slow down"), Refusal(429, "slow down")):
@@ -495,7 +495,7 @@ def test_an_error_of_the_provider_is_told_in_the_verdict_and_on_stderr(project, 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
 
 
-def test_an_answer_of_another_shape_is_told_after_one_more_try(project, ask, model):
+def test_an_answer_of_another_shape_is_reported_after_one_more_try(project, ask, model):
     use_model(project, CHAT)
     settings(project, prompt())
     with model("perhaps", "perhaps not") as asked:
@@ -627,7 +627,7 @@ def bare_python(tmp_path_factory):
     ],
     ids=["http", "prompt"],
 )
-def test_what_must_be_installed_is_told(project, bare_python, entry, why):
+def test_what_must_be_installed_is_reported(project, bare_python, entry, why):
     settings(project, entry, command("echo no >&2; exit 2"))
     done = run(project, TOOL, python=bare_python)
     assert (done.returncode, done.stdout) == (2, "")

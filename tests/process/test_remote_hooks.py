@@ -336,7 +336,7 @@ def _repeat(handler):
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Token auth-token"}])
-def test_a_failure_tells_no_secret_that_the_server_repeats(headers):
+def test_a_failure_shows_no_secret_that_the_server_repeats(headers):
     with serving(_repeat) as server:
         url = server.url.replace("//", "//username:pass-word@") + "?key=query-token"
         end = ask_server(url, headers={"X-Key": SECRET, **headers}, env={"SOME_API_KEY": "env-api-key"})

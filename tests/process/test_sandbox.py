@@ -315,7 +315,7 @@ def test_a_confined_hook_leaves_no_variables_for_others(project, level):
 
 
 @pytest.mark.parametrize("level", WALLED)
-def test_a_script_that_cannot_start_says_so_within_walls(run, project, level):
+def test_a_script_that_cannot_start_says_so_within_a_sandbox(run, project, level):
     assert run("", sandbox=level) == Ran(0, "")
     (project.hooks_folder("user") / "guard/scripts/run.sh").write_text("#!/no/such/interpreter\n")
     [end] = runner(project).run((bare_call(project, level),))
@@ -430,7 +430,7 @@ def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(project):
 
 
 @needs_isolated
-def test_an_isolated_hook_cannot_undo_its_walls(run):
+def test_an_isolated_hook_cannot_undo_its_sandbox(run):
     script = "mount -o remount,rw,bind / 2>/dev/null || echo no; umount /tmp 2>/dev/null || echo no"
     assert run(script, sandbox="isolated") == Ran(0, "no\nno")
 
@@ -533,7 +533,7 @@ def test_a_bwrap_that_does_not_work_fails_the_hook_in_its_own_words(fake_bwrap, 
     assert probe_sandbox_levels()[2] == SandboxSupport("isolated", is_available=False, detail=told)
 
 
-def test_bwrap_is_told_every_wall(fake_bwrap, project, monkeypatch):
+def test_bwrap_gets_every_restriction(fake_bwrap, project, monkeypatch):
     path = fake_bwrap('printf "%s\\n" "$@"')
     monkeypatch.setattr(sandbox, "_find_homes", lambda: (str(project.home),))
     told = end_of(project, "", sandbox="isolated").stdout.decode().split("\n")
@@ -564,7 +564,7 @@ def test_a_bwrap_in_a_project_is_none(fake_bwrap, tmp_path):
 
 
 @pytest.mark.parametrize("handler", [Http("http://x"), Prompt("?")], ids=["http", "prompt"])
-def test_questions_and_posts_need_no_walls(handler):
+def test_questions_and_posts_need_no_sandbox(handler):
     hook = a_settings_hook(handler=handler, sandbox="isolated")
     assert plan_sandbox(hook, "/p", "/p", ("/bin/x",)) == (None, "")
 
@@ -642,7 +642,7 @@ def test_a_temporary_folder_goes_with_its_hook_whatever_is_in_it(temporary):
     assert sorted(path.name for path in temporary.rglob("*")) == ["inner", "kept"]
 
 
-def test_walls_travel_as_plain_values(project, monkeypatch):
+def test_a_sandbox_travels_as_plain_values(project, monkeypatch):
     monkeypatch.setattr(landlock, "find_version", lambda: 7)
     job = runner(project).make_job(a_call(project, "", sandbox="restricted", network=True))
     assert SandboxSpec(*job.sandbox) == SandboxSpec(

@@ -234,7 +234,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "level", "key", "message", "fix"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_and_left_out(read, text, level, key, message, fix):
+def test_what_is_wrong_is_reported_and_left_out(read, text, level, key, message, fix):
     config = read(text)
     assert said(config) == [(level, key, message, fix)]
     assert (config.enabled, config.settings.get("max_stop_blocks"), config.defaults) == (True, None, {})
@@ -427,7 +427,7 @@ def told(hooks, config: HooksConfig, other: HooksConfig | None = None) -> list[s
     return [d.message for d in check_configs(hooks, config, other or user())]
 
 
-def test_what_a_project_may_not_have_is_told():
+def test_what_a_project_may_not_have_is_reported():
     assert told((MINE,), project(disable=("guard",))) == ["a project cannot disable your hook 'guard'"]
     only = "a project can only set on_failure = block for your hook 'guard'"
     assert told((MINE,), project(override=(("guard", {"timeout": 200}),))) == [only]
@@ -436,7 +436,7 @@ def test_what_a_project_may_not_have_is_told():
     assert told((MINE, THEIRS), project(disable=("guard",), override=(("guard", {"timeout": 200}),))) == []
 
 
-def test_a_name_that_no_hook_has_is_told():
+def test_a_name_that_no_hook_has_is_reported():
     none = "there is no hook named 'gone'"
     assert told((MINE,), project(disable=("gone",)), user(override=(("gone", {}),))) == [none, none]
 
@@ -444,7 +444,7 @@ def test_a_name_that_no_hook_has_is_told():
 # Limits on what a file may cost (found by fuzzing)
 
 
-def test_a_number_that_python_does_not_write_is_told_all_the_same(read):
+def test_a_number_that_python_does_not_write_is_reported_all_the_same(read):
     found = read("[hooks.defaults]\ntimeout = 0x" + "f" * 4000)
     assert found.defaults == {"timeout": 600_000}
     assert found.diagnostics[0].message == (
@@ -460,7 +460,7 @@ def test_a_line_end_that_toml_does_not_know_hides_no_dots(read, end):
     ]
 
 
-def test_no_more_problems_of_a_file_are_told_than_anybody_reads(read):
+def test_no_more_problems_of_a_file_are_reported_than_anybody_reads(read):
     assert len(read("".join(f"k{n} = 1\n" for n in range(1000))).diagnostics) == MAX_DIAGNOSTICS
     wrong = "[[hooks.override]]\nname = 'a'\ntimeout = 1\n" * 500
     assert len(read(wrong).diagnostics) == MAX_DIAGNOSTICS

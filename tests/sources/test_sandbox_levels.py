@@ -233,7 +233,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "level", "key", "message", "fix"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told(read, text, level, key, message, fix):
+def test_what_is_wrong_is_reported(read, text, level, key, message, fix):
     assert said(read(text)) == [(level, key, message, fix)]
 
 
@@ -275,6 +275,6 @@ VAIN = {
 
 
 @pytest.mark.parametrize(("users", "projects", "told"), VAIN.values(), ids=VAIN)
-def test_what_has_no_effect_is_told(users, projects, told):
+def test_what_has_no_effect_is_reported(users, projects, told):
     hooks = (tune_hook(a_hook(scope="project"), NOTHING, projects, users),)
     assert [(d.path, d.key, d.message) for d in check_configs(hooks, projects, users)] == told

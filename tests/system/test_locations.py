@@ -92,7 +92,7 @@ def test_a_folder_without_hooks_makes_no_project(tmp_path):
     assert find_project(str(tmp_path / "a")) == ""
 
 
-def test_hooks_that_are_there_but_cannot_be_used_make_a_project_so_that_this_is_told(tmp_path):
+def test_hooks_that_are_there_but_cannot_be_used_make_a_project_so_that_this_is_reported(tmp_path):
     for name in "bc":
         (tmp_path / name / ".agents").mkdir(parents=True)
     (tmp_path / "b" / ".agents" / "hooks").write_text("")

@@ -107,7 +107,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("head", "expected"), FAULTS.values(), ids=FAULTS)
-def test_a_wrong_interpreter_line_is_told(head, expected):
+def test_a_wrong_interpreter_line_is_reported(head, expected):
     assert find_interpreter_error(head) == expected
 
 

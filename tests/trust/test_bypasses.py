@@ -112,7 +112,7 @@ def test_folders_said_on_the_command_line_stand_above_all_variables(project, roa
         assert [name for name, _, _ in list_runs(json.loads(done.stdout))] == names
 
 
-def test_a_file_that_comes_after_the_yes_asks_again(project):
+def test_a_file_that_comes_after_the_approval_asks_again(project):
     log = project.path / ".claude" / "hooks" / "log.sh"
     log.parent.mkdir(parents=True)
     log.write_text("#!/bin/sh\nexit 0\n")
@@ -252,7 +252,7 @@ def test_a_hook_folder_that_is_no_utf_8_can_be_trusted(project):
     assert project.dispatch()["decision"] == "block"
 
 
-def test_a_trusted_guard_whose_name_another_takes_is_told(project):
+def test_a_trusted_guard_whose_name_another_takes_is_reported(project):
     project.write_hook("guard", scope="project", script=BLOCKS)
     project.trust()
     other = project.write_hook("a-tool", scope="project", script="exit 0")

@@ -27,7 +27,7 @@ def a_plugin(project, content: object, name: str = "guard@m") -> None:
 
 
 @pytest.mark.parametrize("scope", ["project", "local"])
-def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_told(project, scope):
+def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_reported(project, scope):
     a_plugin(project, make_settings(GUARD))
     path = project.write_settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
     with boathook.load(project.path) as engine:

@@ -16,7 +16,7 @@ BLOCKS = "echo no >&2; exit 2"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_untrusted_hook_is_skipped_and_told_in_every_place(project, way):
+def test_an_untrusted_hook_is_skipped_and_reported_everywhere(project, way):
     project.write_hook("guard", scope="project", script=f"touch {project.base}/ran; {BLOCKS}")
     found = project.dispatch(way)
     assert found["decision"] == "none"
@@ -28,7 +28,7 @@ def test_an_untrusted_hook_is_skipped_and_told_in_every_place(project, way):
     assert not (project.base / "ran").exists()
 
 
-def test_an_untrusted_hook_is_told_on_stderr_and_to_the_host(project):
+def test_an_untrusted_hook_is_reported_on_stderr_and_to_the_host(project):
     project.write_hook("guard", scope="project", script=BLOCKS)
     done = project.run("run", stdin=json.dumps(CALL))
     assert done.returncode == 0
@@ -72,7 +72,7 @@ def test_any_changed_byte_asks_again(project, way, path):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_change_that_is_taken_back_needs_no_new_word(project, way):
+def test_a_change_that_is_taken_back_needs_no_new_approval(project, way):
     folder = project.write_hook("guard", scope="project", script=BLOCKS)
     project.trust()
     text = (folder / "scripts" / "run.sh").read_text()

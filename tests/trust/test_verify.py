@@ -60,7 +60,7 @@ def _imports(project, event):
     )
 
 
-def test_a_kept_hook_that_is_not_trusted_costs_the_door_nothing_where_it_does_not_match(project):
+def test_a_cached_hook_that_is_not_trusted_costs_the_fast_path_nothing_where_it_does_not_match(project):
     project.write_hook(
         "guard", scope="project", script="exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"}
     )
@@ -71,7 +71,7 @@ def test_a_kept_hook_that_is_not_trusted_costs_the_door_nothing_where_it_does_no
     assert "not trusted yet" in found.stderr
 
 
-def test_a_word_of_trust_is_heard_by_the_next_event(project):
+def test_an_approval_counts_at_the_next_event(project):
     project.write_hook("guard", scope="project", script="exit 2")
     _keep(project)
     assert list_skipped(project.dispatch("by hook_entry")) == ["guard"]
@@ -84,7 +84,7 @@ def test_a_word_of_trust_is_heard_by_the_next_event(project):
 
 
 @pytest.mark.parametrize("form", ["HOOK.md", "settings.json"])
-def test_a_kept_catalogue_does_not_hide_that_a_script_changed(project, form):
+def test_a_cached_catalogue_does_not_hide_that_a_script_changed(project, form):
     if form == "HOOK.md":
         script = project.write_hook("guard", scope="project", script="exit 2") / "scripts" / "run.sh"
     else:
@@ -106,7 +106,7 @@ def test_a_kept_catalogue_does_not_hide_that_a_script_changed(project, form):
     assert project.dispatch("by hook_entry")["decision"] == "block"
 
 
-def test_trust_all_and_trust_do_not_share_a_kept_catalogue(project):
+def test_trust_all_and_trust_do_not_share_a_cached_catalogue(project):
     project.write_hook("guard", scope="project", script="exit 2")
     time.sleep(SETTLED)
     for _ in range(2):

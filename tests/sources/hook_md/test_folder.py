@@ -198,7 +198,7 @@ def test_a_folder_that_may_not_be_read_is_an_invalid_hook(project):
         folder.chmod(0o755)
 
 
-def test_a_hooks_folder_that_cannot_be_read_is_told_at_every_event(project):
+def test_a_hooks_folder_that_cannot_be_read_is_reported_at_every_event(project):
     root = project.hooks_folder("user")
     root.parent.mkdir(parents=True)
     root.symlink_to(root)
@@ -234,7 +234,7 @@ def test_a_folder_name_that_is_no_text_is_a_hook_all_the_same(project):
 # Entry points
 
 
-def test_a_hook_without_entry_point_is_told_so(project):
+def test_a_hook_without_entry_point_is_reported(project):
     folder = project.write_hook("guard", script=None)
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     (hook,) = load(project).catalog.hooks
@@ -260,7 +260,7 @@ def test_an_armed_project_hook_replaces_the_user_s(project):
     assert problems(project) == []
 
 
-def test_a_protected_user_hook_is_not_replaced_and_the_attempt_is_told(project):
+def test_a_protected_user_hook_is_not_replaced_and_the_attempt_is_reported(project):
     project.write_hook("guard", fields={"protected": "true"})
     project.write_hook("guard", scope="project")
     why = "your hook 'guard' is protected"

@@ -95,7 +95,7 @@ NOT_FOUND = {
 
 
 @pytest.mark.parametrize(("text", "expected"), NOT_FOUND.values(), ids=NOT_FOUND)
-def test_what_is_no_frontmatter_is_told_with_its_line(text, expected):
+def test_what_is_no_frontmatter_is_reported_with_its_line(text, expected):
     assert fault_of(text) == expected
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_yaml_is_unreadable_and_names_a_line(source):
     assert (message != "", line is None or line >= 2) == (True, True)
 
 
-def test_a_tab_says_how_to_mend_it():
+def test_a_tab_says_how_to_fix_it():
     assert fault_of("---\nm:\n\ta: 1\n---\n")[2] == "indent with spaces"
 
 
@@ -197,7 +197,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize(("source", "expected", "forgiven"), MENDED.values(), ids=MENDED)
-def test_a_slip_that_is_no_yaml_is_mended_and_said(source, expected, forgiven):
+def test_a_slip_that_is_no_yaml_is_repaired_and_reported(source, expected, forgiven):
     found = read_frontmatter(f"---\n{source}\n---\n")
     assert (plain(found.top), found.forgiven) == (expected, tuple(forgiven))
 
@@ -222,7 +222,7 @@ def test_what_is_yaml_is_read_as_yaml(source, expected):
     assert (plain(found.top), found.forgiven) == (expected, ())
 
 
-def test_a_frontmatter_that_mending_does_not_help_keeps_its_first_fault():
+def test_a_frontmatter_that_repair_does_not_help_keeps_its_first_fault():
     first = fault_of('---\nx: [1\np: "\\."\n---\n')
     assert first[0].startswith("not valid YAML: ")
     assert fault_of('---\np: "\\."\nx: &y 1\n---\n') == (
@@ -233,7 +233,7 @@ def test_a_frontmatter_that_mending_does_not_help_keeps_its_first_fault():
 
 
 @pytest.mark.parametrize("lead", ["a:", "", "a: x"])
-def test_mending_takes_no_longer_for_white_space_than_for_words(lead):
+def test_repair_takes_no_longer_for_white_space_than_for_words(lead):
     blank, words = (f"---\n{lead}{fill * 30_000}\nb: [\n---\n" for fill in (" ", "x"))
     assert costs_at_most(20, lambda: fault_of(blank), lambda: fault_of(words))
 

@@ -143,7 +143,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(("line", "expected"), NUMBERS.items(), ids=NUMBERS)
-def test_a_wrong_value_is_replaced_and_told(line, expected):
+def test_a_wrong_value_is_replaced_and_reported(line, expected):
     changes, message = expected
     key, _, value = line.partition(":")
     told = problem(NEXT_LINE, key, ERROR, message, EXAMPLES.get(key, ""))
@@ -193,7 +193,7 @@ def test_the_longest_description_is_allowed():
     assert parse(description="x" * 1024) == PLAIN.replace(description="x" * 1024)
 
 
-def test_a_description_that_is_no_text_is_told():
+def test_a_description_that_is_no_text_is_reported():
     hook = parse(description="[a]")
     assert (hook.state, hook.description) == (ARMED, "")
     message = "'description' must be text of at most 1024 characters, not a list; it is ignored"
@@ -251,7 +251,7 @@ def test_protected_belongs_to_the_user_alone():
     assert parse("project", protected="false") == PLAIN.replace(scope="project")
 
 
-def test_a_matcher_on_an_event_without_a_tool_is_told():
+def test_a_matcher_on_an_event_without_a_tool_is_reported():
     hook = parse(trigger="Stop", matcher="{tool: Shell}")
     assert hook.state == ARMED
     assert hook.diagnostics == (problem(5, "matcher", WARNING, "this event has no tool; the matcher is ignored"),)
@@ -465,7 +465,7 @@ def test_env_is_a_list_of_names():
     assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), diagnostics=(told,))
 
 
-def test_problems_are_told_in_the_order_of_their_lines():
+def test_problems_are_reported_in_the_order_of_their_lines():
     hook = parse(timeout="x", zzz=1, priority="y")
     assert [(p.line, p.key) for p in hook.diagnostics] == [(5, "timeout"), (6, "zzz"), (7, "priority")]
 
@@ -478,7 +478,7 @@ def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
 # Folder names and numbers
 
 
-def test_a_folder_name_that_is_no_text_is_told_in_escapes():
+def test_a_folder_name_that_is_no_text_is_reported_in_escapes():
     hook = parse(folder="/h/\udcff")
     assert (hook.name, hook.handler) == ("guard", Script("/h/\udcff"))
     assert hook.diagnostics == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
@@ -547,7 +547,7 @@ def test_whatever_a_file_holds_a_hook_comes_out(text):
     ],
     ids=["unknown", "no such event there"],
 )
-def test_a_dialect_that_cannot_be_spoken_is_told_and_the_own_one_used(trigger, dialect, message, fix):
+def test_a_dialect_that_cannot_be_spoken_is_reported_and_the_own_one_used(trigger, dialect, message, fix):
     text = f"---\nname: guard\ndescription: d\ntrigger: {trigger}\ndialect: {dialect}\n---\n"
     hook, _ = parse_manifest(text, path="/h/guard/HOOK.md", folder="/h/guard", scope="user")
     problem = Diagnostic("/h/guard/HOOK.md", 5, "dialect", ERROR, message, fix)

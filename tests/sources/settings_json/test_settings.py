@@ -256,7 +256,7 @@ def test_matcher_and_rule_must_both_match(one, matcher, rule):
     assert [name for name in names if hook.matcher.tool.search(name)] == BOTH[matcher, rule]
 
 
-def test_a_rule_that_the_matcher_leaves_out_never_runs_and_that_is_told(one):
+def test_a_rule_that_the_matcher_leaves_out_never_runs_and_that_is_reported(one):
     hook = one({**COMMAND, "if": "Edit(*.ts)"}, matcher="Bash|Read")
     why = (
         "'if' is about Edit and MultiEdit and Write and NotebookEdit, "
@@ -269,13 +269,13 @@ NO_RULE = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored,
 
 
 @pytest.mark.parametrize("rule", ["", "git *", "Bash(git *", 1, True, [], {}])
-def test_what_is_no_rule_is_ignored_and_told(one, rule):
+def test_what_is_no_rule_is_ignored_and_reported(one, rule):
     hook = one({**COMMAND, "if": rule}, matcher="Bash")
     assert (hook.state, hook.matcher) == (ARMED, Matcher(compile_names("Bash")))
     assert said(hook) == [(ERROR, "if", NO_RULE, "")]
 
 
-def test_a_rule_where_no_tool_is_called_is_ignored_and_told(one):
+def test_a_rule_where_no_tool_is_called_is_ignored_and_reported(one):
     hook = one({**COMMAND, "if": "Bash(git *)"}, event="SessionStart", matcher="startup")
     told = "'if' is for events with a tool; SessionStart has none, so it is ignored"
     key = "hooks.SessionStart[0].hooks[0].if"
@@ -401,13 +401,13 @@ def test_the_model_of_a_prompt_must_be_text(one):
     assert (hook.handler, hook.state, said(hook)) == (Prompt("x"), ARMED, told)
 
 
-def test_a_header_that_names_what_is_not_allowed_is_told(one):
+def test_a_header_that_names_what_is_not_allowed_is_reported(one):
     entry = {"type": "http", "url": "https://x.org", "headers": {"A": "$B ${C} $5"}, "allowedEnvVars": ["C"]}
     told = "the header uses $B, which is not in 'allowedEnvVars', so it is sent empty"
     assert said(one(entry)) == [(WARNING, "headers.A", told, '"allowedEnvVars": ["B"]')]
 
 
-def test_a_post_without_encryption_is_told_unless_it_stays_here(one):
+def test_a_post_without_encryption_is_reported_unless_it_stays_here(one):
     told = [(WARNING, "url", "events are sent over the network unencrypted", "use https://")]
     assert said(one({"type": "http", "url": "http://x.org"})) == told
     for host in ("localhost", "127.0.0.1", "[::1]"):
@@ -691,7 +691,7 @@ def test_nesting_up_to_what_can_just_be_read_never_raises(read):
             assert len(file.hooks) == 1 or (file.hooks, file.diagnostics) == ((), (told,))
 
 
-def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
+def test_an_event_that_does_not_exist_is_reported_with_the_nearest(read):
     file = read({"hooks": {"PreToolUs": [], "preToolUse": [], "Frobnicate": {}}})
     known = f"known: {', '.join(CLAUDE_EVENTS_BY_NAME)}"
     assert [(p.level, p.key, p.message, p.fix) for p in file.diagnostics] == [
@@ -707,7 +707,7 @@ def test_an_event_that_does_not_exist_is_told_with_the_nearest(read):
 
 
 @pytest.mark.parametrize("event", UNMAPPED_CLAUDE_EVENTS)
-def test_an_event_that_claude_code_alone_has_is_told(read, event):
+def test_an_event_that_claude_code_alone_has_is_reported(read, event):
     told = f"this engine has no event like {event}: its hooks run only in Claude Code"
     problem = Diagnostic("file", None, f"hooks.{event}", WARNING, told)
     assert read({"hooks": {event: "anything"}}) == SettingsFile("file", "user", diagnostics=(problem,))
@@ -722,7 +722,7 @@ TWICE = {
 
 
 @pytest.mark.parametrize("text", TWICE)
-def test_a_key_that_stands_twice_is_told(read, text):
+def test_a_key_that_stands_twice_is_reported(read, text):
     level, key = TWICE[text]
     told = f"the key '{key}' is in one object twice; only the last one counts"
     assert read(text).diagnostics == (Diagnostic("file", None, key, level, told, "join the two"),)
@@ -1025,7 +1025,7 @@ def test_either_side_may_be_left_out(project):
     assert load(project, user=False, with_project=False).watch == ()
 
 
-def test_what_is_wrong_in_any_file_is_told(project):
+def test_what_is_wrong_in_any_file_is_reported(project):
     files = [str(project.write_settings(scope, "[]")) for scope in ("user", "project", "local")]
     told = "the top level is a list, not an object; no hook of this file runs"
     assert load(project).diagnostics == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
@@ -1158,7 +1158,7 @@ def test_a_users_hooks_toml_is_for_local_hooks_too(project):
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
-def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_told(project, scope):
+def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_reported(project, scope):
     project.hooks_folder("project").mkdir(parents=True)
     project.write_settings("project", a_file("x"))
     (hook,) = loaded(project).catalog.hooks
@@ -1219,7 +1219,7 @@ def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that
     assert (found.catalog.hooks, found.catalog.find_project("settings.json")) == ((), str(package))
 
 
-def test_settings_that_are_a_link_to_nowhere_count_and_that_is_told(project):
+def test_settings_that_are_a_link_to_nowhere_count_and_that_is_reported(project):
     project.write_settings("project", a_file("guard"))
     package = a_package(project, "{}")
     path = package / ".claude" / "settings.json"
@@ -1281,7 +1281,7 @@ def test_a_link_of_the_user_may_lead_anywhere(project):
     assert states(project) == [("user", "mine", ARMED)]
 
 
-def test_a_link_to_nowhere_and_what_is_no_file_are_told(project):
+def test_a_link_to_nowhere_and_what_is_no_file_are_reported(project):
     path = project.write_settings("user", "{}")
     path.unlink()
     path.symlink_to(project.base / "gone")
@@ -1378,7 +1378,7 @@ def test_a_plugin_that_is_not_enabled_does_not_count(project, enabled):
     assert (load(project).hooks, load(project).diagnostics) == ((), ())
 
 
-def test_a_plugin_that_is_enabled_and_not_installed_is_told(project):
+def test_a_plugin_that_is_enabled_and_not_installed_is_reported(project):
     install(project, "fmt", a_file("x"))
     project.write_settings("user", {"enabledPlugins": {"fmt": True, "other": True}})
     told = "the plugin 'other' is enabled but not installed here: its hooks do not run"
@@ -1386,7 +1386,7 @@ def test_a_plugin_that_is_enabled_and_not_installed_is_told(project):
     assert load(project).diagnostics == (Diagnostic(register_path(project), None, "other", WARNING, told),)
 
 
-def test_a_file_tells_which_plugins_it_enables_and_which_not(read):
+def test_a_file_names_the_plugins_it_enables_and_disables(read):
     found = read({"enabledPlugins": {"a": True, "b": False, "c": 1, "d": None}})
     assert found == SettingsFile("file", "user", plugins=(("a", True), ("b", False)))
 
@@ -1446,7 +1446,7 @@ def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(
     assert states(project) == [("user", "x", ARMED)]
 
 
-def test_what_is_wrong_in_a_plugin_is_told(project):
+def test_what_is_wrong_in_a_plugin_is_reported(project):
     root = install(project, "fmt", '{"hooks": 5}')
     project.write_settings("user", {"enabledPlugins": {"fmt": True}})
     told = "'hooks' must be an object of events, not 5; it is ignored"
@@ -1473,7 +1473,7 @@ def test_a_register_that_does_not_help_gives_no_plugin(project, content):
     assert states(project) == [("user", "mine", ARMED)]
 
 
-def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_told(project):
+def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_reported(project):
     project.write_settings("project", {"enabledPlugins": {"fmt": True}})
     told = "the plugin 'fmt' is enabled but not installed here: its hooks do not run"
     found = load(project)

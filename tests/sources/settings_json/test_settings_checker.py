@@ -215,19 +215,19 @@ RELATIVE = {
 
 @pytest.mark.parametrize("command", RELATIVE)
 @pytest.mark.parametrize("scope", ["project", "user"])
-def test_a_relative_path_is_told(here, command, scope):
+def test_a_relative_path_is_reported(here, command, scope):
     path, mended = RELATIVE[command]
     assert remarks(here, command, scope=scope) == [(WARNING, relative(path), f'"$CLAUDE_PROJECT_DIR"/{mended}')]
 
 
-def test_a_relative_path_among_arguments_is_mended_without_quotes(here):
+def test_a_relative_path_among_arguments_is_fixed_without_quotes(here):
     found = remarks(here, {"command": "python3", "args": ["scripts/x.py"]})
     assert found == [(WARNING, relative("scripts/x.py"), "${CLAUDE_PROJECT_DIR}/scripts/x.py")]
     found = remarks(here, {"command": "./x y", "args": []})
     assert found == []  # it may be anything
 
 
-def test_a_relative_path_of_a_plugin_is_mended_with_its_folder(here):
+def test_a_relative_path_of_a_plugin_is_fixed_with_its_folder(here):
     root = here.base / "plugin"
     write(root / "hooks" / "hooks.json", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./x.sh"}]}]}}')
     (hook,) = read_settings(str(root / "hooks" / "hooks.json"), "user", root=str(root), source=PLUGIN).hooks
@@ -342,7 +342,7 @@ def test_a_script_with_a_broken_first_line_is_an_error_if_it_is_run_itself(here,
     assert remarks(here, 'python3 "$CLAUDE_PROJECT_DIR"/x.sh') == []
 
 
-def test_windows_line_ends_are_told_where_a_shell_reads_them(here):
+def test_windows_line_ends_are_reported_where_a_shell_reads_them(here):
     path = write(here.path / "x.sh", "#!/bin/sh\necho\r\n")
     told = Diagnostic(str(path), 2, "", WARNING, "it has Windows line ends", "convert it to LF")
     for command in ('"$CLAUDE_PROJECT_DIR"/x.sh', 'bash "$CLAUDE_PROJECT_DIR"/x.sh'):
@@ -415,13 +415,13 @@ def test_a_project_dir_within_quotes_does_not(spaced, command):
     "command",
     ["black .", "black", "A=1 black .", "exec black .", "black . | cat", "black . && npm test", "black .\nnpm test"],
 )
-def test_a_program_that_is_not_on_the_path_is_told(here, command):
+def test_a_program_that_is_not_on_the_path_is_reported(here, command):
     assert remarks(here, command) == [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
     write(here.base / "bin" / "black")
     assert remarks(here, command) == []
 
 
-def test_a_program_with_arguments_that_is_not_on_the_path_is_told(here):
+def test_a_program_with_arguments_that_is_not_on_the_path_is_reported(here):
     told = [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
     assert remarks(here, {"command": "black", "args": ["."]}) == told
     assert (
@@ -450,12 +450,12 @@ LINES = [
 
 
 @pytest.mark.parametrize("command", LINES)
-def test_exit_1_that_is_meant_to_block_is_told(here, command):
+def test_exit_1_that_is_meant_to_block_is_reported(here, command):
     assert remarks(here, command) == [(WARNING, *EXIT_1)]
 
 
 @pytest.mark.parametrize("event", CLAUDE_EVENTS_BY_NAME)
-def test_exit_1_is_told_only_where_a_block_counts(here, event):
+def test_exit_1_is_reported_only_where_a_block_counts(here, event):
     expected = [(WARNING, *EXIT_1)] if CLAUDE_EVENTS_BY_NAME[event].refuses else []
     assert remarks(here, LINES[0], event=event) == expected
 
@@ -481,7 +481,7 @@ SCRIPTS = {
 @pytest.mark.parametrize(
     "command", ['bash "$CLAUDE_PROJECT_DIR"/.claude/x.sh', "cat | bash $CLAUDE_PROJECT_DIR/.claude/x.sh"]
 )
-def test_exit_1_in_the_script_is_told_where_it_stands(here, text, command):
+def test_exit_1_in_the_script_is_reported_where_it_stands(here, text, command):
     path = write(here.path / ".claude" / "x.sh", text)
     line = SCRIPTS[text]
     expected = [] if line is None else [Diagnostic(str(path), line, "", WARNING, *EXIT_1)]
@@ -521,7 +521,7 @@ TOOLS = {
 
 @pytest.mark.parametrize("matcher", TOOLS)
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PermissionRequest", "PostToolUseFailure"])
-def test_a_matcher_that_no_tool_matches_is_told(here, matcher, event):
+def test_a_matcher_that_no_tool_matches_is_reported(here, matcher, event):
     told = f"'{matcher}' matches no known tool; this hook may never run"
     assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, told, TOOLS[matcher])]
 
@@ -555,13 +555,13 @@ def test_a_matcher_that_a_tool_may_match_is_fine(here, matcher):
     assert remarks(here, "npm test", matcher=matcher) == []
 
 
-def test_a_matcher_of_a_server_alone_is_told(here):
+def test_a_matcher_of_a_server_alone_is_reported(here):
     told = "'mcp__my_memory' is a server, not one of its tools; this hook may never run"
     assert remarks(here, "npm test", matcher="mcp__my_memory") == [(WARNING, told, "mcp__my_memory__.*")]
     assert remarks(here, {"command": "npm test", "if": "mcp__my_memory"}) == []
 
 
-def test_a_rule_about_a_tool_that_is_not_known_is_told(here):
+def test_a_rule_about_a_tool_that_is_not_known_is_reported(here):
     told = "'bash' matches no known tool; this hook may never run"
     assert remarks(here, {"command": "npm test", "if": "bash(git *)"}) == [(WARNING, told, "did you mean 'Bash'?")]
     assert remarks(here, {"command": "npm test", "if": "Bash(git *)"}, matcher="Bash") == []
@@ -599,7 +599,7 @@ OTHER_VALUES = {
 
 
 @pytest.mark.parametrize(("event", "matcher"), OTHER_VALUES)
-def test_a_matcher_of_a_value_that_is_not_known_is_told(here, event, matcher):
+def test_a_matcher_of_a_value_that_is_not_known_is_reported(here, event, matcher):
     told = f"'{matcher}' matches no value of {event}; this hook may never run"
     assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, told, OTHER_VALUES[event, matcher])]
 
@@ -663,7 +663,7 @@ def test_where_nothing_is_missing_to_ask_nothing_is_said(here, libraries, entry,
     assert (hook.state, check_remote_hook(hook, model)) == (ARMED, [])
 
 
-def test_a_type_that_claude_code_alone_has_is_told_and_nothing_else(here):
+def test_a_type_that_claude_code_alone_has_is_reported_and_nothing_else(here):
     hook = the_hook(here, {"type": "agent", "prompt": "x"}, matcher="bash")
     told = "hooks of the type 'agent' run only in Claude Code"
     problem = Diagnostic(hook.path, None, f"{PLACE}.type", WARNING, told)
