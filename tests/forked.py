@@ -76,7 +76,7 @@ class Server:
 
     def __init__(self, flags: Sequence[str], preloaded: str, variables: Mapping[str, str]) -> None:
         """Start it; whoever calls before it is ready waits in its queue."""
-        self.address = os.path.join(tempfile.mkdtemp(prefix="forked-"), "door")
+        self.address = os.path.join(tempfile.mkdtemp(prefix="forked-"), "socket")
         with open(__file__, encoding="utf-8") as file:
             code = file.read()
         listener = socket.socket(socket.AF_UNIX)
@@ -246,20 +246,20 @@ def _communicate(
     finally:
         for end in (stdin, stdout, stderr):
             os.close(end)
-    told: dict[int, bytearray] = {out: bytearray(), err: bytearray(), line.fileno(): bytearray()}
+    reported: dict[int, bytearray] = {out: bytearray(), err: bytearray(), line.fileno(): bytearray()}
     rest, deadline = memoryview(data or b""), None if timeout is None else time.monotonic() + timeout
     os.set_blocking(feed, False)
     waiting = select.poll()
-    for end in told:
+    for end in reported:
         waiting.register(end, select.POLLIN)
     waiting.register(feed, select.POLLOUT)
-    open_ends = {*told, feed}
+    open_ends = {*reported, feed}
     with line:
         try:
             while open_ends:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
-                    raise subprocess.TimeoutExpired(argv, timeout or 0, bytes(told[out]), bytes(told[err]))
+                    raise subprocess.TimeoutExpired(argv, timeout or 0, bytes(reported[out]), bytes(reported[err]))
                 for end, _ in waiting.poll(None if left is None else left * 1000):
                     if end == feed:
                         with suppress(BlockingIOError):
@@ -270,7 +270,7 @@ def _communicate(
                         ended = not rest
                     else:
                         part = os.read(end, PART)
-                        told[end] += part
+                        reported[end] += part
                         ended = not part
                     if ended:
                         waiting.unregister(end)
@@ -282,10 +282,10 @@ def _communicate(
             for end in (out, err, feed):
                 if end >= 0:
                     os.close(end)
-        said = bytes(told[line.fileno()])
-    if not said:
+        answer = bytes(reported[line.fileno()])
+    if not answer:
         raise RuntimeError(f"the warm process is gone: {server.last_words()}")
-    return int(said), bytes(told[out]), bytes(told[err])
+    return int(answer), bytes(reported[out]), bytes(reported[err])
 
 
 # In the warm process

@@ -50,7 +50,7 @@ def agent_of(*moves: Any, tools: Sequence[Tool] = (), **models: Sequence[Any]) -
     return builder, model
 
 
-def said(messages: Sequence[Message]) -> list[str]:
+def list_lines(messages: Sequence[Message]) -> list[str]:
     """A conversation, a line a message."""
     return [_line(message) for message in messages]
 

@@ -25,7 +25,7 @@ from boathook.agent.loop import SUBAGENT_TOOL
 from boathook.agent.model import Message
 from tests.scratch_project import ScratchProject
 
-from .builders import Witness, agent_of, call, child, failing_tool, feedback, note, said, text_tool
+from .builders import Witness, agent_of, call, child, failing_tool, feedback, list_lines, note, text_tool
 from .test_effects import PLAYED_IN, Scene
 
 
@@ -198,7 +198,7 @@ def test_hooks_that_were_declared_elsewhere_take_part_with_the_files_they_loaded
     hooks.on_ask(lambda context, reason: not asked.append((context.name, reason)))
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     builder.with_hooks(hooks).build().run("go")
-    assert said(model.requests[-1]) == [
+    assert list_lines(model.requests[-1]) == [
         note("from a file"),
         note("from a decorator"),
         "user: go",
@@ -213,7 +213,7 @@ def test_hooks_of_a_project_take_part(project: ScratchProject) -> None:
     tools = (text_tool("wipe"), text_tool("work"))
     builder, model = agent_of((call("wipe"), call("work")), "done", tools=tools)
     builder.in_dir(project.path).with_hooks_from(project.path, trust_all=True).build().run("go")
-    assert said(model.requests[-1])[2:] == ["tool!: never", "tool: work is done"]
+    assert list_lines(model.requests[-1])[2:] == ["tool!: never", "tool: work is done"]
 
 
 def test_a_project_that_is_not_there_is_said_at_once(project: ScratchProject) -> None:
@@ -250,8 +250,8 @@ def test_two_tools_or_two_subagents_of_one_name_are_refused() -> None:
         "subagents named helper": builder.with_subagent("helper", helper).with_subagent("helper", helper),
         "tools named a, b": builder.with_tools(*map(text_tool, "abab")),
     }
-    for told, broken in twice.items():
-        with pytest.raises(ConfigError, match=f"^there are two {told}$"):
+    for reported, broken in twice.items():
+        with pytest.raises(ConfigError, match=f"^there are two {reported}$"):
             broken.build()
 
 
@@ -273,7 +273,7 @@ def test_a_subagent_works_in_its_parents_place_with_its_own_system_text_and_limi
     helper = helper.with_standard_tools().with_system("you help").with_limits(max_steps=2).in_dir("/")
     builder, _ = agent_of(child(), "done")
     builder.with_subagent("helper", helper.build()).with_system("you lead").in_dir(tmp_path).build().run("go")
-    assert said(model.requests[1]) == [
+    assert list_lines(model.requests[1]) == [
         "system: you help",
         "user: look",
         "assistant:  WriteFile{'path': 'x', 'content': 'y'}",
@@ -354,7 +354,7 @@ def test_a_processor_of_the_state_is_a_hook_before_or_after_steps(
     assert adapter.event == event
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     builder.with_hooks(Stack().with_(adapter)).build().run("go")
-    short = [[line for line in said(one) if line.startswith("user")] for one in model.requests]
+    short = [[line for line in list_lines(one) if line.startswith("user")] for one in model.requests]
     assert short == [[line for line in one if line != "…"] for one in heard]
 
 
@@ -362,7 +362,7 @@ def test_a_processor_may_be_an_object_and_works_after_steps_unless_said_otherwis
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     adapter = StateProcessorAdapter(Shorter())
     builder.add_hook(adapter.event, adapter).build().run("go")
-    assert said(model.requests[-1]) == ["tool: work is done"]
+    assert list_lines(model.requests[-1]) == ["tool: work is done"]
 
 
 def test_a_processor_has_a_place() -> None:
@@ -389,7 +389,7 @@ def test_a_criterion_for_going_on_is_a_gate(criterion: Any) -> None:
     adapter = ContinuationCriteriaAdapter(criterion, "run the tests")
     result = builder.add_hook("Stop", adapter).build().run("go")
     assert result.text == "done, and tested"
-    assert said(model.requests[1])[-1] == feedback("run the tests")
+    assert list_lines(model.requests[1])[-1] == feedback("run the tests")
 
 
 def test_a_criterion_on_a_whole_stack_is_asked_at_stops_alone() -> None:

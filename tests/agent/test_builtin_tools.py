@@ -17,7 +17,7 @@ from boathook import Tool, ToolCall
 from boathook.agent import builtin_tools as module
 from boathook.agent.builtin_tools import BUILTIN_TOOLS, Workplace, make_tool, run_to_end
 
-from .builders import Witness, agent_of, call, failing_tool, said
+from .builders import Witness, agent_of, call, failing_tool, list_lines
 
 NAMED = {tool.name: tool for tool in BUILTIN_TOOLS}
 CUT = "\n(cut after 100000 characters)"
@@ -32,7 +32,7 @@ def use(work_dir: Path, tool: str, /, **args: Any) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A work dir with a neighbour that is none of its business."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("the secret\n")
@@ -41,44 +41,44 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def tree(place: Path) -> dict[str, str]:
-    return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+def tree(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
 # Shell
 
 
-def test_a_shell_command_runs_in_the_work_dir_and_gives_both_streams(place: Path) -> None:
-    assert use(place, "Shell", command="pwd; echo oops >&2; cat") == f"{place}\noops\n"
+def test_a_shell_command_runs_in_the_work_dir_and_gives_both_streams(folder: Path) -> None:
+    assert use(folder, "Shell", command="pwd; echo oops >&2; cat") == f"{folder}\noops\n"
 
 
-def test_a_failed_shell_command_gives_its_exit_code_and_what_it_said(place: Path) -> None:
-    assert use(place, "Shell", command="echo half; exit 3") == "!exit code 3\nhalf"
-    assert use(place, "Shell", command="kill -9 $$") == "!exit code -9"
+def test_a_failed_shell_command_gives_its_exit_code_and_what_it_said(folder: Path) -> None:
+    assert use(folder, "Shell", command="echo half; exit 3") == "!exit code 3\nhalf"
+    assert use(folder, "Shell", command="kill -9 $$") == "!exit code -9"
 
 
 @pytest.mark.parametrize("args", [{}, {"command": 3}, {"command": None}, {"command": ["ls"]}])
-def test_a_shell_command_is_a_text(place: Path, args: dict[str, Any]) -> None:
-    assert use(place, "Shell", **args) == "!'command' must be a text"
+def test_a_shell_command_is_a_text(folder: Path, args: dict[str, Any]) -> None:
+    assert use(folder, "Shell", **args) == "!'command' must be a text"
 
 
 def test_a_shell_in_a_work_dir_that_is_gone_fails_as_a_tool_does(tmp_path: Path) -> None:
     assert "No such file or directory" in use(tmp_path / "gone", "Shell", command="pwd")
 
 
-def test_of_a_long_output_the_beginning_is_kept_and_the_cut_is_said(place: Path) -> None:
-    assert use(place, "Shell", command="head -c 3000000 /dev/zero | tr '\\0' x") == "x" * 100_000 + CUT
+def test_of_a_long_output_the_beginning_is_kept_and_the_cut_is_said(folder: Path) -> None:
+    assert use(folder, "Shell", command="head -c 3000000 /dev/zero | tr '\\0' x") == "x" * 100_000 + CUT
 
 
-def test_output_that_is_not_text_is_read_as_far_as_it_goes(place: Path) -> None:
-    assert use(place, "Shell", command=r"printf 'a\377b'") == "a\ufffdb"
+def test_output_that_is_not_text_is_read_as_far_as_it_goes(folder: Path) -> None:
+    assert use(folder, "Shell", command=r"printf 'a\377b'") == "a\ufffdb"
 
 
 class Family:
     """A shell with a child, each of which holds a pipe: what is read from there ends when both have ended."""
 
-    def __init__(self, place: Path) -> None:
-        self.pipe = place / "pipe"
+    def __init__(self, folder: Path) -> None:
+        self.pipe = folder / "pipe"
         os.mkfifo(self.pipe)
 
     def command(self, last: str) -> str:
@@ -97,11 +97,11 @@ class Family:
             return await asyncio.to_thread(reader.read) == ""
 
 
-def test_a_cancelled_shell_ends_with_its_children_and_leaves_no_zombie(place: Path) -> None:
+def test_a_cancelled_shell_ends_with_its_children_and_leaves_no_zombie(folder: Path) -> None:
     async def go() -> None:
-        family = Family(place)
+        family = Family(folder)
         task = asyncio.create_task(
-            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
+            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(folder)))
         )
         pids = await family.pids()
         task.cancel()
@@ -114,10 +114,10 @@ def test_a_cancelled_shell_ends_with_its_children_and_leaves_no_zombie(place: Pa
 
 
 def test_a_shell_that_is_cancelled_while_it_starts_is_ended_whole_too(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def go() -> None:
-        family, cancelled, start = Family(place), asyncio.Event(), module._start_command
+        family, cancelled, start = Family(folder), asyncio.Event(), module._start_command
 
         async def slow_start(*given: str) -> Any:
             found = await start(*given)
@@ -126,7 +126,7 @@ def test_a_shell_that_is_cancelled_while_it_starts_is_ended_whole_too(
 
         monkeypatch.setattr(module, "_start_command", slow_start)
         task = asyncio.create_task(
-            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(place)))
+            run_to_end(NAMED["Shell"], {"command": family.command("wait")}, Workplace(str(folder)))
         )
         await family.pids()
         task.cancel()
@@ -140,7 +140,7 @@ def test_a_shell_that_is_cancelled_while_it_starts_is_ended_whole_too(
 
 @pytest.mark.parametrize("last", ["wait", "exit 0"])
 def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_on(
-    place: Path, last: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The child holds the output; that the shell itself has ended must not save it."""
     limit = asyncio.Event()
@@ -152,8 +152,8 @@ def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_
         raise TimeoutError
 
     async def go() -> None:
-        family = Family(place)
-        work = run_to_end(NAMED["Shell"], {"command": family.command(last)}, Workplace(str(place)))
+        family = Family(folder)
+        work = run_to_end(NAMED["Shell"], {"command": family.command(last)}, Workplace(str(folder)))
         monkeypatch.setattr(module.asyncio, "wait_for", until_told)
         task = asyncio.create_task(work)
         await family.pids()
@@ -168,104 +168,104 @@ def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_
 # files
 
 
-def test_a_file_is_read(place: Path) -> None:
-    assert use(place, "ReadFile", path="src/a.py") == "import os\nprint(os.name)\n"
-    assert use(place, "ReadFile", path=str(place / "src" / "a.py")) == "import os\nprint(os.name)\n"
+def test_a_file_is_read(folder: Path) -> None:
+    assert use(folder, "ReadFile", path="src/a.py") == "import os\nprint(os.name)\n"
+    assert use(folder, "ReadFile", path=str(folder / "src" / "a.py")) == "import os\nprint(os.name)\n"
 
 
-def test_of_a_long_file_the_beginning_is_read_and_the_cut_is_said(place: Path) -> None:
-    (place / "long").write_text("y" * 100_001)
-    assert use(place, "ReadFile", path="long") == "y" * 100_000 + CUT
+def test_of_a_long_file_the_beginning_is_read_and_the_cut_is_said(folder: Path) -> None:
+    (folder / "long").write_text("y" * 100_001)
+    assert use(folder, "ReadFile", path="long") == "y" * 100_000 + CUT
 
 
-def test_what_cannot_be_read_is_said(place: Path) -> None:
-    os.mkfifo(place / "pipe")
-    found = {path: use(place, "ReadFile", path=path) for path in ("none", "src", "pipe")}
+def test_what_cannot_be_read_is_said(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    found = {path: use(folder, "ReadFile", path=path) for path in ("none", "src", "pipe")}
     assert found == {
         "none": "!none cannot be read: No such file or directory",
         "src": "!src is not a file",
         "pipe": "!pipe is not a file",
     }
-    assert use(place, "ReadFile") == "!'path' must be a text"
+    assert use(folder, "ReadFile") == "!'path' must be a text"
 
 
-def test_a_file_is_written_with_the_folders_it_needs(place: Path) -> None:
-    assert use(place, "WriteFile", path="docs/new/b.md", content="hé\r\n") == "wrote 4 characters to docs/new/b.md"
-    assert (place / "docs" / "new" / "b.md").read_bytes() == "hé\r\n".encode()
+def test_a_file_is_written_with_the_folders_it_needs(folder: Path) -> None:
+    assert use(folder, "WriteFile", path="docs/new/b.md", content="hé\r\n") == "wrote 4 characters to docs/new/b.md"
+    assert (folder / "docs" / "new" / "b.md").read_bytes() == "hé\r\n".encode()
 
 
-def test_what_cannot_be_written_is_said_and_leaves_the_file_as_it_was(place: Path) -> None:
-    before = tree(place)
-    assert use(place, "WriteFile", path="src", content="x") == "!src cannot be written: Is a directory"
-    assert use(place, "WriteFile", path="src/a.py", content="\ud800") == "!'content' cannot be written as UTF-8"
-    assert use(place, "WriteFile", path="src/a.py") == "!'content' must be a text"
-    assert tree(place) == before
+def test_what_cannot_be_written_is_said_and_leaves_the_file_as_it_was(folder: Path) -> None:
+    before = tree(folder)
+    assert use(folder, "WriteFile", path="src", content="x") == "!src cannot be written: Is a directory"
+    assert use(folder, "WriteFile", path="src/a.py", content="\ud800") == "!'content' cannot be written as UTF-8"
+    assert use(folder, "WriteFile", path="src/a.py") == "!'content' must be a text"
+    assert tree(folder) == before
 
 
-def test_a_passage_is_replaced_and_the_rest_of_the_file_stays_byte_by_byte(place: Path) -> None:
-    (place / "dos.txt").write_bytes(b"one\r\ntwo\r\n" + b"z" * 200_000)
-    assert use(place, "EditFile", path="dos.txt", old="two", new="zwei") == "wrote 200011 characters to dos.txt"
-    assert (place / "dos.txt").read_bytes() == b"one\r\nzwei\r\n" + b"z" * 200_000
+def test_a_passage_is_replaced_and_the_rest_of_the_file_stays_byte_by_byte(folder: Path) -> None:
+    (folder / "dos.txt").write_bytes(b"one\r\ntwo\r\n" + b"z" * 200_000)
+    assert use(folder, "EditFile", path="dos.txt", old="two", new="zwei") == "wrote 200011 characters to dos.txt"
+    assert (folder / "dos.txt").read_bytes() == b"one\r\nzwei\r\n" + b"z" * 200_000
 
 
-def test_an_edit_that_is_not_clear_is_refused(place: Path) -> None:
-    before = tree(place)
-    found = {old: use(place, "EditFile", path="src/a.py", old=old, new="x") for old in ("os", "none", "")}
-    told = "!'old' occurs {} times in src/a.py; it must occur exactly once"
-    assert found == {"os": told.format(2), "none": told.format(0), "": told.format(0)}
-    assert use(place, "EditFile", path="none", old="a", new="b") == "!none cannot be read: No such file or directory"
-    assert tree(place) == before
+def test_an_edit_that_is_not_clear_is_refused(folder: Path) -> None:
+    before = tree(folder)
+    found = {old: use(folder, "EditFile", path="src/a.py", old=old, new="x") for old in ("os", "none", "")}
+    message = "!'old' occurs {} times in src/a.py; it must occur exactly once"
+    assert found == {"os": message.format(2), "none": message.format(0), "": message.format(0)}
+    assert use(folder, "EditFile", path="none", old="a", new="b") == "!none cannot be read: No such file or directory"
+    assert tree(folder) == before
 
 
-def test_a_file_that_is_not_text_is_not_edited(place: Path) -> None:
-    (place / "image").write_bytes(b"\xff\xd8 here")
-    assert use(place, "EditFile", path="image", old="here", new="there") == "!image is not UTF-8, so it is not edited"
-    assert (place / "image").read_bytes() == b"\xff\xd8 here"
+def test_a_file_that_is_not_text_is_not_edited(folder: Path) -> None:
+    (folder / "image").write_bytes(b"\xff\xd8 here")
+    assert use(folder, "EditFile", path="image", old="here", new="there") == "!image is not UTF-8, so it is not edited"
+    assert (folder / "image").read_bytes() == b"\xff\xd8 here"
 
 
 # search
 
 
-def test_lines_are_found_in_order_with_their_places(place: Path) -> None:
-    (place / "b.txt").write_text("cost\nos x\n")
-    (place / ".git").mkdir()
-    (place / ".git" / "config").write_text("os\n")
-    (place / "binary").write_bytes(b"\xff os")
-    (place / "linked").symlink_to(place / "b.txt")
-    os.mkfifo(place / "pipe")
+def test_lines_are_found_in_order_with_their_places(folder: Path) -> None:
+    (folder / "b.txt").write_text("cost\nos x\n")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("os\n")
+    (folder / "binary").write_bytes(b"\xff os")
+    (folder / "linked").symlink_to(folder / "b.txt")
+    os.mkfifo(folder / "pipe")
     found = "b.txt:2: os x\nsrc/a.py:1: import os\nsrc/a.py:2: print(os.name)"
-    assert use(place, "Search", pattern=r"\bos\b") == found
-    assert use(place, "Search", pattern=r"\bos\b", path="b.txt") == "b.txt:2: os x"
-    assert use(place, "Search", pattern="import", path="src") == "src/a.py:1: import os"
-    assert use(place, "Search", pattern="nowhere") == "no matches"
+    assert use(folder, "Search", pattern=r"\bos\b") == found
+    assert use(folder, "Search", pattern=r"\bos\b", path="b.txt") == "b.txt:2: os x"
+    assert use(folder, "Search", pattern="import", path="src") == "src/a.py:1: import os"
+    assert use(folder, "Search", pattern="nowhere") == "no matches"
 
 
-def test_a_search_that_cannot_be_made_is_said(place: Path) -> None:
-    assert use(place, "Search", pattern="(") == "!the pattern '(' does not compile: missing ): ("
-    assert "negative lookahead" in use(place, "Search", pattern="(?!x)")
-    assert use(place, "Search", pattern="x", path="none") == "!none does not exist"
-    assert use(place, "Search") == "!'pattern' must be a text"
+def test_a_search_that_cannot_be_made_is_said(folder: Path) -> None:
+    assert use(folder, "Search", pattern="(") == "!the pattern '(' does not compile: missing ): ("
+    assert "negative lookahead" in use(folder, "Search", pattern="(?!x)")
+    assert use(folder, "Search", pattern="x", path="none") == "!none does not exist"
+    assert use(folder, "Search") == "!'pattern' must be a text"
 
 
 @pytest.mark.parametrize(("lines", "more"), [(200, False), (201, True)])
-def test_a_search_gives_so_many_hits_and_says_if_there_are_more(place: Path, lines: int, more: bool) -> None:
-    (place / "many").write_text("hit\n" * lines)
-    found = use(place, "Search", pattern="hit").splitlines()
+def test_a_search_gives_so_many_hits_and_says_if_there_are_more(folder: Path, lines: int, more: bool) -> None:
+    (folder / "many").write_text("hit\n" * lines)
+    found = use(folder, "Search", pattern="hit").splitlines()
     assert found == [f"many:{n}: hit" for n in range(1, 201)] + (["(there are more)"] if more else [])
 
 
-# walls
+# the folder is the limit
 
 
 OUT = {
-    "by the parent": lambda place: "../outside/secret.txt",
-    "by an absolute path": lambda place: str(place.parent / "outside" / "secret.txt"),
-    "by a way there and back": lambda place: "src/../../outside/secret.txt",
-    "by a link": lambda place: link(place / "linked.txt", place.parent / "outside" / "secret.txt", "linked.txt"),
-    "by a linked folder": lambda place: link(place / "door", place.parent / "outside", "door/secret.txt"),
-    "by a link to nothing yet": lambda place: link(place / "hole", place.parent / "outside" / "new", "hole"),
-    "by a link to a link": lambda place: link(
-        place / "two", Path(link(place / "one", place.parent / "outside", str(place / "one"))), "two/secret.txt"
+    "by the parent": lambda folder: "../outside/secret.txt",
+    "by an absolute path": lambda folder: str(folder.parent / "outside" / "secret.txt"),
+    "by a way there and back": lambda folder: "src/../../outside/secret.txt",
+    "by a link": lambda folder: link(folder / "linked.txt", folder.parent / "outside" / "secret.txt", "linked.txt"),
+    "by a linked folder": lambda folder: link(folder / "link", folder.parent / "outside", "link/secret.txt"),
+    "by a link to nothing yet": lambda folder: link(folder / "hole", folder.parent / "outside" / "new", "hole"),
+    "by a link to a link": lambda folder: link(
+        folder / "two", Path(link(folder / "one", folder.parent / "outside", str(folder / "one"))), "two/secret.txt"
     ),
 }
 
@@ -277,28 +277,28 @@ def link(at: Path, to: Path, path: str) -> str:
 
 @pytest.mark.parametrize("way", OUT)
 @pytest.mark.parametrize("tool", ["ReadFile", "WriteFile", "EditFile", "Search"])
-def test_file_tools_do_not_leave_the_work_dir(place: Path, way: str, tool: str) -> None:
-    path = OUT[way](place)
+def test_file_tools_do_not_leave_the_work_dir(folder: Path, way: str, tool: str) -> None:
+    path = OUT[way](folder)
     more = {"WriteFile": {"content": "x"}, "EditFile": {"old": "secret", "new": "x"}, "Search": {"pattern": "."}}
-    assert use(place, tool, path=path, **more.get(tool, {})) == f"!{path} is outside the work dir"
-    assert tree(place.parent / "outside") == {"secret.txt": "the secret\n"}
+    assert use(folder, tool, path=path, **more.get(tool, {})) == f"!{path} is outside the work dir"
+    assert tree(folder.parent / "outside") == {"secret.txt": "the secret\n"}
 
 
-def test_a_neighbour_with_a_name_that_begins_alike_is_outside_too(place: Path) -> None:
-    (place.parent / "work-too").mkdir()
-    (place.parent / "work-too" / "x").write_text("x")
-    assert use(place, "ReadFile", path="../work-too/x") == "!../work-too/x is outside the work dir"
+def test_a_neighbour_with_a_name_that_begins_alike_is_outside_too(folder: Path) -> None:
+    (folder.parent / "work-too").mkdir()
+    (folder.parent / "work-too" / "x").write_text("x")
+    assert use(folder, "ReadFile", path="../work-too/x") == "!../work-too/x is outside the work dir"
 
 
-def test_a_link_that_stays_inside_is_followed(place: Path) -> None:
-    (place / "alias").symlink_to("src")
-    assert use(place, "ReadFile", path="alias/a.py") == "import os\nprint(os.name)\n"
+def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
+    (folder / "alias").symlink_to("src")
+    assert use(folder, "ReadFile", path="alias/a.py") == "import os\nprint(os.name)\n"
 
 
-def test_a_search_does_not_follow_links_out_of_the_work_dir(place: Path) -> None:
-    (place / "door").symlink_to(place.parent / "outside")
-    (place / "file").symlink_to(place.parent / "outside" / "secret.txt")
-    assert use(place, "Search", pattern="secret") == "no matches"
+def test_a_search_does_not_follow_links_out_of_the_work_dir(folder: Path) -> None:
+    (folder / "link").symlink_to(folder.parent / "outside")
+    (folder / "file").symlink_to(folder.parent / "outside" / "secret.txt")
+    assert use(folder, "Search", pattern="secret") == "no matches"
 
 
 # plain functions
@@ -377,7 +377,7 @@ def test_functions_are_called_with_their_arguments_by_name() -> None:
 
     builder, model = agent_of((call("add", a=2), call("double", a=4), call("add", c=1)), "done")
     builder.with_tools(add, double).build().run("go")
-    results = said(model.requests[-1])[2:]
+    results = list_lines(model.requests[-1])[2:]
     assert results[:2] == ["tool: 3", "tool: 8"]
     assert "unexpected keyword argument 'c'" in results[2]
 
@@ -480,7 +480,7 @@ def child_of_nobody() -> ToolCall:
 def test_a_tool_of_ones_own_may_have_the_name_that_subagents_have() -> None:
     builder, model = agent_of(child_of_nobody(), "done", tools=(failing_tool("Subagent"),))
     builder.build().run("go")
-    assert said(model.requests[-1])[-1] == "tool!: it broke"
+    assert list_lines(model.requests[-1])[-1] == "tool!: it broke"
 
 
 def test_a_subagent_that_is_not_there_is_an_error_the_model_reads() -> None:
@@ -530,7 +530,7 @@ def test_sync_tools_of_one_step_run_at_the_same_time() -> None:
 
     builder, model = agent_of((call("meet"), call("meet")), "done", tools=(Tool("meet", "", meet),))
     builder.build().run("go")
-    assert said(model.requests[-1])[2:] == ["tool: true", "tool: true"]
+    assert list_lines(model.requests[-1])[2:] == ["tool: true", "tool: true"]
 
 
 def test_a_sync_tool_sees_the_context_variables_of_its_caller() -> None:
@@ -570,7 +570,7 @@ def test_a_sync_tool_that_is_left_behind_holds_nothing_up() -> None:
 
 def test_a_tool_knows_where_it_works_and_for_whom(tmp_path: Path) -> None:
     places: list[Workplace] = []
-    tool = Tool("look", "", lambda args, place: places.append(place))
+    tool = Tool("look", "", lambda args, folder: places.append(folder))
     builder, _ = agent_of(call("look"), "done", tools=(tool,))
     agent = builder.in_dir(tmp_path).build()
     agent.run("go")

@@ -13,7 +13,7 @@ from boathook import Outcome, ToolCall
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
 from boathook.agent.reference_agent import OMISSION_NOTE, drop_middle
 
-from .builders import Witness, agent_of, call, said, text_tool
+from .builders import Witness, agent_of, call, list_lines, text_tool
 
 LONG = "z" * 4_000  # a thousand tokens
 OMITTED = "user: [earlier messages were left out to save space]"
@@ -141,8 +141,8 @@ def compactions(witness: Witness) -> list[tuple[str, ...]]:
 def test_a_conversation_beyond_the_budget_is_shortened_before_the_next_step() -> None:
     builder, model, witness = a_long_run(call("look"), call("look"), call("work"), "done")
     builder.build().run("go")
-    assert [len(said(heard)) for heard in model.requests] == [1, 3, 4, 6]
-    assert said(model.requests[2]) == ["user: go", OMITTED, "assistant:  look", f"tool: {LONG}"]
+    assert [len(list_lines(heard)) for heard in model.requests] == [1, 3, 4, 6]
+    assert list_lines(model.requests[2]) == ["user: go", OMITTED, "assistant:  look", f"tool: {LONG}"]
     assert [name for name, *_ in compactions(witness)] == ["pre-context-compact", "post-context-compact"]
 
 
@@ -169,10 +169,10 @@ def test_a_model_that_does_not_count_is_guessed_for() -> None:
     builder, _, witness = a_long_run(call("look"), call("look"), "done")
     builder.build().run("go")
     whole = (len("go") + 2 * (len("look{}") + len(LONG))) // 4
-    kept = (len("go") + len(OMISSION_NOTE.text) + len("look{}") + len(LONG)) // 4
+    remaining = (len("go") + len(OMISSION_NOTE.text) + len("look{}") + len(LONG)) // 4
     assert compactions(witness) == [
         ("pre-context-compact", "auto", str(whole)),
-        ("post-context-compact", "auto", str(whole), str(kept)),
+        ("post-context-compact", "auto", str(whole), str(remaining)),
     ]
 
 
@@ -196,7 +196,7 @@ def test_a_conversation_is_shortened_when_somebody_says_so() -> None:
         for prompt in ("one", "two", "three"):
             session.run(prompt)
         assert session.compact() is True
-        assert said(session.state.messages) == ["user: one", OMITTED, "user: three", f"assistant: {'c' * 40}"]
+        assert list_lines(session.state.messages) == ["user: one", OMITTED, "user: three", f"assistant: {'c' * 40}"]
     assert [name for name, trigger, *_ in compactions(witness) if trigger == "manual"] == [
         "pre-context-compact",
         "post-context-compact",
@@ -226,7 +226,7 @@ def test_another_compactor_gets_the_conversation_and_the_budget(is_async: bool) 
     builder, model, _ = a_long_run(call("look"), call("look"), "done")
     builder.with_compactor(slow_summary if is_async else summary).build().run("go")
     assert given_to == [(5, 1_500)]
-    assert said(model.requests[-1]) == ["user: so far: nothing"]
+    assert list_lines(model.requests[-1]) == ["user: so far: nothing"]
 
 
 def test_a_compactor_that_fails_is_a_failure_of_the_turn() -> None:
@@ -246,6 +246,6 @@ def test_a_subagent_has_a_budget_of_its_own_and_remembers_its_task() -> None:
     builder, _ = agent_of(call("Subagent", name="helper", task="look twice"), "done")
     builder.with_subagent("helper", helper.build()).with_hooks(witness.stack).build().run("go")
     begun = ["system: you help", "user: look twice"]
-    assert said(model.requests[-1]) == [*begun, OMITTED, "assistant:  look", f"tool: {LONG}"]
+    assert list_lines(model.requests[-1]) == [*begun, OMITTED, "assistant:  look", f"tool: {LONG}"]
     assert [who for who, kind, _ in witness.events if kind == "pre-context-compact"] == ["helper-1"]
     assert [data["task_description"] for data in witness.of("post-subagent")] == ["look twice"]

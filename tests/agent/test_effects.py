@@ -17,7 +17,7 @@ from boathook.agent.model import Message, Reply
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS
 from tests.scratch_project import ScratchProject
 
-from .builders import agent_of, call, child, failing_tool, feedback, note, said, shown, text_tool
+from .builders import agent_of, call, child, failing_tool, feedback, list_lines, note, shown, text_tool
 
 NO = "no, thank you"
 BROKEN = RuntimeError("the model is down")
@@ -86,7 +86,7 @@ class Scene:
                 turns += [outcome_of(session, "go"), outcome_of(session, "go on")]
         except (Blocked, Stopped, HookError) as error:
             turns.append(f"{type(error).__name__}: {error}")
-        heard = said(self.model.requests[-1]) if self.model.requests else []
+        heard = list_lines(self.model.requests[-1]) if self.model.requests else []
         return Seen(tuple(turns), tuple(f"{name}{args or ''}" for name, args in self.ran), tuple(heard))
 
 
@@ -200,8 +200,8 @@ def test_a_stop_ends_the_run_and_later_turns_are_refused(event: str) -> None:
 )
 def test_a_block_without_a_reason_gets_one(event: str) -> None:
     def without(seen: Seen) -> Seen:
-        told = tuple(line.replace(NO, "blocked by a hook") for line in seen.turns)
-        return Seen(told, seen.ran, tuple(line.replace(NO, "blocked by a hook") for line in seen.heard))
+        reported = tuple(line.replace(NO, "blocked by a hook") for line in seen.turns)
+        return Seen(reported, seen.ran, tuple(line.replace(NO, "blocked by a hook") for line in seen.heard))
 
     scene = Scene(event)
     assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.block("")))) == without(BLOCKED[event])

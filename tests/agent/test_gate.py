@@ -1,4 +1,4 @@
-"""The quality gate: stops that hooks refuse, what the agent is told, and where that ends (S22)."""
+"""The quality gate: stops that hooks refuse, what the agent reads, and where that ends (S22)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from boathook import HookError, Hooks, Outcome, Stack, StopContext
 from tests.scratch_project import ScratchProject
 
-from .builders import Witness, agent_of, call, child, feedback, said, text_tool
+from .builders import Witness, agent_of, call, child, feedback, list_lines, text_tool
 
 REPLIES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 MORE = "write the tests"
@@ -24,7 +24,7 @@ def refuse(_: Any) -> Outcome:
 def test_a_refused_stop_is_reported_to_the_agent_in_these_words() -> None:
     builder, model = agent_of("done", "done, with tests")
     result = builder.on_stop(lambda context: None if context.was_refused else refuse(context)).build().run("go")
-    assert said(model.requests[-1]) == ["user: go", "assistant: done", f"user: [Hook blocked stop: {MORE}]"]
+    assert list_lines(model.requests[-1]) == ["user: go", "assistant: done", f"user: [Hook blocked stop: {MORE}]"]
     assert (result.status, result.text, result.stop_reason) == ("done", "done, with tests", "no_tool_calls")
 
 
@@ -36,7 +36,7 @@ def test_a_stop_is_refused_three_times_in_a_turn_and_the_person_hears_of_the_fou
         ("four", (LET_THROUGH.format(3),)),
         ("eight", (LET_THROUGH.format(3),)),
     ]
-    assert said(model.requests[3]).count(feedback(MORE)) == 3
+    assert list_lines(model.requests[3]).count(feedback(MORE)) == 3
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 5])
@@ -104,7 +104,7 @@ def test_a_gate_of_a_script_has_the_same_limit_and_sees_the_same_fields(project:
         (True, 3, "no_tool_calls"),
     ]
     assert (result.text, result.messages) == ("four", (LET_THROUGH.format(3),))
-    assert said(model.requests[3]).count(feedback(MORE)) == 3
+    assert list_lines(model.requests[3]).count(feedback(MORE)) == 3
 
 
 def test_a_stop_for_want_of_steps_cannot_be_refused() -> None:
@@ -175,8 +175,8 @@ def test_a_subagent_is_sent_back_three_times_and_the_person_hears_of_the_fourth(
     agent = builder.on_subagent_stop(refuse).with_hooks(witness.stack).build()
     result = agent.run("go")
     helper: Any = agent.subagents["helper"].model
-    assert said(helper.requests[-1]).count(feedback(MORE)) == 3
-    assert said(model.requests[-1])[-1] == "tool: four"
+    assert list_lines(helper.requests[-1]).count(feedback(MORE)) == 3
+    assert list_lines(model.requests[-1])[-1] == "tool: four"
     assert [stop["result"] for stop in witness.of("post-subagent")] == ["one", "two", "three", "four"]
     assert result.messages == (f"the stop was refused 3 times and is let through now; the hook's reason: {MORE}",)
 
@@ -186,7 +186,7 @@ def test_how_often_a_subagent_is_sent_back_can_be_set_for_it() -> None:
     helper = builder.with_limits(max_rounds=1).build()
     builder, model = agent_of(child(), "done")
     builder.with_subagent("helper", helper).on_subagent_stop(refuse).build().run("go")
-    assert said(model.requests[-1])[-1] == "tool: two"
+    assert list_lines(model.requests[-1])[-1] == "tool: two"
 
 
 def test_a_subagent_that_has_no_steps_left_is_not_sent_back() -> None:

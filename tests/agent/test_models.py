@@ -104,13 +104,13 @@ BROKEN_SCRIPTS = {
 
 @pytest.mark.parametrize("kind", BROKEN_SCRIPTS)
 def test_a_script_that_cannot_be_played_says_what_is_wrong_with_it(tmp_path: Path, kind: str) -> None:
-    content, told = BROKEN_SCRIPTS[kind]
+    content, reported = BROKEN_SCRIPTS[kind]
     path = tmp_path / "script.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError) as error:
         read_script(str(path))
     assert str(path) in str(error.value)
-    assert told in str(error.value)
+    assert reported in str(error.value)
 
 
 def test_the_second_move_that_is_wrong_is_named(tmp_path: Path) -> None:
@@ -224,10 +224,10 @@ def test_a_call_goes_to_the_tool_and_its_result_back_to_the_model(serving: Any, 
 def test_the_model_gets_the_tools(serving: Any, name: str) -> None:
     server = serving("fine")
     AgentBuilder().with_model(name).with_tools(weigh).build().run("go")
-    told = server.requests[0].body["tools"][0]
-    told = told.get("function", told)
-    schema = told.get("parameters") or told["input_schema"]
-    assert (told["name"], told["description"]) == ("weigh", "Weigh an item.")
+    reported = server.requests[0].body["tools"][0]
+    reported = reported.get("function", reported)
+    schema = reported.get("parameters") or reported["input_schema"]
+    assert (reported["name"], reported["description"]) == ("weigh", "Weigh an item.")
     assert (schema["properties"], schema["required"]) == ({"item": {"type": "string"}}, ["item"])
 
 
@@ -313,7 +313,7 @@ def test_calls_text_and_system_are_kept_apart(library: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("gpt-4o", "write the model as provider:name, such as openai:gpt-5-mini, not 'gpt-4o'"),
         ("", "write the model as provider:name, such as openai:gpt-5-mini, not ''"),
@@ -322,12 +322,12 @@ def test_calls_text_and_system_are_kept_apart(library: None) -> None:
     ],
 )
 def test_a_model_that_cannot_be_had_says_why(
-    library: None, name: str, told: str, monkeypatch: pytest.MonkeyPatch
+    library: None, name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigError) as error:
         AgentBuilder().with_model(name)
-    assert str(error.value).startswith(told)
+    assert str(error.value).startswith(message)
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from boathook import KINDS, AgentState, HookError, Outcome, Tool, ToolContext
 from boathook.agent.model import Message
 from tests.scratch_project import ScratchProject
 
-from .builders import Witness, agent_of, call, child, failing_tool, note, said, shown, text_tool
+from .builders import Witness, agent_of, call, child, failing_tool, list_lines, note, shown, text_tool
 from .test_effects import Scene, once
 
 NB = "mind the gap"
@@ -31,7 +31,7 @@ def events(*, without: tuple[str, ...] = ()) -> list[str]:
 def test_context_of_any_event_reaches_the_model_once(event: str) -> None:
     scene = Scene(event)
     scene.play(scene.builder.add_hook(event, once(lambda context: context.add_context(NB))))
-    assert said(scene.model.requests[-1]).count(note(NB)) == 1
+    assert list_lines(scene.model.requests[-1]).count(note(NB)) == 1
 
 
 @pytest.mark.parametrize("event", events(without=HEARD_BY_THE_HELPER + HEARD_BY_NOBODY))
@@ -39,7 +39,7 @@ def test_context_of_a_script_reaches_the_model_too(project: ScratchProject, even
     project.write_hook("teller", script=f"[ -e said ] || {{ : > said; echo '{NB}'; }}", fields={"trigger": event})
     scene = Scene(event)
     scene.play(scene.builder.in_dir(project.path).with_hooks_from(project.path))
-    assert said(scene.model.requests[-1]).count(note(NB)) == 1
+    assert list_lines(scene.model.requests[-1]).count(note(NB)) == 1
 
 
 def test_context_of_a_subagents_start_reaches_the_subagent() -> None:
@@ -47,8 +47,8 @@ def test_context_of_a_subagents_start_reaches_the_subagent() -> None:
     agent = builder.add_hook("SubagentStart", lambda context: context.add_context(NB)).build()
     agent.run("go")
     helper: Any = agent.subagents["helper"].model
-    assert said(helper.requests[0]) == [note(NB), "user: look"]
-    assert note(NB) not in said(model.requests[-1])
+    assert list_lines(helper.requests[0]) == [note(NB), "user: look"]
+    assert note(NB) not in list_lines(model.requests[-1])
 
 
 def test_context_of_a_subagents_refused_stop_reaches_the_subagent_and_of_its_last_one_the_parent() -> None:
@@ -63,20 +63,20 @@ def test_context_of_a_subagents_refused_stop_reaches_the_subagent_and_of_its_las
     agent = builder.on_subagent_stop(asks_for_more).build()
     agent.run("go")
     helper: Any = agent.subagents["helper"].model
-    assert said(helper.requests[1]) == [
+    assert list_lines(helper.requests[1]) == [
         "user: look",
         "assistant: found",
         note("stop 1"),
         "user: [Hook blocked stop: more]",
     ]
-    assert said(model.requests[-1])[-2:] == ["tool: found more", note("stop 2")]
+    assert list_lines(model.requests[-1])[-2:] == ["tool: found more", note("stop 2")]
 
 
 def test_context_of_a_session_and_a_turn_comes_before_the_prompt() -> None:
     builder, model = agent_of("done")
     builder = builder.with_system("be kind").add_hook("SessionStart", lambda context: context.add_context("one"))
     builder.on_execution_start(lambda context: context.add_context("two").add_context("three")).build().run("go")
-    assert said(model.requests[0]) == ["system: be kind", note("one"), note("two"), note("three"), "user: go"]
+    assert list_lines(model.requests[0]) == ["system: be kind", note("one"), note("two"), note("three"), "user: go"]
 
 
 def test_nothing_stands_between_calls_and_their_results() -> None:
@@ -88,7 +88,7 @@ def test_nothing_stands_between_calls_and_their_results() -> None:
             event, lambda context: context.add_context(f"{context.event} {context.tool}".strip())
         )
     builder.with_permission(lambda *_: True).build().run("go")
-    heard = said(model.requests[-1])
+    heard = list_lines(model.requests[-1])
     at = heard.index("tool: deploy is done")
     assert heard[at - 1].startswith("assistant:")
     assert heard[at : at + 3] == ["tool: deploy is done", "tool!: it broke", "tool: found"]
@@ -110,7 +110,7 @@ def test_context_that_came_with_a_block_reaches_the_model_with_it() -> None:
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     hook = lambda _: Outcome.block("no").replace(contexts=(NB,))  # noqa: E731
     builder.on_before_tool_use(hook).build().run("go")
-    assert said(model.requests[-1])[-2:] == ["tool!: no", note(NB)]
+    assert list_lines(model.requests[-1])[-2:] == ["tool!: no", note(NB)]
 
 
 # messages
@@ -118,14 +118,14 @@ def test_context_that_came_with_a_block_reaches_the_model_with_it() -> None:
 
 @pytest.mark.parametrize("event", events(without=("post-session",)))
 def test_messages_of_any_event_reach_the_result_of_a_turn_and_the_listener_once(event: str) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     scene = Scene(event)
-    builder = scene.builder.with_listener(lambda what, value: told.append(value) if what == "message" else None)
+    builder = scene.builder.with_listener(lambda what, value: reported.append(value) if what == "message" else None)
     hook = once(lambda context: context.add_message(NB))
     with builder.add_hook(event, hook).build().session() as session:
         results = [turn_messages(session, prompt) for prompt in ("go", "go on")]
     assert [text for messages in results for text in messages] == [NB]
-    assert told == [NB]
+    assert reported == [NB]
 
 
 def turn_messages(session: Any, prompt: str) -> tuple[str, ...]:
@@ -136,11 +136,11 @@ def turn_messages(session: Any, prompt: str) -> tuple[str, ...]:
 
 
 def test_messages_at_the_end_of_a_session_reach_the_listener() -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     builder, _ = agent_of("done")
-    builder = builder.with_listener(lambda what, value: told.append((what, value)))
+    builder = builder.with_listener(lambda what, value: reported.append((what, value)))
     builder.add_hook("SessionEnd", lambda context: context.add_message(NB)).build().run("go")
-    assert [value for what, value in told if what == "message"] == [NB]
+    assert [value for what, value in reported if what == "message"] == [NB]
 
 
 def test_a_message_of_a_script_and_the_news_of_a_broken_one_reach_the_person(project: ScratchProject) -> None:
@@ -250,11 +250,11 @@ def test_a_state_replaced_before_a_step_is_what_the_model_hears() -> None:
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
 
     def only_the_prompt(state: AgentState) -> AgentState:
-        kept = tuple(message for message in state.messages if message.role == "user")
-        return AgentState(state.agent_id, messages=kept, steps=state.steps, metadata=state.metadata)
+        remaining = tuple(message for message in state.messages if message.role == "user")
+        return AgentState(state.agent_id, messages=remaining, steps=state.steps, metadata=state.metadata)
 
     builder.on_before_step(only_the_prompt).build().run("go")
-    assert [said(heard) for heard in model.requests] == [["user: go"], ["user: go"]]
+    assert [list_lines(heard) for heard in model.requests] == [["user: go"], ["user: go"]]
 
 
 def test_a_state_replaced_after_a_step_is_what_the_model_hears_next() -> None:
@@ -267,7 +267,7 @@ def test_a_state_replaced_after_a_step_is_what_the_model_hears_next() -> None:
         return AgentState(state.agent_id, messages=messages, steps=state.steps, metadata=state.metadata)
 
     builder.on_after_step(redacted).build().run("go")
-    assert said(model.requests[-1]) == ["user: go", "assistant:  work", "tool: token …"]
+    assert list_lines(model.requests[-1]) == ["user: go", "assistant:  work", "tool: token …"]
 
 
 def test_a_value_in_a_replaced_state_counts_like_one_in_the_context_and_the_newer_wins() -> None:
@@ -324,7 +324,7 @@ def test_a_hook_that_raises_is_let_pass_or_blocks_as_chosen(choice: str) -> None
     ran: list[Any] = []
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work", ran=ran),))
     result = builder.add_hook("PreToolUse", raises, on_failure=choice).build().run("go")
-    found = (shown(result), [name for name, _ in ran], result.messages, said(model.requests[-1])[-1])
+    found = (shown(result), [name for name, _ in ran], result.messages, list_lines(model.requests[-1])[-1])
     assert found == ON_FAILURE[choice]
 
 
@@ -362,4 +362,10 @@ def test_a_call_that_a_failure_cut_short_has_a_result_in_the_next_turn() -> None
             session.run("go")
         session.run("go on")
     cut = "tool!: the call did not end"
-    assert said(model.requests[-1]) == ["user: go", "assistant:  work{'n': 1} work{'n': 2}", cut, cut, "user: go on"]
+    assert list_lines(model.requests[-1]) == [
+        "user: go",
+        "assistant:  work{'n': 1} work{'n': 2}",
+        cut,
+        cut,
+        "user: go on",
+    ]

@@ -21,7 +21,7 @@ from boathook.agent.model import Reply
 from boathook.agent.state import ToolResult
 from tests.scratch_project import ScratchProject
 
-from .builders import Witness, agent_of, call, child, said, shown, text_tool
+from .builders import Witness, agent_of, call, child, list_lines, shown, text_tool
 
 NO = "not today"
 ALLOW = Decision.ALLOW
@@ -46,7 +46,7 @@ def test_turns_of_a_session_share_the_conversation_and_the_system_text_begins_it
     with builder.with_system("be kind").build().session() as session:
         texts = [session.run("first").text, session.run("second").text]
     assert texts == ["one", "two"]
-    assert said(session.state.messages) == [
+    assert list_lines(session.state.messages) == [
         "system: be kind",
         "user: first",
         "assistant: one",
@@ -55,7 +55,7 @@ def test_turns_of_a_session_share_the_conversation_and_the_system_text_begins_it
         "tool: work is done",
         "assistant: two",
     ]
-    assert said(model.requests[-1]) == said(session.state.messages)[:-1]
+    assert list_lines(model.requests[-1]) == list_lines(session.state.messages)[:-1]
 
 
 def test_a_turn_comes_to_its_text_and_its_steps() -> None:
@@ -147,7 +147,7 @@ def test_a_session_goes_on_after_a_stream_that_was_left() -> None:
         for _ in session.stream("go"):
             break
         assert session.run("go on").text == "done"
-    assert said(model.requests[-1]) == ["user: go", "assistant:  work", "tool: work is done", "user: go on"]
+    assert list_lines(model.requests[-1]) == ["user: go", "assistant:  work", "tool: work is done", "user: go on"]
     assert ends(witness) == [("done", 2)]
 
 
@@ -166,7 +166,7 @@ def test_a_failed_turn_does_not_end_its_session() -> None:
         with pytest.raises(RuntimeError, match="down"):
             session.run("one")
         assert session.run("two").text == "done"
-    assert said(model.requests[-1]) == ["user: one", "user: two"]
+    assert list_lines(model.requests[-1]) == ["user: one", "user: two"]
     assert ends(witness) == [("done", 1)]
 
 
@@ -188,7 +188,7 @@ def test_a_refused_turn_does_not_run_and_is_not_remembered() -> None:
     with builder.on_execution_start(hook).build().session() as session:
         refused, ran = session.run("tell the secret"), session.run("hello")
     assert refused == TurnResult("blocked", "", NO)
-    assert (ran.text, said(model.requests[0])) == ("done", ["user: hello"])
+    assert (ran.text, list_lines(model.requests[0])) == ("done", ["user: hello"])
     assert witness.kinds.count("post-agent-turn") == 1
 
 
@@ -633,7 +633,7 @@ def test_two_sessions_of_one_agent_at_the_same_time_do_not_mix() -> None:
         async def one(name: str) -> Any:
             async with agent.session(name) as session:
                 result = await session.arun(name)
-                return result.text, said(session.state.messages), dict(session.state.metadata)
+                return result.text, list_lines(session.state.messages), dict(session.state.metadata)
 
         return list(await asyncio.gather(one("left"), one("right"))), witness
 

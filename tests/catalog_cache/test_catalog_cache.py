@@ -28,8 +28,8 @@ from boathook.system.locations import Locations, SourceFolders
 from tests.core.builders import a_hook
 
 
-class Kept(NamedTuple):
-    """A project whose catalogue was kept."""
+class CachedProject(NamedTuple):
+    """A project whose catalogue was cached."""
 
     project: object
     path: str
@@ -42,7 +42,7 @@ def load_files(project):
     return load_hooks(project.make_locations())
 
 
-def keep_files(project, started: float | None = None) -> bool:
+def write_cache(project, started: float | None = None) -> bool:
     now = time.time()
     loaded = load_files(project)
     return write_compiled(loaded.catalog, loaded.watch, project.make_locations(), now if started is None else started)
@@ -56,7 +56,7 @@ def of_kind(catalog: Catalog, kind) -> Catalog:
     return catalog.replace(hooks=catalog.find_hooks(kind))
 
 
-# What may change. Each takes a project before it is kept, and then changes it.
+# What may change. Each takes a project before it is cached, and then changes it.
 
 
 def bare(project):
@@ -127,7 +127,7 @@ def broken_link(project):
     (project.hooks_folder("user") / "link").symlink_to(project.base / "target")
 
 
-def mend_link(project):
+def fix_link(project):
     project.write_hook("target").rename(project.base / "target")
 
 
@@ -195,7 +195,7 @@ STALE = {
     "a folder that anybody may write to": (bare, lambda project: project.hooks_folder("user").chmod(0o777)),
     "a link that points elsewhere": (linked, retarget),
     "an edit behind a link": (linked, lambda w: rewritten(w.base / "one" / "HOOK.md", "a test", "b test")),
-    "a broken link that is mended": (broken_link, mend_link),
+    "a broken link that is fixed": (broken_link, fix_link),
     "a replacing hook that loses its script": (equal_names, lambda w: script_of(w, "guard", "project").unlink()),
     "a first twin that loses its script": (twins, lambda w: script_of(w, "a", "user").unlink()),
 }
@@ -233,23 +233,23 @@ def every_sort(project):
 
 
 @pytest.fixture(scope="module")
-def kept(new_project):
-    """Worlds for all these tests, old enough to be kept: made first, then waited for once."""
+def cached(new_project):
+    """Worlds for all these tests, old enough to be cached: made first, then waited for once."""
     builds = {
         f"{group} {name}": build for group, table in (("s", STALE), ("f", FRESH)) for name, (build, _) in table.items()
     }
     builds |= {"every sort": every_sort, "plain": bare, "damage": bare, "modes": bare, "heads": bare, "racy": bare}
-    projects = {name: new_project("kept") for name in builds}
+    projects = {name: new_project("cached") for name in builds}
     for name, build in builds.items():
         build(projects[name])
     time.sleep(RACY_SECONDS + 0.1)
-    assert [name for name, project in projects.items() if not keep_files(project)] == []
-    return {name: Kept(project, the_file(project)) for name, project in projects.items()}
+    assert [name for name, project in projects.items() if not write_cache(project)] == []
+    return {name: CachedProject(project, the_file(project)) for name, project in projects.items()}
 
 
 @pytest.mark.parametrize("name", STALE)
-def test_a_change_is_noticed(kept, name):
-    found = kept[f"s {name}"]
+def test_a_change_is_noticed(cached, name):
+    found = cached[f"s {name}"]
     assert found.load() is not None
     before = load_files(found.project).catalog
     STALE[name][1](found.project)
@@ -258,8 +258,8 @@ def test_a_change_is_noticed(kept, name):
 
 
 @pytest.mark.parametrize("name", FRESH)
-def test_what_changes_no_catalogue_does_not_make_it_stale(kept, name):
-    found = kept[f"f {name}"]
+def test_what_changes_no_catalogue_does_not_make_it_stale(cached, name):
+    found = cached[f"f {name}"]
     before = load_files(found.project).catalog
     FRESH[name][1](found.project)
     assert load_files(found.project).catalog == before
@@ -267,33 +267,33 @@ def test_what_changes_no_catalogue_does_not_make_it_stale(kept, name):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_what_is_recalled_equals_what_the_files_say(kept, kind):
-    found = kept["every sort"]
+def test_what_is_recalled_equals_what_the_files_say(cached, kind):
+    found = cached["every sort"]
     assert found.load().restore(kind) == of_kind(load_files(found.project).catalog, kind)
 
 
-def test_the_project_of_every_sort_has_hooks_in_every_state(kept):
-    hooks = load_files(kept["every sort"].project).catalog.hooks
+def test_the_project_of_every_sort_has_hooks_in_every_state(cached):
+    hooks = load_files(cached["every sort"].project).catalog.hooks
     assert {hook.state for hook in hooks} == {"armed", "invalid", "shadowed", "disabled", "no-entry-point"}
 
 
-# Not kept
+# Not cached
 
 
 def test_what_changed_a_moment_ago_is_not_cached(project):
     bare(project)
-    assert keep_files(project) is False
-    assert keep_files(project, started=time.time() + 1000) is False
+    assert write_cache(project) is False
+    assert write_cache(project, started=time.time() + 1000) is False
     assert not project.cache.exists()
 
 
-def test_what_changed_while_it_was_read_is_not_cached(kept):
-    found = kept["racy"]
+def test_what_changed_while_it_was_read_is_not_cached(cached):
+    found = cached["racy"]
     os.unlink(found.path)
     changed = os.stat(found.project.hooks_folder("user") / "guard" / "HOOK.md").st_ctime
-    assert keep_files(found.project, started=changed + RACY_SECONDS / 2) is False
+    assert write_cache(found.project, started=changed + RACY_SECONDS / 2) is False
     assert not os.path.exists(found.path)
-    assert keep_files(found.project) is True
+    assert write_cache(found.project) is True
 
 
 def locations_of(cache: str, project: str = "/p", trust: str = "") -> Locations:
@@ -305,12 +305,12 @@ def path_of(cache: str, project: str = "/p", trust: str = "") -> str | None:
     return compiled.compiled_path(locations_of(cache, project, trust))
 
 
-def keep(catalog: Catalog, locations: Locations) -> bool:
+def write_catalog(catalog: Catalog, locations: Locations) -> bool:
     return write_compiled(catalog, (), locations, time.time())
 
 
 def keep_nothing(cache: str, project: str = "/p") -> bool:
-    return keep(Catalog(projects=(("HOOK.md", project),)), locations_of(cache, project))
+    return write_catalog(Catalog(projects=(("HOOK.md", project),)), locations_of(cache, project))
 
 
 def test_a_disk_that_does_not_take_it_is_no_reason_to_fail(tmp_path):
@@ -364,8 +364,8 @@ def test_every_project_has_a_file_of_its_own_directly_in_the_cache(one, other):
 # How it is written
 
 
-def test_it_is_written_for_the_user_alone_and_nothing_is_left_over(kept):
-    project, path = kept["plain"]
+def test_it_is_written_for_the_user_alone_and_nothing_is_left_over(cached):
+    project, path = cached["plain"]
     assert os.listdir(project.cache) == [os.path.basename(path)]
     assert [stat.S_IMODE(os.stat(name).st_mode) for name in (project.cache, path)] == [0o700, 0o600]
 
@@ -386,7 +386,7 @@ def test_a_catalogue_is_only_for_the_trust_that_it_was_made_with(tmp_path, trust
     trusts = ["", "/s", "/t"]
     paths = [path_of(str(tmp_path), "/p", one) for one in trusts]
     assert len(set(paths)) == 3
-    keep(Catalog(projects=(("HOOK.md", "/p"),)), locations_of(str(tmp_path), "/p", trust))
+    write_catalog(Catalog(projects=(("HOOK.md", "/p"),)), locations_of(str(tmp_path), "/p", trust))
     made = paths[trusts.index(trust)]
     assert [path for path in paths if os.path.exists(path)] == [made]
     for path in paths:  # not even if it lay in another's place
@@ -406,8 +406,8 @@ def damages(data: bytes):
     yield b"\0" * len(data)
 
 
-def test_a_damaged_file_is_never_trusted_and_never_an_error(kept):
-    found = kept["damage"]
+def test_a_damaged_file_is_never_trusted_and_never_an_error(cached):
+    found = cached["damage"]
     data = Path(found.path).read_bytes()
     trusted = []
     for damaged in damages(data):
@@ -423,15 +423,15 @@ MODES = {0o600: True, 0o644: True, 0o400: True, 0o620: False, 0o602: False, 0o66
 
 
 @pytest.mark.parametrize(("mode", "trusted"), MODES.items(), ids=map(oct, MODES))
-def test_a_file_that_others_may_write_is_not_trusted(kept, mode, trusted):
-    found = kept["modes"]
+def test_a_file_that_others_may_write_is_not_trusted(cached, mode, trusted):
+    found = cached["modes"]
     os.chmod(found.path, mode)
     assert (found.load() is not None) is trusted
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
-def test_a_file_of_another_user_is_not_trusted(kept):
-    found = kept["modes"]
+def test_a_file_of_another_user_is_not_trusted(cached):
+    found = cached["modes"]
     os.chmod(found.path, 0o600)
     os.chown(found.path, 4711, -1)
     assert found.load() is None
@@ -439,12 +439,12 @@ def test_a_file_of_another_user_is_not_trusted(kept):
     assert found.load() is not None
 
 
-def test_what_is_no_regular_file_is_not_trusted_and_not_waited_for(kept, tmp_path):
+def test_what_is_no_regular_file_is_not_trusted_and_not_waited_for(cached, tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "link").symlink_to(kept["plain"].path)
+    (tmp_path / "link").symlink_to(cached["plain"].path)
     names = ["fifo", "link", ".", "gone", "nul\0"]
     assert [
-        compiled.read_compiled(f"{tmp_path}/{name}", kept["plain"].project.make_locations().key) for name in names
+        compiled.read_compiled(f"{tmp_path}/{name}", cached["plain"].project.make_locations().key) for name in names
     ] == [None] * 5
 
 
@@ -474,8 +474,8 @@ HEADS = {
 
 
 @pytest.mark.parametrize(("changes", "trusted"), HEADS.values(), ids=HEADS)
-def test_a_file_of_another_make_is_not_used(kept, tmp_path, changes, trusted):
-    found = kept["heads"]
+def test_a_file_of_another_make_is_not_used(cached, tmp_path, changes, trusted):
+    found = cached["heads"]
     (tmp_path / "file").write_bytes(with_head(Path(found.path).read_bytes(), **changes))
     (tmp_path / "file").chmod(0o600)
     loaded = compiled.read_compiled(str(tmp_path / "file"), found.project.make_locations().key)
@@ -497,7 +497,7 @@ def test_a_file_for_other_locations_is_not_used(tmp_path, others, trusted):
         hook_md = SourceFolders("HOOK.md", f"/user{user}", f"/project{project}")
         return Locations(config=f"/c{config}", state=f"/s{state}", cache=str(tmp_path), sources=(hook_md,))
 
-    assert keep(Catalog(), locations(0, 0, 0, 0))
+    assert write_catalog(Catalog(), locations(0, 0, 0, 0))
     path = compiled.compiled_path(locations(0, 0, 0, 0))
     assert (compiled.read_compiled(path, locations(*others).key) is not None) is trusted
     assert (compiled.compiled_path(locations(*others)) == path) is trusted
@@ -512,10 +512,10 @@ def test_a_source_that_is_left_out_makes_another_file(tmp_path):
     assert len(set(paths)) == 4
 
 
-def test_a_file_of_another_boathook_is_not_used(kept):
+def test_a_file_of_another_boathook_is_not_used(cached):
     """An installation has its own path, and a new version of it has new files."""
     assert compiled.__file__ == PATH
-    head = kept["plain"].load().head
+    head = cached["plain"].load().head
     watched = {path for path, _ in head["watch"]}
     hosts = Path(boathook.__file__).parent / "hosts"
     assert {str(hosts), *(str(hosts / f"{name.replace('-', '_')}.py") for name in list_host_names())} <= set(watched)
@@ -532,16 +532,16 @@ def test_the_stamp_of_a_file_changes_with_the_file(tmp_path):
     assert make_stamp("/nul\0") is None
 
 
-# What the door asks
+# What the fast path asks
 
 
 @pytest.fixture
 def rows(tmp_path):
-    """Give what the door is told about every kind of event by a catalogue of some hooks."""
+    """Return what the fast path knows about every kind of event by a catalogue of some hooks."""
 
     def _rows(*hooks, **settings):
         catalog = Catalog(hooks, Settings(**settings), projects=(("HOOK.md", "/p"),))
-        keep(catalog, locations_of(str(tmp_path)))
+        write_catalog(catalog, locations_of(str(tmp_path)))
         found = compiled.load_compiled(locations_of(str(tmp_path)))
         return {kind.name: found.section(f"rows {kind.name}") for kind in KINDS}
 

@@ -286,8 +286,8 @@ def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: ScratchProject) 
     assert [line.split()[0] for line in made.stdout.splitlines()] == ["created", "edit", "check", "trust", "try"]
     event = '{"tool_name": "Shell", "tool_input": {"command": "ls"}}'
     skipped = project.run("run", "PreToolUse", stdin=event, trust_all=False)
-    told = "hooks of this project did not run: fresh (untrusted). Review them: boathook trust"
-    assert (skipped.returncode, json.loads(skipped.stdout)) == (0, {"system_message": told})
+    message = "hooks of this project did not run: fresh (untrusted). Review them: boathook trust"
+    assert (skipped.returncode, json.loads(skipped.stdout)) == (0, {"system_message": message})
     why = "it is not trusted yet. Review it with: boathook trust fresh"
     assert skipped.stderr == f"boathook: hook 'fresh' did not run: {why}\n"
     trust = next(line for line in made.stdout.splitlines() if line.startswith("  trust"))

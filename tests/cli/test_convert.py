@@ -537,11 +537,11 @@ def test_a_move_keeps_all_the_rest_and_a_backup(project: ConvertProject) -> None
     path = project.write_settings("project", text)
     path.chmod(0o640)
     code, report = project.to_hooks("--move")
-    kept = json.loads(text)
-    del kept["hooks"]["Stop"]
-    kept["hooks"]["PreToolUse"] = [{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "schön?"}]}]
+    remaining = json.loads(text)
+    del remaining["hooks"]["Stop"]
+    remaining["hooks"]["PreToolUse"] = [{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "schön?"}]}]
     assert code == 1
-    assert path.read_text() == json.dumps(kept, indent=4, ensure_ascii=False)
+    assert path.read_text() == json.dumps(remaining, indent=4, ensure_ascii=False)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     backup = path.with_name("settings.json.bak-1")
     assert (report["backup"], backup.read_text()) == (str(backup), text)
@@ -644,8 +644,8 @@ def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
 def test_where_there_are_no_hooks_there_is_nothing_to_do(project: ConvertProject) -> None:
     for direction, source in (("settings-to-hookmd", ".claude/settings.json"), ("hookmd-to-settings", ".agents/hooks")):
         done = project.run("convert", direction, "--move")
-        said = f"There are no hooks in {project.path}/{source}: nothing to convert.\n"
-        assert (done.returncode, done.stdout, list(project.path.iterdir())) == (0, said, [])
+        text = f"There are no hooks in {project.path}/{source}: nothing to convert.\n"
+        assert (done.returncode, done.stdout, list(project.path.iterdir())) == (0, text, [])
 
 
 # Levels
@@ -973,8 +973,8 @@ def test_a_hook_of_the_claude_dialect_may_use_any_word_but_no_variable_of_the_en
     project.write_hook("words", scope="project", script="jq .event_type # hookSpecificOutput", fields=fields)
     project.write_hook("variables", scope="project", script="echo $AGENT_HOOK_DIR", fields=fields)
     rows = {row["name"]: (row["status"], row["reason"]) for row in project.to_settings()[1]["hooks"]}
-    told = "its script uses AGENT_HOOK_DIR, which hooks of settings.json do not have"
-    assert rows == {"variables": ("left", told), "words": ("converted", "")}
+    message = "its script uses AGENT_HOOK_DIR, which hooks of settings.json do not have"
+    assert rows == {"variables": ("left", message), "words": ("converted", "")}
 
 
 def test_a_native_script_that_speaks_the_other_dialect_is_left_with_a_hint(project: ConvertProject) -> None:
@@ -1015,10 +1015,10 @@ def test_a_hook_that_hides_another_is_left(project: ConvertProject) -> None:
     assert only(project.to_settings("--move")[1])["reason"] == reason
     two = project.write_hook("two", scope="project")
     (two / "hook.md").write_text((two / "HOOK.md").read_text())
-    told = "its folder has both HOOK.md and hook.md; the second would be used instead"
+    message = "its folder has both HOOK.md and hook.md; the second would be used instead"
     assert {row["name"]: row["reason"] for row in project.to_settings("--move")[1]["hooks"]} == {
         "guard": reason,
-        "two": told,
+        "two": message,
     }
 
 
@@ -1190,8 +1190,12 @@ def send(project: ConvertProject, event: dict[str, Any]) -> dict[str, Any]:
     """Send an event from a folder below the project; give what counts of the verdict."""
     below = project.path / "src"
     below.mkdir(exist_ok=True)
-    said = {**event, "work_dir": str(below), "session_id": uuid.uuid4().hex}  # a session remembers that it was stopped
-    done = project.run("run", "--json", "--project", str(below), stdin=json.dumps(said))
+    answers = {
+        **event,
+        "work_dir": str(below),
+        "session_id": uuid.uuid4().hex,
+    }  # a session remembers that it was stopped
+    done = project.run("run", "--json", "--project", str(below), stdin=json.dumps(answers))
     verdict = json.loads(done.stdout)
     assert len(verdict["runs"]) <= 1
     return {**{key: verdict[key] for key in JUDGED}, "statuses": [run["status"] for run in verdict["runs"]]}

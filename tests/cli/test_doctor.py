@@ -62,13 +62,13 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_guard_does_not_work_with(project, case):
-    text, told = BROKEN[case]
+    text, reported = BROKEN[case]
     folder = project.write_hook("guard", fields={"timeout": "1000"})
     (folder / "scripts" / "run.sh").write_bytes(text.encode())
     code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, found["ok"], result) == (1, False, "fails")
-    assert any(level == "error" and told in text for level, text in findings), findings
+    assert any(level == "error" and reported in text for level, text in findings), findings
 
 
 def test_a_script_that_is_not_executable_is_reported_though_it_runs(project):
@@ -207,8 +207,8 @@ def test_a_trusted_hook_that_is_gone_is_reported(project):
     project.trust()
     os.rename(folder, project.base / "away")
     _, found = _examine(project)
-    told = ("warning", str(folder), "the hook 'guard' was trusted and is gone")
-    assert told in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
+    expected = ("warning", str(folder), "the hook 'guard' was trusted and is gone")
+    assert expected in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
 
 
 def test_a_person_reads_a_line_for_every_hook_and_a_sum(project):

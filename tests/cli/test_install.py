@@ -18,7 +18,7 @@ from boathook.dialects.dialect import find_dialect
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import load_setup
 from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
-from tests.install.helpers import EVERYWHERE, book_of, everything, file_of, install, place_of, state
+from tests.install.helpers import EVERYWHERE, everything, file_of, install, registry_of, state, target_of
 from tests.output_validation import validate_output
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -59,7 +59,7 @@ def test_a_dry_run_writes_nothing(project, run):
     code, out, _ = run("install", "codex", "--dry-run")
     assert (code, everything(project)) == (0, before)
     assert "+trusted_hash" in out
-    assert not book_of(project).read()
+    assert not registry_of(project).read()
 
 
 def test_uninstall_takes_it_back(project, run):
@@ -102,7 +102,7 @@ def test_what_was_taken_out_by_hand_is_forgotten(project, run):
     run("install", "claude")
     file_of(project, "claude").unlink()
     assert run("uninstall", "claude")[1] == "The entries in claude were removed before: boathook forgets them.\n"
-    assert (run("status")[0], book_of(project).read()) == (0, [])
+    assert (run("status")[0], registry_of(project).read()) == (0, [])
 
 
 def test_a_project_that_is_gone_can_be_forgotten(project, run):
@@ -111,7 +111,7 @@ def test_a_project_that_is_gone_can_be_forgotten(project, run):
     run("install", "gemini", "--project", str(gone))
     shutil.rmtree(gone)
     assert run("uninstall", "gemini", "--project", str(gone))[0] == 0
-    assert book_of(project).read() == []
+    assert registry_of(project).read() == []
 
 
 def test_folders_that_a_projects_variables_lead_to_are_not_written_down(project, run, monkeypatch):
@@ -180,8 +180,8 @@ def test_a_file_that_cannot_be_parsed_stops_it(project, run):
     path.parent.mkdir()
     path.write_text("{\n  oops\n}")
     code, out, err = run("install", "claude")
-    told = f"boathook: {path}, line 2: a key in double quotes is expected. Nothing was written: fix the file, then try again\n"
-    assert (code, out, err) == (1, "", told)
+    message = f"boathook: {path}, line 2: a key in double quotes is expected. Nothing was written: fix the file, then try again\n"
+    assert (code, out, err) == (1, "", message)
 
 
 def test_what_hooks_cannot_do_there_is_reported_and_strict_refuses(project, run):
@@ -274,7 +274,7 @@ def test_the_installed_command_answers_what_the_host_really_sends(project, host)
     path, event, key = CAPTURED[host]
     project.write_hook("guard", script="echo no such thing >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"})
     install(project, host)
-    line = find_probe_command(load_setup(host), place_of(project), event)
+    line = find_probe_command(load_setup(host), target_of(project), event)
     shot = run_probe(line, (FIXTURES / path).read_bytes(), str(project.path))
     answer = json.loads(shot.out)
     assert (shot.code, answer.get("hookSpecificOutput", answer)[key]) == (0, "no such thing")

@@ -193,8 +193,8 @@ def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
             f"2 records in 1 segment of {busy.state}: 1 finding, the chain is broken",
         ],
     )
-    told = json.loads(busy.run("ledger", "verify", "--json").stdout)
-    assert (told["ok"], told["findings"]) == (
+    reported = json.loads(busy.run("ledger", "verify", "--json").stdout)
+    assert (reported["ok"], reported["findings"]) == (
         False,
         [{"place": f"{path.name}:1", "kind": "edited", "message": "record 1 is not as it was written"}],
     )

@@ -9,9 +9,9 @@ import pytest
 from boathook.process.sandbox import probe_sandbox_levels
 from tests.scratch_project import CALL
 
-WALLS = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "restricted")
+RESTRICTED = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "restricted")
 ISOLATED = next(offer.is_available for offer in probe_sandbox_levels() if offer.level == "isolated")
-CONFINED = () if WALLS else ("--unconfined",)
+CONFINED = () if RESTRICTED else ("--unconfined",)
 COMMANDS = ("ls", "git push --force", "make", "git push --force origin", "rm -rf /")
 
 
@@ -103,7 +103,7 @@ def test_secrets_are_not_replayed(project):
     assert secret not in "".join(path.read_text() for path in project.state.glob("*.jsonl"))
 
 
-@pytest.mark.skipif(not WALLS, reason="this machine has neither Landlock nor bubblewrap")
+@pytest.mark.skipif(not RESTRICTED, reason="this machine has neither Landlock nor bubblewrap")
 def test_a_replay_does_nothing_again(project):
     _record(project, ["git push --force"])
     folder = _guard(project, script=f"touch {project.path}/made {project.base}/made; touch made && exit 2")
@@ -119,7 +119,7 @@ LEVELS = {
 }
 
 
-@pytest.mark.skipif(not WALLS, reason="this machine has neither Landlock nor bubblewrap")
+@pytest.mark.skipif(not RESTRICTED, reason="this machine has neither Landlock nor bubblewrap")
 @pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
 def test_a_hook_given_by_its_path_gets_no_secrets_and_the_highest_sandbox_level_there_is(project, tmp_path, level):
     """Nobody has trusted it; a clone's hook is looked at this way before it is."""

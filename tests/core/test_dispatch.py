@@ -249,9 +249,9 @@ def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
 def test_one_message_names_all_hooks_that_are_not_trusted_as_they_are():
     states = {"new": UNTRUSTED, "other": MODIFIED, "no": DENIED, "off": DISABLED}
     hooks = [*ABC, *(a_hook(name, state=state, state_reason="why") for name, state in states.items())]
-    told = ("hooks of this project did not run: new (untrusted), other (modified). Review them: boathook trust",)
+    expected = ("hooks of this project did not run: new (untrusted), other (modified). Review them: boathook trust",)
     for answers in ({}, {"b": BLOCK}):
-        assert drive(hooks, answers).verdict.system_message == told
+        assert drive(hooks, answers).verdict.system_message == expected
     assert drive([*ABC, *hooks[-2:]], {}).verdict.system_message == ()
 
 
@@ -278,11 +278,11 @@ def batches(hooks, answers=None):
         calls = next(flow)
         while True:
             found.append("".join(call.hook.name for call in calls))
-            said = [(answers or {}).get(call.hook.name, {}).get(call.event.tool_input["command"]) for call in calls]
+            messages = [(answers or {}).get(call.hook.name, {}).get(call.event.tool_input["command"]) for call in calls]
             calls = flow.send(
                 tuple(
                     Run(c.hook, OK, s or Outcome(), 0, look_number=c.look_number)
-                    for c, s in zip(calls, said, strict=True)
+                    for c, s in zip(calls, messages, strict=True)
                 )
             )
     except StopIteration:
@@ -445,7 +445,9 @@ def test_whatever_hooks_say_no_guard_is_passed_by(found, kind):
     last = course.verdict.event
     assert [run.look_number for run in course.verdict.runs] == sorted(run.look_number for run in course.verdict.runs)
     assert len({(call.hook.name, call.look_number) for call, _ in course.asked}) == len(course.asked)
-    assert course.verdict.runs == tuple(Run(c.hook, OK, said, 0, look_number=c.look_number) for c, said in course.asked)
+    assert course.verdict.runs == tuple(
+        Run(c.hook, OK, answer, 0, look_number=c.look_number) for c, answer in course.asked
+    )
     matching = {hook.name for hook in hooks if not hook.matcher.explain_mismatch(last)}
     if course.verdict.is_blocked:
         assert course.waiting == []
@@ -456,5 +458,7 @@ def test_whatever_hooks_say_no_guard_is_passed_by(found, kind):
 
 def _has_seen(course, event):
     """Name the hooks that were asked about an event as it is, or made it so."""
-    made = {c.hook.name for c, said in course.asked if said.input is not ABSENT and said.input == event.tool_input}
+    made = {
+        c.hook.name for c, answer in course.asked if answer.input is not ABSENT and answer.input == event.tool_input
+    }
     return made | {call.hook.name for call, _ in course.asked if call.event == event}

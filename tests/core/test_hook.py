@@ -140,8 +140,8 @@ def test_the_mode_says_sync_or_async():
 
 
 def test_a_diagnostic_says_where_what_and_how_to_fix_it():
-    full = Diagnostic("/a/HOOK.md", 3, "timeout", "error", "is wrong", "mend it")
-    assert str(full) == "/a/HOOK.md:3: [timeout] is wrong (mend it)"
+    full = Diagnostic("/a/HOOK.md", 3, "timeout", "error", "is wrong", "fix it")
+    assert str(full) == "/a/HOOK.md:3: [timeout] is wrong (fix it)"
     assert str(Diagnostic("/a", None, "", "warning", "is odd")) == "/a: is odd"
     assert full.to_json() == {
         "path": "/a/HOOK.md",
@@ -149,5 +149,5 @@ def test_a_diagnostic_says_where_what_and_how_to_fix_it():
         "key": "timeout",
         "level": "error",
         "message": "is wrong",
-        "fix": "mend it",
+        "fix": "fix it",
     }

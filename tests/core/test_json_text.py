@@ -110,11 +110,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), REFUSED.values(), ids=REFUSED)
-def test_it_refuses_and_names_the_fault(text, told):
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
+def test_it_refuses_and_names_the_fault(text, message):
     with pytest.raises(JsonError) as error:
         loads(text)
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
 def test_the_deepest_nesting_that_is_allowed_can_be_written_again():
@@ -157,11 +157,11 @@ UNDECODABLE = {
 }
 
 
-@pytest.mark.parametrize(("data", "told"), UNDECODABLE.values(), ids=UNDECODABLE)
-def test_bytes_that_are_no_text_are_refused_with_their_place(data, told):
+@pytest.mark.parametrize(("data", "message"), UNDECODABLE.values(), ids=UNDECODABLE)
+def test_bytes_that_are_no_text_are_refused_with_their_place(data, message):
     with pytest.raises(JsonError) as error:
         decode(data)
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
 def test_a_byte_order_mark_is_forgiven_once():

@@ -121,8 +121,8 @@ UNSUPPORTED_IN_RE2 = {
 def test_a_construct_that_re2_lacks_is_named(source, construct):
     with pytest.raises(ConfigError) as error:
         compile_pattern(source)
-    told = f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    assert str(error.value) == told
+    message = f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("source", ["(", "a)", "[", "a{2,1}", "a**", "\\", "(?", "\ud800", "x{1001}"])

@@ -30,8 +30,8 @@ def claims_hold(source: str, text: str) -> bool:
     if pattern is None or words is None:
         return True  # nothing is claimed about patterns that RE2 does not take
     found = pattern.search(text) is not None
-    said = can_match(words, text)
-    return (said or not found) if words.proof == HINT else said == found
+    answer = can_match(words, text)
+    return (answer or not found) if words.proof == HINT else answer == found
 
 
 LITERALS = "ab/- .$|"

@@ -51,11 +51,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("make", "told"), WRONG.values(), ids=WRONG)
-def test_wrong_fields_are_refused(make, told):
+@pytest.mark.parametrize(("make", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_fields_are_refused(make, message):
     with pytest.raises(TypeError) as error:
         make()
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
 def test_a_value_does_not_change():

@@ -79,14 +79,14 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize(("found", "told"), TYPED.values(), ids=TYPED)
-def test_a_wrong_type_is_named_with_its_place(found, told):
-    if told is None:
+@pytest.mark.parametrize(("found", "message"), TYPED.values(), ids=TYPED)
+def test_a_wrong_type_is_named_with_its_place(found, message):
+    if message is None:
         check_types(found, TYPES, "in.")
         return
     with pytest.raises(JsonError) as error:
         check_types(found, TYPES, "in.")
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
 def test_a_block_without_a_reason_names_its_hook():
@@ -103,9 +103,9 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize(("end", "told"), WORDS.values(), ids=WORDS)
-def test_how_a_hook_failed_is_said_in_words(end, told):
-    assert exit_words(end) == told
+@pytest.mark.parametrize(("end", "message"), WORDS.values(), ids=WORDS)
+def test_how_a_hook_failed_is_said_in_words(end, message):
+    assert exit_words(end) == message
 
 
 def test_what_stands_on_stderr_is_cleaned_and_cut():

@@ -1,4 +1,4 @@
-"""The tongue of hooks in settings.json: what they read at every event, and what their answers come to (S24, S25)."""
+"""The protocol of hooks in settings.json: what they read at every event, and what their answers come to (S24, S25)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = tuple(CLAUDE_EVENTS_BY_NAME)
 DEFAULT = "blocked by hook 'guard'"
 
 
-def said(decision: Decision, reason: str = "", **effects: Any) -> Outcome:
+def make_outcome(decision: Decision, reason: str = "", **effects: Any) -> Outcome:
     return Outcome(decision, ((decision, reason),) if reason else (), **effects)
 
 
@@ -210,51 +210,60 @@ def idle(what: str, name: str) -> str:
     return f"{what} has no effect on {name}"
 
 
-def told(name: str, text: str, *before: str) -> Outcome:
+def make_message(name: str, text: str, *before: str) -> Outcome:
     return Outcome(messages=(*before, f"{text} ({name} cannot be blocked)"))
 
 
 EVERYWHERE = {
     "exit 2 with stderr": (
         Exit(2, stderr=b"no\n"),
-        lambda n: (said(BLOCK, "no") if n in REFUSED else told(n, "no"), ()),
+        lambda n: (make_outcome(BLOCK, "no") if n in REFUSED else make_message(n, "no"), ()),
     ),
     "exit 2, silent": (
         Exit(2),
-        lambda n: (said(BLOCK, DEFAULT) if n in REFUSED else told(n, "hook 'guard' ended with exit 2"), ()),
+        lambda n: (
+            make_outcome(BLOCK, DEFAULT) if n in REFUSED else make_message(n, "hook 'guard' ended with exit 2"),
+            (),
+        ),
     ),
     "exit 2 with JSON": (
         prints({"decision": "block", "reason": "json"}, 2, b"no"),
-        lambda n: (said(BLOCK, "no"), ()) if n in REFUSED else (told(n, "no", "json"), (idle("a block", n),)),
+        lambda n: (
+            (make_outcome(BLOCK, "no"), ()) if n in REFUSED else (make_message(n, "no", "json"), (idle("a block", n),))
+        ),
     ),
     "a block": (
         prints({"decision": "block", "reason": "no"}),
-        lambda n: (said(BLOCK, "no"), ()) if n in REFUSED else (Outcome(messages=("no",)), (idle("a block", n),)),
+        lambda n: (
+            (make_outcome(BLOCK, "no"), ()) if n in REFUSED else (Outcome(messages=("no",)), (idle("a block", n),))
+        ),
     ),
     "a block without reason": (
         prints({"decision": "block"}),
-        lambda n: (said(BLOCK, DEFAULT), ()) if n in REFUSED else (Outcome(), (idle("a block", n),)),
+        lambda n: (make_outcome(BLOCK, DEFAULT), ()) if n in REFUSED else (Outcome(), (idle("a block", n),)),
     ),
     "a deny": (
         prints(nested(permissionDecision="deny", permissionDecisionReason="no")),
-        lambda n: (said(BLOCK, "no"), ()) if n == "PreToolUse" else (Outcome(), (idle("'permissionDecision'", n),)),
+        lambda n: (
+            (make_outcome(BLOCK, "no"), ()) if n == "PreToolUse" else (Outcome(), (idle("'permissionDecision'", n),))
+        ),
     ),
     "a denied permission": (
         prints(nested(decision={"behavior": "deny", "message": "no"})),
         lambda n: (
-            (said(BLOCK, "no"), ())
+            (make_outcome(BLOCK, "no"), ())
             if n == "PermissionRequest"
             else (Outcome(), (idle("'hookSpecificOutput.decision'", n),))
         ),
     ),
     "an approval": (
         prints({"decision": "approve", "reason": "fine"}),
-        lambda n: (said(ALLOW, "fine"), ()) if n in REWRITTEN else (Outcome(), (idle("'approve'", n),)),
+        lambda n: (make_outcome(ALLOW, "fine"), ()) if n in REWRITTEN else (Outcome(), (idle("'approve'", n),)),
     ),
     "context": (
         prints(nested(additionalContext=" know \u001b[1mthis ")),
         lambda n: (
-            (said(BLOCK, "know this"), ())
+            (make_outcome(BLOCK, "know this"), ())
             if n in ("Stop", "SubagentStop")
             else (Outcome(contexts=("know this",)), ())
             if n in INFORMED
@@ -277,7 +286,7 @@ EVERYWHERE = {
     ),
     "a stop": (
         prints({"continue": False, "stopReason": "enough"}),
-        lambda n: (said(STOP, "enough"), ()),
+        lambda n: (make_outcome(STOP, "enough"), ()),
     ),
     "a message": (prints({"systemMessage": "look"}), lambda n: (Outcome(messages=("look",)), ())),
     "another event": (
@@ -304,13 +313,13 @@ def test_an_answer_that_names_its_own_event_leaves_no_note(name):
 
 def test_an_event_that_is_not_in_the_table_can_be_refused():
     call = Call(a_settings_hook("guard"), Event.of("post-agent-turn"))
-    assert answer_to(call, Exit(2, stderr=b"no")) == (said(BLOCK, "no"), ())
+    assert answer_to(call, Exit(2, stderr=b"no")) == (make_outcome(BLOCK, "no"), ())
     assert answer_to(call, prints(nested(additionalContext="x"))) == (Outcome(contexts=("x",)), ())
 
 
 def test_a_folder_that_speaks_this_dialect_is_read_the_same_way():
     call = a_call(handler=Script("/h/guard"))
-    assert answer_to(call, prints(nested(permissionDecision="deny"))) == (said(BLOCK, DEFAULT), ())
+    assert answer_to(call, prints(nested(permissionDecision="deny"))) == (make_outcome(BLOCK, DEFAULT), ())
 
 
 # Answers before a tool call
@@ -320,67 +329,74 @@ BURIED = "text before the JSON object at"
 UNKNOWN = "not known here: '{}'"
 MISPLACED = "'{}' has no effect there: it belongs into 'hookSpecificOutput'"
 CALLS = {
-    "allow": (nested(permissionDecision="allow"), said(ALLOW)),
-    "allow with a reason": (nested(permissionDecision="allow", permissionDecisionReason="ok"), said(ALLOW, "ok")),
-    "deny": (nested(permissionDecision="deny", permissionDecisionReason="no\u0007"), said(BLOCK, "no")),
-    "deny without reason": (nested(permissionDecision="deny"), said(BLOCK, DEFAULT)),
+    "allow": (nested(permissionDecision="allow"), make_outcome(ALLOW)),
+    "allow with a reason": (
+        nested(permissionDecision="allow", permissionDecisionReason="ok"),
+        make_outcome(ALLOW, "ok"),
+    ),
+    "deny": (nested(permissionDecision="deny", permissionDecisionReason="no\u0007"), make_outcome(BLOCK, "no")),
+    "deny without reason": (nested(permissionDecision="deny"), make_outcome(BLOCK, DEFAULT)),
     "deny with an empty reason": (
         nested(permissionDecision="deny", permissionDecisionReason=" "),
-        said(BLOCK, DEFAULT),
+        make_outcome(BLOCK, DEFAULT),
     ),
-    "deny with a reason of old": ({"reason": "old", **nested(permissionDecision="deny")}, said(BLOCK, "old")),
-    "ask": (nested(permissionDecision="ask", permissionDecisionReason="sure?"), said(ASK, "sure?")),
+    "deny with a reason of old": ({"reason": "old", **nested(permissionDecision="deny")}, make_outcome(BLOCK, "old")),
+    "ask": (nested(permissionDecision="ask", permissionDecisionReason="sure?"), make_outcome(ASK, "sure?")),
     "defer": (
         nested(permissionDecision="defer"),
-        said(ASK),
+        make_outcome(ASK),
         "'defer' is read as 'ask': nothing can be put off here",
     ),
-    "block": ({"decision": "block", "reason": "no"}, said(BLOCK, "no")),
-    "approve": ({"decision": "approve"}, said(ALLOW)),
+    "block": ({"decision": "block", "reason": "no"}, make_outcome(BLOCK, "no")),
+    "approve": ({"decision": "approve"}, make_outcome(ALLOW)),
     "a block of old beside an allow": (
         {"decision": "block", "reason": "no", **nested(permissionDecision="allow", permissionDecisionReason="ok")},
-        said(BLOCK, "no"),
+        make_outcome(BLOCK, "no"),
     ),
     "a block of old beside a question": (
         {"decision": "block", **nested(permissionDecision="ask")},
-        said(BLOCK, DEFAULT),
+        make_outcome(BLOCK, DEFAULT),
     ),
     "a deny beside an approval of old": (
         {"decision": "approve", "reason": "ok", **nested(permissionDecision="deny", permissionDecisionReason="no")},
-        said(BLOCK, "no"),
+        make_outcome(BLOCK, "no"),
     ),
     "a question beside an approval of old": (
         {"decision": "approve", **nested(permissionDecision="ask", permissionDecisionReason="sure?")},
-        said(ASK, "sure?"),
+        make_outcome(ASK, "sure?"),
     ),
     "a deny beside a block of old": (
         {"decision": "block", "reason": "old", **nested(permissionDecision="deny", permissionDecisionReason="new")},
-        said(BLOCK, "new"),
+        make_outcome(BLOCK, "new"),
     ),
-    "a reason alone": ({"reason": "because"}, said(NONE)),
-    "an empty input": (nested(updatedInput={}), said(NONE, input={})),
+    "a reason alone": ({"reason": "because"}, make_outcome(NONE)),
+    "an empty input": (nested(updatedInput={}), make_outcome(NONE, input={})),
     "an input with an allow": (
         nested(permissionDecision="allow", updatedInput={"a": 1}, additionalContext="c"),
-        said(ALLOW, input={"a": 1}, contexts=("c",)),
+        make_outcome(ALLOW, input={"a": 1}, contexts=("c",)),
     ),
-    "go on": ({"continue": True, "stopReason": "unused", "suppressOutput": True}, said(NONE)),
-    "stop without reason": ({"continue": False}, said(STOP)),
-    "stop with another's reason": ({"continue": False, "reason": "r"}, said(STOP, "r")),
+    "go on": ({"continue": True, "stopReason": "unused", "suppressOutput": True}, make_outcome(NONE)),
+    "stop without reason": ({"continue": False}, make_outcome(STOP)),
+    "stop with another's reason": ({"continue": False, "reason": "r"}, make_outcome(STOP, "r")),
     "stop and deny": (
         {"continue": False, "stopReason": "enough", "decision": "block", "reason": "no"},
         Outcome(STOP, ((BLOCK, "no"), (STOP, "enough"))),
     ),
     "stop and allow": (
         {"continue": False, "stopReason": "enough", **nested(permissionDecision="allow")},
-        said(STOP, "enough"),
+        make_outcome(STOP, "enough"),
     ),
-    "empty texts": ({"systemMessage": " ", "reason": "", **nested(additionalContext="")}, said(NONE)),
-    "nulls": (dict.fromkeys(ANSWER_TYPES), said(NONE)),
-    "nulls inside": (nested(**dict.fromkeys(NESTED_TYPES)), said(NONE)),
-    "an unknown key": ({"colour": "blue"}, said(NONE), UNKNOWN.format("colour")),
-    "an unknown key inside": (nested(colour=1), said(NONE), UNKNOWN.format("hookSpecificOutput.colour")),
-    "a deny in the wrong place": ({"permissionDecision": "deny"}, said(NONE), MISPLACED.format("permissionDecision")),
-    "an input in the wrong place": ({"updatedInput": {}}, said(NONE), MISPLACED.format("updatedInput")),
+    "empty texts": ({"systemMessage": " ", "reason": "", **nested(additionalContext="")}, make_outcome(NONE)),
+    "nulls": (dict.fromkeys(ANSWER_TYPES), make_outcome(NONE)),
+    "nulls inside": (nested(**dict.fromkeys(NESTED_TYPES)), make_outcome(NONE)),
+    "an unknown key": ({"colour": "blue"}, make_outcome(NONE), UNKNOWN.format("colour")),
+    "an unknown key inside": (nested(colour=1), make_outcome(NONE), UNKNOWN.format("hookSpecificOutput.colour")),
+    "a deny in the wrong place": (
+        {"permissionDecision": "deny"},
+        make_outcome(NONE),
+        MISPLACED.format("permissionDecision"),
+    ),
+    "an input in the wrong place": ({"updatedInput": {}}, make_outcome(NONE), MISPLACED.format("updatedInput")),
     "everything at once": (
         {
             "continue": True,
@@ -394,7 +410,7 @@ CALLS = {
                 additionalContext="c",
             ),
         },
-        said(ASK, "r", input={"command": "pwd"}, contexts=("c",), messages=("m",)),
+        make_outcome(ASK, "r", input={"command": "pwd"}, contexts=("c",), messages=("m",)),
     ),
 }
 
@@ -406,17 +422,17 @@ def test_an_answer_before_a_tool_call_means_what_the_table_says(title):
 
 
 PERMISSIONS = {
-    "granted": ({"behavior": "allow"}, said(ALLOW)),
-    "granted with an input": ({"behavior": "allow", "updatedInput": {"a": 1}}, said(ALLOW, input={"a": 1})),
-    "denied": ({"behavior": "deny", "message": "no"}, said(BLOCK, "no")),
-    "denied without reason": ({"behavior": "deny"}, said(BLOCK, DEFAULT)),
-    "denied for good": ({"behavior": "deny", "message": "no", "interrupt": True}, said(STOP, "no")),
-    "denied, not for good": ({"behavior": "deny", "message": "no", "interrupt": False}, said(BLOCK, "no")),
-    "granted for good": ({"behavior": "allow", "interrupt": True}, said(ALLOW)),
-    "an input alone": ({"updatedInput": {"a": 1}}, said(NONE, input={"a": 1})),
-    "a message alone": ({"message": "m"}, said(NONE)),
-    "nulls": (dict.fromkeys(ASKED_TYPES), said(NONE)),
-    "an unknown key": ({"colour": 1}, said(NONE), UNKNOWN.format("hookSpecificOutput.decision.colour")),
+    "granted": ({"behavior": "allow"}, make_outcome(ALLOW)),
+    "granted with an input": ({"behavior": "allow", "updatedInput": {"a": 1}}, make_outcome(ALLOW, input={"a": 1})),
+    "denied": ({"behavior": "deny", "message": "no"}, make_outcome(BLOCK, "no")),
+    "denied without reason": ({"behavior": "deny"}, make_outcome(BLOCK, DEFAULT)),
+    "denied for good": ({"behavior": "deny", "message": "no", "interrupt": True}, make_outcome(STOP, "no")),
+    "denied, not for good": ({"behavior": "deny", "message": "no", "interrupt": False}, make_outcome(BLOCK, "no")),
+    "granted for good": ({"behavior": "allow", "interrupt": True}, make_outcome(ALLOW)),
+    "an input alone": ({"updatedInput": {"a": 1}}, make_outcome(NONE, input={"a": 1})),
+    "a message alone": ({"message": "m"}, make_outcome(NONE)),
+    "nulls": (dict.fromkeys(ASKED_TYPES), make_outcome(NONE)),
+    "an unknown key": ({"colour": 1}, make_outcome(NONE), UNKNOWN.format("hookSpecificOutput.decision.colour")),
 }
 
 
@@ -428,7 +444,7 @@ def test_an_answer_to_a_permission_request_means_what_the_table_says(title):
 
 def test_a_permission_that_is_granted_and_blocked_is_blocked():
     answer = {"decision": "block", "reason": "no", **nested(decision={"behavior": "allow"})}
-    assert answer_to(a_call("PermissionRequest"), prints(answer)) == (said(BLOCK, "no"), ())
+    assert answer_to(a_call("PermissionRequest"), prints(answer)) == (make_outcome(BLOCK, "no"), ())
 
 
 OUTPUTS = {
@@ -448,13 +464,13 @@ def test_an_output_is_replaced_after_a_tool_call(answer, output):
 
 def test_long_texts_are_cut():
     cut = "x" * 8192 + "… [cut, 9,000 characters]"
-    assert answer_to(a_call(), Exit(2, stderr=b"x" * 9000)) == (said(BLOCK, cut), ())
+    assert answer_to(a_call(), Exit(2, stderr=b"x" * 9000)) == (make_outcome(BLOCK, cut), ())
     for answer in (
         {"decision": "block", "reason": "x" * 9000},
         nested(permissionDecision="deny") | {"reason": "x" * 9000},
     ):
-        assert answer_to(a_call(), prints(answer)) == (said(BLOCK, cut), ())
-    assert answer_to(a_call(), prints({"continue": False, "stopReason": "x" * 9000})) == (said(STOP, cut), ())
+        assert answer_to(a_call(), prints(answer)) == (make_outcome(BLOCK, cut), ())
+    assert answer_to(a_call(), prints({"continue": False, "stopReason": "x" * 9000})) == (make_outcome(STOP, cut), ())
 
 
 # Answers that cannot be read
@@ -501,7 +517,7 @@ WRONG = {
         "'hookSpecificOutput.decision.updatedInput' must be an object, not a list",
     ),
     "interrupt": (asked(interrupt="yes"), "'hookSpecificOutput.decision.interrupt' must be true or false, not text"),
-    "a word of another tongue": (
+    "a word of another protocol": (
         {"decision": "deny"},
         f"unknown 'decision' 'deny' (known: approve, block) {HINT}",
     ),
@@ -594,14 +610,14 @@ def test_plain_text_is_no_answer(text):
 
 def test_bytes_that_are_no_text_are_unreadable_and_a_byte_order_mark_is_forgiven():
     assert answer_to(a_call(), Exit(0, b"hello \xff")) == junk("not UTF-8 at byte 6")
-    assert answer_to(a_call(), Exit(0, b"\xef\xbb\xbf" + DENY.encode())) == (said(BLOCK, DEFAULT), ())
+    assert answer_to(a_call(), Exit(0, b"\xef\xbb\xbf" + DENY.encode())) == (make_outcome(BLOCK, DEFAULT), ())
 
 
 def test_an_answer_that_is_too_long_is_unreadable_and_no_less_a_failure_or_a_block():
     whole = Exit(0, DENY.encode(), overflow=True)
     assert answer_to(a_call(), whole) == junk("it is longer than 1 MiB")
     assert answer_to(a_call(), whole.replace(code=1)) == (FAILED, "exit code 1 (only exit 2 blocks)")
-    assert answer_to(a_call(), Exit(2, b"x" * 99, b"no", overflow=True)) == (said(BLOCK, "no"), ())
+    assert answer_to(a_call(), Exit(2, b"x" * 99, b"no", overflow=True)) == (make_outcome(BLOCK, "no"), ())
 
 
 # Answers at other exit codes
@@ -609,18 +625,22 @@ def test_an_answer_that_is_too_long_is_unreadable_and_no_less_a_failure_or_a_blo
 COUNTS = "exit code {}, but its JSON answer counts"
 VOID = "its 'allow' does not count, for it failed"
 CODES = {
-    "a deny": (prints(nested(permissionDecision="deny"), 1), said(BLOCK, DEFAULT), COUNTS.format(1)),
-    "a question": (prints(nested(permissionDecision="ask"), 3), said(ASK), COUNTS.format(3)),
-    "a stop": (prints({"continue": False}, 127), said(STOP), COUNTS.format(127)),
-    "a message": (prints({"systemMessage": "m"}, 1, b"e"), said(NONE, messages=("m",)), COUNTS.format(1)),
+    "a deny": (prints(nested(permissionDecision="deny"), 1), make_outcome(BLOCK, DEFAULT), COUNTS.format(1)),
+    "a question": (prints(nested(permissionDecision="ask"), 3), make_outcome(ASK), COUNTS.format(3)),
+    "a stop": (prints({"continue": False}, 127), make_outcome(STOP), COUNTS.format(127)),
+    "a message": (prints({"systemMessage": "m"}, 1, b"e"), make_outcome(NONE, messages=("m",)), COUNTS.format(1)),
     "an approval with context": (
         prints({"decision": "approve", **nested(additionalContext="c", colour=1)}, 1),
-        said(NONE, contexts=("c",)),
+        make_outcome(NONE, contexts=("c",)),
         UNKNOWN.format("hookSpecificOutput.colour"),
         COUNTS.format(1),
         VOID,
     ),
-    "a deny before a signal": (prints({"decision": "block", "reason": "no"}, -9), said(BLOCK, "no"), COUNTS.format(-9)),
+    "a deny before a signal": (
+        prints({"decision": "block", "reason": "no"}, -9),
+        make_outcome(BLOCK, "no"),
+        COUNTS.format(-9),
+    ),
 }
 
 
@@ -633,7 +653,10 @@ def test_a_hook_that_is_to_block_when_it_fails_does_so_whatever_it_says_short_of
     call = a_call()
     call = call.replace(hook=call.hook.replace(on_failure="block"))
     assert answer_to(call, prints({"systemMessage": "m"}, 1)) == (FAILED, "exit code 1 (only exit 2 blocks)")
-    assert answer_to(call, prints({"decision": "block", "reason": "no"}, 1)) == (said(BLOCK, "no"), (COUNTS.format(1),))
+    assert answer_to(call, prints({"decision": "block", "reason": "no"}, 1)) == (
+        make_outcome(BLOCK, "no"),
+        (COUNTS.format(1),),
+    )
 
 
 @pytest.mark.parametrize("title", CODES)
@@ -657,26 +680,26 @@ def test_an_end_without_an_answer_is_a_failure(end, why):
 
 
 BESIDE = {
-    "an allow": (nested(permissionDecision="allow"), b"no", said(BLOCK, "no")),
+    "an allow": (nested(permissionDecision="allow"), b"no", make_outcome(BLOCK, "no")),
     "an allow without stderr": (
         nested(permissionDecision="allow", permissionDecisionReason="fine"),
         b"",
-        said(BLOCK, "fine"),
+        make_outcome(BLOCK, "fine"),
     ),
-    "a question": (nested(permissionDecision="ask"), b"", said(BLOCK, DEFAULT)),
-    "a deny": (nested(permissionDecision="deny", permissionDecisionReason="json"), b"no", said(BLOCK, "no")),
-    "a deny without reason": (nested(permissionDecision="deny"), b"no", said(BLOCK, "no")),
+    "a question": (nested(permissionDecision="ask"), b"", make_outcome(BLOCK, DEFAULT)),
+    "a deny": (nested(permissionDecision="deny", permissionDecisionReason="json"), b"no", make_outcome(BLOCK, "no")),
+    "a deny without reason": (nested(permissionDecision="deny"), b"no", make_outcome(BLOCK, "no")),
     "a deny without stderr": (
         nested(permissionDecision="deny", permissionDecisionReason="json"),
         b" \n",
-        said(BLOCK, "json"),
+        make_outcome(BLOCK, "json"),
     ),
-    "a reason alone": ({"reason": "json"}, b"", said(BLOCK, "json")),
-    "nothing to say": ({"reason": None}, b"", said(BLOCK, DEFAULT)),
+    "a reason alone": ({"reason": "json"}, b"", make_outcome(BLOCK, "json")),
+    "nothing to say": ({"reason": None}, b"", make_outcome(BLOCK, DEFAULT)),
     "effects": (
         {"systemMessage": "m", **nested(additionalContext="c", updatedInput={"a": 1})},
         b"no",
-        said(BLOCK, "no", input={"a": 1}, contexts=("c",), messages=("m",)),
+        make_outcome(BLOCK, "no", input={"a": 1}, contexts=("c",), messages=("m",)),
     ),
     "a stop": (
         {"continue": False, "stopReason": "enough"},
@@ -688,9 +711,9 @@ BESIDE = {
         b"",
         Outcome(STOP, ((BLOCK, "json"), (STOP, "enough"))),
     ),
-    "an unknown key": ({"colour": 1}, b"no", said(BLOCK, "no"), UNKNOWN.format("colour")),
-    "a wrong type": ({"reason": 7}, b"", said(BLOCK, DEFAULT)),
-    "a list": (["reason"], b"no", said(BLOCK, "no")),
+    "an unknown key": ({"colour": 1}, b"no", make_outcome(BLOCK, "no"), UNKNOWN.format("colour")),
+    "a wrong type": ({"reason": 7}, b"", make_outcome(BLOCK, DEFAULT)),
+    "a list": (["reason"], b"no", make_outcome(BLOCK, "no")),
 }
 
 
@@ -702,7 +725,7 @@ def test_exit_2_blocks_whatever_stands_beside_it_which_can_only_add(title):
 
 def test_exit_2_blocks_beside_junk():
     for stdout in (b"\xff", b"{", b"plain", b'{"a": 1, "a": 2}', b"{}{}", b"log\n" + DENY.encode()):
-        assert answer_to(a_call(), Exit(2, stdout, b"\x1b[31mno\x1b[0m\r\n")) == (said(BLOCK, "no"), ())
+        assert answer_to(a_call(), Exit(2, stdout, b"\x1b[31mno\x1b[0m\r\n")) == (make_outcome(BLOCK, "no"), ())
 
 
 def test_exit_2_where_nothing_can_be_refused_shows_the_person_all_of_it():
@@ -710,7 +733,10 @@ def test_exit_2_where_nothing_can_be_refused_shows_the_person_all_of_it():
     outcome = Outcome(contexts=("c",), messages=("m", "json", "no (SessionStart cannot be blocked)"))
     assert answer_to(a_call("SessionStart"), prints(answer, 2, b"no")) == (outcome, (idle("a block", "SessionStart"),))
     stop = prints({"continue": False, "stopReason": "enough"}, 2, b"no")
-    assert answer_to(a_call("SessionEnd"), stop) == (told("SessionEnd", "no") | said(STOP, "enough"), ())
+    assert answer_to(a_call("SessionEnd"), stop) == (
+        make_message("SessionEnd", "no") | make_outcome(STOP, "enough"),
+        (),
+    )
 
 
 # Models and servers
@@ -721,8 +747,8 @@ JUDGED = {
     "fine": (b'{"ok": true}', (Outcome(), ())),
     "fine, with a reason": (b'{"ok": true, "reason": "looks good"}', (Outcome(logs=("looks good",)), ())),
     "fine, with an empty reason": (b'{"ok": true, "reason": " "}', (Outcome(), ())),
-    "not fine": (b'{"ok": false, "reason": "tests\\u0007 fail"}\n', (said(BLOCK, "tests fail"), ())),
-    "not fine, no reason": (b'{"ok": false, "reason": null}', (said(BLOCK, DEFAULT), ())),
+    "not fine": (b'{"ok": false, "reason": "tests\\u0007 fail"}\n', (make_outcome(BLOCK, "tests fail"), ())),
+    "not fine, no reason": (b'{"ok": false, "reason": null}', (make_outcome(BLOCK, DEFAULT), ())),
     "more keys": (b'{"ok": true, "decision": "block"}', (Outcome(), ())),
     "no judgement": (b'{"reason": "x"}', junk(NO_OK)),
     "an answer of another kind": (b'{"decision": "block"}', junk(NO_OK)),
@@ -752,7 +778,7 @@ def test_the_fields_of_a_judgement_are_in_the_table_above():
 POSTED = {
     "nothing": (b"", (Outcome(), ())),
     "an empty object": (b"{}", (Outcome(), ())),
-    "a deny": (DENY.encode(), (said(BLOCK, DEFAULT), ())),
+    "a deny": (DENY.encode(), (make_outcome(BLOCK, DEFAULT), ())),
     "text": (b"ok", (Outcome(logs=("ok",)), ())),
     "a judgement": (b'{"ok": false}', (Outcome(), (UNKNOWN.format("ok"),))),
     "a page": (b"<html>", (Outcome(logs=("<html>",)), ())),
@@ -881,8 +907,8 @@ def test_what_a_host_gets_of_an_answer_is_itself_an_answer_that_says_the_same(na
     contexts, messages = "\n".join(outcome.contexts), "\n".join(outcome.messages)
     refused = outcome.decision == STOP and name in ("PreToolUse", "UserPromptSubmit")  # it is refused as well
     if name == "Stop" and contexts:
-        told = f"a hook has context for the model, which Claude Code cannot take at Stop: {contexts}"
-        contexts, messages = "", "\n".join(filter(None, [messages, told]))
+        message = f"a hook has context for the model, which Claude Code cannot take at Stop: {contexts}"
+        contexts, messages = "", "\n".join(filter(None, [messages, message]))
     changed = now != call.event.tool_input and outcome.decision < BLOCK  # what is refused needs no other input
     expected = Outcome(
         outcome.decision,

@@ -89,7 +89,7 @@ def answer(name: str, outcome: Outcome, **changes: object) -> object:
     return json.loads(end.stdout) if end.stdout else None
 
 
-def said(decision: Decision, text: str, **effects: object) -> Outcome:
+def make_outcome(decision: Decision, text: str, **effects: object) -> Outcome:
     return Outcome(decision, ((decision, text),), **effects)
 
 
@@ -102,13 +102,13 @@ ANSWERS = {
     "no opinion": ("PreToolUse", Outcome(), {}, None),
     "deny": (
         "PreToolUse",
-        said(BLOCK, "no"),
+        make_outcome(BLOCK, "no"),
         {},
         nested("PreToolUse", permissionDecision="deny", permissionDecisionReason="no"),
     ),
     "ask": (
         "PreToolUse",
-        said(ASK, "sure?"),
+        make_outcome(ASK, "sure?"),
         {},
         nested("PreToolUse", permissionDecision="ask", permissionDecisionReason="sure?"),
     ),
@@ -119,7 +119,7 @@ ANSWERS = {
         {"tool_input": {"command": "pwd"}},
         nested("PreToolUse", updatedInput={"command": "pwd"}),
     ),
-    "stop": ("SessionStart", said(STOP, "enough"), {}, {"continue": False, "stopReason": "enough"}),
+    "stop": ("SessionStart", make_outcome(STOP, "enough"), {}, {"continue": False, "stopReason": "enough"}),
     "context": (
         "UserPromptSubmit",
         Outcome(contexts=("a", "b")),
@@ -127,19 +127,19 @@ ANSWERS = {
         nested("UserPromptSubmit", additionalContext="a\nb"),
     ),
     "a message": ("Notification", Outcome(messages=("hi",)), {}, {"systemMessage": "hi"}),
-    "a refused prompt": ("UserPromptSubmit", said(BLOCK, "no"), {}, {"decision": "block", "reason": "no"}),
-    "a refused stop": ("Stop", said(BLOCK, "test first"), {}, {"decision": "block", "reason": "test first"}),
-    "feedback after a tool": ("PostToolUse", said(BLOCK, "ugly"), {}, {"decision": "block", "reason": "ugly"}),
+    "a refused prompt": ("UserPromptSubmit", make_outcome(BLOCK, "no"), {}, {"decision": "block", "reason": "no"}),
+    "a refused stop": ("Stop", make_outcome(BLOCK, "test first"), {}, {"decision": "block", "reason": "test first"}),
+    "feedback after a tool": ("PostToolUse", make_outcome(BLOCK, "ugly"), {}, {"decision": "block", "reason": "ugly"}),
     "a replaced output": ("PostToolUse", Outcome(output="short"), {}, nested("PostToolUse", updatedToolOutput="short")),
     "feedback after a failure": (
         "PostToolUseFailure",
-        said(BLOCK, "try again"),
+        make_outcome(BLOCK, "try again"),
         {},
         nested("PostToolUseFailure", additionalContext="try again"),
     ),
     "a denied permission": (
         "PermissionRequest",
-        said(BLOCK, "no"),
+        make_outcome(BLOCK, "no"),
         {},
         nested("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
     ),
@@ -163,26 +163,26 @@ ANSWERS = {
     ),
     "another input and a question about a permission": (
         "PermissionRequest",
-        said(ASK, "sure?"),
+        make_outcome(ASK, "sure?"),
         {"tool_input": {"command": "pwd"}},
         {"systemMessage": "a hook changed the input, which Claude Code cannot take at PermissionRequest"},
     ),
     "another input for a permission that is denied": (
         "PermissionRequest",
-        said(BLOCK, "no"),
+        make_outcome(BLOCK, "no"),
         {"tool_input": {"command": "pwd"}},
         nested("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
     ),
-    "an approval that the event cannot hear": ("UserPromptSubmit", said(ALLOW, "fine"), {}, None),
+    "an approval that the event cannot hear": ("UserPromptSubmit", make_outcome(ALLOW, "fine"), {}, None),
     "feedback and context after a failure": (
         "PostToolUseFailure",
-        said(BLOCK, "try again", contexts=("c",)),
+        make_outcome(BLOCK, "try again", contexts=("c",)),
         {},
         nested("PostToolUseFailure", additionalContext="try again\nc"),
     ),
     "a session that cannot be refused": (
         "SessionStart",
-        said(BLOCK, "no"),
+        make_outcome(BLOCK, "no"),
         {},
         {"systemMessage": "a hook wanted to block, which Claude Code cannot at SessionStart: no"},
     ),
@@ -209,19 +209,19 @@ every_event = pytest.mark.parametrize("name", CLAUDE_EVENTS_BY_NAME)
 @pytest.mark.parametrize("rewritten", [False, True])
 def test_claude_code_gets_an_allow_only_if_a_hook_said_so(name, rewritten):
     for decision in (Decision.NONE, ALLOW, ASK, BLOCK, STOP):
-        told = answer(name, Outcome(decision), **({"tool_input": {"command": "pwd"}} if rewritten else {})) or {}
-        inside = told.get("hookSpecificOutput", {})
+        reported = answer(name, Outcome(decision), **({"tool_input": {"command": "pwd"}} if rewritten else {})) or {}
+        inside = reported.get("hookSpecificOutput", {})
         allows = "allow" in (inside.get("permissionDecision"), inside.get("decision", {}).get("behavior"))
         assert allows == (decision == ALLOW and name in ("PreToolUse", "PermissionRequest"))
 
 
 @every_event
 def test_claude_code_hears_a_block_where_it_can_and_the_person_hears_it_elsewhere(name):
-    told = answer(name, said(BLOCK, "no"))
-    inside = told.get("hookSpecificOutput", {})
-    words = (told.get("decision"), inside.get("permissionDecision"), inside.get("decision", {}).get("behavior"))
+    reported = answer(name, make_outcome(BLOCK, "no"))
+    inside = reported.get("hookSpecificOutput", {})
+    words = (reported.get("decision"), inside.get("permissionDecision"), inside.get("decision", {}).get("behavior"))
     assert any(word in ("block", "deny") for word in words) == (name in REFUSING)
-    assert "no" in json.dumps(told)
+    assert "no" in json.dumps(reported)
 
 
 @every_event
@@ -232,7 +232,11 @@ def test_claude_code_hears_a_stop_at_every_event_and_what_is_about_to_happen_doe
         "UserPromptSubmit": {"decision": "block", "reason": "enough"},
         "PreCompact": {"decision": "block", "reason": "enough"},
     }
-    assert answer(name, said(STOP, "enough")) == {"continue": False, "stopReason": "enough", **refused.get(name, {})}
+    assert answer(name, make_outcome(STOP, "enough")) == {
+        "continue": False,
+        "stopReason": "enough",
+        **refused.get(name, {}),
+    }
 
 
 def run(tmp_path: Path, event: dict[str, object], *args: str) -> subprocess.CompletedProcess[str]:

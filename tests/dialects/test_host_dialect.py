@@ -125,10 +125,10 @@ def test_session_and_folder_are_found_whatever_a_host_calls_them(path):
 @pytest.mark.parametrize("path", CAPTURED, ids=shown)
 def test_every_value_of_a_payload_is_kept(path):
     payload, event = json.loads(path.read_text()), read(path)
-    told = json.dumps([event.session_id, event.work_dir, event.timestamp, event.data])
+    reported = json.dumps([event.session_id, event.work_dir, event.timestamp, event.data])
     names = ("hook_event_name", "hookName", "agent_action_name", "tool_input", "toolArgs", "toolInput", "tool_info")
     for key, value in payload.items():
-        assert key in names or json.dumps(value) in told
+        assert key in names or json.dumps(value) in reported
 
 
 CALLS = {
@@ -399,7 +399,7 @@ def test_a_hook_of_settings_json_reads_claude_codes_names_under_any_host():
 # Answering
 
 
-def said(decision: Decision, text: str, **effects: object) -> Outcome:
+def make_outcome(decision: Decision, text: str, **effects: object) -> Outcome:
     return Outcome(decision, ((decision, text),), **effects)
 
 
@@ -435,14 +435,14 @@ def answer(host: str, name: str, outcome: Outcome, **changes: object) -> tuple[i
     end = find_dialect(host).write_answer(a_verdict(host, name, outcome, **changes))
     assert end.code is not None
     try:
-        told: object = json.loads(end.stdout) if end.stdout else None
+        message: object = json.loads(end.stdout) if end.stdout else None
     except ValueError:
-        told = end.stdout.decode()
-    return end.code, told, end.stderr.decode()
+        message = end.stdout.decode()
+    return end.code, message, end.stderr.decode()
 
 
-NO = said(BLOCK, "no")
-SURE = said(ASK, "sure?")
+NO = make_outcome(BLOCK, "no")
+SURE = make_outcome(ASK, "sure?")
 KNOW = Outcome(contexts=("know",))
 PWD = {"tool_input": {"command": "pwd"}}
 
@@ -522,14 +522,14 @@ HEARD = {
     "gemini stop": (
         "gemini",
         "BeforeTool",
-        said(STOP, "end"),
+        make_outcome(STOP, "end"),
         {},
         (0, {"continue": False, "stopReason": "end", "decision": "deny", "reason": "end"}, ""),
     ),
     "gemini stop after a tool": (
         "gemini",
         "AfterTool",
-        said(STOP, "end"),
+        make_outcome(STOP, "end"),
         {},
         (0, {"continue": False, "stopReason": "end"}, ""),
     ),
@@ -558,13 +558,19 @@ HEARD = {
     "qwen feedback with context": (
         "qwen",
         "PostToolUse",
-        said(BLOCK, "no", contexts=("know",)),
+        make_outcome(BLOCK, "no", contexts=("know",)),
         {},
         (0, nested("PostToolUse", additionalContext="no\nknow"), ""),
     ),
     "cline rewrite": ("cline", "PreToolUse", Outcome(), PWD, (0, {"overrideInput": {"commands": ["pwd"]}}, "")),
     "cline context": ("cline", "PreToolUse", KNOW, {}, (0, {"contextModification": "know"}, "")),
-    "cline stop": ("cline", "PreToolUse", said(STOP, "end"), {}, (0, {"cancel": True, "errorMessage": "end"}, "")),
+    "cline stop": (
+        "cline",
+        "PreToolUse",
+        make_outcome(STOP, "end"),
+        {},
+        (0, {"cancel": True, "errorMessage": "end"}, ""),
+    ),
     "cursor nothing": ("cursor", "preToolUse", Outcome(), {}, (0, {}, "")),
     "cursor deny": (
         "cursor",
@@ -602,7 +608,7 @@ OUTPUT = "a hook changed the output, which {} cannot take at {}"
 DEGRADED = {
     "codex ask": ("codex", "PreToolUse", SURE, {}, denied("PreToolUse", "sure?"), (ASKED,)),
     "codex ask with a rewrite": ("codex", "PreToolUse", SURE, PWD, denied("PreToolUse", "sure?"), (ASKED,)),
-    "codex stop": ("codex", "PreToolUse", said(STOP, "no"), {}, denied("PreToolUse"), (ENDED,)),
+    "codex stop": ("codex", "PreToolUse", make_outcome(STOP, "no"), {}, denied("PreToolUse"), (ENDED,)),
     "codex refused session": ("codex", "SessionStart", NO, {}, {}, (REFUSED,)),
     "codex output": ("codex", "PostToolUse", Outcome(output="x"), {}, {}, (OUTPUT,)),
     "gemini ask": ("gemini", "BeforeTool", SURE, {}, {"decision": "deny", "reason": "sure?"}, (ASKED,)),
@@ -613,7 +619,7 @@ DEGRADED = {
     "copilot stop": (
         "copilot",
         "preToolUse",
-        said(STOP, "no"),
+        make_outcome(STOP, "no"),
         {},
         {"permissionDecision": "deny", "permissionDecisionReason": "no"},
         (ENDED,),
@@ -652,8 +658,8 @@ DEGRADED = {
 def test_what_a_host_cannot_express_is_reported_and_the_rest_is_written(case):
     host, name, outcome, changes, fields, notes = DEGRADED[case]
     table = load_host(host)
-    told = tuple(note.format(table.title, name) for note in notes)
-    lines = "\n".join(told)
+    reported = tuple(note.format(table.title, name) for note in notes)
+    lines = "\n".join(reported)
     field = table.message[0][0] if table.message else ""
     wanted = (
         0,
@@ -661,7 +667,7 @@ def test_what_a_host_cannot_express_is_reported_and_the_rest_is_written(case):
         "" if field else f"{lines}\n",
     )
     assert answer(host, name, outcome, **changes) == wanted
-    assert find_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == told
+    assert find_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == reported
 
 
 def test_a_message_for_the_person_goes_where_the_host_shows_it():
@@ -670,7 +676,7 @@ def test_a_message_for_the_person_goes_where_the_host_shows_it():
 
 
 def test_context_beside_a_refusal_by_exit_code_is_reported():
-    end = answer("kimi-code", "UserPromptSubmit", said(BLOCK, "no", contexts=("know",)))
+    end = answer("kimi-code", "UserPromptSubmit", make_outcome(BLOCK, "no", contexts=("know",)))
     assert end == (2, None, "no\n" + UNHEARD.format("Kimi Code", "UserPromptSubmit") + "\n")
 
 
@@ -679,7 +685,7 @@ def test_a_question_where_the_person_is_asked_anyway_is_silence():
 
 
 def test_a_stop_where_the_agent_stops_anyway_is_silence():
-    assert answer("copilot", "agentStop", said(STOP, "end")) == (0, None, "")
+    assert answer("copilot", "agentStop", make_outcome(STOP, "end")) == (0, None, "")
 
 
 def test_no_answer_comes_to_an_event_without_counterpart():

@@ -1,4 +1,4 @@
-"""At the border to a host: events that it has not, what it cannot be told, and what goes wrong, through the command line."""
+"""The limits of hosts: events that they do not have, what they cannot express, and what goes wrong, through the command line."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(tmp_path,
     event = {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": False, "last_assistant_message": "done"}
     assert run(tmp_path, "codex", "Stop", event) == (0, None, "")
     seen = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines() if line]
-    told = ("event_type", "session_id", "derived_from", "final_message")
+    expected = ("event_type", "session_id", "derived_from", "final_message")
     message = {"role": "assistant", "content": "done"}
-    assert [[one[key] for key in told] for one in seen] == [
+    assert [[one[key] for key in expected] for one in seen] == [
         ["post-agent-turn", "s", "Stop", message],
         ["post-agent-turn-stop", "s", "Stop", message],
     ]
@@ -106,11 +106,11 @@ def test_a_stop_that_is_refused_ends_no_turn(tmp_path, hook):
 
 def test_what_a_hook_of_an_event_that_was_made_wants_is_reported_to_the_person(tmp_path, hook):
     hook("after", "post-agent-turn", "echo 'not good' >&2; exit 2")
-    told = "a hook of post-agent-turn, which Claude Code does not have, wanted block: not good"
-    assert run(tmp_path, "claude", "Stop", {}) == (0, {"systemMessage": told}, "")
+    message = "a hook of post-agent-turn, which Claude Code does not have, wanted block: not good"
+    assert run(tmp_path, "claude", "Stop", {}) == (0, {"systemMessage": message}, "")
     (record,) = records(tmp_path)
-    assert record["degraded"] == [told]
-    assert f"  {told}" in command(tmp_path, "why", str(record["id"]))[1].splitlines()
+    assert record["degraded"] == [message]
+    assert f"  {message}" in command(tmp_path, "why", str(record["id"]))[1].splitlines()
 
 
 @pytest.mark.parametrize("host", list_host_names())
@@ -148,7 +148,7 @@ def test_a_call_that_failed_in_codex_is_known_by_its_transcript(tmp_path, hook, 
     assert json.loads((tmp_path / "seen").read_text())["event_type"] == "post-tool-call"
 
 
-# What a host cannot be told
+# What a host cannot express
 
 
 def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(tmp_path, hook):
@@ -159,8 +159,10 @@ def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(tmp_path, h
     assert (code, out) == (0, None)
     assert "context for the model, which Kimi Code cannot take at PreToolUse" in err
     (record,) = records(tmp_path)
-    (told,) = record["degraded"]
-    assert told.startswith("a hook has context for the model, which Kimi Code cannot take at PreToolUse: the key is ")
+    (reported,) = record["degraded"]
+    assert reported.startswith(
+        "a hook has context for the model, which Kimi Code cannot take at PreToolUse: the key is "
+    )
     assert "sk-ant-api03-abcdefghijklmnopqrstuvwx" not in json.dumps(record)
 
 
@@ -170,12 +172,12 @@ def test_by_policy_what_a_host_cannot_express_is_refused_instead(tmp_path, hook)
     agents.mkdir(parents=True)
     (agents / "hooks.toml").write_text('[hooks]\ndegraded = "refuse"\n')
     call = {"tool_name": "Bash", "tool_input": {"command": "rm x"}}
-    told = "a hook changed the input, which Kimi Code cannot take at PreToolUse"
+    message = "a hook changed the input, which Kimi Code cannot take at PreToolUse"
     code, out, err = run(tmp_path, "kimi-code", "PreToolUse", call)
-    nested = {"permissionDecision": "deny", "permissionDecisionReason": told}
+    nested = {"permissionDecision": "deny", "permissionDecisionReason": message}
     assert (code, out) == (0, {"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
-    assert err == f"{told}\nso it was refused (hooks.degraded)\n"
-    assert [one["degraded"] for one in records(tmp_path)] == [[told, "so it was refused (hooks.degraded)"]]
+    assert err == f"{message}\nso it was refused (hooks.degraded)\n"
+    assert [one["degraded"] for one in records(tmp_path)] == [[message, "so it was refused (hooks.degraded)"]]
     _, out, _ = run(tmp_path, "claude", "PreToolUse", call)
     assert out == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}
     hook("note", "pre-agent-turn-stop", """echo '{"additional_context": "x"}'""")
@@ -191,7 +193,7 @@ def test_what_a_host_can_express_is_not_degraded(tmp_path, hook):
     assert (record["decision"], record.get("degraded")) == ("block", None)
 
 
-# One call on two roads
+# One call on two paths
 
 COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "list_dir"}
 
@@ -282,12 +284,12 @@ BEYOND = "boathook: the event on standard input is beyond limits, so no hook cou
 def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_protocol(tmp_path, host):
     row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
     code, out, err = run(tmp_path, host, row.name, DEEP)
-    said = json.dumps([out, err])
-    assert BEYOND in said
+    answer = json.dumps([out, err])
+    assert BEYOND in answer
     places = dict(row.block)
     assert code == places.get("exit", 0)
     words = [value for value in places.values() if isinstance(value, str) and value != "$"]
-    assert all(f'"{word}"' in said for word in words)
+    assert all(f'"{word}"' in answer for word in words)
 
 
 @pytest.mark.parametrize("host", list_host_names())
@@ -301,8 +303,8 @@ def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_p
     assert NOT_JSON in json.dumps([out, err])
     assert out is not None or code == 2
     (record,) = records(tmp_path)
-    told = (record["host"], record["event"], record["decision"], record["hooks"])
-    assert (told, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
+    expected = (record["host"], record["event"], record["decision"], record["hooks"])
+    assert (expected, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
 
 
 @pytest.mark.parametrize("data", [DEEP, "{"], ids=["deep", "cut"])
@@ -424,11 +426,11 @@ def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_path(to
 
 
 def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
-    said = {"effects": ["context", "rewrite", "fly"]}
-    assert wants(a_hook(metadata=said)) == ("rewrite", "context")
+    answers = {"effects": ["context", "rewrite", "fly"]}
+    assert wants(a_hook(metadata=answers)) == ("rewrite", "context")
     assert wants(a_hook(metadata={"effects": "ask, block"})) == ("block", "ask")
     assert wants(a_hook()) == ("block",)
-    assert wants(a_hook(background=True, metadata=said)) == ()
+    assert wants(a_hook(background=True, metadata=answers)) == ()
     assert wants(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
 
 
@@ -458,8 +460,8 @@ def test_what_a_hook_cannot_do_in_a_host_is_reported():
 
 
 def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
-    told = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
-    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (told,)
+    message = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
+    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (message,)
     assert misfits(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
     assert misfits(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
     assert misfits(a_hook(tool="^Shell$"), load_host("codex")) == ()
@@ -469,9 +471,9 @@ def test_check_reports_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
     hook("guard", "pre-session", "exit 2")
     project = str(tmp_path / "project")
     code, out, _ = command(tmp_path, "check", "--host", "codex", "--host", "claude", "--json", "--project", project)
-    told = [(one["key"], one["level"], one["message"]) for one in json.loads(out)["diagnostics"]]
+    messages = [(one["key"], one["level"], one["message"]) for one in json.loads(out)["diagnostics"]]
     words = "hook 'guard': it cannot block in {} at SessionStart: the person is told instead"
-    assert (code, told) == (
+    assert (code, messages) == (
         0,
         [
             ("host codex", "warning", words.format("Codex CLI")),

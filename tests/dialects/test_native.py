@@ -1,4 +1,4 @@
-"""The native tongue: events in and out, answers in and out (S3, S18, S19, S20)."""
+"""The native protocol: events in and out, answers in and out (S3, S18, S19, S20)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POST = Call(a_hook(), a_call(kind="post-tool-call"))
 TURN = Call(a_hook(), Event.of("pre-agent-turn", prompt="x"))
 
 
-def said(decision: Decision, reason: str = "", **effects) -> Outcome:
+def make_outcome(decision: Decision, reason: str = "", **effects) -> Outcome:
     return Outcome(decision, ((decision, reason),) if reason else (), **effects)
 
 
@@ -105,11 +105,11 @@ WRONG_EVENTS = {
 }
 
 
-@pytest.mark.parametrize(("data", "name", "told"), WRONG_EVENTS.values(), ids=WRONG_EVENTS)
-def test_what_is_no_event_is_refused_in_words(data, name, told):
+@pytest.mark.parametrize(("data", "name", "message"), WRONG_EVENTS.values(), ids=WRONG_EVENTS)
+def test_what_is_no_event_is_refused_in_words(data, name, message):
     with pytest.raises(DialectError) as error:
         read_event(data, name)
-    assert str(error.value)[: len(told)] == told
+    assert str(error.value)[: len(message)] == message
 
 
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "x"]))
@@ -138,23 +138,23 @@ def junk(detail: str) -> AnswerError:
 
 
 ENDS = {
-    "exit 0, silent": (Exit(0), said(NONE)),
-    "exit 0, blank": (Exit(0, b" \n\t"), said(NONE)),
-    "exit 0, noise on stderr": (Exit(0, stderr=b"noise"), said(NONE)),
-    "exit 2 with stderr": (Exit(2, stderr=b"no\n"), said(BLOCK, "no")),
-    "exit 2 with JSON": (Exit(2, b'{"reason": "json"}'), said(BLOCK, "json")),
-    "exit 2 with both": (Exit(2, b'{"reason": "json"}', b"err"), said(BLOCK, "err")),
-    "exit 2, silent": (Exit(2), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 saying allow": (Exit(2, b'{"decision": "allow"}'), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 with junk": (Exit(2, b"{{{\xff"), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 with text": (Exit(2, b"plain"), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 with a list": (Exit(2, b'["reason"]'), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 with a number": (Exit(2, b'{"reason": 7}'), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 with a null": (Exit(2, b'{"reason": null}'), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 beyond the limit": (Exit(2, b"x", overflow=True), said(BLOCK, "blocked by hook 'guard'")),
-    "exit 2 with colours": (Exit(2, stderr=b"\x1b[31mno\x1b[0m\r\n"), said(BLOCK, "no")),
-    "exit 2 with blank stderr": (Exit(2, b'{"reason": "r"}', b" \n"), said(BLOCK, "r")),
-    "exit 2 with bytes": (Exit(2, stderr=b"a\xffb"), said(BLOCK, "a\ufffdb")),
+    "exit 0, silent": (Exit(0), make_outcome(NONE)),
+    "exit 0, blank": (Exit(0, b" \n\t"), make_outcome(NONE)),
+    "exit 0, noise on stderr": (Exit(0, stderr=b"noise"), make_outcome(NONE)),
+    "exit 2 with stderr": (Exit(2, stderr=b"no\n"), make_outcome(BLOCK, "no")),
+    "exit 2 with JSON": (Exit(2, b'{"reason": "json"}'), make_outcome(BLOCK, "json")),
+    "exit 2 with both": (Exit(2, b'{"reason": "json"}', b"err"), make_outcome(BLOCK, "err")),
+    "exit 2, silent": (Exit(2), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 saying allow": (Exit(2, b'{"decision": "allow"}'), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with junk": (Exit(2, b"{{{\xff"), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with text": (Exit(2, b"plain"), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with a list": (Exit(2, b'["reason"]'), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with a number": (Exit(2, b'{"reason": 7}'), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with a null": (Exit(2, b'{"reason": null}'), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 beyond the limit": (Exit(2, b"x", overflow=True), make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "exit 2 with colours": (Exit(2, stderr=b"\x1b[31mno\x1b[0m\r\n"), make_outcome(BLOCK, "no")),
+    "exit 2 with blank stderr": (Exit(2, b'{"reason": "r"}', b" \n"), make_outcome(BLOCK, "r")),
+    "exit 2 with bytes": (Exit(2, stderr=b"a\xffb"), make_outcome(BLOCK, "a\ufffdb")),
     "exit 1": (Exit(1), AnswerError(FAILED, "exit code 1 (only exit 2 blocks)")),
     "exit 1 with stderr": (Exit(1, stderr=b"oops"), AnswerError(FAILED, "exit code 1 (only exit 2 blocks): oops")),
     "exit 1 saying deny": (Exit(1, b'{"decision": "deny"}'), AnswerError(FAILED, "exit code 1 (only exit 2 blocks)")),
@@ -168,26 +168,26 @@ ENDS = {
 
 @pytest.mark.parametrize(("end", "expected"), ENDS.values(), ids=ENDS)
 def test_the_exit_decides_what_the_rest_means(end, expected):
-    assert answer_to(PRE, end) == told(expected)
+    assert answer_to(PRE, end) == to_answer(expected)
 
 
 def answer_to(call: Call, end: Exit, *, strict: bool = False):
     try:
         outcome, notes = read_answer(call, end, strict=strict)
     except AnswerError as error:
-        return told(error)
+        return to_answer(error)
     return outcome, notes
 
 
-def told(expected):
+def to_answer(expected):
     return (expected.status, expected.message) if isinstance(expected, AnswerError) else (expected, ())
 
 
 def test_a_reason_is_cut_at_its_limit():
     cut = "x" * 8192 + "… [cut, 9,000 characters]"
-    assert answer_to(PRE, Exit(2, stderr=b"x" * 9000)) == (said(BLOCK, cut), ())
+    assert answer_to(PRE, Exit(2, stderr=b"x" * 9000)) == (make_outcome(BLOCK, cut), ())
     deny = json.dumps({"decision": "deny", "reason": "x" * 9000}).encode()
-    assert answer_to(PRE, Exit(0, deny)) == (said(BLOCK, cut), ())
+    assert answer_to(PRE, Exit(0, deny)) == (make_outcome(BLOCK, cut), ())
 
 
 # Answers: what stdout says at exit 0
@@ -197,53 +197,53 @@ BURIED = "text before the JSON object at"
 KEYS = ["decision", "reason", "log", "additional_context", "system_message", "stop_reason"]
 KEYS += ["modified_input", "modified_output", "continue"]
 ANSWERS = {
-    "text": ("hello\nthere", said(NONE, contexts=("hello\nthere",))),
-    "text with colours": ("\x1b[1mhello\x1b[0m", said(NONE, contexts=("hello",))),
-    "an object that is no answer": ('see\n{"level": "info"}', said(NONE, contexts=('see\n{"level": "info"}',))),
+    "text": ("hello\nthere", make_outcome(NONE, contexts=("hello\nthere",))),
+    "text with colours": ("\x1b[1mhello\x1b[0m", make_outcome(NONE, contexts=("hello",))),
+    "an object that is no answer": ('see\n{"level": "info"}', make_outcome(NONE, contexts=('see\n{"level": "info"}',))),
     "an answer behind a line": (f"log\n{DENY}", junk(f"{BURIED} line 2 column 1")),
     "an answer between lines": (f"log\n{DENY}\nbye", junk(f"{BURIED} line 2 column 1")),
     "a long answer behind a line": ('log\n{\n  "decision": "deny"\n}', junk(f"{BURIED} line 2 column 1")),
     "an indented answer behind a line": (f"log\n  {DENY}", junk(f"{BURIED} line 2 column 3")),
     "a long answer between lines": ('log\n{\n  "decision": "deny"\n}\nbye', junk(f"{BURIED} line 2 column 1")),
     "an answer behind many objects": (f"log\n{INFO * 20}{DENY}", junk(f"{BURIED} line 22 column 1")),
-    "a number": ("42", said(NONE, contexts=("42",))),
-    "a word of JSON": ("true", said(NONE, contexts=("true",))),
-    "text with a brace in it": ("see {x}", said(NONE, contexts=("see {x}",))),
-    "text of control characters only": ("\x01\x02", said(NONE)),
-    "a byte-order mark": ('\ufeff{"decision": "allow"}', said(ALLOW)),
-    "an empty object": ("{}", said(NONE)),
-    "white space around": (' \n{"decision": "ask"}\n\n', said(ASK)),
-    "allow": ('{"decision": "allow"}', said(ALLOW)),
-    "approve": ('{"decision": "approve", "reason": "fine"}', said(ALLOW, "fine")),
-    "deny": ('{"decision": "deny", "reason": "no"}', said(BLOCK, "no")),
-    "block": ('{"decision": "block", "reason": "no"}', said(BLOCK, "no")),
-    "deny without reason": ('{"decision": "deny"}', said(BLOCK, "blocked by hook 'guard'")),
-    "ask": ('{"decision": "ask", "reason": "sure?"}', said(ASK, "sure?")),
-    "upper case": ('{"decision": "DENY", "reason": "no"}', said(BLOCK, "no")),
-    "a reason alone": ('{"reason": "because"}', said(NONE)),
-    "a log": ('{"log": "seen\\u0007"}', said(NONE, logs=("seen",))),
-    "context": ('{"additional_context": " know this "}', said(NONE, contexts=("know this",))),
-    "a message": ('{"system_message": "look"}', said(NONE, messages=("look",))),
-    "empty texts": ('{"additional_context": "", "system_message": " ", "log": "", "reason": ""}', said(NONE)),
-    "an input": ('{"modified_input": {"command": "ls -l"}}', said(NONE, input={"command": "ls -l"})),
-    "an empty input": ('{"modified_input": {}}', said(NONE, input={})),
+    "a number": ("42", make_outcome(NONE, contexts=("42",))),
+    "a word of JSON": ("true", make_outcome(NONE, contexts=("true",))),
+    "text with a brace in it": ("see {x}", make_outcome(NONE, contexts=("see {x}",))),
+    "text of control characters only": ("\x01\x02", make_outcome(NONE)),
+    "a byte-order mark": ('\ufeff{"decision": "allow"}', make_outcome(ALLOW)),
+    "an empty object": ("{}", make_outcome(NONE)),
+    "white space around": (' \n{"decision": "ask"}\n\n', make_outcome(ASK)),
+    "allow": ('{"decision": "allow"}', make_outcome(ALLOW)),
+    "approve": ('{"decision": "approve", "reason": "fine"}', make_outcome(ALLOW, "fine")),
+    "deny": ('{"decision": "deny", "reason": "no"}', make_outcome(BLOCK, "no")),
+    "block": ('{"decision": "block", "reason": "no"}', make_outcome(BLOCK, "no")),
+    "deny without reason": ('{"decision": "deny"}', make_outcome(BLOCK, "blocked by hook 'guard'")),
+    "ask": ('{"decision": "ask", "reason": "sure?"}', make_outcome(ASK, "sure?")),
+    "upper case": ('{"decision": "DENY", "reason": "no"}', make_outcome(BLOCK, "no")),
+    "a reason alone": ('{"reason": "because"}', make_outcome(NONE)),
+    "a log": ('{"log": "seen\\u0007"}', make_outcome(NONE, logs=("seen",))),
+    "context": ('{"additional_context": " know this "}', make_outcome(NONE, contexts=("know this",))),
+    "a message": ('{"system_message": "look"}', make_outcome(NONE, messages=("look",))),
+    "empty texts": ('{"additional_context": "", "system_message": " ", "log": "", "reason": ""}', make_outcome(NONE)),
+    "an input": ('{"modified_input": {"command": "ls -l"}}', make_outcome(NONE, input={"command": "ls -l"})),
+    "an empty input": ('{"modified_input": {}}', make_outcome(NONE, input={})),
     "an input with allow": (
         '{"decision": "allow", "modified_input": {"a": 1}}',
-        said(ALLOW, input={"a": 1}),
+        make_outcome(ALLOW, input={"a": 1}),
     ),
-    "continue": ('{"continue": true}', said(NONE)),
-    "stop": ('{"continue": false, "stop_reason": "enough"}', said(STOP, "enough")),
-    "stop by its reason": ('{"continue": false, "reason": "why"}', said(STOP, "why")),
-    "stop without reason": ('{"continue": false}', said(STOP)),
+    "continue": ('{"continue": true}', make_outcome(NONE)),
+    "stop": ('{"continue": false, "stop_reason": "enough"}', make_outcome(STOP, "enough")),
+    "stop by its reason": ('{"continue": false, "reason": "why"}', make_outcome(STOP, "why")),
+    "stop without reason": ('{"continue": false}', make_outcome(STOP)),
     "stop and deny": (
         '{"continue": false, "stop_reason": "enough", "decision": "deny", "reason": "no"}',
         Outcome(STOP, ((BLOCK, "no"), (STOP, "enough"))),
     ),
-    "a stop reason alone": ('{"stop_reason": "enough"}', said(NONE)),
-    "other keys": ('{"colour": "blue", "decision": "allow", "n": [1]}', said(ALLOW)),
+    "a stop reason alone": ('{"stop_reason": "enough"}', make_outcome(NONE)),
+    "other keys": ('{"colour": "blue", "decision": "allow", "n": [1]}', make_outcome(ALLOW)),
     "nulls": (
         json.dumps(dict.fromkeys(KEYS)),
-        said(NONE),
+        make_outcome(NONE),
     ),
     "an unknown decision": (
         '{"decision": "maybe"}',
@@ -279,11 +279,11 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("stdout", "expected"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_at_exit_0_means_what_the_table_says(stdout, expected):
-    assert answer_to(PRE, Exit(0, stdout.encode())) == told(expected)
+    assert answer_to(PRE, Exit(0, stdout.encode())) == to_answer(expected)
 
 
 def test_an_answer_that_is_not_utf_8_is_unreadable():
-    assert answer_to(PRE, Exit(0, b"hello \xff")) == told(junk("not UTF-8 at byte 6"))
+    assert answer_to(PRE, Exit(0, b"hello \xff")) == to_answer(junk("not UTF-8 at byte 6"))
 
 
 NOTED = {
@@ -319,10 +319,10 @@ def test_a_change_has_an_effect_where_its_event_allows_it_and_leaves_a_note_else
 
 STRICT_NOTE = "'deny' has no effect: with strict_exit_codes only exit 2 blocks"
 STRICT = {
-    "deny": ('{"decision": "deny", "reason": "no", "log": "l"}', said(NONE, logs=("l",)), (STRICT_NOTE,)),
-    "allow": ('{"decision": "allow"}', said(ALLOW), ()),
-    "ask": ('{"decision": "ask"}', said(ASK), ()),
-    "stop": ('{"continue": false, "stop_reason": "s"}', said(STOP, "s"), ()),
+    "deny": ('{"decision": "deny", "reason": "no", "log": "l"}', make_outcome(NONE, logs=("l",)), (STRICT_NOTE,)),
+    "allow": ('{"decision": "allow"}', make_outcome(ALLOW), ()),
+    "ask": ('{"decision": "ask"}', make_outcome(ASK), ()),
+    "stop": ('{"continue": false, "stop_reason": "s"}', make_outcome(STOP, "s"), ()),
 }
 
 
@@ -332,7 +332,7 @@ def test_with_strict_exit_codes_a_deny_is_no_opinion_with_a_note(stdout, outcome
 
 
 def test_with_strict_exit_codes_exit_2_still_blocks():
-    assert answer_to(PRE, Exit(2, stderr=b"no"), strict=True) == (said(BLOCK, "no"), ())
+    assert answer_to(PRE, Exit(2, stderr=b"no"), strict=True) == (make_outcome(BLOCK, "no"), ())
 
 
 # Anything at all
@@ -430,18 +430,18 @@ def answer_of(outcome: Outcome, after: Event | None = None) -> Exit:
 
 WRITTEN = {
     "no opinion": (Outcome(), Exit(0)),
-    "allow": (said(ALLOW), Exit(0, b'{"decision": "allow"}\n')),
-    "ask": (said(ASK, "sure?"), Exit(0, b'{"decision": "ask", "reason": "sure?"}\n')),
-    "block": (said(BLOCK, "né"), Exit(2, stderr="né\n".encode())),
-    "block without reason": (said(BLOCK), Exit(2, stderr=b"blocked by a hook\n")),
-    "two blocks": (said(BLOCK, "a") | said(BLOCK, "b"), Exit(2, stderr=b"a\nb\n")),
-    "block with a lone surrogate": (said(BLOCK, "\ud800"), Exit(2, stderr=b"\\ud800\n")),
-    "stop": (said(STOP, "enough"), Exit(0, b'{"continue": false, "stop_reason": "enough"}\n')),
-    "stop without reason": (said(STOP), Exit(0, b'{"continue": false, "stop_reason": "stopped by a hook"}\n')),
-    "context": (said(NONE, contexts=("a", "b")), Exit(0, b'{"additional_context": "a\\nb"}\n')),
-    "message": (said(NONE, messages=("m",)), Exit(0, b'{"system_message": "m"}\n')),
-    "output": (said(NONE, output=[1]), Exit(0, b'{"modified_output": [1]}\n')),
-    "logs stay here": (said(NONE, logs=("l",)), Exit(0)),
+    "allow": (make_outcome(ALLOW), Exit(0, b'{"decision": "allow"}\n')),
+    "ask": (make_outcome(ASK, "sure?"), Exit(0, b'{"decision": "ask", "reason": "sure?"}\n')),
+    "block": (make_outcome(BLOCK, "né"), Exit(2, stderr="né\n".encode())),
+    "block without reason": (make_outcome(BLOCK), Exit(2, stderr=b"blocked by a hook\n")),
+    "two blocks": (make_outcome(BLOCK, "a") | make_outcome(BLOCK, "b"), Exit(2, stderr=b"a\nb\n")),
+    "block with a lone surrogate": (make_outcome(BLOCK, "\ud800"), Exit(2, stderr=b"\\ud800\n")),
+    "stop": (make_outcome(STOP, "enough"), Exit(0, b'{"continue": false, "stop_reason": "enough"}\n')),
+    "stop without reason": (make_outcome(STOP), Exit(0, b'{"continue": false, "stop_reason": "stopped by a hook"}\n')),
+    "context": (make_outcome(NONE, contexts=("a", "b")), Exit(0, b'{"additional_context": "a\\nb"}\n')),
+    "message": (make_outcome(NONE, messages=("m",)), Exit(0, b'{"system_message": "m"}\n')),
+    "output": (make_outcome(NONE, output=[1]), Exit(0, b'{"modified_output": [1]}\n')),
+    "logs stay here": (make_outcome(NONE, logs=("l",)), Exit(0)),
 }
 
 

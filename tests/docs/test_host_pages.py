@@ -36,7 +36,7 @@ def snapshot(home: Path) -> dict[str, bytes | None]:
 
 
 def furnish(name: str, home: Path) -> None:
-    """Put something of a person's own where a host is told, or beside it."""
+    """Put something of a person's own where a host has its settings, or beside it."""
     setup = load_setup(name)
     path = home / setup.home[1] / setup.user_file
     if setup.format in (FILES, PLUGIN):
@@ -47,9 +47,9 @@ def furnish(name: str, home: Path) -> None:
 
 @pytest.mark.parametrize("name", list_host_names())
 def test_a_page_of_a_host_says_how_to_install_look_and_remove(name: str) -> None:
-    said = commands(name)
+    answer = commands(name)
     starts = ("boathook install", "boathook status", "boathook doctor", "echo", "boathook log", "boathook uninstall")
-    assert [start for start in starts if not any(line.startswith(start) for line in said)] == []
+    assert [start for start in starts if not any(line.startswith(start) for line in answer)] == []
     assert page(name).startswith(f"# {load_host(name).title}\n")
     assert re.findall(r"<!-- generated: ([a-z]+) of ([a-z-]+); `make docs` -->", page(name)) == [
         ("files", name),

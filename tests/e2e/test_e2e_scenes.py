@@ -61,7 +61,7 @@ WRITE = call("WriteFile", "block", file_path="/p/made", content="made")
 EDIT = call("EditFile", file_path="/p/README.md", old_string="A", new_string="B")
 
 
-def road(**changes: object) -> Observation:
+def observe(**changes: object) -> Observation:
     steps = [("shell", ""), ("file", ""), ("edit", REFUSED), ("stop", REFUSED)]
     requests = [Request(0.0, "/v1/chat/completions", step, is_own=True, body=body) for step, body in steps]
     fields = {"requests": requests, "ledger": [SHELL, WRITE, EDIT], "files": {"README.md": 1.0}, **changes}
@@ -69,7 +69,7 @@ def road(**changes: object) -> Observation:
 
 
 def test_calls_on_the_path_of_claude_code_are_seen():
-    assert list(CLAUDES_ROAD.complaints(road())) == []
+    assert list(CLAUDES_ROAD.complaints(observe())) == []
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_calls_on_the_path_of_claude_code_are_seen():
         ({"ledger": [SHELL, call("WriteFile", "block", path="/p/made", content="")]}, "WriteFile is without file_path"),
         ({"ledger": [call("EditFile", file_path="/p", old_str="", new_string="")]}, "EditFile is without old_string"),
         ({"files": {MADE: 1.0}}, "the file was written"),
-        ({"requests": road().requests[:2]}, "the reason is not in the request"),
-        ({"requests": [*road().requests[:2], request("fine")]}, "the reason is not in the request"),
+        ({"requests": observe().requests[:2]}, "the reason is not in the request"),
+        ({"requests": [*observe().requests[:2], request("fine")]}, "the reason is not in the request"),
     ],
 )
 def test_calls_on_that_path_that_are_anothers_are_complained_of(changes, complaint):
-    assert complaint in "; ".join(CLAUDES_ROAD.complaints(road(**changes)))
+    assert complaint in "; ".join(CLAUDES_ROAD.complaints(observe(**changes)))
 
 
 def test_a_scene_is_of_a_host():

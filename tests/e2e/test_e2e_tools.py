@@ -106,11 +106,11 @@ CLAUDE_SEARCH, QWEN_SEARCH = tool("ToolSearch", query=TEXT), tool("tool_search",
 
 
 def test_a_tool_that_is_only_named_counts_as_offered():
-    for host, said, name in (("claude", LISTED, "NewTool"), ("qwen", MENTIONED, "new_tool")):
+    for host, answer, name in (("claude", LISTED, "NewTool"), ("qwen", MENTIONED, "new_tool")):
         search = CLAUDE_SEARCH if host == "claude" else QWEN_SEARCH
-        _, told = offered(seen(host, [search], said=said), agent(host))
-        assert {one.lower() for one in told} == {"monitor", name.lower()}
-        assert f"the tool {name} is neither" in faults(host, [search], HOOKED, said)
+        _, reported = offered(seen(host, [search], said=answer), agent(host))
+        assert {one.lower() for one in reported} == {"monitor", name.lower()}
+        assert f"the tool {name} is neither" in faults(host, [search], HOOKED, answer)
 
 
 def test_a_list_of_names_that_is_not_found_is_a_fault():
@@ -119,11 +119,11 @@ def test_a_list_of_names_that_is_not_found_is_a_fault():
 
 
 def test_the_input_of_what_is_only_named_must_be_looked_up():
-    said = LISTED.replace("NewTool\n", "")
-    assert "the tool Monitor is Shell here, but its input was not looked up" in faults("claude", [], said=said)
-    assert faults("claude", [], HOOKED, said) == ""
-    assert faults("claude", [tool("Monitor", command=TEXT)], said=said) == ""
-    assert "nothing of its input becomes command: script" in faults("claude", [tool("Monitor", script=TEXT)], said=said)
+    text = LISTED.replace("NewTool\n", "")
+    assert "the tool Monitor is Shell here, but its input was not looked up" in faults("claude", [], said=text)
+    assert faults("claude", [], HOOKED, text) == ""
+    assert faults("claude", [tool("Monitor", command=TEXT)], said=text) == ""
+    assert "nothing of its input becomes command: script" in faults("claude", [tool("Monitor", script=TEXT)], said=text)
 
 
 def test_what_is_declared_in_a_text_is_found():

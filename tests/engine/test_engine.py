@@ -227,11 +227,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
-@pytest.mark.parametrize(("fields", "told"), WRONG.values(), ids=WRONG)
-def test_a_mapping_that_is_no_event_is_a_clear_error(drive, fields, told):
+@pytest.mark.parametrize(("fields", "message"), WRONG.values(), ids=WRONG)
+def test_a_mapping_that_is_no_event_is_a_clear_error(drive, fields, message):
     with pytest.raises(DialectError) as error:
         drive(an_engine([], {}), fields)
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
 def test_what_the_sender_left_out_is_filled_in(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""What the engine records: one record per dispatch that concerned a hook, and trouble that changes no decision."""
+"""What the engine records: one record per dispatch that concerned a hook, and error that changes no decision."""
 
 from __future__ import annotations
 
@@ -18,61 +18,63 @@ from tests.engine.fakes import an_engine
 from tests.scratch_project import CALL
 
 
-class Book:
-    """Takes what it is told to record."""
+class Recorder:
+    """Remembers what it is asked to record, and returns an error if it has one."""
 
-    def __init__(self, trouble: str = "") -> None:
-        self.trouble = trouble
+    def __init__(self, error: str = "") -> None:
+        self.error = error
         self.verdicts: list[Verdict] = []
         self.seconds: list[float] = []
 
     def __call__(self, verdict: Verdict, seconds: float) -> str:
         self.verdicts.append(verdict)
         self.seconds.append(seconds)
-        return self.trouble
+        return self.error
 
 
 def test_a_dispatch_that_ran_a_hook_is_recorded_once_with_its_id_and_time():
-    book = Book()
-    verdict = an_engine([a_hook("one"), a_hook("two")], {}, record=book).dispatch(a_call())
-    assert (book.verdicts, len(verdict.id), book.seconds[0] >= 0) == ([verdict], 12, True)
+    recorder = Recorder()
+    verdict = an_engine([a_hook("one"), a_hook("two")], {}, record=recorder).dispatch(a_call())
+    assert (recorder.verdicts, len(verdict.id), recorder.seconds[0] >= 0) == ([verdict], 12, True)
     assert verdict.to_json()["id"] == verdict.id
 
 
 def test_an_async_dispatch_is_recorded_the_same_way():
-    book = Book()
-    verdict = asyncio.run(an_engine([a_hook()], {}, record=book).adispatch(a_call()))
-    assert book.verdicts == [verdict]
+    recorder = Recorder()
+    verdict = asyncio.run(an_engine([a_hook()], {}, record=recorder).adispatch(a_call()))
+    assert recorder.verdicts == [verdict]
 
 
 def test_what_concerned_no_hook_is_not_recorded():
-    book = Book()
+    recorder = Recorder()
     hooks = [a_hook("other", tool="Write"), a_hook("off", state=DISABLED, state_reason="disabled")]
-    verdict = an_engine(hooks, {}, record=book).dispatch(a_call())
-    assert (book.verdicts, verdict.id, verdict.skipped) == ([], "", (Skip("off", "disabled", state=DISABLED),))
+    verdict = an_engine(hooks, {}, record=recorder).dispatch(a_call())
+    assert (recorder.verdicts, verdict.id, verdict.skipped) == ([], "", (Skip("off", "disabled", state=DISABLED),))
 
 
 def test_a_hook_that_should_have_run_is_recorded():
-    book = Book()
-    verdict = an_engine([a_hook("bad", state=INVALID, state_reason="unreadable")], {}, record=book).dispatch(a_call())
-    assert book.verdicts == [verdict]
+    recorder = Recorder()
+    verdict = an_engine([a_hook("bad", state=INVALID, state_reason="unreadable")], {}, record=recorder).dispatch(
+        a_call()
+    )
+    assert recorder.verdicts == [verdict]
 
 
 def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
-    book = Book()
-    engine = an_engine([a_hook("later", background=True)], {}, record=book)
+    recorder = Recorder()
+    engine = an_engine([a_hook("later", background=True)], {}, record=recorder)
     verdict = engine.dispatch(a_call())
-    assert (book.verdicts, len(verdict.background)) == ([verdict], 1)
+    assert (recorder.verdicts, len(verdict.background)) == ([verdict], 1)
     [[call]] = engine._parts.background.did
     assert (call.dispatch, call.describe()["dispatch"]) == (verdict.id, verdict.id)
 
 
 def test_an_error_of_the_recorder_is_reported_and_changes_no_decision():
-    told = "/s/ledger cannot be written (No space left on device): the record is lost"
-    engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=Book(told))
+    message = "/s/ledger cannot be written (No space left on device): the record is lost"
+    engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=Recorder(message))
     verdict = engine.dispatch(a_call())
     assert (verdict.decision.word, verdict.reasons, verdict.id) == ("block", ("no",), "")
-    assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", told, is_warning=True),), (told,))
+    assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", message, is_warning=True),), (message,))
 
 
 def test_an_exception_of_the_recorder_is_an_error_too():
@@ -80,15 +82,15 @@ def test_an_exception_of_the_recorder_is_an_error_too():
         raise RuntimeError("oops")
 
     verdict = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=fail).dispatch(a_call())
-    told = "boathook/ledger cannot be written (RuntimeError: oops): the record is lost"
-    assert (verdict.decision.word, verdict.warnings()) == ("block", (told,))
+    message = "boathook/ledger cannot be written (RuntimeError: oops): the record is lost"
+    assert (verdict.decision.word, verdict.warnings()) == ("block", (message,))
 
 
 def test_an_engine_for_some_of_the_hooks_records_as_well():
-    book = Book()
-    engine = an_engine([a_hook("one"), a_hook("two")], {}, record=book)
+    recorder = Recorder()
+    engine = an_engine([a_hook("one"), a_hook("two")], {}, record=recorder)
     verdict = engine.only(engine.catalog.hooks[:1]).dispatch(a_call())
-    assert (book.verdicts, [run.hook.name for run in verdict.runs]) == ([verdict], ["one"])
+    assert (recorder.verdicts, [run.hook.name for run in verdict.runs]) == ([verdict], ["one"])
 
 
 def records(project) -> list[dict]:

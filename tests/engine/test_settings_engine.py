@@ -208,9 +208,11 @@ def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(project, fire, bad
 def test_all_that_can_go_wrong_at_once_is_reported_and_the_call_may_go_on(project):
     project.write_settings("project", settings(PreToolUse=[bad for bad, _ in MISHAPS.values()]))
     done = run(project, TOOL)
-    told = sorted(line.partition("' ")[2] for line in done.stderr.splitlines() if line.startswith("boathook: hook '"))
+    reported = sorted(
+        line.partition("' ")[2] for line in done.stderr.splitlines() if line.startswith("boathook: hook '")
+    )
     assert (done.returncode, done.stdout) == (0, "")
-    assert told == [
+    assert reported == [
         "failed: exit code 1 (only exit 2 blocks): oops",
         f"failed: exit code 127: {shutil.which('bash')}: line 1: /no/such/program: No such file or directory",
         "failed: killed by signal 9",
@@ -222,8 +224,8 @@ def test_all_that_can_go_wrong_at_once_is_reported_and_the_call_may_go_on(projec
 
 def test_deny_beats_ask_beats_allow_in_one_stage(project, fire):
     def says(decision: str) -> str:
-        said = {"permissionDecision": decision, "permissionDecisionReason": decision}
-        return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **said}})}'"
+        answers = {"permissionDecision": decision, "permissionDecisionReason": decision}
+        return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **answers}})}'"
 
     for several, decision in ((("allow", "ask"), "ask"), (("ask", "deny", "allow"), "block"), (("allow",), "allow")):
         project.write_settings("project", settings(PreToolUse=[says(word) for word in several]))
@@ -275,9 +277,9 @@ def test_an_async_hook_is_not_waited_for_and_its_end_is_logged(project, flag):
         assert log.read_text() == ""
         gate.touch()
         assert until(log.read_text)
-        [told, printed] = [line.partition("] ")[2] or line for line in log.read_text().splitlines()]
+        [reported, printed] = [line.partition("] ")[2] or line for line in log.read_text().splitlines()]
         name = verdict["background"][0]["hook"]
-        assert (told.partition(" in ")[0], printed) == (
+        assert (reported.partition(" in ")[0], printed) == (
             f"Completed hook '{name}' for event 'PreToolUse'",
             "  stdout: done",
         )
@@ -310,9 +312,9 @@ def test_what_a_session_start_exports_is_there_for_the_hooks_of_that_session_alo
     project.write_settings("project", settings(SessionStart=[EXPORTS], UserPromptSubmit=[TELLS]))
     other = {**TURN, "session_id": "other"}
     nobody = {**TURN, "session_id": ""}
-    said = [fire(event)["additional_context"] for event in (TURN, START, TURN, other, nobody, END, TURN)]
+    answers = [fire(event)["additional_context"] for event in (TURN, START, TURN, other, nobody, END, TURN)]
     none, green = ["colour: none, file: none"], ["colour: dark green, file: none"]
-    assert said == [none, [], green, none, none, [], none]
+    assert answers == [none, [], green, none, none, [], none]
 
 
 def test_what_one_way_in_has_learned_the_others_know(project):
@@ -355,16 +357,16 @@ def test_a_hook_runs_in_its_project_wherever_the_agent_stands(project, fire):
     below.mkdir(parents=True)
     folder = project.path
     for work_dir in (folder, below):
-        told = fire({**TURN, "work_dir": str(work_dir)})["additional_context"]
-        assert told == [f"{folder.resolve()} {folder} <> {work_dir} <>"]
+        reported = fire({**TURN, "work_dir": str(work_dir)})["additional_context"]
+        assert reported == [f"{folder.resolve()} {folder} <> {work_dir} <>"]
 
 
 def test_a_hook_reads_where_the_agent_stands(project, fire):
     project.write_settings("project", settings(UserPromptSubmit=["cat >&2; exit 2"]))
     below = project.path / "src"
     below.mkdir()
-    [told] = fire({**TURN, "work_dir": str(below)})["reasons"]
-    assert json.loads(told) == {
+    [reported] = fire({**TURN, "work_dir": str(below)})["reasons"]
+    assert json.loads(reported) == {
         "session_id": "s",
         "cwd": str(below),
         "hook_event_name": "UserPromptSubmit",
@@ -451,16 +453,16 @@ def test_cancelling_an_async_dispatch_ends_all_its_hooks(project):
 # the compiled catalogue
 
 
-def keep_catalogue(project, monkeypatch) -> None:
+def cache_catalogue(project, monkeypatch) -> None:
     """Keep the catalogue of the project as a start would that finds files which nobody has touched for a while."""
     monkeypatch.setattr(cache, "RACY_SECONDS", -60.0)
     locations = locations_of(project)
     loaded = load_hooks(locations)
     assert cache.write_compiled(loaded.catalog, loaded.watch, locations, time.time())
-    assert kept(project) is not None
+    assert load_cached(project) is not None
 
 
-def kept(project):
+def load_cached(project):
     return compiled.load_compiled(locations_of(project))
 
 
@@ -528,27 +530,27 @@ def reasons(project) -> list[str]:
 @pytest.mark.parametrize(("change", "after"), CHANGES.values(), ids=CHANGES)
 def test_the_next_start_sees_a_change_of_settings(project, monkeypatch, change, after):
     project.write_settings("project", settings(PreToolUse=[says("one")]))
-    keep_catalogue(project, monkeypatch)
+    cache_catalogue(project, monkeypatch)
     assert reasons(project) == ["one"]
     change(project)
-    assert (kept(project), reasons(project)) == (None, after)
+    assert (load_cached(project), reasons(project)) == (None, after)
 
 
 def test_the_next_start_sees_a_change_of_a_plugin(project, monkeypatch):
     project.write_settings("project", {"enabledPlugins": {"guard@shop": True}})
     a_plugin(project, says("before"))
-    keep_catalogue(project, monkeypatch)
+    cache_catalogue(project, monkeypatch)
     assert reasons(project) == ["before"]
     a_plugin(project, says("afterwards"))
-    assert (kept(project), reasons(project)) == (None, ["afterwards"])
+    assert (load_cached(project), reasons(project)) == (None, ["afterwards"])
 
 
 def test_the_next_start_sees_that_an_enabled_plugin_was_installed(project, monkeypatch):
     project.write_settings("project", {"enabledPlugins": {"guard@shop": True}})
-    keep_catalogue(project, monkeypatch)
+    cache_catalogue(project, monkeypatch)
     assert reasons(project) == []
     a_plugin(project, says("plugin"))
-    assert (kept(project), reasons(project)) == (None, ["plugin"])
+    assert (load_cached(project), reasons(project)) == (None, ["plugin"])
 
 
 def test_a_project_that_had_no_settings_is_found_when_it_gets_some(project):
@@ -560,7 +562,7 @@ def test_a_project_that_had_no_settings_is_found_when_it_gets_some(project):
 
 def test_settings_nearer_to_the_work_dir_are_found_when_they_come(project, monkeypatch):
     project.write_settings("project", settings(PreToolUse=[says("above")]))
-    keep_catalogue(project, monkeypatch)
+    cache_catalogue(project, monkeypatch)
     below = project.path / "part"
     below.mkdir()
     event = {**TOOL, "work_dir": str(below)}
@@ -584,7 +586,7 @@ def test_what_was_cached_runs_like_what_was_read(project, monkeypatch):
         return {**verdict, "id": len(verdict["id"]), "runs": [{**run, "duration_ms": 0} for run in verdict["runs"]]}
 
     read = lasting(by_command(project, TOOL))
-    keep_catalogue(project, monkeypatch)
+    cache_catalogue(project, monkeypatch)
     assert lasting(by_command(project, TOOL)) == read
     assert [run["status"] for run in read["runs"]].count("ok") == 3
 
@@ -608,31 +610,31 @@ MATCHERS = {
 
 def test_hook_entry_answers_every_recorded_event_the_same_with_and_without_the_cached_catalogue(project, monkeypatch):
     def group(event: str, matcher: str | None) -> dict:
-        told = json.dumps({"systemMessage": f"{event} {matcher}"})
-        return {"hooks": [entry(f"echo '{told}'")], **({} if matcher is None else {"matcher": matcher})}
+        reported = json.dumps({"systemMessage": f"{event} {matcher}"})
+        return {"hooks": [entry(f"echo '{reported}'")], **({} if matcher is None else {"matcher": matcher})}
 
     hooks = {event: [group(event, matcher) for matcher in (*several, None)] for event, several in MATCHERS.items()}
     hooks["PostToolUse"].pop()  # so that some events concern nobody
     project.write_settings("project", {"hooks": hooks})
     events = {path.stem: json.loads(path.read_text()) | {"cwd": str(project.path)} for path in FIXTURES}
     nowhere = project.cache.parent
-    nowhere.write_text("")  # so that nothing is kept meanwhile
-    read = {name: at_the_door(project, event) for name, event in events.items()}
+    nowhere.write_text("")  # so that nothing is load_cached meanwhile
+    read = {name: by_hook_entry(project, event) for name, event in events.items()}
     nowhere.unlink()
-    keep_catalogue(project, monkeypatch)
-    assert {name: at_the_door(project, event) for name, event in events.items()} == read
-    assert kept(project) is not None
-    told = {name: sorted(json.loads(out)["systemMessage"].splitlines()) for name, out in read.items() if out}
-    assert told["SessionStart"] == ["SessionStart None", "SessionStart startup"]
-    assert told["PreToolUse.Edit"] == ["PreToolUse Edit|Write", "PreToolUse None"]
-    assert told["SessionEnd"] == ["SessionEnd None", "SessionEnd other"]
-    assert ("PostToolUse.Agent" in told, told["PostToolUse.Read"]) == (False, ["PostToolUse Bash|Read"])
+    cache_catalogue(project, monkeypatch)
+    assert {name: by_hook_entry(project, event) for name, event in events.items()} == read
+    assert load_cached(project) is not None
+    reported = {name: sorted(json.loads(out)["systemMessage"].splitlines()) for name, out in read.items() if out}
+    assert reported["SessionStart"] == ["SessionStart None", "SessionStart startup"]
+    assert reported["PreToolUse.Edit"] == ["PreToolUse Edit|Write", "PreToolUse None"]
+    assert reported["SessionEnd"] == ["SessionEnd None", "SessionEnd other"]
+    assert ("PostToolUse.Agent" in reported, reported["PostToolUse.Read"]) == (False, ["PostToolUse Bash|Read"])
 
 
-def at_the_door(project, payload) -> str:
-    door = Path(boathook.__file__).parent / "entry/hook_entry.py"
+def by_hook_entry(project, payload) -> str:
+    entry = Path(boathook.__file__).parent / "entry/hook_entry.py"
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(door), "--trust-all", "--host", "claude"],
+        [sys.executable, "-I", "-S", str(entry), "--trust-all", "--host", "claude"],
         input=json.dumps(payload),
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Behind the door, in this process: "nothing to do" is said only when the engine would do nothing."""
+"""The fast path, in this process: "nothing to do" is proved only when the engine would do nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.core.builders import a_hook, inputs, json_values, patterns, tool_patt
 @pytest.fixture(scope="module")
 def here(new_project):
     """A project that this process lives in during all tests of this module."""
-    project = new_project("threshold")
+    project = new_project("fast-path")
     project.hooks_folder("project").mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in project.variables.items():
@@ -51,7 +51,7 @@ def here(new_project):
         yield project
 
 
-def keep_as(project, catalog: Catalog, trust: str | None = None) -> Catalog:
+def write_cache_of(project, catalog: Catalog, trust: str | None = None) -> Catalog:
     """Keep a catalogue as that of the project's project; with nothing to watch it is fresh at once."""
     catalog = catalog.replace(projects=(("HOOK.md", str(project.path)), ("settings.json", "")))
     locations = project.make_locations(claude=str(project.claude_folder), trust_all=trust == "")
@@ -115,7 +115,7 @@ events = st.fixed_dictionaries(
 @example(Catalog((a_hook(pattern="^\\{\\}$"),)), [({"tool_input": None}, "pre-tool-call")])
 @example(Catalog((a_hook(kind=None, state=INVALID, on_failure="block"),)), [({}, "Stop")])
 def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
-    catalog = keep_as(here, catalog)
+    catalog = write_cache_of(here, catalog)
     for event, name in asked:
         work_dir = str(event.get("work_dir", "HERE")).replace("HERE", str(here.path))
         data = json.dumps({**event, "work_dir": work_dir}, separators=(",", ":")).encode()
@@ -160,9 +160,9 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
     names = draw(st.sampled_from([("tool_name", "tool_input"), ("toolName", "toolArgs"), own, own]))
     other = draw(st.sampled_from([row.name, row.name, row.name, row.kind_name, "Stop", "unknown", 5]))
     event = {names[0]: tool, names[1]: given, host.event_keys[0]: other, "prompt": draw(st.sampled_from(["", "x"]))}
-    kept = draw(st.sets(st.sampled_from(sorted(event)), min_size=2))
+    path = draw(st.sets(st.sampled_from(sorted(event)), min_size=2))
     payload: dict[str, object] = {}
-    for place in sorted(kept):
+    for place in sorted(path):
         outer, _, inner = place.rpartition(".")
         fields = payload.setdefault(outer, {}) if outer else payload
         fields[inner] = event[place]
@@ -177,7 +177,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 @example(Catalog((a_hook(kind=SPELLINGS["post-agent-turn"]),)), [("codex", "Stop", {})])
 @example(Catalog((a_hook(kind=SPELLINGS["post-tool-call-failure"]),)), [("gemini", "AfterTool", {"tool_name": "glob"})])
 def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
-    catalog = keep_as(here, catalog)
+    catalog = write_cache_of(here, catalog)
     for host, name, event in asked:
         folder = {"work_dir": str(here.path)} if host == "opencode" else {"cwd": str(here.path)}
         data = json.dumps({**event, **folder}, separators=(",", ":")).encode()
@@ -188,10 +188,10 @@ def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_re
 
 def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -> bool:
     """Say whether the engine would do nothing for a host's event, and for those made of it."""
-    tongue = find_dialect(host)
-    event = tongue.read_event(data, name)
+    dialect = find_dialect(host)
+    event = dialect.read_event(data, name)
     assert event.kind is not UNMAPPED
-    later = tongue.derive_events(Verdict(event, event, Outcome()))
+    later = dialect.derive_events(Verdict(event, event, Outcome()))
     return all(is_silent(catalog, one) for one in (event, *later))
 
 
@@ -220,7 +220,7 @@ def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -
     ],
 )  # fmt: skip
 def test_most_events_of_a_host_are_answered_on_the_fast_path(here, host, name, event, quiet):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask(event, host=host, event=name) is quiet
 
 
@@ -259,14 +259,14 @@ LOUD = {
 
 @pytest.mark.parametrize("event", QUIET.values(), ids=QUIET)
 def test_an_event_that_plainly_concerns_no_hook_is_answered_on_the_fast_path(here, event):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask({"work_dir": str(here.path), **event}) is True
     assert ask(event) is True
 
 
 @pytest.mark.parametrize("event", LOUD.values(), ids=LOUD)
 def test_anything_else_is_left_to_the_engine(here, event):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask({"work_dir": str(here.path), **event}) is False
 
 
@@ -284,28 +284,28 @@ JUNK = {
 
 @pytest.mark.parametrize("data", JUNK.values(), ids=JUNK)
 def test_junk_is_left_to_the_engine(here, data):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask(data) is False
     assert ask(data, event="Stop") is False
 
 
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "", "x"]))
 def test_any_bytes_are_left_to_the_engine_or_are_an_event(here, data, name):
-    keep_as(here, Catalog())
+    write_cache_of(here, Catalog())
     certain = _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None
     assert not certain or isinstance(native.read_event(data, name), Event)
 
 
 def test_an_input_too_long_to_be_searched_is_left_to_the_engine(here):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     long = {**CALL, "tool_input": {"command": "x" * (1 << 20)}}
     compact = json.dumps({**CALL, "tool_input": {"x": [0] * 400_000}}, separators=(",", ":")).encode()
-    said = [ask(long), len(compact) < 1 << 20, ask(compact)]
-    assert said == [False, True, False]  # the second grows beyond the limit only when it is written with spaces
+    answers = [ask(long), len(compact) < 1 << 20, ask(compact)]
+    assert answers == [False, True, False]  # the second grows beyond the limit only when it is written with spaces
 
 
 def test_the_argument_and_the_data_must_say_the_same(here):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask(CALL, event="PreToolUse") is True
     assert ask({"tool_name": "Read"}, event="PreToolUse") is True
     assert ask(CALL, event="pre-tool-call") is True
@@ -314,7 +314,7 @@ def test_the_argument_and_the_data_must_say_the_same(here):
 
 
 def test_a_project_may_be_named_beside_the_event(here, tmp_path):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask({**CALL, "work_dir": "/"}, project=str(here.path)) is True
     assert ask(CALL, project="project") is False
     assert ask(CALL, project=str(tmp_path)) is False
@@ -325,7 +325,7 @@ def test_without_a_compiled_catalogue_everything_is_the_engine_s(here, tmp_path)
 
 
 def test_a_folder_that_is_gone_is_the_engine_s(here, monkeypatch, tmp_path):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     folder = tmp_path / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -335,29 +335,31 @@ def test_a_folder_that_is_gone_is_the_engine_s(here, monkeypatch, tmp_path):
 
 def test_a_catalogue_is_taken_only_for_the_trust_that_it_was_made_with(here, tmp_path):
     trusts = {"usual": str(here.state), "other": str(tmp_path), "all": ""}
-    roads = {
+    calls = {
         "usual": lambda: ask(CALL),
         "other": lambda: ask(CALL, state=str(tmp_path)),
         "all": lambda: ask(CALL, "--trust-all"),
     }
-    for kept in here.cache.iterdir():
-        kept.unlink()
+    for path in here.cache.iterdir():
+        path.unlink()
     for made, trust in trusts.items():
-        keep_as(here, GUARDS, trust)
-        assert {name: road() for name, road in roads.items()} == {name: name == made for name in roads}
-        for kept in here.cache.iterdir():
-            kept.unlink()
+        write_cache_of(here, GUARDS, trust)
+        assert {name: call() for name, call in calls.items()} == {name: name == made for name in calls}
+        for path in here.cache.iterdir():
+            path.unlink()
 
 
 def test_an_untrusted_hook_needs_the_engine_where_it_matches_and_nowhere_else(here):
-    keep_as(here, Catalog((a_hook("rm", tool="^Shell$", pattern="rm -rf", state=UNTRUSTED, state_reason="why"),)))
+    write_cache_of(
+        here, Catalog((a_hook("rm", tool="^Shell$", pattern="rm -rf", state=UNTRUSTED, state_reason="why"),))
+    )
     dangerous = {**CALL, "tool_input": {"command": "rm -rf /"}}
     assert (ask(CALL), ask(dangerous)) == (True, False)
 
 
 @pytest.mark.parametrize("state", ["state", "./state"])
 def test_a_state_folder_that_is_not_absolute_is_the_engine_s(here, state):
-    keep_as(here, GUARDS)
+    write_cache_of(here, GUARDS)
     assert ask(CALL, state=state) is False
 
 

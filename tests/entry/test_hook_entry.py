@@ -1,4 +1,4 @@
-"""The door as a process: the same answer as `boathook run`, and the imports that each road takes."""
+"""hook_entry as a process: the same answer as `boathook run`, and the imports of each path."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import boathook
 from boathook.catalog_cache.format import compiled_path
 
-DOOR = Path(boathook.__file__).parent / "entry/hook_entry.py"
-ROADS = {
-    "door": lambda event: [sys.executable, "-I", "-S", str(DOOR), "--trust-all", "--event", event],
+HOOK_ENTRY = Path(boathook.__file__).parent / "entry/hook_entry.py"
+PROGRAMS = {
+    "hook_entry": lambda event: [sys.executable, "-I", "-S", str(HOOK_ENTRY), "--trust-all", "--event", event],
     "command": lambda event: [sys.executable, "-m", "boathook", "run", "--trust-all", event],
 }
 BLOCKS, ASKS = "echo no >&2; exit 2", 'echo \'{"decision": "ask", "reason": "sure?"}\''
@@ -58,7 +58,7 @@ def _gates(project):
     project.write_hooks_toml("project", "[hooks]\nmax_stop_blocks = 9\n")
 
 
-WORLDS = {
+FILLS = {
     "empty": lambda project: None,
     "words": _words,
     "regex": _regex,
@@ -70,31 +70,31 @@ WORLDS = {
 
 @pytest.fixture(scope="session")
 def projects(new_project):
-    """Worlds whose catalogues are kept: made, waited for once, and visited once."""
+    """Projects whose catalogues are cached: made, waited for once, and used once."""
     made = {}
-    for name, fill in WORLDS.items():
-        made[name] = new_project(f"door-{name}")
+    for name, fill in FILLS.items():
+        made[name] = new_project(f"entry-{name}")
         made[name].hooks_folder("project").mkdir(parents=True)
         fill(made[name])
     time.sleep(2.1)
     for project in made.values():
-        enter("door", project, "Notification", {})
+        enter("hook_entry", project, "Notification", {})
         assert len(list(project.cache.iterdir())) == 1
     return made
 
 
-def enter(road: str, project, event: str, data: dict | bytes, *options: str) -> tuple[int, bytes, bytes]:
+def enter(program: str, project, event: str, data: dict | bytes, *options: str) -> tuple[int, bytes, bytes]:
     given_ = data if isinstance(data, bytes) else json.dumps(data).encode()
-    command = ROADS[road](event)
+    command = PROGRAMS[program](event)
     command[1:1] = options
     done = subprocess.run(command, input=given_, capture_output=True, cwd=project.path, env=project.environment)
     return done.returncode, done.stdout, done.stderr
 
 
-def enter_afresh(road: str, project, event: str, data: dict | bytes) -> tuple[int, bytes, bytes]:
-    """Enter where no refused stop has been counted yet, so that one road does not count for the other."""
+def enter_afresh(program: str, project, event: str, data: dict | bytes) -> tuple[int, bytes, bytes]:
+    """Enter where no refused stop has been counted yet, so that one program does not count for the other."""
     shutil.rmtree(project.state / "sessions", ignore_errors=True)
-    return enter(road, project, event, data)
+    return enter(program, project, event, data)
 
 
 calls = st.fixed_dictionaries(
@@ -112,13 +112,13 @@ names = st.sampled_from(
 )
 
 
-@given(st.sampled_from(sorted(WORLDS)), names, calls | calls | st.sampled_from([b"", b"{", b"[]", b"\xff"]))
+@given(st.sampled_from(sorted(FILLS)), names, calls | calls | st.sampled_from([b"", b"{", b"[]", b"\xff"]))
 @settings(max_examples=40)
 def test_hook_entry_and_the_command_return_the_same_answer(projects, name, event, data):
     project = projects[name]
     if isinstance(data, dict) and data.get("work_dir") in ("", "sub"):
         data = {**data, "work_dir": str(project.path / data["work_dir"])}
-    assert enter_afresh("door", project, event, data) == enter_afresh("command", project, event, data)
+    assert enter_afresh("hook_entry", project, event, data) == enter_afresh("command", project, event, data)
 
 
 ANSWERS = {
@@ -164,10 +164,10 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("name", "event", "data", "expected"), ANSWERS.values(), ids=ANSWERS)
-def test_what_a_host_gets(projects, road, name, event, data, expected):
-    assert enter_afresh(road, projects[name], event, data) == expected
+def test_what_a_host_gets(projects, program, name, event, data, expected):
+    assert enter_afresh(program, projects[name], event, data) == expected
 
 
 def test_a_broken_cache_changes_no_answer(projects):
@@ -177,24 +177,24 @@ def test_a_broken_cache_changes_no_answer(projects):
     call = {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}
     for data in (b"", whole[: len(whole) // 2], whole[:-1] + b"\0"):
         path.write_bytes(data)
-        assert enter("door", project, "PreToolUse", call) == (2, b"", b"no\n")
+        assert enter("hook_entry", project, "PreToolUse", call) == (2, b"", b"no\n")
         assert path.read_bytes() == whole  # made anew
 
 
 def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wants_to_know(projects):
     project, data = projects["gates"], {"session_id": "turns"}
     events = ["Stop", "Stop", "UserPromptSubmit", "Stop", "Stop", "Stop", "Stop"]
-    assert [enter("door", project, event, data)[0] for event in events] == [2, 2, 0, 2, 2, 2, 0]
+    assert [enter("hook_entry", project, event, data)[0] for event in events] == [2, 2, 0, 2, 2, 2, 0]
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_a_project_that_is_no_folder_is_reported(projects, road):
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_project_that_is_no_folder_is_reported(projects, program):
     for folder in ("/no/such/folder", ""):
-        command = [*ROADS[road]("Notification"), "--project", folder]
+        command = [*PROGRAMS[program]("Notification"), "--project", folder]
         project = projects["empty"]
         done = subprocess.run(command, input=b"{}", capture_output=True, cwd=project.path, env=project.environment)
-        told = f"boathook: --project {folder} is not a folder\n".encode()
-        assert (done.returncode, done.stdout, done.stderr) == (1, b"", told)
+        message = f"boathook: --project {folder} is not a folder\n".encode()
+        assert (done.returncode, done.stdout, done.stderr) == (1, b"", message)
 
 
 NAMELESS = [{}, {"tool_name": ""}]
@@ -202,14 +202,14 @@ NAMELESS = [{}, {"tool_name": ""}]
 
 @pytest.mark.parametrize("data", NAMELESS, ids=["absent", "empty"])
 def test_an_event_without_the_name_of_its_tool_is_reported(projects, data):
-    told = b"boathook: the event has no 'tool_name': hooks for particular tools did not run\n"
-    assert enter("door", projects["words"], "PreToolUse", data) == (0, b"", told)
+    message = b"boathook: the event has no 'tool_name': hooks for particular tools did not run\n"
+    assert enter("hook_entry", projects["words"], "PreToolUse", data) == (0, b"", message)
 
 
 def test_a_start_from_a_folder_that_is_gone_is_answered(projects, tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
-    command = f'rmdir "{folder}"; exec "{sys.executable}" -I -S "{DOOR}" --event Stop'
+    command = f'rmdir "{folder}"; exec "{sys.executable}" -I -S "{HOOK_ENTRY}" --event Stop'
     environment = projects["words"].environment
     done = subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, cwd=folder, env=environment)
     assert done.returncode in (0, 1)
@@ -236,7 +236,7 @@ def imported(report: bytes) -> set[str]:
 
 @pytest.mark.parametrize(("name", "data", "code", "unwanted", "wanted"), TRAVELS.values(), ids=TRAVELS)
 def test_a_path_imports_no_more_than_it_needs(projects, name, data, code, unwanted, wanted):
-    found, _, report = enter("door", projects[name], "PreToolUse", data, "-X", "importtime")
+    found, _, report = enter("hook_entry", projects[name], "PreToolUse", data, "-X", "importtime")
     modules = imported(report)
     assert found == code
     assert (modules & unwanted, wanted - modules) == (set(), set())
@@ -244,7 +244,7 @@ def test_a_path_imports_no_more_than_it_needs(projects, name, data, code, unwant
 
 
 def test_the_package_can_be_moved_as_a_whole(tmp_path, projects):
-    os.symlink(DOOR.parents[2], tmp_path / "boathook")
+    os.symlink(HOOK_ENTRY.parents[2], tmp_path / "boathook")
     moved = tmp_path / "boathook" / "boathook" / "entry" / "hook_entry.py"
     command = [sys.executable, "-I", "-S", str(moved), "--event", "PreToolUse"]
     call = b'{"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}'
@@ -267,7 +267,7 @@ def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_proje
         sys.executable,
         "-I",
         "-S",
-        str(DOOR),
+        str(HOOK_ENTRY),
         "--trust-all",
         "--host",
         "copilot",
@@ -285,8 +285,8 @@ def test_settings_files_are_left_out_as_far_as_a_host_runs_them_itself(new_proje
 
 
 def test_the_packages_that_the_fast_path_does_not_import_are_empty():
-    tree = ast.parse(DOOR.with_name("fast_path.py").read_text())
+    tree = ast.parse(HOOK_ENTRY.with_name("fast_path.py").read_text())
     (loop,) = [node for node in ast.walk(tree) if isinstance(node, ast.For) and isinstance(node.iter, ast.Tuple)]
     for name in ("entry", *ast.literal_eval(loop.iter)):
-        body = ast.parse((DOOR.parents[1] / name / "__init__.py").read_text()).body
+        body = ast.parse((HOOK_ENTRY.parents[1] / name / "__init__.py").read_text()).body
         assert [type(node) for node in body] == [ast.Expr]

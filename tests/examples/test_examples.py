@@ -247,8 +247,8 @@ def shell_event(command: str, work_dir: str = "{project}") -> dict[str, Any]:
 
 
 def test_the_checker_has_nothing_to_say_about_the_examples(project: ExampleProject) -> None:
-    said = project.run("check", "--strict", "--json", str(EXAMPLES / "hooks")).stdout
-    assert json.loads(said)["diagnostics"] == []
+    answer = project.run("check", "--strict", "--json", str(EXAMPLES / "hooks")).stdout
+    assert json.loads(answer)["diagnostics"] == []
 
 
 @pytest.mark.parametrize("folder", HOOKS, ids=NAMES)

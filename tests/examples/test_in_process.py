@@ -53,7 +53,7 @@ def example(name: str) -> ModuleType:
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0

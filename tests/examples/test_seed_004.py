@@ -483,7 +483,7 @@ def test_what_a_hook_leaves_at_the_start_is_there_at_the_end() -> None:
 
 
 def test_a_run_goes_on_while_tasks_are_left_or_the_quality_is_low() -> None:
-    told = ScriptedModel([*calls("first")[:1], "done?", *calls("second")[:1], "done now?", "better", "never said"])
+    reported = ScriptedModel([*calls("first")[:1], "done?", *calls("second")[:1], "done now?", "better", "never said"])
 
     def look(context: StepContext) -> StepContext:
         quality = 0.9 if context.step.reply.text == "better" else 0.5
@@ -497,9 +497,9 @@ def test_a_run_goes_on_while_tasks_are_left_or_the_quality_is_low() -> None:
             return Outcome.block("not good enough")
         return Outcome.proceed()
 
-    made = AgentBuilder().with_model(told).with_tools(bash).add_hook("AfterStep", look).on_stop(gate)
+    made = AgentBuilder().with_model(reported).with_tools(bash).add_hook("AfterStep", look).on_stop(gate)
     assert made.build().run("go").text == "better"
-    feedback = [message.text for message in told.requests[-1] if message.text.startswith("[Hook")]
+    feedback = [message.text for message in reported.requests[-1] if message.text.startswith("[Hook")]
     assert feedback == ["[Hook blocked stop: tasks left: 1]", "[Hook blocked stop: not good enough]"]
 
 

@@ -1,6 +1,6 @@
 """Hooks as people write them for settings.json, run as they are: in a process, by `boathook run`, and behind Claude Code.
 
-Every scenario is told once and plays in all three ways. Events begin as Claude Code was seen to send them (tests/fixtures);
+Every scenario is written once and plays in all three ways. Events begin as Claude Code was seen to send them (tests/fixtures);
 another host sends the same happening in its own words. The project's path has a space in it, as many have.
 """
 
@@ -62,8 +62,8 @@ NOTIFICATION = {
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a host is told about an event, whatever the way."""
+class HostAnswer:
+    """What a host gets for an event, whatever the way."""
 
     decision: str = "none"
     reason: str = ""
@@ -73,7 +73,7 @@ class Told:
     warnings: str = ""
 
 
-NOTHING = Told()
+NOTHING = HostAnswer()
 
 
 class Play:
@@ -93,7 +93,7 @@ class Play:
                 settings.setdefault(event, []).extend(groups)
         (folder / "settings.json").write_text(json.dumps({"hooks": settings}))
 
-    def send(self, fixture: str, **changes: Any) -> Told:
+    def send(self, fixture: str, **changes: Any) -> HostAnswer:
         """Send an event that begins like a recorded one, with some of its fields changed."""
         payload = self.payload(fixture) | changes
         if self.way == IN_PROCESS:
@@ -109,24 +109,24 @@ class Play:
         found: dict[str, Any] = json.loads(text.replace(RECORDED_HOME, str(self.project.base / "home")))
         return found
 
-    def _in_process(self, event: dict[str, Any]) -> Told:
+    def _in_process(self, event: dict[str, Any]) -> HostAnswer:
         with (
             patch.dict(os.environ, self.project.environment, clear=True),
             boathook.load(self.project.path, trust_all=True) as engine,
         ):
             verdict = engine.dispatch(event)
-        told = (verdict.reasons, verdict.additional_context, verdict.system_message, verdict.warnings())
-        reason, context, message, warnings = map("\n".join, told)
-        return Told(verdict.decision.word, reason, context, verdict.modified_input, message, warnings)
+        expected = (verdict.reasons, verdict.additional_context, verdict.system_message, verdict.warnings())
+        reason, context, message, warnings = map("\n".join, expected)
+        return HostAnswer(verdict.decision.word, reason, context, verdict.modified_input, message, warnings)
 
-    def _native(self, event: dict[str, Any]) -> Told:
+    def _native(self, event: dict[str, Any]) -> HostAnswer:
         code, out, err = self._run(event)
         if code == 2:
-            return Told("block", err)
+            return HostAnswer("block", err)
         known = {"decision", "reason", "additional_context", "modified_input", "system_message"}
         answer = json.loads(out) if out else {}
         assert (code, answer.keys() - known) == (0, set())
-        return Told(
+        return HostAnswer(
             answer.get("decision", "none"),
             answer.get("reason", ""),
             answer.get("additional_context", ""),
@@ -135,7 +135,7 @@ class Play:
             err,
         )
 
-    def _claude(self, payload: dict[str, Any]) -> Told:
+    def _claude(self, payload: dict[str, Any]) -> HostAnswer:
         code, out, err = self._run(payload, "--host", "claude")
         assert code == 0
         return replace(from_claude(payload["hook_event_name"], json.loads(out) if out else {}), warnings=err)
@@ -152,9 +152,9 @@ class Play:
         )
         return done.returncode, done.stdout.rstrip("\n"), done.stderr.rstrip("\n")
 
-    def seen(self, told: Told) -> Told:
-        """What of an answer reaches the host this way: in the native tongue a block is its reason and nothing else."""
-        return Told("block", told.reason) if self.way == NATIVE and told.decision == "block" else told
+    def seen(self, message: HostAnswer) -> HostAnswer:
+        """What of an answer reaches the host this way: in the native protocol a block is its reason and nothing else."""
+        return HostAnswer("block", message.reason) if self.way == NATIVE and message.decision == "block" else message
 
 
 def as_native(payload: dict[str, Any]) -> dict[str, Any]:
@@ -164,13 +164,13 @@ def as_native(payload: dict[str, Any]) -> dict[str, Any]:
     return {"event_type": KINDS[event], **fields}
 
 
-def from_claude(event: str, answer: dict[str, Any]) -> Told:
+def from_claude(event: str, answer: dict[str, Any]) -> HostAnswer:
     """Read an answer as Claude Code would, and refuse one that has anything else in it."""
     nested = dict(answer.pop("hookSpecificOutput", {"hookEventName": event}))
     assert nested.pop("hookEventName") == event
     asked = nested.pop("decision", {})
     word = nested.pop("permissionDecision", None) or asked.pop("behavior", None) or answer.pop("decision", "none")
-    told = Told(
+    reported = HostAnswer(
         {"deny": "block"}.get(word, word),
         nested.pop("permissionDecisionReason", "") or answer.pop("reason", ""),
         nested.pop("additionalContext", ""),
@@ -178,7 +178,7 @@ def from_claude(event: str, answer: dict[str, Any]) -> Told:
         answer.pop("systemMessage", ""),
     )
     assert (answer, nested, asked) == ({}, {}, {})
-    return told
+    return reported
 
 
 @pytest.fixture
@@ -217,8 +217,8 @@ def test_a_written_file_is_formatted_by_what_its_name_asks_for(
     play.project.write_tool("black", MARKS)
     play.project.write_tool("npx", MARKS)
     path = str(play.project.path / file)
-    told = play.send(f"PostToolUse.{tool}", tool_input={"file_path": path, "content": "x"})
-    assert (told, play.project.read_file("marks")) == (NOTHING, play.project.fill_in_path(marks))
+    reported = play.send(f"PostToolUse.{tool}", tool_input={"file_path": path, "content": "x"})
+    assert (reported, play.project.read_file("marks")) == (NOTHING, play.project.fill_in_path(marks))
 
 
 def test_a_formatter_that_is_missing_or_fails_disturbs_nobody(play: Play) -> None:
@@ -259,7 +259,7 @@ GIT = "it belongs to git; use git commands"
 def test_edits_of_protected_files_are_refused(path: str, why: str | None, play: Play) -> None:
     play.bring("protect-files")
     path = play.project.fill_in_path(path)
-    expected = Told("block", f"{path} is protected: {why}") if why else NOTHING
+    expected = HostAnswer("block", f"{path} is protected: {why}") if why else NOTHING
     tools = {"PreToolUse.Edit": {"old_string": "a", "new_string": "b"}, "PreToolUse.Write": {"content": "x"}}
     for fixture, more in tools.items():
         assert play.send(fixture, tool_input={"file_path": path, **more}) == expected
@@ -280,7 +280,7 @@ def make(code: int) -> str:
 def test_red_tests_send_the_agent_back_once_with_what_failed(play: Play) -> None:
     play.bring("tests-before-stop")
     play.project.write_tool("make", make(1))
-    red = Told("block", 'The tests fail:\ntest_sum: "3" is not 4\n1 failed')
+    red = HostAnswer("block", 'The tests fail:\ntest_sum: "3" is not 4\n1 failed')
     assert play.send("Stop") == red
     again = play.payload("Stop.active") | {"session_id": play.payload("Stop")["session_id"]}
     assert play.send("Stop.active", **again) == NOTHING
@@ -304,14 +304,14 @@ def test_a_session_begins_with_the_state_of_the_repository(fixture: str, play: P
     play.bring("session-git-state")
     play.project.write_files({"app.py": "x = 2\n", "new file.py": ""})
     state = 'Branch: topic\nLast commits:\n- start\nNot committed:\n M app.py\n?? "new file.py"'
-    assert play.send(fixture) == Told(context=state)
+    assert play.send(fixture) == HostAnswer(context=state)
 
 
 def test_a_session_in_an_empty_repository_begins_with_its_branch(play: Play) -> None:
     play.project.write_files({".gitignore": "*\n"})
     play.project.make_repository({"branch": "main", "commits": 0})
     play.bring("session-git-state")
-    assert play.send("SessionStart") == Told(context="Branch: main")
+    assert play.send("SessionStart") == HostAnswer(context="Branch: main")
 
 
 def test_without_a_repository_or_after_compacting_a_session_begins_with_nothing(play: Play) -> None:
@@ -330,7 +330,7 @@ FAKE_DATE = '#!/bin/sh\n[ "$*" = +%F ] && echo 2026-01-15\n'
 def test_a_prompt_is_sent_with_the_date(play: Play) -> None:
     play.bring("prompt-guard")
     play.project.write_tool("date", FAKE_DATE)
-    assert play.send("UserPromptSubmit") == Told(context=TODAY)
+    assert play.send("UserPromptSubmit") == HostAnswer(context=TODAY)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_a_prompt_with_a_secret_is_not_sent(prompt: str, what: str, play: Play) 
     play.bring("prompt-guard")
     play.project.write_tool("date", FAKE_DATE)
     reason = f"The prompt was not sent, for it seems to hold {what}."
-    assert play.send("UserPromptSubmit", prompt=prompt) == play.seen(Told("block", reason, TODAY))
+    assert play.send("UserPromptSubmit", prompt=prompt) == play.seen(HostAnswer("block", reason, TODAY))
 
 
 # command-rules
@@ -369,7 +369,7 @@ def test_a_prompt_with_a_secret_is_not_sent(prompt: str, what: str, play: Play) 
 )
 def test_a_command_is_refused_with_every_rule_that_it_breaks(command: str, advice: list[str], play: Play) -> None:
     play.bring("command-rules")
-    expected = Told("block", "\n".join(f"- {line}" for line in advice)) if advice else NOTHING
+    expected = HostAnswer("block", "\n".join(f"- {line}" for line in advice)) if advice else NOTHING
     assert play.send("PreToolUse", tool_input={"command": command}) == expected
 
 
@@ -413,14 +413,14 @@ def test_the_desktop_shows_that_the_agent_waits(play: Play) -> None:
 def test_nobody_is_asked_about_a_command_that_only_looks(command: str, decision: str, play: Play) -> None:
     play.bring("auto-approve")
     asked = {"tool_name": "Bash", "tool_input": {"command": command}}
-    assert play.send("PermissionRequest", **asked) == Told(decision)
+    assert play.send("PermissionRequest", **asked) == HostAnswer(decision)
 
 
 @pytest.mark.parametrize(("file", "allowed"), [("README.md", True), ("docs/a.md", True), ("app.py", False)])
 def test_nobody_is_asked_about_reading_documentation(file: str, allowed: bool, play: Play) -> None:
     play.bring("auto-approve")
     path = str(play.project.path / file)
-    expected = Told("allow", "documentation may be read") if allowed else NOTHING
+    expected = HostAnswer("allow", "documentation may be read") if allowed else NOTHING
     assert play.send("PreToolUse.Read", tool_input={"file_path": path}) == expected
 
 
@@ -446,7 +446,9 @@ def test_a_push_becomes_a_dry_run_and_the_rest_of_the_input_stays(
 ) -> None:
     play.bring("dry-run")
     tool_input = {"command": command, "description": "send it", "timeout": 1000}
-    expected = Told("allow", "as a dry run", rewritten={**tool_input, "command": rewritten}) if rewritten else NOTHING
+    expected = (
+        HostAnswer("allow", "as a dry run", rewritten={**tool_input, "command": rewritten}) if rewritten else NOTHING
+    )
     assert play.send("PreToolUse", tool_input=tool_input) == expected
 
 
@@ -460,11 +462,11 @@ def test_what_a_linter_finds_is_fed_back(code: int, file: str, finds: bool, play
     play.bring("lint-feedback")
     play.project.write_tool("ruff", f'#!/bin/sh\nfor last; do :; done\necho "$last:1:1: F401 unused"\nexit {code}\n')
     path = str(play.project.path / file)
-    found = Told(
+    found = HostAnswer(
         "block", f"ruff has something to say:\n{path}:1:1: F401 unused", "'ruff check --fix' mends most of it."
     )
-    told = play.send("PostToolUse.Edit", tool_input={"file_path": path, "old_string": "a", "new_string": "b"})
-    assert told == (play.seen(found) if finds else NOTHING)
+    reported = play.send("PostToolUse.Edit", tool_input={"file_path": path, "old_string": "a", "new_string": "b"})
+    assert reported == (play.seen(found) if finds else NOTHING)
 
 
 # keep-transcripts
@@ -480,8 +482,8 @@ def test_a_transcript_is_kept_before_it_is_gone(fixture: str, field: str, play: 
     path.parent.mkdir(parents=True)
     path.write_text('{"type": "user"}\n')
     assert play.send(fixture) == NOTHING
-    kept = {file.name: file.read_text() for file in (play.project.path / ".claude" / "transcripts").iterdir()}
-    assert kept == {f"20260115T103000-{path.name}": '{"type": "user"}\n'}
+    remaining = {file.name: file.read_text() for file in (play.project.path / ".claude" / "transcripts").iterdir()}
+    assert remaining == {f"20260115T103000-{path.name}": '{"type": "user"}\n'}
 
 
 @pytest.mark.parametrize("fixture", ["PreCompact", "SubagentStop"])
@@ -498,18 +500,18 @@ def test_all_together_write_down_and_refuse_and_say_so_once(play: Play) -> None:
     play.bring(*NAMES)
     command = "grep -r TODO . && git push"
     reason = "- use rg instead of grep: it is faster and skips what git ignores"
-    told = play.send("PreToolUse", tool_input={"command": command})
+    reported = play.send("PreToolUse", tool_input={"command": command})
     rewritten = (
         {"command": "grep -r TODO . && git push --dry-run"} if play.way != CLAUDE else None
     )  # it is refused there
-    assert told == play.seen(Told("block", reason, rewritten=rewritten))
+    assert reported == play.seen(HostAnswer("block", reason, rewritten=rewritten))
     assert play.project.read_file(".claude/commands.log") == f"{command} # no description\n"
 
 
 def test_all_together_look_again_at_a_rewritten_command(play: Play) -> None:
     play.bring(*NAMES)
-    told = play.send("PreToolUse", tool_input={"command": "git push"})
-    assert told == Told("allow", "as a dry run", rewritten={"command": "git push --dry-run"})
+    reported = play.send("PreToolUse", tool_input={"command": "git push"})
+    assert reported == HostAnswer("allow", "as a dry run", rewritten={"command": "git push --dry-run"})
     assert play.project.read_file(".claude/commands.log") == (
         "git push # no description\ngit push --dry-run # no description\n"
     )
@@ -519,15 +521,15 @@ def test_in_a_subfolder_of_the_project_its_hooks_run_all_the_same(play: Play) ->
     play.bring(*NAMES)
     below = play.project.path / "src" / "deep"
     below.mkdir(parents=True)
-    told = play.send("PreToolUse.Write", cwd=str(below), tool_input={"file_path": ".env", "content": ""})
-    assert told == Told("block", f".env is protected: {SECRETS}")
+    reported = play.send("PreToolUse.Write", cwd=str(below), tool_input={"file_path": ".env", "content": ""})
+    assert reported == HostAnswer("block", f".env is protected: {SECRETS}")
 
 
 def test_in_a_package_with_settings_that_say_nothing_of_hooks_they_run_all_the_same(play: Play) -> None:
     play.bring(*NAMES)
     play.project.write_files({"pkg/.claude/settings.local.json": '{"permissions": {"allow": ["Bash(ls)"]}}'})
     event = {"cwd": str(play.project.path / "pkg"), "tool_input": {"file_path": ".env", "content": ""}}
-    assert play.send("PreToolUse.Write", **event) == Told("block", f".env is protected: {SECRETS}")
+    assert play.send("PreToolUse.Write", **event) == HostAnswer("block", f".env is protected: {SECRETS}")
 
 
 def test_events_that_no_example_wants_get_no_answer(play: Play) -> None:
@@ -588,5 +590,5 @@ def test_the_first_steps_of_the_readme_work(project: ExampleProject) -> None:
     done = subprocess.run(
         ["bash", "-euc", code], cwd=project.path, env=project.environment, capture_output=True, text=True, timeout=60
     )
-    told = f".env is protected: {SECRETS}\n"
-    assert (done.stdout, done.stderr, done.returncode) == ("all good\nexit code 2\n", told, 0)
+    message = f".env is protected: {SECRETS}\n"
+    assert (done.stdout, done.stderr, done.returncode) == ("all good\nexit code 2\n", message, 0)

@@ -241,8 +241,8 @@ def assert_clean(project: FaultProject, result: Result, timeout: float) -> None:
     Its seconds are those of a machine that is not busy (see `probe.Stopwatch`).
     """
     assert project.list_survivors() == []
-    told = bool(result.runs or result.verdict["background"] or result.verdict["id"])
-    assert project.read_records(result) == ([result.decision] if told else [])
+    reported = bool(result.runs or result.verdict["background"] or result.verdict["id"])
+    assert project.read_records(result) == ([result.decision] if reported else [])
     if "fds" not in result.notes:
         assert result.growth < COMMAND_MEMORY_LIMIT
         return
@@ -299,8 +299,8 @@ def processes_with(mark: bytes) -> list[str]:
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if int(pid) == os.getpid():
             continue
-        told = b"".join(_read(f"/proc/{pid}/{name}") for name in ("environ", "cmdline"))
-        if mark in told:
+        message = b"".join(_read(f"/proc/{pid}/{name}") for name in ("environ", "cmdline"))
+        if mark in message:
             words = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
             found.append(f"{pid} {words[:120]}")
     return found

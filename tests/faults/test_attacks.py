@@ -294,7 +294,7 @@ def test_what_the_caller_had_started_before_is_left_alone(project: FaultProject)
         argv, env=project.environment, input=project.make_stdin(), stdout=subprocess.DEVNULL, timeout=20
     )
     pid = (project.scratch / "pid").read_text().strip()
-    assert (ended.returncode, [told.split()[0] for told in project.list_survivors()]) == (2, [pid])
+    assert (ended.returncode, [reported.split()[0] for reported in project.list_survivors()]) == (2, [pid])
 
 
 def test_output_of_the_engine_may_go_through_a_process_substitution(project: FaultProject) -> None:
@@ -355,13 +355,13 @@ def test_two_engines_in_two_threads_do_not_take_the_role_from_each_other(project
     code = """
 import threading
 first, second = load(), load()
-told = []
-thread = threading.Thread(target=lambda: told.append(second.dispatch(EVENT)))
-first_thread = threading.Thread(target=lambda: told.append(first.dispatch({**EVENT, "session_id": "quick"})))
+verdicts = []
+thread = threading.Thread(target=lambda: verdicts.append(second.dispatch(EVENT)))
+first_thread = threading.Thread(target=lambda: verdicts.append(first.dispatch({**EVENT, "session_id": "quick"})))
 first_thread.start(); thread.start()
 first_thread.join(); thread.join()
 again = second.dispatch(EVENT)
-report({"decisions": [v.decision.word for v in (*told, again)], "children": children()})
+report({"decisions": [v.decision.word for v in (*verdicts, again)], "children": children()})
 """
     assert project.probe(code) == {"decisions": ["none", "block", "block"], "children": []}
     assert project.list_survivors() == []
@@ -377,13 +377,13 @@ sleep 0.6
     project.write_hook("guard", script, timeout=LONG_MS)
     code = f"""
 import threading
-engine, told = load(), []
+engine, verdicts = load(), []
 other = {other}
-thread = threading.Thread(target=lambda: told.append(engine.dispatch(EVENT)))
+thread = threading.Thread(target=lambda: verdicts.append(engine.dispatch(EVENT)))
 thread.start()
 while thread.is_alive():
     other.dispatch({{**EVENT, "session_id": "quick"}})
-report({{"decision": told[0].decision.word, "children": children()}})
+report({{"decision": verdicts[0].decision.word, "children": children()}})
 """
     assert project.probe(code) == {"decision": "block", "children": []}
     assert project.list_survivors() == []

@@ -33,8 +33,8 @@ while number < count or not count:
     while number == count and not os.path.exists(os.environ.get("GATE", "/")):
         time.sleep(0.01)
     record = {"v": 1, "id": f"{name}-{number}", "time": "2027-01-15T00:00:00.000Z", "type": "dispatch", "x": "x" * size}
-    told = ledger.append(record)
-    os.write(1, (f"! {told}\\n" if told else f"{name}-{number}\\n").encode())
+    error = ledger.append(record)
+    os.write(1, (f"! {error}\\n" if error else f"{name}-{number}\\n").encode())
 """
 HOLDER = """
 import os, sys
@@ -66,7 +66,7 @@ def writer(
 
 
 def acknowledged(*outs: Path) -> tuple[set[str], list[str]]:
-    """Give what was acknowledged, and what trouble was told."""
+    """Return what was acknowledged, and which errors were reported."""
     lines = [line for out in outs for line in out.read_text().split("\n")[:-1]]
     return {line for line in lines if line[0] != "!"}, [line for line in lines if line[0] == "!"]
 
@@ -96,10 +96,10 @@ def test_row_77_eight_writers_leave_whole_lines_in_one_chain(tmp_path):
     folder = tmp_path / "ledger"
     writers = [writer(folder, f"w{at}", out, count=100, segment=100_000) for at, out in enumerate(outs)]
     assert [one.wait(60) for one in writers] == [0] * 8
-    said, troubles = acknowledged(*outs)
+    answer, troubles = acknowledged(*outs)
     report = verify_chain(str(folder))
     assert (report.findings, report.torn, report.records, report.spilled, troubles) == ((), (), 800, 0, [])
-    assert (report.segments > 3, recorded(folder) == Counter(said)) == (True, True)
+    assert (report.segments > 3, recorded(folder) == Counter(answer)) == (True, True)
 
 
 def test_row_78_what_was_acknowledged_survives_kill_9(tmp_path):
@@ -110,11 +110,11 @@ def test_row_78_what_was_acknowledged_survives_kill_9(tmp_path):
         for one in writers:
             one.kill()
             one.wait()
-    said, troubles = acknowledged(*outs)
+    answer, troubles = acknowledged(*outs)
     found = recorded(folder)
     report = verify_chain(str(folder))
-    assert (report.findings, said - found.keys(), troubles, max(found.values())) == ((), set(), [], 1)
-    assert len(said) > 100
+    assert (report.findings, answer - found.keys(), troubles, max(found.values())) == ((), set(), [], 1)
+    assert len(answer) > 100
 
 
 def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_passed_over(
@@ -136,11 +136,11 @@ def test_row_79_no_record_is_so_long_that_it_could_be_torn_and_a_torn_line_is_pa
 def test_row_80_a_full_disk_tears_no_line_and_is_reported(tmp_path):
     folder, out = tmp_path / "ledger", tmp_path / "out"
     assert writer(folder, "w", out, count=40, size=300, limit=10_000).wait(60) == 0
-    said, troubles = acknowledged(out)
-    aside = sum(told.endswith(SPILL_NAME) for told in troubles)
+    answer, troubles = acknowledged(out)
+    aside = sum(reported.endswith(SPILL_NAME) for reported in troubles)
     found = recorded(folder)
-    assert (said - found.keys(), len(said) + aside, len(said) + len(troubles)) == (set(), found.total(), 40)
-    assert said
+    assert (answer - found.keys(), len(answer) + aside, len(answer) + len(troubles)) == (set(), found.total(), 40)
+    assert answer
     assert set(troubles) <= {
         f"! {folder}/ledger cannot be written ({why}): {where}"
         for why in ("not enough space for a whole record", "File too large")
@@ -188,8 +188,8 @@ def test_row_81_a_fifo_or_a_link_is_refused_and_never_waited_for(project: FaultP
     result = project.fire(way)
     assert (result.decision, precious.read_text()) == ("block", "precious")
     why = f"{path.name} is not a regular file" if kind == "fifo" else "Too many levels of symbolic links"
-    told = f"{project.state}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
-    assert (result.skipped, result.verdict["id"]) == ({f"{project.state}/ledger": told}, None)
+    message = f"{project.state}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
+    assert (result.skipped, result.verdict["id"]) == ({f"{project.state}/ledger": message}, None)
     [record] = LedgerReader(str(project.state)).read()
     assert (record["decision"], record["spilled"]) == ("block", True)
 
@@ -245,8 +245,8 @@ def damaged(folder: Path, damage: str) -> LedgerReport:
     # So that something is written after the damage, however slow we were.
     gate.touch()
     assert [one.wait(60) for one in writers] == [0] * 4
-    said, troubles = acknowledged(*outs)
-    assert (len(said), troubles) == (600, [])
+    answer, troubles = acknowledged(*outs)
+    assert (len(answer), troubles) == (600, [])
     return verify_chain(str(folder))
 
 

@@ -24,9 +24,9 @@ def answer(project: FaultProject, way: str, data: bytes, code: int = 0, **fields
 def assert_unreadable(result: Result, why: str) -> None:
     """The answer did not count, and the run names the fault."""
     assert (result.decision, result.runs) == ("none", [("says", "unreadable", 0, "none")])
-    [told] = result.why
-    assert told is not None
-    assert told.startswith(why)
+    [reported] = result.why
+    assert reported is not None
+    assert reported.startswith(why)
 
 
 UNREADABLE = {
@@ -175,11 +175,11 @@ WEIGHTS: dict[str, tuple[int, dict[str, Any], tuple[str, str, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("code", "said", "expected"), WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize(("code", "reported", "expected"), WEIGHTS.values(), ids=WEIGHTS)
 def test_row_45_exit_code_and_answer_have_one_meaning(
-    project: FaultProject, way: str, code: int, said: dict[str, Any], expected: tuple[str, str, list[str]]
+    project: FaultProject, way: str, code: int, reported: dict[str, Any], expected: tuple[str, str, list[str]]
 ) -> None:
-    result = answer(project, way, json.dumps(said).encode(), code)
+    result = answer(project, way, json.dumps(reported).encode(), code)
     assert (result.verdict["runs"][0]["status"], result.decision, result.reasons) == expected
 
 
@@ -214,10 +214,10 @@ ESCAPES = {
 }
 
 
-@pytest.mark.parametrize(("printed", "kept"), ESCAPES.values(), ids=ESCAPES)
-def test_row_47_a_reason_reaches_no_terminal_as_commands(project: FaultProject, printed: str, kept: str) -> None:
+@pytest.mark.parametrize(("printed", "remaining"), ESCAPES.values(), ids=ESCAPES)
+def test_row_47_a_reason_reaches_no_terminal_as_commands(project: FaultProject, printed: str, remaining: str) -> None:
     project.write_hook("says", f"printf '{printed}' >&2; exit 2", timeout=LONG_MS)
-    assert project.run_plain().stderr == kept.encode() + b"\n"
+    assert project.run_plain().stderr == remaining.encode() + b"\n"
 
 
 def test_row_47_a_reason_of_a_megabyte_is_cut(project: FaultProject, way: str) -> None:

@@ -556,11 +556,11 @@ async def tasks():
     return await asyncio.gather(*(engine.adispatch(event) for _ in range(500)), return_exceptions=True)
 
 verdicts = threads() if {how!r} == "threads" else asyncio.run(tasks())
-told = Counter(v.decision.word if hasattr(v, "decision") else repr(v) for v in verdicts)
-report({{"told": told, "children": children(), "fds": [fds, descriptors()]}})
+decisions = Counter(v.decision.word if hasattr(v, "decision") else repr(v) for v in verdicts)
+report({{"decisions": decisions, "children": children(), "fds": [fds, descriptors()]}})
 """
     found = project.probe(code, limit=60)
-    assert found["told"] == {"block": 500}
+    assert found["decisions"] == {"block": 500}
     assert found["children"] == []
     assert found["fds"][0] == found["fds"][1]
     assert project.list_survivors() == []
@@ -680,8 +680,8 @@ def test_row_27_no_code_runs_between_fork_and_exec() -> None:
 def test_row_28_an_event_of_any_size_arrives_whole_and_only_on_stdin(project: FaultProject, way: str) -> None:
     project.write_hook("weighs", "printf '%s %s' $(wc -c) $(env | wc -c) >&2; exit 2", timeout=LONG_MS)
     large = {"tool_input": {"command": "x" * 2_000_000}, "session_id": "s" * 500_000, "timestamp": "now"}
-    [told] = project.fire(way, large).reasons
-    event, environment = map(int, told.split())
+    [reported] = project.fire(way, large).reasons
+    event, environment = map(int, reported.split())
     fields = project.make_event(large)
     order = ["event_type", "timestamp", "session_id", "work_dir", "context", "tool_name", "tool_input"]
     expected = json.dumps({key: fields.get(key, {}) for key in order}) + "\n"
@@ -872,7 +872,7 @@ def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(pro
 def test_the_search_for_survivors_finds_one(project: FaultProject) -> None:
     """The counter-test of every 'nothing is left'."""
     with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: project.mark}) as process:
-        assert [told.split()[0] for told in processes_with(project.mark.encode())] == [str(process.pid)]
+        assert [reported.split()[0] for reported in processes_with(project.mark.encode())] == [str(process.pid)]
         process.kill()
 
 

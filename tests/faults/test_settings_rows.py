@@ -1,6 +1,6 @@
 """Faults of settings.json: what stands in its place, what its commands do, and whom its hooks ask.
 
-Every row has neighbours. Whatever becomes of the row's own hook: nothing hangs, nothing is left, it is told, and they count.
+Every row has neighbours. Whatever becomes of the row's own hook: nothing hangs, nothing is left, it is reported, and they count.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def assert_stage(
     """One hook of the stage ended like that and its neighbour blocked; nothing is left."""
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert sorted((run[1], run[2], run[3]) for run in result.runs) == sorted([(*end, "none"), ("ok", 2, "block")])
-    assert [told for told in result.why if told != "no"] == [why]
+    assert [reported for reported in result.why if reported != "no"] == [why]
     assert_clean(project, result, timeout)
 
 
@@ -158,8 +158,8 @@ def for_anybody(project: SettingsProject, path: Path) -> str:
 
 def not_json(project: SettingsProject, path: Path) -> str:
     path.write_text('{\n  // mine\n  "hooks": {}\n}')
-    told = "not valid JSON: Expecting property name enclosed in double quotes (column 3); no hook of this file runs"
-    return f"{told} (comments are not JSON)"
+    message = "not valid JSON: Expecting property name enclosed in double quotes (column 3); no hook of this file runs"
+    return f"{message} (comments are not JSON)"
 
 
 def a_huge_number(project: SettingsProject, path: Path) -> str:
@@ -188,32 +188,32 @@ def test_a_file_that_cannot_be_used_is_reported_and_all_other_files_count(
         if whose == "project"
         else (project.claude_folder, project.project_claude)
     )
-    told = place(project, mine / "settings.json")
+    reported = place(project, mine / "settings.json")
     project.write_entries(STAGE_NO, path=other / "settings.json")
     result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     [(path, why)] = result.skipped.items()
     assert path == str(mine / "settings.json")
-    assert without_line(why) == f"ignored: {path}: {told}"
+    assert without_line(why) == f"ignored: {path}: {reported}"
     assert_clean(project, result, LONG)
 
 
 def without_line(text: str) -> str:
     """A diagnostic without the number of the line, if there is one."""
     path, _, rest = text.partition(".json:")
-    number, _, told = rest.partition(":")
-    return f"{path}.json:{told}" if number.isdigit() else text
+    number, _, reported = rest.partition(":")
+    return f"{path}.json:{reported}" if number.isdigit() else text
 
 
 @pytest.mark.parametrize("place", PLACED)
 def test_a_file_that_cannot_be_used_is_reported_on_stderr_at_every_event(
     project: SettingsProject, place: Callable[[SettingsProject, Path], str]
 ) -> None:
-    told = place(project, project.settings_path)
+    reported = place(project, project.settings_path)
     for _ in range(2):
         ended = project.run_plain({"event_type": "notification"})
         assert (ended.code, ended.stdout) == (0, b"")
-        assert without_line(ended.stderr.decode()) == f"boathook: ignored: {project.settings_path}: {told}\n"
+        assert without_line(ended.stderr.decode()) == f"boathook: ignored: {project.settings_path}: {reported}\n"
 
 
 def test_a_local_file_that_cannot_be_used_does_not_disarm_the_shared_one(project: SettingsProject, way: str) -> None:
@@ -242,8 +242,8 @@ def test_a_projects_link_that_leaves_it_is_refused_and_what_it_leads_to_is_not_q
     project.settings_path.symlink_to(target(project))
     result = project.fire(way)
     assert result.runs == [(result.runs[0][0], "ok", 2, "block")]
-    told = "settings.json is a link that leaves the project; no hook of it runs"
-    assert result.skipped == {str(project.settings_path): f"ignored: {project.settings_path}: {told}"}
+    message = "settings.json is a link that leaves the project; no hook of it runs"
+    assert result.skipped == {str(project.settings_path): f"ignored: {project.settings_path}: {message}"}
     assert_clean(project, result, LONG)
 
 
@@ -325,8 +325,8 @@ def test_hooks_of_a_plugin_that_cannot_be_read_are_reported(project: SettingsPro
     os.mkfifo(hooks)
     project.write_entries(STAGE_NO)
     result = project.fire(way)
-    told = f"ignored: {hooks}: hooks.json is not a regular file; no hook of it runs"
-    assert (result.decision, result.skipped) == ("block", {str(hooks): told})
+    message = f"ignored: {hooks}: hooks.json is not a regular file; no hook of it runs"
+    assert (result.decision, result.skipped) == ("block", {str(hooks): message})
     assert_clean(project, result, LONG)
 
 
@@ -557,7 +557,7 @@ Talk = Callable[[socket.socket], None]
 @contextlib.contextmanager
 def server(talk: Talk) -> Iterator[str]:
     """Talk to everybody who comes, each for itself, after the first bytes of their request; give the address."""
-    with socket.create_server(("127.0.0.1", 0)) as door, contextlib.ExitStack() as guests:
+    with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as guests:
 
         def greet(guest: socket.socket) -> None:
             with contextlib.suppress(OSError), guest:
@@ -567,13 +567,13 @@ def server(talk: Talk) -> Iterator[str]:
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    guest, _ = door.accept()
+                    guest, _ = listener.accept()
                     guests.callback(guest.close)
                     threading.Thread(target=greet, args=(guest,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{door.getsockname()[1]}/hook"
-        door.shutdown(socket.SHUT_RDWR)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/hook"
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 def silent(guest: socket.socket) -> None:
@@ -634,7 +634,7 @@ def test_a_server_that_does_not_come_to_an_end_is_given_up(project: SettingsProj
         [("timeout", None, "none")],
         [("failed", 3, "none")],
     )
-    [why] = [told for told in result.why if told != "no"]
+    [why] = [reported for reported in result.why if reported != "no"]
     assert "it did not end within" in (why or "") or "did not answer within" in (why or "")
     assert_clean(project, result, ASK_T)
 
@@ -657,8 +657,8 @@ def test_a_server_that_gives_no_answer_is_a_failure_that_says_so(
         result = project.fire(way)
     assert (result.decision, result.reasons) == ("block", ["no"])
     assert [run[1:] for run in result.runs if run[1] != "ok"] == [("failed", 3, "none")]
-    [told] = [text for text in result.why if text != "no"]
-    assert (told or "").startswith(why.format(where=url.removesuffix("/hook")))
+    [reported] = [text for text in result.why if text != "no"]
+    assert (reported or "").startswith(why.format(where=url.removesuffix("/hook")))
     assert_clean(project, result, LONG)
 
 
@@ -752,12 +752,12 @@ engine.dispatch(event)
 fds = descriptors()
 with ThreadPoolExecutor(60) as pool:
     verdicts = list(pool.map(engine.dispatch, [event] * 60))
-told = Counter(verdict.decision.word for verdict in verdicts)
+decisions = Counter(verdict.decision.word for verdict in verdicts)
 ends = Counter(run.error for verdict in verdicts for run in verdict.runs)
-report({"told": told, "ends": ends, "fds": [fds, descriptors()]})
+report({"decisions": decisions, "ends": ends, "fds": [fds, descriptors()]})
 """
     found = project.probe(code, limit=60)
-    assert (found["told"], found["ends"]) == ({"block": 60}, {"": 960})
+    assert (found["decisions"], found["ends"]) == ({"block": 60}, {"": 960})
     assert found["fds"][0] == found["fds"][1]
     assert project.list_survivors() == []
 

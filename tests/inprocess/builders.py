@@ -100,12 +100,12 @@ def as_async(hook: Callable[..., Any]) -> Callable[..., Any]:
     raise AssertionError("middleware has to be written twice: it waits in the middle")
 
 
-def noting(notes: list[Any], name: str = "", said: Any = None) -> Callable[[Context], Any]:
+def noting(notes: list[Any], name: str = "", answer: Any = None) -> Callable[[Context], Any]:
     """Give a hook that notes its name and answers the same each time."""
 
     def hook(context):
         notes.append(name or context.event)
-        return said
+        return answer
 
     return hook
 

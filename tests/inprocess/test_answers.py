@@ -43,9 +43,9 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize(("said", "expected"), ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_means_the_same_in_every_form(way, form, said, expected):
-    hooks = [form(said), lambda context: None] if form is FORMS["one of several"] else [form(said)]
+@pytest.mark.parametrize(("answer", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_means_the_same_in_every_form(way, form, answer, expected):
+    hooks = [form(answer), lambda context: None] if form is FORMS["one of several"] else [form(answer)]
     assert way.process(stacked(*hooks), BEFORE) == expected
 
 
@@ -73,8 +73,8 @@ def test_later_hooks_see_what_earlier_ones_changed(way):
 def test_opinions_add_up_and_the_heaviest_counts(way):
     stack = stacked(lambda context: ALLOW, lambda context: Outcome.ask("sure?"), lambda context: Outcome.ask("really?"))
     outcome = way.process(stack, BEFORE)
-    said = ((Decision.ALLOW, "fine"), (Decision.ASK, "sure?"), (Decision.ASK, "really?"))
-    assert outcome == Outcome(Decision.ASK, said)
+    answers = ((Decision.ALLOW, "fine"), (Decision.ASK, "sure?"), (Decision.ASK, "really?"))
+    assert outcome == Outcome(Decision.ASK, answers)
     assert outcome.reason == "sure?\nreally?"
 
 
@@ -118,20 +118,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["alone", "behind a matcher"])
-@pytest.mark.parametrize(("hook", "told"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_a_fault_of_the_hook_and_reported(way, many, hook, told):
+@pytest.mark.parametrize(("hook", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_answer_is_a_fault_of_the_hook_and_reported(way, many, hook, message):
     hook.__qualname__ = "guard"
     with pytest.raises(HookError) as error:
         way.process(Stack().with_(hook, match="bash" if many else None), BEFORE)
-    assert str(error.value) == told.format("guard")
+    assert str(error.value) == message.format("guard")
 
 
 NOT_AROUND = ("the context of another moment", "a generator", "an async generator")
 WRONG_AROUND = {name: row for name, row in WRONG.items() if name not in NOT_AROUND}
 
 
-@pytest.mark.parametrize(("hook", "told"), WRONG_AROUND.values(), ids=WRONG_AROUND)
-def test_a_wrong_answer_of_middleware_is_reported_in_the_same_words(way, hook, told):
+@pytest.mark.parametrize(("hook", "message"), WRONG_AROUND.values(), ids=WRONG_AROUND)
+def test_a_wrong_answer_of_middleware_is_reported_in_the_same_words(way, hook, message):
     def around(context, go_on):
         go_on(context)
         return hook(context)
@@ -139,7 +139,7 @@ def test_a_wrong_answer_of_middleware_is_reported_in_the_same_words(way, hook, t
     around.__qualname__ = "guard"
     with pytest.raises(HookError) as error:
         way.process(stacked(around), BEFORE)
-    assert str(error.value) == told.format("guard")
+    assert str(error.value) == message.format("guard")
 
 
 @pytest.mark.parametrize(("failure", "expected"), [("allow", "none"), ("block", "block")])
@@ -149,11 +149,13 @@ def test_a_wrong_answer_is_a_failure_like_others(way, failure, expected):
 
     guard.__qualname__ = "guard"
     outcome = way.process(Stack().with_(guard, on_failure=failure), BEFORE)
-    told = "hook 'guard' failed: HookError: guard returned bool; it must return None, an Outcome or a changed context"
+    message = (
+        "hook 'guard' failed: HookError: guard returned bool; it must return None, an Outcome or a changed context"
+    )
     if expected == "block":
-        assert outcome == Outcome.block(told)
+        assert outcome == Outcome.block(message)
     else:
-        assert outcome == Outcome(context=BEFORE.add_message(told))
+        assert outcome == Outcome(context=BEFORE.add_message(message))
 
 
 def test_a_change_that_the_event_does_not_allow_is_the_fault_of_the_hook(way):
@@ -164,8 +166,8 @@ def test_a_change_that_the_event_does_not_allow_is_the_fault_of_the_hook(way):
         return context.replace(args={})
 
     outcome = way.process(hooks.stack, EVERY["post-tool-call"])
-    told = "HookError: 'args' cannot be changed at post-tool-call: only result can"
-    assert outcome.reason.endswith(told)
+    message = "HookError: 'args' cannot be changed at post-tool-call: only result can"
+    assert outcome.reason.endswith(message)
 
 
 def test_values_travel_along_a_run(way):

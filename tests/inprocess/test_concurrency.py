@@ -113,8 +113,8 @@ def test_fifty_tasks_on_one_stack_do_not_mix():
     async def run(n):
         try:
             return await stack.arun_tool(call(n), operation)
-        except Blocked as told:
-            return told.reason
+        except Blocked as blocked:
+            return blocked.reason
 
     async def main():
         return await asyncio.gather(*map(run, range(CROWD)))
@@ -133,8 +133,8 @@ def test_fifty_threads_on_one_stack_do_not_mix():
     def run(n):
         try:
             return stack.run_tool(call(n), operation)
-        except Blocked as told:
-            return told.reason
+        except Blocked as blocked:
+            return blocked.reason
 
     with ThreadPoolExecutor(CROWD) as pool:
         assert list(pool.map(run, range(CROWD))) == [expected(n) for n in range(CROWD)]

@@ -48,9 +48,9 @@ def test_a_hook_changes_what_the_event_allows_and_nothing_else(kind, field):
         assert type(changed) is type(context)
     else:
         can = f"only {MAY_CHANGE[kind]}" if kind in MAY_CHANGE else "nothing"
-        with pytest.raises(HookError) as told:
+        with pytest.raises(HookError) as reported:
             context.replace(**{field: NEW})
-        assert str(told.value) == f"'{field}' cannot be changed at {kind}: {can} can"
+        assert str(reported.value) == f"'{field}' cannot be changed at {kind}: {can} can"
 
 
 def test_a_field_that_there_is_not_cannot_be_changed_either():
@@ -172,15 +172,15 @@ def verdict(context: Context, outcome: Outcome, *, now: Event | None = None, ski
 @pytest.mark.parametrize("kind", EVERY)
 def test_what_hooks_of_files_say_is_taken_in(kind):
     context = EVERY[kind].add_context("c0").add_message("m0")
-    said = Outcome(contexts=("c1", "c2"), messages=("m1",))
+    answer = Outcome(contexts=("c1", "c2"), messages=("m1",))
     broken = Skip("guard", "it has no entry point", is_warning=True)
-    taken = context.apply_verdict(verdict(context, said, skipped=(broken,)))
+    taken = context.apply_verdict(verdict(context, answer, skipped=(broken,)))
     assert taken == dataclasses.replace(
         context,
         additional_context=("c0", "c1", "c2"),
         messages=("m0", "m1", "hook 'guard' did not run: it has no entry point"),
     )
-    again = taken.apply_verdict(verdict(context, said, skipped=(broken,)))
+    again = taken.apply_verdict(verdict(context, answer, skipped=(broken,)))
     assert again.messages == taken.messages
     assert context.apply_verdict(verdict(context, Outcome(Decision.BLOCK))) is context
 
@@ -245,16 +245,16 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 def test_anything_can_be_said_in_json(value):
-    said = to_json_value(value)
-    assert loads(dumps(said)) == said
-    assert to_json_value(said) == said
+    answer = to_json_value(value)
+    assert loads(dumps(answer)) == answer
+    assert to_json_value(answer) == answer
 
 
 @given(json_values)
 def test_json_is_said_as_it_is_and_is_a_copy(value):
-    said = to_json_value(value)
-    assert dumps(said) == dumps(value)
-    assert said is not value or not isinstance(value, dict | list)
+    answer = to_json_value(value)
+    assert dumps(answer) == dumps(value)
+    assert answer is not value or not isinstance(value, dict | list)
 
 
 SAID = {
@@ -289,6 +289,6 @@ def test_what_is_too_deep_becomes_text_but_is_said(depth):
     value = "needle"
     for _ in range(depth):
         value = [value]
-    said = dumps(to_json_value(value))
-    assert loads(said) == to_json_value(value)
-    assert "needle" in said or depth == 5000
+    answer = dumps(to_json_value(value))
+    assert loads(answer) == to_json_value(value)
+    assert "needle" in answer or depth == 5000

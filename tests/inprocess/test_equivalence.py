@@ -238,11 +238,11 @@ def test_a_call_comes_to_the_same(placed, answer, how):
 @given(STACKS, ANSWERS)
 def test_an_operation_never_runs_behind_a_block_and_never_without_an_answer(placed, answer):
     """What may be relied on, whatever hooks do: a plain hook that blocks first, or asks first, is heard."""
-    for said in ("block", "ask"):
+    for reported in ("block", "ask"):
         ran = []
-        first = Placed(Plain(said, is_async=False), "pre-tool-call", 9)
+        first = Placed(Plain(reported, is_async=False), "pre-tool-call", 9)
         heard(lambda stack, ran=ran: stack.run_tool(CALL, ran.append), [*placed, first], answer)
-        allowed = said == "ask" and (answer is True or any(_permits(one) for one in placed))
+        allowed = reported == "ask" and (answer is True or any(_permits(one) for one in placed))
         assert allowed or ran == []
 
 

@@ -103,43 +103,43 @@ FORMS = {
 
 @pytest.fixture(params=FORMS.values(), ids=FORMS)
 def failing(request, gate):
-    """A hook that fails, its limit of time, what it raises and how that is told."""
-    make, timeout, error, told = request.param
+    """A hook that fails, its limit of time, what it raises and how that is reported."""
+    make, timeout, error, reported = request.param
     hook = make(gate)
     hook.__qualname__ = "guard"
-    return hook, timeout, error, told
+    return hook, timeout, error, reported
 
 
 def test_a_failure_is_raised_unless_it_was_said_otherwise(way, failing):
-    hook, timeout, error, told = failing
+    hook, timeout, error, reported = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout).with_(noting(notes, "later"))
     with pytest.raises(error) as raised:
         way.process(stack, BEFORE)
-    assert told == f"hook 'guard' failed: {type(raised.value).__name__}: {raised.value}"
+    assert reported == f"hook 'guard' failed: {type(raised.value).__name__}: {raised.value}"
     assert notes == []
 
 
 def test_an_allowed_failure_is_reported_and_logged_and_the_rest_goes_on(way, failing, caplog):
-    hook, timeout, _, told = failing
+    hook, timeout, _, reported = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout, on_failure="allow").with_(noting(notes, "later"))
     with caplog.at_level(logging.WARNING, "boathook"):
-        assert way.process(stack, BEFORE) == Outcome(context=BEFORE.add_message(told))
+        assert way.process(stack, BEFORE) == Outcome(context=BEFORE.add_message(reported))
     assert notes == ["later"]
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", f"{told} (at pre-tool-call)")
+        ("WARNING", f"{reported} (at pre-tool-call)")
     ]
 
 
 def test_a_failure_that_blocks_says_why_and_is_logged(way, failing, caplog):
-    hook, timeout, _, told = failing
+    hook, timeout, _, reported = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout, on_failure="block").with_(noting(notes, "later"))
     with caplog.at_level(logging.WARNING, "boathook"):
-        assert way.process(stack, BEFORE) == Outcome.block(told)
+        assert way.process(stack, BEFORE) == Outcome.block(reported)
     assert notes == []
-    assert [record.getMessage() for record in caplog.records] == [f"{told} (at pre-tool-call)"]
+    assert [record.getMessage() for record in caplog.records] == [f"{reported} (at pre-tool-call)"]
 
 
 def test_the_operation_runs_once_whatever_fails_before_it(way, failing):
@@ -190,11 +190,11 @@ def on_the_way_out(way_of, gate):
 
 @pytest.mark.parametrize("at", [0, 1], ids=["sync", "async"])
 @pytest.mark.parametrize(
-    ("how", "timeout", "told"),
+    ("how", "timeout", "message"),
     [("raise", None, RAISED), ("slow", LATER, SLOW.replace("0.02", "0.25"))],
     ids=["raising", "slow"],
 )
-def test_middleware_that_fails_on_the_way_out_does_not_run_the_operation_again(way, gate, at, how, timeout, told):
+def test_middleware_that_fails_on_the_way_out_does_not_run_the_operation_again(way, gate, at, how, timeout, message):
     notes = []
     guard = on_the_way_out(how, gate)[at]
 
@@ -210,7 +210,7 @@ def test_middleware_that_fails_on_the_way_out_does_not_run_the_operation_again(w
     assert way.run_tool(stack("allow"), CALL, operation) == "done"
     with pytest.raises(Blocked) as blocked:
         way.run_tool(stack("block"), CALL, operation)
-    assert (blocked.value.reason, blocked.value.result) == (told, "done")
+    assert (blocked.value.reason, blocked.value.result) == (message, "done")
     assert notes == ["operation"] * 3
 
 

@@ -145,9 +145,9 @@ def test_a_script_blocks_and_nobody_after_it_is_asked(way, project, load, seen):
     hooks = Hooks()
     hooks.before_tool(priority=51)(note(seen, "before"))
     hooks.before_tool(priority=50)(note(seen, "after"))
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         way.run_tool(load(hooks).stack, CALL, noting([], "operation"))
-    assert told.value.reason == "not this"
+    assert reported.value.reason == "not this"
     assert seen.read_text().split() == ["before"]
 
 
@@ -217,9 +217,9 @@ def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, project, lo
     def operation(call):
         raise error
 
-    with pytest.raises(ValueError, match="broken") as told:
+    with pytest.raises(ValueError, match="broken") as reported:
         way.run_tool(load().stack, CALL, operation)
-    assert (told.value is error, error.__notes__) == (True, ["try another"])
+    assert (reported.value is error, error.__notes__) == (True, ["try another"])
     assert json.loads(seen.read_text())["error"] == "broken"
 
 
@@ -324,9 +324,9 @@ def test_scripts_that_undo_each_other_block(way, project, load):
     project.write_hook("two", script=rewrites("two"), fields={"priority": 300})
     hooks, ran = Hooks(), []
     hooks.before_tool(priority=400)(lambda context: None)
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         way.run_tool(load(hooks).stack, CALL, ran.append)
-    assert (told.value.reason, ran) == (UNSETTLED, [])
+    assert (reported.value.reason, ran) == (UNSETTLED, [])
 
 
 def test_a_block_in_a_second_look_ends_it(way, project, load, seen):
@@ -439,22 +439,22 @@ def test_a_hook_that_cannot_run_is_reported_once_whatever_is_cut(way, project, l
     project.write_hook("fine", fields={"priority": 50})
     hooks = Hooks()
     hooks.before_tool(priority=75)(lambda context: None)
-    [told] = told_of(way, load(hooks).stack)
-    assert told.startswith("hook 'hollow' did not run: ")
+    [reported] = told_of(way, load(hooks).stack)
+    assert reported.startswith("hook 'hollow' did not run: ")
 
 
 def test_a_broken_manifest_is_reported_at_every_event(way, project, load):
     project.write_hook("broken", manifest="---\nname: broken\ndescription: x\ntrigger: pre-tool-cal\n---\n")
     hooks = load()
     for context in (EVERY["pre-tool-call"], EVERY["notification"]):
-        [told] = way.process(hooks.stack, context).context.messages
-        assert "unknown event 'pre-tool-cal'" in told
+        [reported] = way.process(hooks.stack, context).context.messages
+        assert "unknown event 'pre-tool-cal'" in reported
 
 
 def test_a_broken_settings_file_is_reported_though_there_is_no_hook(way, project, load):
     path = project.write_settings("user", "{")
-    [told] = told_of(way, load().stack)
-    assert str(path) in told
+    [reported] = told_of(way, load().stack)
+    assert str(path) in reported
 
 
 @pytest.mark.parametrize("more", [{}, {"async": "true"}], ids=["sync", "async"])

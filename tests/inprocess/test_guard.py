@@ -18,7 +18,7 @@ from boathook.inprocess.hooks import Hooks
 
 
 def listening(hooks: Hooks) -> list:
-    """What hooks are told of calls."""
+    """What hooks get to know of calls."""
     calls: list = []
     hooks.before_tool(lambda context: calls.append((context.name, dict(context.args))))
     return calls
@@ -233,14 +233,14 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize(("function", "args", "left", "told"), UNFIT.values(), ids=UNFIT)
-def test_arguments_that_do_not_fit_are_the_error_of_the_call(function, args, left, told):
+@pytest.mark.parametrize(("function", "args", "left", "message"), UNFIT.values(), ids=UNFIT)
+def test_arguments_that_do_not_fit_are_the_error_of_the_call(function, args, left, message):
     hooks = rewriting(**left)
     heard = []
     hooks.tool_failed(lambda context: heard.append(type(context.error)))
     with pytest.raises(TypeError) as error:
         hooks.guard(function)(*args)
-    assert str(error.value) == told
+    assert str(error.value) == message
     assert heard == [TypeError]
 
 

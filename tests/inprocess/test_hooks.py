@@ -103,8 +103,8 @@ def test_an_instance_brings_its_own_state(way):
 
     hooks = Hooks()
     hooks.before_tool(Limit(2))
-    said = [way.process(hooks.stack, BEFORE).is_blocked for _ in range(4)]
-    assert said == [False, False, True, True]
+    answers = [way.process(hooks.stack, BEFORE).is_blocked for _ in range(4)]
+    assert answers == [False, False, True, True]
 
 
 def test_a_class_with_a_call_is_a_plain_hook(way):
@@ -178,13 +178,13 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize(("hook", "told"), UNFIT.values(), ids=UNFIT)
-def test_what_cannot_be_called_as_a_hook_is_refused_when_it_is_added(hook, told):
+@pytest.mark.parametrize(("hook", "message"), UNFIT.values(), ids=UNFIT)
+def test_what_cannot_be_called_as_a_hook_is_refused_when_it_is_added(hook, message):
     hooks = Hooks()
     for add in (hooks.before_tool, hooks.before_tool(priority=1), lambda one: Stack().with_(one)):
         with pytest.raises(HookError) as error:
             add(hook)
-        assert str(error.value) == told
+        assert str(error.value) == message
     assert len(hooks.stack) == 0
 
 
@@ -227,12 +227,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("fields", "told"), REFUSED.values(), ids=REFUSED)
-def test_wrong_fields_are_refused_when_a_hook_is_added(fields, told):
+@pytest.mark.parametrize(("fields", "message"), REFUSED.values(), ids=REFUSED)
+def test_wrong_fields_are_refused_when_a_hook_is_added(fields, message):
     hooks = Hooks()
     with pytest.raises(HookError) as error:
         hooks.before_tool(**fields)(lambda context: None)
-    assert str(error.value) == told
+    assert str(error.value) == message
     assert len(hooks.stack) == 0
 
 
@@ -251,11 +251,11 @@ WITHOUT_TOOL = [name for name, context in EVERY.items() if not context.kind.has_
 
 @pytest.mark.parametrize("kind", WITHOUT_TOOL)
 def test_the_name_of_a_tool_cannot_match_where_there_is_none(kind):
-    told = f"'bash' is the name of a tool, but {kind} has no tool: match with a callable instead"
+    message = f"'bash' is the name of a tool, but {kind} has no tool: match with a callable instead"
     for add in (Hooks().on(kind, match="bash"), lambda hook: Stack().with_(hook, on=kind, match="bash")):
         with pytest.raises(HookError) as error:
             add(lambda context: None)
-        assert str(error.value) == told
+        assert str(error.value) == message
 
 
 def test_an_async_matcher_is_refused_for_nobody_would_wait_for_it():
@@ -299,14 +299,14 @@ def test_a_stop_is_refused_three_times_in_a_turn_and_only_if_it_can_be(way, arou
     )
     context = fresh("pre-agent-turn-stop", **fields)
     outcome = way.process(hooks.stack, context)
-    told = {
+    expected = {
         3: "the stop was refused 3 times in this turn and is let through now; the hook's reason: go on",
         0: "a stop for 'max_steps' cannot be refused; the hook's reason: go on",
     }
     if blocked:
         assert outcome == Outcome.block("go on")
     else:
-        assert outcome == Outcome(context=context.add_message(told[fields["block_count"]]))
+        assert outcome == Outcome(context=context.add_message(expected[fields["block_count"]]))
 
 
 def test_a_gate_inside_may_refuse_more_often_than_the_one_around_it(way):
@@ -319,8 +319,8 @@ def test_a_gate_inside_may_refuse_more_often_than_the_one_around_it(way):
 def test_how_often_a_gate_may_refuse_can_be_set(way):
     hooks = Hooks()
     hooks.before_stop(max_rounds=1)(lambda context: Outcome.block("go on"))
-    said = [way.process(hooks.stack, fresh("pre-agent-turn-stop", block_count=n)).is_blocked for n in range(3)]
-    assert said == [True, False, False]
+    answers = [way.process(hooks.stack, fresh("pre-agent-turn-stop", block_count=n)).is_blocked for n in range(3)]
+    assert answers == [True, False, False]
 
 
 def test_the_base_class_of_matchers_and_contexts_say_nothing_by_themselves():

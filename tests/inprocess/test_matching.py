@@ -108,9 +108,9 @@ def test_callables_are_asked():
 
 @pytest.mark.parametrize("given", [5, None, b"bash", ["bash"]], ids=repr)
 def test_something_else_is_no_matcher(given):
-    with pytest.raises(HookError) as told:
+    with pytest.raises(HookError) as reported:
         make_match(given)
-    assert str(told.value) == f"a matcher must be a name, a callable or a Match, not {type(given).__name__}"
+    assert str(reported.value) == f"a matcher must be a name, a callable or a Match, not {type(given).__name__}"
 
 
 def test_a_callable_that_turns_out_to_be_async_is_a_fault():
@@ -253,12 +253,12 @@ def test_a_matcher_that_raises_is_a_failure_of_its_hook(way, around, failure):
     hook = middleware if around else guard
     hook.__qualname__ = "guard"
     stack = Stack().with_(hook, match=broken, on_failure=failure).with_(noting(notes, "later"))
-    told = "hook 'guard' failed: KeyError: 'mark'"
+    message = "hook 'guard' failed: KeyError: 'mark'"
     if failure == "raise":
         with pytest.raises(KeyError):
             way.process(stack, BEFORE)
     else:
-        blocked, allowed = Outcome.block(told), Outcome(context=BEFORE.add_message(told))
+        blocked, allowed = Outcome.block(message), Outcome(context=BEFORE.add_message(message))
         assert way.process(stack, BEFORE) == (blocked if failure == "block" else allowed)
     assert notes == (["later"] if failure == "allow" else [])
 

@@ -125,21 +125,21 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize("said", SILENT.values(), ids=SILENT)
-def test_middleware_that_says_nothing_and_goes_on_nowhere_lets_it_go_on(way, said):
+@pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
+def test_middleware_that_says_nothing_and_goes_on_nowhere_lets_it_go_on(way, answer):
     notes = []
 
     def around(context, go_on):
-        return said(context)
+        return answer(context)
 
     stack = stacked(around, noting(notes, "later"), on="pre-tool-call")
     assert way.run_tool(stack, CALL, lambda call: notes.append("operation") or "done") == "done"
     assert notes == ["later", "operation"]
 
 
-@pytest.mark.parametrize("said", SILENT.values(), ids=SILENT)
-def test_middleware_that_forgets_to_give_back_what_came_is_forgiven(way, colour, said):
-    stack = stacked(colour(None, lambda context, found: said(context)), on="pre-tool-call")
+@pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
+def test_middleware_that_forgets_to_give_back_what_came_is_forgiven(way, colour, answer):
+    stack = stacked(colour(None, lambda context, found: answer(context)), on="pre-tool-call")
     assert way.run_tool(stack, CALL, run) == "ran ls"
     guard = stack.with_(lambda context: Outcome.block("no"), on="pre-tool-call")
     with pytest.raises(Blocked, match="no"):
@@ -217,9 +217,9 @@ def test_an_answer_without_decision_leaves_that_of_the_rest(way):
 
 def test_middleware_may_object_on_the_way_out(way, colour):
     stack = stacked(colour(None, lambda context, found: Outcome.block("not this")), on="pre-tool-call")
-    with pytest.raises(Blocked, match="not this") as told:
+    with pytest.raises(Blocked, match="not this") as reported:
         way.run_tool(stack, CALL, run)
-    assert told.value.result == "ran ls"
+    assert reported.value.result == "ran ls"
 
 
 def test_middleware_cannot_go_back_before_the_operation(way):
@@ -228,9 +228,9 @@ def test_middleware_cannot_go_back_before_the_operation(way):
         return context.add_message("too late")
 
     guard.__qualname__ = "guard"
-    with pytest.raises(HookError) as told:
+    with pytest.raises(HookError) as reported:
         way.run_tool(stacked(guard, on="pre-tool-call"), CALL, run)
-    assert str(told.value) == "guard returned a ToolContext of pre-tool-call at post-tool-call"
+    assert str(reported.value) == "guard returned a ToolContext of pre-tool-call at post-tool-call"
 
 
 WRONG_NEXT = {
@@ -243,29 +243,29 @@ WRONG_NEXT = {
 }
 
 
-@pytest.mark.parametrize(("handed_on", "told"), WRONG_NEXT.values(), ids=WRONG_NEXT)
-def test_middleware_hands_on_a_context_of_the_event(way, colour, handed_on, told):
+@pytest.mark.parametrize(("handed_on", "message"), WRONG_NEXT.values(), ids=WRONG_NEXT)
+def test_middleware_hands_on_a_context_of_the_event(way, colour, handed_on, message):
     guard = colour(lambda context: handed_on)
     guard.__qualname__ = "guard"
     with pytest.raises(HookError) as error:
         way.process(stacked(guard), BEFORE)
-    assert str(error.value) == told
+    assert str(error.value) == message
     blocked = way.process(stacked(guard, on_failure="block"), BEFORE)
-    assert blocked == Outcome.block(f"hook 'guard' failed: HookError: {told}")
+    assert blocked == Outcome.block(f"hook 'guard' failed: HookError: {message}")
 
 
 @pytest.mark.parametrize("timeout", [None, 60], ids=["any time", "in time"])
 def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour, timeout):
-    kept, notes = [], []
+    remaining, notes = [], []
     stack = stacked(colour(None, lambda context, found: found), noting(notes, "later"))
     around = stack.layers[0].hook
 
     def keeping(context, go_on):
-        kept.append(go_on)
+        remaining.append(go_on)
         return around(context, go_on)
 
     async def akeeping(context, go_on):
-        kept.append(go_on)
+        remaining.append(go_on)
         return await around(context, go_on)
 
     keep = akeeping if stack.layers[0].is_async else keeping
@@ -273,8 +273,8 @@ def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour, timeout):
     way.process(Stack().with_(keep, timeout=timeout).with_(noting(notes, "later")), BEFORE)
 
     def again():
-        said = kept[0](BEFORE)
-        return asyncio.run(said) if asyncio.iscoroutine(said) else said
+        answer = remaining[0](BEFORE)
+        return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
 
     with pytest.raises(HookError, match="guard called `next` after it had ended"):
         again()
@@ -324,9 +324,9 @@ def test_what_is_raised_inside_passes_through_untouched(way, colour, failure, er
 
     around = colour()
     stack = Stack().with_(around, on_failure=failure, timeout=60).with_(around, on_failure=failure).with_(broken)
-    with pytest.raises(type(error)) as told:
+    with pytest.raises(type(error)) as reported:
         way.process(stack, BEFORE)
-    assert told.value is error
+    assert reported.value is error
 
 
 @pytest.mark.parametrize("failure", ["raise", "allow", "block"])
@@ -337,9 +337,9 @@ def test_a_stop_in_the_operation_is_no_failure_of_anyone(way, colour, failure):
         raise stop
 
     stack = Stack().with_(colour(), on_failure=failure).with_(noting(notes), on="post-tool-call-failure")
-    with pytest.raises(Stopped) as told:
+    with pytest.raises(Stopped) as reported:
         way.run_tool(stack, CALL, operation)
-    assert told.value is stop
+    assert reported.value is stop
     assert notes == []
 
 
@@ -376,9 +376,9 @@ def test_a_system_exit_passes_through(way, colour):
     def leaving(context):
         raise SystemExit(3)
 
-    with pytest.raises(SystemExit) as told:
+    with pytest.raises(SystemExit) as reported:
         way.process(stacked(colour(), leaving, on_failure="allow"), BEFORE)
-    assert told.value.code == 3
+    assert reported.value.code == 3
 
 
 # Where it runs
@@ -453,9 +453,9 @@ def test_async_hooks_are_refused_where_an_event_loop_would_be_held_up(colour):
     around = colour()
     for hook in (later, around) if asyncio.iscoroutinefunction(around) else (later,):
         hook.__qualname__ = "guard"
-        with pytest.raises(HookError) as told:
+        with pytest.raises(HookError) as reported:
             asyncio.run(main(stacked(hook)))
-        assert str(told.value) == "guard is async, and an event loop runs here: await the async form instead"
+        assert str(reported.value) == "guard is async, and an event loop runs here: await the async form instead"
 
 
 def test_sync_middleware_works_in_a_plain_program_inside_of_an_event_loop():

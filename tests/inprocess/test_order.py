@@ -39,9 +39,9 @@ def test_middleware_and_plain_hooks_share_one_order(way):
 
     def around(context, go_on):
         notes.append("in")
-        said = go_on(context)
+        answer = go_on(context)
         notes.append("out")
-        return said
+        return answer
 
     stack = Stack()
     stack = stack.with_(noting(notes, "last"), priority=-5).with_(around).with_(noting(notes, "first"), priority=5)
@@ -61,8 +61,8 @@ def test_a_hook_that_calls_everything_its_equal_keeps_its_place(way):
     notes = []
 
     class Same:
-        def __init__(self, name, said=None):
-            self.name, self.said = name, said
+        def __init__(self, name, answer=None):
+            self.name, self.said = name, answer
 
         def __call__(self, context):
             notes.append(self.name)
@@ -128,16 +128,16 @@ def test_an_unknown_event_is_refused_with_the_nearest_known():
 
 @pytest.mark.parametrize("priority", [True, 1.5, "1", None], ids=repr)
 def test_a_priority_is_a_whole_number(priority):
-    with pytest.raises(HookError) as told:
+    with pytest.raises(HookError) as reported:
         Stack().with_(noting([]), priority=priority)
-    assert str(told.value) == f"priority must be a whole number, not {priority!r}"
+    assert str(reported.value) == f"priority must be a whole number, not {priority!r}"
 
 
-@pytest.mark.parametrize("said", [Outcome.block("no"), Outcome.stop("enough")], ids=["block", "stop"])
-def test_the_first_that_objects_ends_the_rest(way, said):
+@pytest.mark.parametrize("answer", [Outcome.block("no"), Outcome.stop("enough")], ids=["block", "stop"])
+def test_the_first_that_objects_ends_the_rest(way, answer):
     notes = []
-    stack = Stack().with_(noting(notes, "a")).with_(noting(notes, "b", said)).with_(noting(notes, "c"))
-    assert way.process(stack, BEFORE, noting(notes, "end")) == said
+    stack = Stack().with_(noting(notes, "a")).with_(noting(notes, "b", answer)).with_(noting(notes, "c"))
+    assert way.process(stack, BEFORE, noting(notes, "end")) == answer
     assert notes == ["a", "b"]
 
 
@@ -166,6 +166,6 @@ def test_the_end_of_a_chain_may_be_async_in_an_event_loop():
 
 @pytest.mark.parametrize("stack", [Stack(), Stack().with_(lambda context, go_on: go_on())], ids=["empty", "around"])
 def test_an_end_that_gives_back_something_else_is_reported(way, stack):
-    with pytest.raises(HookError) as told:
+    with pytest.raises(HookError) as reported:
         way.process(stack, BEFORE, lambda context: 5)
-    assert str(told.value) == "a terminal must return an Outcome, a context or None, not int"
+    assert str(reported.value) == "a terminal must return an Outcome, a context or None, not int"

@@ -69,9 +69,9 @@ def test_a_session_ends_also_after_an_error(sessions, error):
     def work(context):
         raise error
 
-    with pytest.raises(type(error)) as told:
+    with pytest.raises(type(error)) as reported:
         sessions.during(hooks, work)
-    assert told.value is error
+    assert reported.value is error
     assert [(context.event, context.exit_reason) for context in heard] == [
         ("pre-session", None),
         ("post-session", "error"),
@@ -79,7 +79,7 @@ def test_a_session_ends_also_after_an_error(sessions, error):
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "told"),
+    ("answer", "error", "message"),
     [
         (Outcome.block("not today"), Blocked, "not today"),
         (Outcome.stop("enough"), Stopped, "enough"),
@@ -88,19 +88,19 @@ def test_a_session_ends_also_after_an_error(sessions, error):
     ],
     ids=["block", "stop", "block without reason", "stop without reason"],
 )
-def test_a_session_that_is_refused_neither_happens_nor_ends(sessions, said, error, told):
+def test_a_session_that_is_refused_neither_happens_nor_ends(sessions, answer, error, message):
     hooks, heard = listening()
-    hooks.session_start(lambda context: said)
+    hooks.session_start(lambda context: answer)
     with pytest.raises(error) as raised:
         sessions.during(hooks, pytest.fail)
-    assert raised.value.reason == told
+    assert raised.value.reason == message
     assert heard == []
 
 
-@pytest.mark.parametrize("said", [Outcome.block("no"), Outcome.stop("no")], ids=["block", "stop"])
-def test_the_end_of_a_session_cannot_be_refused(sessions, said):
+@pytest.mark.parametrize("answer", [Outcome.block("no"), Outcome.stop("no")], ids=["block", "stop"])
+def test_the_end_of_a_session_cannot_be_refused(sessions, answer):
     hooks, _ = listening()
-    hooks.session_end(lambda context: said)
+    hooks.session_end(lambda context: answer)
     assert sessions.during(hooks, lambda context: "done") == "done"
 
 

@@ -121,35 +121,35 @@ def test_an_error_in_a_stream_is_raised_as_it_is_and_hooks_hear_of_it(consumer):
     notes, error = [], ValueError("broken")
     hooks = listening(notes)
     hooks.tool_failed(lambda context: Outcome.block("try another"))
-    with pytest.raises(ValueError, match="broken") as told:
+    with pytest.raises(ValueError, match="broken") as reported:
         consumer.run(hooks.stack, Stream(notes, error))
-    assert told.value is error
+    assert reported.value is error
     assert error.__notes__ == ["try another"]
     assert notes == [WHOLE[0], "made a", "got a", "closed", ("post-tool-call-failure", error)]
 
 
 def test_a_stop_in_a_stream_ends_the_run_and_is_no_failure(consumer):
     notes, stop = [], Stopped("enough")
-    with pytest.raises(Stopped) as told:
+    with pytest.raises(Stopped) as reported:
         consumer.run(listening(notes).stack, Stream(notes, stop))
-    assert told.value is stop
+    assert reported.value is stop
     assert notes == [WHOLE[0], "made a", "got a", "closed"]
 
 
 def test_a_hook_may_end_the_run_after_the_error_of_a_stream(consumer):
     error = ValueError("broken")
     stack = Stack().with_(lambda context: Outcome.stop("enough"), on="post-tool-call-failure")
-    with pytest.raises(Stopped, match="enough") as told:
+    with pytest.raises(Stopped, match="enough") as reported:
         consumer.run(stack, Stream([], error))
-    assert told.value.__cause__ is error
+    assert reported.value.__cause__ is error
 
 
 def test_an_objection_comes_when_all_was_handed_on(consumer):
     notes = []
     stack = Stack().with_(lambda context: Outcome.block("secret"), on="post-tool-call")
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         consumer.run(stack, Stream(notes))
-    assert (told.value.reason, told.value.result) == ("secret", ("a", "b", "c"))
+    assert (reported.value.reason, reported.value.result) == ("secret", ("a", "b", "c"))
     assert notes[-2:] == ["got c", "closed"]
 
 
@@ -161,9 +161,9 @@ def test_a_stop_after_a_stream_ends_the_run(consumer):
 
 def test_what_was_handed_on_cannot_be_replaced(consumer):
     stack = Stack().with_(lambda context: context.replace(result="***"), on="post-tool-call")
-    with pytest.raises(HookError) as told:
+    with pytest.raises(HookError) as reported:
         consumer.run(stack, Stream([]))
-    assert str(told.value) == "a hook replaced the result of a stream, but its parts were passed on already"
+    assert str(reported.value) == "a hook replaced the result of a stream, but its parts were passed on already"
     same = Stack().with_(lambda context: context.replace(result=("a", "b", "c")), on="post-tool-call")
     assert consumer.run(same, Stream([])) == ["a", "b", "c"]
 

@@ -71,18 +71,18 @@ def test_a_call_that_is_blocked_never_runs(way):
     notes = []
     hooks = heard(notes)
     hooks.before_tool(lambda context: Outcome.block("no"))
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         way.run_tool(hooks.stack, CALL, noting(notes, "operation"))
-    assert (told.value.reason, told.value.result) == ("no", None)
+    assert (reported.value.reason, reported.value.result) == ("no", None)
     assert [context.event for context in notes] == ["pre-tool-call"]
 
 
 def test_a_result_that_is_objected_to_is_still_there(way):
     hooks = Hooks()
     hooks.after_tool(lambda context: Outcome.block("secret").replace(context=context.replace(result="***")))
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         way.run_tool(hooks.stack, CALL, run)
-    assert (told.value.reason, told.value.result) == ("secret", "***")
+    assert (reported.value.reason, reported.value.result) == ("secret", "***")
 
 
 def test_an_error_is_raised_as_it_is_and_hooks_hear_of_it(way):
@@ -91,9 +91,9 @@ def test_an_error_is_raised_as_it_is_and_hooks_hear_of_it(way):
     def operation(call):
         raise error
 
-    with pytest.raises(ValueError, match="broken") as told:
+    with pytest.raises(ValueError, match="broken") as reported:
         way.run_tool(heard(notes).stack, CALL, operation)
-    assert told.value is error
+    assert reported.value is error
     before = ToolContext.before("bash", {"command": "ls"}, call_id="c1")
     assert notes == [before, before.after_failure(error)]
     assert not hasattr(error, "__notes__")
@@ -106,9 +106,9 @@ def test_what_hooks_say_of_an_error_is_a_note_on_it(way):
         raise error
 
     stack = Stack().with_(lambda context: Outcome.block("try the other door"), on="post-tool-call-failure")
-    with pytest.raises(ValueError, match="broken") as told:
+    with pytest.raises(ValueError, match="broken") as reported:
         way.run_tool(stack, CALL, operation)
-    assert told.value is error
+    assert reported.value is error
     assert error.__notes__ == ["try the other door"]
 
 
@@ -173,10 +173,10 @@ def test_a_stop_anywhere_ends_the_run(way, kind, around):
     stack = Stack().with_(stop, on=kind)
     if kind == "permission-request":
         stack = stack.with_(lambda context: Outcome.ask("sure?"), on="pre-tool-call")
-    with pytest.raises(Stopped) as told:
+    with pytest.raises(Stopped) as reported:
         way.run_tool(stack, CALL, operation)
-    assert told.value.reason == "enough"
-    assert told.value.__cause__ is (error if kind == "post-tool-call-failure" else None)
+    assert reported.value.reason == "enough"
+    assert reported.value.__cause__ is (error if kind == "post-tool-call-failure" else None)
 
 
 def test_a_stop_in_the_operation_passes_through_and_is_no_failure(way):
@@ -185,19 +185,19 @@ def test_a_stop_in_the_operation_passes_through_and_is_no_failure(way):
     def operation(call):
         raise stop
 
-    with pytest.raises(Stopped) as told:
+    with pytest.raises(Stopped) as reported:
         way.run_tool(heard(notes).stack, CALL, operation)
-    assert told.value is stop
+    assert reported.value is stop
     assert [context.event for context in notes] == ["pre-tool-call"]
 
 
 @pytest.mark.parametrize(
-    ("decision", "error", "told"),
+    ("decision", "error", "message"),
     [(Decision.BLOCK, Blocked, "blocked by a hook"), (Decision.STOP, Stopped, "stopped by a hook")],
 )
-def test_who_objects_without_a_reason_is_given_one(way, decision, error, told):
+def test_who_objects_without_a_reason_is_given_one(way, decision, error, message):
     for kind in ("pre-tool-call", "post-tool-call"):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             way.run_tool(Stack().with_(lambda context: Outcome(decision), on=kind), CALL, run)
 
 
@@ -229,9 +229,9 @@ def asking(*reasons: str) -> Hooks:
 
 def test_a_question_with_nobody_to_ask_blocks(way):
     notes = []
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         way.run_tool(asking("sure?", "really?").stack, CALL, noting(notes, "operation"))
-    assert told.value.reason == "sure?\nreally? (nobody to ask)"
+    assert reported.value.reason == "sure?\nreally? (nobody to ask)"
     assert notes == []
 
 
@@ -245,15 +245,15 @@ def test_a_question_without_a_reason_has_one(way):
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "awaited"])
-@pytest.mark.parametrize("said", [True, False])
-def test_a_person_decides(way, said, later):
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_person_decides(way, answer, later):
     asked, notes = [], []
     hooks = asking("sure?")
     hooks.before_tool(priority=1)(lambda context: context.replace(args={"command": "ls -l"}))
 
     def ask(context, reason):
         asked.append((context.kind.name, context.name, context.args, reason))
-        return said
+        return answer
 
     async def ask_later(context, reason):
         await asyncio.sleep(0)
@@ -261,12 +261,12 @@ def test_a_person_decides(way, said, later):
 
     chosen = ask_later if later else ask
     assert hooks.on_ask(chosen) is chosen
-    if said:
+    if answer:
         assert way.run_tool(hooks.stack, CALL, run) == "ran ls -l"
     else:
-        with pytest.raises(Blocked) as told:
+        with pytest.raises(Blocked) as reported:
             way.run_tool(hooks.stack, CALL, noting(notes, "operation"))
-        assert told.value.reason == "sure? (refused by a person)"
+        assert reported.value.reason == "sure? (refused by a person)"
     assert asked == [("pre-tool-call", "bash", {"command": "ls -l"}, "sure?")]
     assert notes == []
 
@@ -278,28 +278,28 @@ def test_somebody_who_says_nothing_is_nobody(way):
         way.run_tool(hooks.stack, CALL, run)
 
 
-@pytest.mark.parametrize("said", ["no", 1, 0, object()], ids=["text", "one", "zero", "object"])
-def test_an_answer_is_yes_or_no_and_nothing_else(way, said):
+@pytest.mark.parametrize("answer", ["no", 1, 0, object()], ids=["text", "one", "zero", "object"])
+def test_an_answer_is_yes_or_no_and_nothing_else(way, answer):
     notes, hooks = [], asking("sure?")
-    hooks.on_ask(lambda context, reason: said)
-    with pytest.raises(HookError) as told:
+    hooks.on_ask(lambda context, reason: answer)
+    with pytest.raises(HookError) as reported:
         way.run_tool(hooks.stack, CALL, noting(notes, "operation"))
-    assert str(told.value) == f"the question was answered with {type(said).__name__}; it must be True or False"
+    assert str(reported.value) == f"the question was answered with {type(answer).__name__}; it must be True or False"
     assert notes == []
 
 
 def test_an_answer_that_comes_later_is_waited_for(way):
     class Later:
-        def __init__(self, said):
-            self.said = said
+        def __init__(self, answer):
+            self.said = answer
 
         def __await__(self):
             yield from asyncio.sleep(0).__await__()
             return self.said
 
-    for said in (True, False):
-        stack = asking("sure?").stack.with_ask(lambda context, reason, said=said: Later(said))
-        if said:
+    for answer in (True, False):
+        stack = asking("sure?").stack.with_ask(lambda context, reason, answer=answer: Later(answer))
+        if answer:
             assert way.run_tool(stack, CALL, run) == "ran ls"
         else:
             with pytest.raises(Blocked):
@@ -352,16 +352,16 @@ def test_a_hook_may_deny_permission(way):
     asked, hooks = [], asking("sure?")
     hooks.permission(lambda context: Outcome.block("never"))
     hooks.on_ask(lambda context, reason: asked.append(reason) or True)
-    with pytest.raises(Blocked) as told:
+    with pytest.raises(Blocked) as reported:
         way.run_tool(hooks.stack, CALL, run)
-    assert told.value.reason == "never"
+    assert reported.value.reason == "never"
     assert asked == []
 
 
-@pytest.mark.parametrize("said", [None, Outcome.ask("I do not know")], ids=["nothing", "ask"])
-def test_a_hook_that_does_not_know_leaves_it_to_the_person(way, said):
+@pytest.mark.parametrize("answer", [None, Outcome.ask("I do not know")], ids=["nothing", "ask"])
+def test_a_hook_that_does_not_know_leaves_it_to_the_person(way, answer):
     asked, hooks = [], asking("sure?")
-    hooks.permission(lambda context: said)
+    hooks.permission(lambda context: answer)
     hooks.on_ask(lambda context, reason: asked.append(reason) or True)
     assert way.run_tool(hooks.stack, CALL, run) == "ran ls"
     assert asked == ["sure?"]
@@ -398,8 +398,8 @@ def test_the_person_is_asked_about_the_call_as_hooks_for_permissions_left_it(way
 
 def test_a_call_that_was_allowed_says_so(way):
     seen = []
-    for said, expected in ((ALLOW, True), (None, False), (Outcome.ask("sure?"), True)):
-        stack = Stack(ask=lambda context, reason: True).with_(lambda context, said=said: said, on="pre-tool-call")
+    for answer, expected in ((ALLOW, True), (None, False), (Outcome.ask("sure?"), True)):
+        stack = Stack(ask=lambda context, reason: True).with_(lambda context, answer=answer: answer, on="pre-tool-call")
         stack = stack.with_(lambda context: seen.append(context.is_allowed), on="post-tool-call")
         way.run_tool(stack, CALL, run)
         assert seen.pop() is expected
@@ -423,9 +423,9 @@ def test_an_idle_stack_calls_the_operation_and_nothing_else(way):
     def operation(call):
         raise error
 
-    with pytest.raises(ValueError, match="broken") as told:
+    with pytest.raises(ValueError, match="broken") as reported:
         way.run_tool(stack, CALL, operation)
-    assert told.value is error
+    assert reported.value is error
 
 
 def test_an_idle_stack_hands_the_very_call_on():

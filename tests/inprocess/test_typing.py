@@ -31,17 +31,17 @@ def by_mypy() -> dict[str, set[int]]:
     """The lines with errors that mypy finds, by file."""
     found: dict[str, set[int]] = {name: set() for name in FILES}
     for line in run(sys.executable, "-m", "mypy", "--output", "json", str(FOLDER)).splitlines():
-        told = json.loads(line)
-        if told["severity"] == "error":
-            found[Path(told["file"]).name].add(told["line"])
+        reported = json.loads(line)
+        if reported["severity"] == "error":
+            found[Path(reported["file"]).name].add(reported["line"])
     return found
 
 
 def by_pyright() -> dict[str, set[int]]:
     """The lines with errors that pyright finds, by file."""
     found: dict[str, set[int]] = {name: set() for name in FILES}
-    told = json.loads(run(sys.executable, "-m", "pyright", "--outputjson", str(FOLDER)))
-    for one in told["generalDiagnostics"]:
+    reported = json.loads(run(sys.executable, "-m", "pyright", "--outputjson", str(FOLDER)))
+    for one in reported["generalDiagnostics"]:
         if one["severity"] == "error":
             found[Path(one["file"]).name].add(one["range"]["start"]["line"] + 1)
     return found

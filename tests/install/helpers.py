@@ -18,38 +18,38 @@ EVERYWHERE = [
 ]
 
 
-def book_of(project) -> InstallRegistry:
+def registry_of(project) -> InstallRegistry:
     return InstallRegistry(str(project.state))
 
 
-def place_of(project, scope=USER, *, trusting=False):
+def target_of(project, scope=USER, *, trusting=False):
     return resolve_install_target(scope, str(project.path), str(project.state), trust_folder=trusting)
 
 
 def plan(project, host, scope=USER, *, trusting=False):
-    return plan_install(load_setup(host), place_of(project, scope, trusting=trusting), book_of(project))
+    return plan_install(load_setup(host), target_of(project, scope, trusting=trusting), registry_of(project))
 
 
 def install(project, host, scope=USER, *, trusting=False):
     made = plan(project, host, scope, trusting=trusting)
-    apply_plan(made, book_of(project), is_install=True)
+    apply_plan(made, registry_of(project), is_install=True)
     return made
 
 
 def uninstall(project, host, scope=USER):
-    made = plan_removal(load_setup(host), place_of(project, scope), book_of(project))
-    apply_plan(made, book_of(project), is_install=False)
+    made = plan_removal(load_setup(host), target_of(project, scope), registry_of(project))
+    apply_plan(made, registry_of(project), is_install=False)
     return made
 
 
 def state(project, host, scope=USER):
-    found = find_status(load_setup(host), place_of(project, scope), book_of(project))
+    found = find_status(load_setup(host), target_of(project, scope), registry_of(project))
     return found.state, found.why
 
 
 def file_of(project, host, scope=USER) -> Path:
     """Give the (first) file of a host."""
-    return Path(list_host_files(load_setup(host), place_of(project, scope))[0].path)
+    return Path(list_host_files(load_setup(host), target_of(project, scope))[0].path)
 
 
 def everything(project) -> dict[str, bytes | None]:

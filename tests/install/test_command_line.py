@@ -20,7 +20,7 @@ from boathook.install.command_line import (
 )
 from boathook.install.probe import find_probe_command
 from boathook.sources.own_commands import find_own_path
-from tests.install.helpers import EVERYWHERE, file_of, install, place_of, state, uninstall
+from tests.install.helpers import EVERYWHERE, file_of, install, state, target_of, uninstall
 
 CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -58,7 +58,7 @@ def test_a_line_that_calls_us_among_other_things_is_a_stranger(name):
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_installed_is_ours_and_no_stranger(project, host):
     setup = load_setup(host)
-    text = make_command_line(setup, setup.events[0], place_of(project).folders)
+    text = make_command_line(setup, setup.events[0], target_of(project).folders)
     assert (is_installed_command(text, host), is_unmanaged_command(text, host)) == (True, False)
     assert parse_command(text) == InstalledCommand(sys.executable, HOOK_ENTRY, host, setup.events[0])
 
@@ -74,15 +74,15 @@ def test_the_path_that_a_line_names_us_by_is_found():
 def test_a_persons_line_with_our_call_in_it_is_reported_and_stays(project, host):
     setup, path = load_setup(host), file_of(project, host)
     event = setup.events[0]
-    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, place_of(project).folders)} || exit 2"
+    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, target_of(project).folders)} || exit 2"
     handler = {**setup.entry_fields, setup.command_key: theirs}
     own = {"hooks": {event: [{"hooks": [handler]} if setup.format == GROUPS else handler]}}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(own))
-    told = f"another entry also calls boathook: {theirs}"
-    assert state(project, host) == ("not installed", (told,))
+    message = f"another entry also calls boathook: {theirs}"
+    assert state(project, host) == ("not installed", (message,))
     install(project, host)
-    assert state(project, host) == ("altered", (told,))
+    assert state(project, host) == ("altered", (message,))
     path.write_text(path.read_text() + "\n")
     uninstall(project, host)
     assert json.loads(path.read_text()) == own
@@ -91,7 +91,7 @@ def test_a_persons_line_with_our_call_in_it_is_reported_and_stays(project, host)
 @pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == TABLES])
 def test_a_persons_table_with_our_call_in_it_stays(project, host):
     path = file_of(project, host)
-    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', place_of(project).folders)}"
+    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', target_of(project).folders)}"
     text = f'[[hooks]]\nevent = "Stop"\ncommand = {json.dumps(theirs)}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -152,7 +152,7 @@ def _replace(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
-def test_doctor_runs_nothing_that_a_project_put_in_the_place_of_ours(project, host, scope):
+def test_doctor_runs_nothing_that_a_project_put_in_the_target_of_ours(project, host, scope):
     install(project, host, scope)
     for change in install(project, host, scope).changes:
         path, pwned = Path(change.path), f"touch {project.base}/pwned; "
@@ -167,11 +167,11 @@ def test_doctor_runs_nothing_that_a_project_put_in_the_place_of_ours(project, ho
     assert (code, (project.base / "pwned").exists()) == (1, False)
 
 
-@pytest.mark.parametrize("what", ["interpreter", "door"])
+@pytest.mark.parametrize("what", ["interpreter", "hook_entry"])
 def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(project, what):
     evil = project.path / "boathook" / ("python" if what == "interpreter" else "entry/hook_entry.py")
     evil.parent.mkdir(parents=True)
-    touch = f"open('{project.base}/pwned', 'w')" if what == "door" else f"#!/bin/sh\ntouch {project.base}/pwned"
+    touch = f"open('{project.base}/pwned', 'w')" if what == "hook_entry" else f"#!/bin/sh\ntouch {project.base}/pwned"
     evil.write_text(touch)
     evil.chmod(0o755)
     install(project, "codex", PROJECT)
@@ -184,9 +184,9 @@ def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(project, what)
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_fired_is_what_would_be_installed(project, host):
     setup = load_setup(host)
-    assert find_probe_command(setup, place_of(project), setup.events[0]) == ""
+    assert find_probe_command(setup, target_of(project), setup.events[0]) == ""
     install(project, host)
     event = setup.events[0]
-    assert find_probe_command(setup, place_of(project), event)
+    assert find_probe_command(setup, target_of(project), event)
     _replace(file_of(project, host), sys.executable, "/gone/python")
-    assert find_probe_command(setup, place_of(project), event) is None
+    assert find_probe_command(setup, target_of(project), event) is None

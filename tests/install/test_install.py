@@ -24,13 +24,13 @@ from boathook.install.host_files import make_entry
 from boathook.install.json_edit import parse_nodes
 from tests.install.helpers import (
     EVERYWHERE,
-    book_of,
     everything,
     file_of,
     install,
-    place_of,
     plan,
+    registry_of,
     state,
+    target_of,
     uninstall,
 )
 from tests.install.test_json_edit import OBJECTS
@@ -89,7 +89,7 @@ def _write(path: Path, data: bytes | None) -> None:
 
 def _wanted(project, host):
     setup = load_setup(host)
-    return {event: make_entry(setup, event, place_of(project).folders) for event in setup.events}
+    return {event: make_entry(setup, event, target_of(project).folders) for event in setup.events}
 
 
 @pytest.mark.parametrize(("host", "scope"), EVERYWHERE)
@@ -106,7 +106,7 @@ def test_where_nothing_was_nothing_is_left(project, host, scope):
     uninstall(project, host, scope)
     assert everything(project) == before
     assert state(project, host, scope) == ("not installed", ())
-    assert book_of(project).read() == []
+    assert registry_of(project).read() == []
 
 
 NOT_TRUSTED = (("codex", PROJECT), ("copilot", PROJECT))
@@ -247,7 +247,7 @@ def test_without_the_record_ours_goes_all_the_same(project):
     path = file_of(project, "codex")
     _write(path, b'{"hooks": {"Stop": []}, "description": "x"}')
     install(project, "codex")
-    Path(book_of(project).path).unlink()
+    Path(registry_of(project).path).unlink()
     uninstall(project, "codex")
     assert json.loads(path.read_text())["description"] == "x"
     assert "hook_entry.py" not in path.read_text()
@@ -259,7 +259,7 @@ def test_without_the_record_nothing_goes_that_may_be_the_persons_own(project):
     theirs = {"version": 1, "hooks": {"stop": [{"command": "echo"}]}}
     _write(path, json.dumps(theirs).encode())
     install(project, "cursor")
-    Path(book_of(project).path).unlink()
+    Path(registry_of(project).path).unlink()
     uninstall(project, "cursor")
     assert json.loads(path.read_text()) == theirs
 
@@ -307,7 +307,7 @@ def test_a_project_cannot_have_entries_elsewhere_taken_out(project, host, scope,
     path.rename(outside)
     path.symlink_to(outside)
     if not remembered:
-        Path(book_of(project).path).unlink()
+        Path(registry_of(project).path).unlink()
     before = everything(project)
     with pytest.raises(ConfigError, match="leads out of the project"):
         uninstall(project, host, scope)
@@ -341,13 +341,13 @@ def test_a_copy_of_every_file_is_kept_before_it_is_changed(project):
     path = file_of(project, "gemini")
     _write(path, b'{"a": 1}')
     install(project, "gemini")
-    (one,) = book_of(project).read()
+    (one,) = registry_of(project).read()
     (written,) = one.files
-    assert book_of(project).read_copy(written.before) == b'{"a": 1}'
+    assert registry_of(project).read_copy(written.before) == b'{"a": 1}'
     assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
     assert (written.path, one.command) == (
         str(path),
-        lines.make_command_line(load_setup("gemini"), "SessionStart", place_of(project).folders),
+        lines.make_command_line(load_setup("gemini"), "SessionStart", target_of(project).folders),
     )
 
 
@@ -359,7 +359,7 @@ def test_a_file_that_changed_since_the_diff_is_not_overwritten(project):
     made = plan(project, "claude")
     path.write_bytes(b'{"new": 1}')
     with pytest.raises(ConfigError, match="was changed meanwhile"):
-        apply_plan(made, book_of(project), is_install=True)
+        apply_plan(made, registry_of(project), is_install=True)
     assert path.read_bytes() == b'{"new": 1}'
 
 
@@ -455,7 +455,7 @@ def test_what_may_not_be_written_is_found_before_anything_is(project, monkeypatc
         ConfigError, match=r"\.codex is read-only: .*hooks\.json cannot be written\. Nothing was written"
     ):
         install(project, "codex")
-    assert (everything(project), book_of(project).read()) == (before, [])
+    assert (everything(project), registry_of(project).read()) == (before, [])
 
 
 def test_if_the_second_file_cannot_be_written_the_first_is_as_it_was(project, monkeypatch):
@@ -486,10 +486,10 @@ def test_a_file_that_cannot_be_replaced_is_not_remembered_as_installed(project, 
         real(source, target)
 
     monkeypatch.setattr(os, "replace", fail)
-    told = f"{path} cannot be written: Device or resource busy. Nothing was changed"
+    message = f"{path} cannot be written: Device or resource busy. Nothing was changed"
     with pytest.raises(ConfigError) as caught:
         install(project, host)
-    assert (str(caught.value), everything(project), book_of(project).read()) == (told, before, [])
+    assert (str(caught.value), everything(project), registry_of(project).read()) == (message, before, [])
     assert state(project, host) == ("not installed", ())
 
 
@@ -500,7 +500,7 @@ def test_if_the_record_cannot_be_written_the_files_are_as_they_were(project, mon
     path.chmod(0o640)
     if what == "uninstall":
         install(project, "codex")
-    before, book = everything(project), book_of(project).read()
+    before, records = everything(project), registry_of(project).read()
     real = os.replace
 
     def fail(source, target):
@@ -511,7 +511,7 @@ def test_if_the_record_cannot_be_written_the_files_are_as_they_were(project, mon
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(ConfigError, match=r"installed\.json cannot be written: No space left on device"):
         (install if what == "install" else uninstall)(project, "codex")
-    assert (everything(project), book_of(project).read()) == (before, book)
+    assert (everything(project), registry_of(project).read()) == (before, records)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -592,14 +592,14 @@ def test_many_installs_at_once_leave_one_of_each(project):
         done = list(pool.map(run, [hosts, hosts[::-1], hosts, hosts[5:] + hosts[:5]]))
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 4
     assert {host: state(project, host)[0] for host in hosts} == dict.fromkeys(hosts, "installed")
-    assert sorted(one.host for one in book_of(project).read()) == sorted(hosts)
+    assert sorted(one.host for one in registry_of(project).read()) == sorted(hosts)
 
 
 # What is written
 
 
 def test_the_command_names_everything_absolutely(project):
-    folders = place_of(project).folders
+    folders = target_of(project).folders
     assert lines.make_command_line(load_setup("claude"), "Stop", folders) == (
         f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {project.config} "
         f"--claude {project.claude_folder} --state {project.state} --without settings"
@@ -608,7 +608,7 @@ def test_the_command_names_everything_absolutely(project):
 
 
 def test_paths_with_spaces_and_quotes_are_quoted(project):
-    odd = {**place_of(project).folders, "config": "/a b/it's"}
+    odd = {**target_of(project).folders, "config": "/a b/it's"}
     text = lines.make_command_line(load_setup("gemini"), "BeforeTool", odd)
     assert "--config '/a b/it'\"'\"'s'" in text
     assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")

@@ -60,12 +60,14 @@ def test_wherever_comments_stand_the_persons_own_value_is_there_again(data, own)
         **{event: {"hooks": [one]} for event, one in PART.wanted.items()},
     }
     later = data.draw(st.sets(st.sampled_from(SETUP.events[:4])))
-    kept = {event: made["hooks"][event] + [GUARD] * (event in later) for event in SETUP.events[:4]}
-    changed = gap() + _rendered({**made, "hooks": kept}, gap) + gap()
+    remaining = {event: made["hooks"][event] + [GUARD] * (event in later) for event in SETUP.events[:4]}
+    changed = gap() + _rendered({**made, "hooks": remaining}, gap) + gap()
     after = shape.remove_entries(changed, PART, text)
     assert after is not None
     old = own.get("hooks", {})
-    hooks = {event: old.get(event, []) + [GUARD] * (event in later) for event in kept if event in old or event in later}
+    hooks = {
+        event: old.get(event, []) + [GUARD] * (event in later) for event in remaining if event in old or event in later
+    }
     expected = {**own, "hooks": hooks} if hooks or "hooks" in own else own
     assert parse_nodes(after, comments=True).value == expected
 
@@ -121,7 +123,7 @@ def test_a_comment_on_the_only_line_is_no_hindrance(project, text):
 
 
 def test_a_text_that_does_not_say_what_was_meant_is_not_given(monkeypatch):
-    monkeypatch.setattr(JsonEditor, "_find_line_break", lambda self, kept, following: "")
+    monkeypatch.setattr(JsonEditor, "_find_line_break", lambda self, remaining, following: "")
     editor = JsonEditor("[1, // c\n 2, 3]", comments=True)
     editor.remove((1,))
     with pytest.raises(EditError, match="cannot change safely"):

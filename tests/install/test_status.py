@@ -11,7 +11,7 @@ from boathook.core.hook import PROJECT, USER
 from boathook.hosts.setup import FILES, GROUPS, load_setup
 from boathook.install.command_line import HOOK_ENTRY
 from boathook.install.status import find_double_readers, list_statuses
-from tests.install.helpers import EVERYWHERE, book_of, file_of, install, place_of, state
+from tests.install.helpers import EVERYWHERE, file_of, install, registry_of, state, target_of
 
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 NOT_FILES = [host for host in USERS if load_setup(host).format != FILES]
@@ -79,7 +79,7 @@ def test_an_entry_that_was_taken_out_or_narrowed_by_hand_is_reported(project, ho
 @pytest.mark.parametrize("host", USERS)
 def test_a_file_that_was_removed_is_reported(project, host):
     install(project, host)
-    for file in book_of(project).read()[0].files:
+    for file in registry_of(project).read()[0].files:
         if not file.path.endswith("config.toml") or host != "codex":
             project.base.joinpath(file.path).unlink()
     assert state(project, host) == ("altered", ("what was installed is not there any more",))
@@ -182,7 +182,7 @@ def test_a_host_that_reads_the_files_of_another_is_reported(project):
     install(project, "claude")
     install(project, "copilot")
     install(project, "vscode", PROJECT)
-    notes = find_double_readers(list_statuses(place_of(project), book_of(project)))
+    notes = find_double_readers(list_statuses(target_of(project), registry_of(project)))
     once = "; boathook detects the caller, and runs hooks once"
     twice = ", so hooks may run twice"
     claude, copilot = file_of(project, "claude"), file_of(project, "copilot")

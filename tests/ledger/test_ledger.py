@@ -125,8 +125,8 @@ def test_an_edit_with_a_new_hash_breaks_the_link_of_the_next_record(tmp_path):
         return [text + b',"hash":"' + module.sha256(text).hexdigest().encode() + b'"}\n']
 
     change(path, 2, forge)
-    told = "record 3 does not follow the record before it"
-    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(f"{path.name}:3", "gap", told),)
+    message = "record 3 does not follow the record before it"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(f"{path.name}:3", "gap", message),)
 
 
 def test_a_chain_written_anew_is_not_the_one_that_the_head_knows(tmp_path):
@@ -148,8 +148,8 @@ def test_a_removed_first_segment_is_missed_because_nothing_says_that_it_was_remo
     for day in range(2):
         Ledger(str(tmp_path), now=lambda day=day: NOON + day * DAY).append(a_record(day))
     (tmp_path / "ledger-2027-01-15.jsonl").unlink()
-    told = "record 1 is missing, and no record says that they were removed for their size"
-    assert verify_chain(str(tmp_path)).findings == (LedgerProblem("ledger-2027-01-16.jsonl:1", "gap", told),)
+    message = "record 1 is missing, and no record says that they were removed for their size"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem("ledger-2027-01-16.jsonl:1", "gap", message),)
 
 
 def test_foreign_files_are_named(tmp_path):
@@ -188,11 +188,11 @@ def test_a_writer_that_died_behind_its_write_is_followed(tmp_path):
 def test_without_a_head_the_last_record_is_found(tmp_path, junk):
     filled(tmp_path, 2)
     (tmp_path / LOCK_NAME).write_bytes(junk)
-    told = "the head is missing or unreadable, so records may have been cut from the end"
-    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(LOCK_NAME, "missing", told),)
+    message = "the head is missing or unreadable, so records may have been cut from the end"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(LOCK_NAME, "missing", message),)
     assert (at_noon(tmp_path).append(a_record(2)), numbers(tmp_path)) == ("", [0, 1, 2])
-    told = "the head was lost when record 3 was written, so records may have been cut before it"
-    assert verify_chain(str(tmp_path)).findings == (LedgerProblem("ledger-2027-01-15.jsonl:3", "missing", told),)
+    message = "the head was lost when record 3 was written, so records may have been cut before it"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem("ledger-2027-01-15.jsonl:3", "missing", message),)
 
 
 def test_without_a_head_the_last_record_is_found_in_an_older_segment_too(tmp_path):
@@ -217,8 +217,8 @@ def test_a_short_write_is_taken_back_and_reported(tmp_path, monkeypatch):
     before = path.read_bytes()
     write = os.write
     monkeypatch.setattr(module.os, "write", lambda handle, data: write(handle, data[: len(data) // 2]))
-    told = at_noon(tmp_path).append(a_record(1))
-    assert told == f"{tmp_path}/ledger cannot be written (not enough space for a whole record): the record is lost"
+    reported = at_noon(tmp_path).append(a_record(1))
+    assert reported == f"{tmp_path}/ledger cannot be written (not enough space for a whole record): the record is lost"
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert (at_noon(tmp_path).append(a_record(2)), findings(tmp_path), numbers(tmp_path)) == ("", [], [0, 2])
@@ -257,8 +257,8 @@ def test_the_oldest_segments_go_when_all_are_too_large_and_that_is_recorded(tmp_
     report = verify_chain(str(tmp_path))
     assert sum(path.stat().st_size for path in tmp_path.glob("ledger-*")) <= 8000
     assert (report.findings, report.first > 1, report.pruned > 0) == ((), True, True)
-    kept = [record["n"] for record in LedgerReader(str(tmp_path)).read() if record["type"] == "dispatch"]
-    assert kept == list(range(kept[0], 60))
+    remaining = [record["n"] for record in LedgerReader(str(tmp_path)).read() if record["type"] == "dispatch"]
+    assert remaining == list(range(remaining[0], 60))
 
 
 def test_one_removed_by_hand_after_that_is_missed(tmp_path):
@@ -291,8 +291,8 @@ def test_names_of_segments_are_read_strictly():
 
 def test_what_cannot_be_a_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
-    told = Ledger(str(tmp_path / "file" / "below")).append(a_record())
-    assert told == f"{tmp_path}/file/below/ledger cannot be written (Not a directory): the record is lost"
+    reported = Ledger(str(tmp_path / "file" / "below")).append(a_record())
+    assert reported == f"{tmp_path}/file/below/ledger cannot be written (Not a directory): the record is lost"
 
 
 def test_a_record_that_is_too_long_is_reported_and_never_torn(tmp_path):
@@ -304,9 +304,9 @@ def test_a_record_that_is_too_long_is_reported_and_never_torn(tmp_path):
 def test_a_lock_that_nobody_gives_back_sends_the_record_aside(tmp_path):
     filled(tmp_path, 1)
     with module.WriterLock(str(tmp_path / LOCK_NAME), 1.0):
-        told = at_noon(tmp_path, lock_seconds=0.1).append(a_record(1))
+        reported = at_noon(tmp_path, lock_seconds=0.1).append(a_record(1))
     why = f"another process has held {LOCK_NAME} for more than 0.1 s"
-    assert told == f"{tmp_path}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
+    assert reported == f"{tmp_path}/ledger cannot be written ({why}): the record went to {SPILL_NAME}"
     assert at_noon(tmp_path).append(a_record(2)) == ""
     assert [(record["n"], "spilled" in record) for record in LedgerReader(str(tmp_path)).read()] == [
         (0, False),
@@ -320,8 +320,8 @@ def test_a_lock_that_nobody_gives_back_sends_the_record_aside(tmp_path):
 def test_what_was_put_aside_is_bounded_too(tmp_path):
     (tmp_path / SPILL_NAME).write_bytes(b"x" * 1500)
     (tmp_path / LOCK_NAME).mkdir()
-    told = at_noon(tmp_path, segment_limit=1500).append(a_record())
-    assert told == f"{tmp_path}/ledger cannot be written (Is a directory): the record is lost"
+    reported = at_noon(tmp_path, segment_limit=1500).append(a_record())
+    assert reported == f"{tmp_path}/ledger cannot be written (Is a directory): the record is lost"
 
 
 # Several writers, and readers

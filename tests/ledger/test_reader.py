@@ -67,8 +67,8 @@ def test_what_is_written_after_the_head_was_lost_does_not_hide_it(tmp_path):
     cut(path)
     (tmp_path / LOCK_NAME).unlink()
     assert Ledger(str(tmp_path)).append({"id": "x", "time": "2027-01-15T00:00:09.000Z", "type": "dispatch"}) == ""
-    told = "the head was lost when record 3 was written, so records may have been cut before it"
-    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(f"{path.name}:3", "missing", told),)
+    message = "the head was lost when record 3 was written, so records may have been cut before it"
+    assert verify_chain(str(tmp_path)).findings == (LedgerProblem(f"{path.name}:3", "missing", message),)
 
 
 HOLDER = """
@@ -96,10 +96,10 @@ def test_the_head_is_read_though_another_process_holds_the_lock(tmp_path):
     with held(tmp_path / LOCK_NAME):
         whole = verify_chain(str(tmp_path))
         cut(path)
-        told = f"the records end with 2, but {LOCK_NAME} knows of 3"
+        message = f"the records end with 2, but {LOCK_NAME} knows of 3"
         assert (whole.findings, verify_chain(str(tmp_path)).findings) == (
             (),
-            (LedgerProblem(path.name, "missing", told),),
+            (LedgerProblem(path.name, "missing", message),),
         )
 
 

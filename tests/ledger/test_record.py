@@ -163,13 +163,13 @@ def test_the_approval_of_a_hook_is_recorded():
 
 @pytest.mark.parametrize("hooks", [1, 20, 300, 5000])
 def test_no_record_is_ever_too_long(hooks):
-    said = Outcome.block("é" * 3000)
+    answer = Outcome.block("é" * 3000)
     hook = a_hook(pattern="x" * 700)
-    runs = tuple(Run(hook.replace(name=f"h{at}"), OK, said, 2, notes=("n" * 3000,) * 5) for at in range(hooks))
+    runs = tuple(Run(hook.replace(name=f"h{at}"), OK, answer, 2, notes=("n" * 3000,) * 5) for at in range(hooks))
     skipped = tuple(Skip(f"s{at}", "y" * 3000, is_warning=True) for at in range(hooks))
     event = a_call("\x01" * 50_000).replace(session_id="s" * 5000)
     made = record(
-        Verdict(event, event, Outcome(Decision.BLOCK, said.all_reasons * hooks), runs, (), skipped), whole=True
+        Verdict(event, event, Outcome(Decision.BLOCK, answer.all_reasons * hooks), runs, (), skipped), whole=True
     )
     assert len(dump_line(made)) <= MAX_RECORD_BYTES
     assert (made["decision"], made["cut"], bool(made["hooks"])) == ("block", True, True)

@@ -2,7 +2,7 @@
 
 It knows which hooks are in force (S6, S8), whom they concern (S11, S13), their order (S14), what an answer means (S18, S19, S24),
 how answers add up (S21), what a rewrite brings (S15) and what starts in the background (S16). Hooks always answer the same, so
-there is nothing to execute. Answers have the names of S19 whatever the form of the hook; the test puts them into its tongue.
+there is nothing to execute. Answers have the names of S19 whatever the form of the hook; the test writes them in its protocol.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def read(hook: Hook, kind: str) -> Said:
     if answer.exit is None:
         return failed(hook, "timeout")
     if answer.exit == 2:
-        said = out.get("reason") if out else None
-        return Said("ok", "block", answer.err or (said if isinstance(said, str) else "") or default)
+        reported = out.get("reason") if out else None
+        return Said("ok", "block", answer.err or (reported if isinstance(reported, str) else "") or default)
     if answer.exit != 0:
         return failed(hook, "failed")
     if out is None:
@@ -200,8 +200,8 @@ class Course:
 
     def decision(self) -> str:
         """Give the weightiest decision so far (S21)."""
-        said = [one.decision for _, one in self.counting()] + (["block"] if self.unsettled else [])
-        return max(said, key=RANK.index, default="none")
+        answer = [one.decision for _, one in self.counting()] + (["block"] if self.unsettled else [])
+        return max(answer, key=RANK.index, default="none")
 
     def counting(self) -> list[tuple[Hook, Said]]:
         """Give what counts: all but an allow for an input that another hook has since replaced (S15)."""
@@ -216,9 +216,9 @@ class Course:
         before, author = self.input, ""
         for hook in hooks:
             self.seen.setdefault(hook.name, []).append(before)
-            said = read(hook, self.kind)
-            self.said.append((hook, said))
-            rewritten = said.effects.get("modified_input")
+            answer = read(hook, self.kind)
+            self.said.append((hook, answer))
+            rewritten = answer.effects.get("modified_input")
             if rewritten is not None and rewritten != before:
                 self.input, author = rewritten, hook.name
         if author:
@@ -273,4 +273,4 @@ def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any])
 
 
 def _effects(course: Course, key: str) -> list[Any]:
-    return [said.effects[key] for _, said in course.said if key in said.effects]
+    return [answer.effects[key] for _, answer in course.said if key in answer.effects]

@@ -128,7 +128,7 @@ def manifest(hook: Hook) -> str:
 
 
 def stdout(hook: Hook) -> str:
-    """Give what the hook prints, in the tongue of its form."""
+    """Give what the hook prints, in the protocol of its form."""
     out = hook.answer.out
     if not isinstance(out, dict):
         return out
@@ -136,7 +136,7 @@ def stdout(hook: Hook) -> str:
 
 
 def in_settings(out: dict[str, Any]) -> dict[str, Any]:
-    """Put an answer into the tongue of settings.json, which has no log; "approve" and "block" are its words of old."""
+    """Write an answer in the protocol of settings.json, which has no log; "approve" and "block" are its words of old."""
     answer = {OUTSIDE[key]: value for key, value in out.items() if key in OUTSIDE}
     inside = {INSIDE[key]: value for key, value in out.items() if key in INSIDE}
     if out.get("decision") in OLD_WORDS:

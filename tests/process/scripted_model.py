@@ -70,10 +70,10 @@ class ScriptedModel:
         if isinstance(answer, Refusal):
             error = {"type": "error", "error": {"type": "refused", "message": answer.message}}
             return answer.status, "application/json", json.dumps(error)
-        said = SPEAKERS[protocol](request.body, answer)
+        reported = SPEAKERS[protocol](request.body, answer)
         if request.body.get("stream"):
-            return 200, "text/event-stream", "".join(map(_event, STREAMERS[protocol](said)))
-        return 200, "application/json", json.dumps(said)
+            return 200, "text/event-stream", "".join(map(_event, STREAMERS[protocol](reported)))
+        return 200, "application/json", json.dumps(reported)
 
 
 def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
@@ -150,11 +150,13 @@ def _messages(asked: dict[str, Any], answer: dict[str, Any] | str) -> dict[str, 
     }
 
 
-def _message_events(said: dict[str, Any]) -> list[dict[str, Any]]:
+def _message_events(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Cut a message into the events of a stream: each block begins empty and comes in one piece."""
-    usage = said["usage"]
-    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**said, "content": [], "stop_reason": None}}]
-    for index, block in enumerate(said["content"]):
+    usage = answer["usage"]
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**answer, "content": [], "stop_reason": None}}
+    ]
+    for index, block in enumerate(answer["content"]):
         if block["type"] == "text":
             empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
         else:
@@ -165,7 +167,7 @@ def _message_events(said: dict[str, Any]) -> list[dict[str, Any]]:
             {"type": "content_block_delta", "index": index, "delta": delta},
             {"type": "content_block_stop", "index": index},
         ]
-    end = {"stop_reason": said["stop_reason"], "stop_sequence": None}
+    end = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
     return [*events, {"type": "message_delta", "delta": end, "usage": usage}, {"type": "message_stop"}]
 
 

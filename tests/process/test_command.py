@@ -37,7 +37,7 @@ def begun(handler, env=None, model="", data=DATA, **fields) -> Job:
 
 
 def question(handler, env=None, model="", data=DATA, **fields):
-    """Give what the asker is told, as read from its input."""
+    """Return what the remote hook reads from its input."""
     found = begun(handler, env, model, data, **fields)
     assert (found.argv, found.cwd, found.refused) == (ASKER, "/project", "")
     return json.loads(found.stdin)

@@ -60,8 +60,8 @@ CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
 def test_a_variable_that_leads_into_the_project_is_left_out_and_reported(project, name, value, own):
     is_list = CODE_VARIABLES.get(name.encode(), "folders" * name.startswith("DYLD_")) in ("folders", "libraries")
-    told = (PARTLY if is_list else LED).format(name)
-    assert found(project, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (told,))
+    message = (PARTLY if is_list else LED).format(name)
+    assert found(project, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (message,))
 
 
 KEPT = {
@@ -106,13 +106,13 @@ def test_code_in_a_variable_is_not_for_hooks_of_projects(project):
 
 def test_switches_that_keep_a_script_from_running_are_for_no_hook(project):
     environ = {"SHELLOPTS": "noexec", "BASHOPTS": "extdebug", "PYTHONINSPECT": "1"}
-    told = tuple(SWITCHED.format(name) for name in sorted(environ))
-    assert found(project, environ, own=True) == ({}, told)
+    reported = tuple(SWITCHED.format(name) for name in sorted(environ))
+    assert found(project, environ, own=True) == ({}, reported)
 
 
 def test_a_variable_with_more_paths_than_can_be_looked_up_is_left_out(project):
-    told = "the variable PYTHONPATH is too long to be checked and was removed"
-    assert found(project, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (told,))
+    message = "the variable PYTHONPATH is too long to be checked and was removed"
+    assert found(project, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (message,))
 
 
 def test_half_of_a_pair_for_git_takes_all_pairs_with_it(project):
@@ -133,8 +133,8 @@ def test_a_file_of_variables_runs_no_code_within_a_hook(project, monkeypatch, sc
     monkeypatch.setenv("BASH_ENV", f"{project.path}/be.sh")
     monkeypatch.setenv("SHELLOPTS", "noexec")
     verdict = project.dispatch(way)
-    told = [LED.format("BASH_ENV"), SWITCHED.format("SHELLOPTS")]
-    assert [(run["decision"], run["reason"], run["notes"]) for run in verdict["runs"]] == [("block", "no", told)]
+    expected = [LED.format("BASH_ENV"), SWITCHED.format("SHELLOPTS")]
+    assert [(run["decision"], run["reason"], run["notes"]) for run in verdict["runs"]] == [("block", "no", expected)]
     assert not (project.base / "ran").exists()
 
 

@@ -69,10 +69,10 @@ def serving(reply: Reply):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             found.posted.append(Posted(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-            said = reply(found, self)
-            if said is not None:
-                data = said[1].encode()
-                self.send_response(said[0])
+            answer = reply(found, self)
+            if answer is not None:
+                data = answer[1].encode()
+                self.send_response(answer[0])
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -165,7 +165,7 @@ def _no_keys(monkeypatch):
 
 @pytest.fixture
 def model(monkeypatch):
-    """Make a model that says what it is told to, and point both libraries at it."""
+    """Make a model that gives the answers of a script, and point both libraries at it."""
 
     @contextmanager
     def made(*script):
@@ -334,9 +334,9 @@ def test_a_server_that_fails_is_reported_on_stderr_and_to_claude_code(project):
         done = run(project, TOOL)
         payload = {"hook_event_name": "PreToolUse", "cwd": str(project.path), **TOOL}
         claude = run(project, payload, "--host", "claude")
-    told = f"hook '{name}' failed: {server.where} answered 503 Service Unavailable: out of order"
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"boathook: {told}\n")
-    assert (claude.returncode, json.loads(claude.stdout)) == (0, {"systemMessage": told})
+    message = f"hook '{name}' failed: {server.where} answered 503 Service Unavailable: out of order"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"boathook: {message}\n")
+    assert (claude.returncode, json.loads(claude.stdout)) == (0, {"systemMessage": message})
 
 
 @pytest.mark.parametrize(
@@ -352,11 +352,11 @@ def test_an_answer_of_a_server_that_cannot_be_read_is_no_approval(project, fire,
     with serving(answers(answer)) as server:
         settings(project, http(server.url))
         verdict = fire(TOOL)
-    [(status, code, decision, told)] = ends(verdict)
+    [(status, code, decision, reported)] = ends(verdict)
     assert (verdict["decision"], status, code, decision) == ("none", "unreadable", 0, "none")
-    assert told is not None
-    assert told.startswith("the answer is not valid: ")
-    assert why.partition(" (")[0] in told
+    assert reported is not None
+    assert reported.startswith("the answer is not valid: ")
+    assert why.partition(" (")[0] in reported
 
 
 def test_a_failure_of_a_server_blocks_where_the_user_wants_that(project, fire):
@@ -437,8 +437,8 @@ def test_a_model_is_asked_about_the_event(project, ask, model, text, shape):
     with model({"ok": True}) as asked:
         ask(TURN)
     [request] = asked.requests
-    said = [message["content"] for message in request.body["messages"] if message["role"] == "user"]
-    assert said == [shape.replace("{event}", read.read_text().rstrip("\n"))]
+    messages = [message["content"] for message in request.body["messages"] if message["role"] == "user"]
+    assert messages == [shape.replace("{event}", read.read_text().rstrip("\n"))]
 
 
 @pytest.mark.parametrize(
@@ -491,8 +491,8 @@ def test_an_error_of_the_provider_is_reported_in_the_verdict_and_on_stderr(proje
         verdict, done = by_command(project, TOOL), run(project, TOOL)
     why = f"{CHAT} answered 429 Too Many Requests: slow down (wait, or raise the provider's limit)"
     assert (verdict["decision"], ends(verdict)) == ("none", [("failed", 3, "none", why)])
-    told = f"boathook: hook '{verdict['runs'][0]['hook']}' failed: {why}\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
+    message = f"boathook: hook '{verdict['runs'][0]['hook']}' failed: {why}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", message)
 
 
 def test_an_answer_of_another_shape_is_reported_after_one_more_try(project, ask, model):
@@ -631,5 +631,5 @@ def test_what_must_be_installed_is_reported(project, bare_python, entry, why):
     settings(project, entry, command("echo no >&2; exit 2"))
     done = run(project, TOOL, python=bare_python)
     assert (done.returncode, done.stdout) == (2, "")
-    reason, told = done.stderr.splitlines()
-    assert (reason, told.partition("' ")[2]) == ("no", f"failed: {why}")
+    reason, reported = done.stderr.splitlines()
+    assert (reason, reported.partition("' ")[2]) == ("no", f"failed: {why}")

@@ -1,4 +1,4 @@
-"""Confined hooks: limits, secrets, and the walls of each level, tried with real processes."""
+"""Confined hooks: limits, secrets, and the restrictions of each level, tried with real processes."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_engine_s_own_limits_are_as_before():
 
 def test_a_file_that_grows_too_long_ends_the_hook(run):
     found = run(f"{LIMITED}exec dd if=/dev/zero of=big bs=1 count=1 seek=1073741824 2>/dev/null")
-    assert found.code in (1, -25)  # dd may be told by an error or by the signal
+    assert found.code in (1, -25)  # dd may end by an error or by the signal
 
 
 # Secrets
@@ -279,7 +279,7 @@ def test_tcp_is_for_hooks_with_a_network(run, port, level, code):
 @needs_scopes
 @pytest.mark.parametrize("level", WALLED)
 def test_a_confined_hook_cannot_signal_its_host(run, level):
-    """Within walls of its own numbering, the number of the host is nobody's."""
+    """Within a process namespace of its own, the number of the host is nobody's."""
     assert run(f"kill -0 {os.getpid()} 2>/dev/null || echo no; kill -0 $$ && echo me", sandbox=level) == Ran(
         0, "no\nme"
     )
@@ -376,8 +376,8 @@ def test_an_event_from_a_home_folder_shows_an_isolated_hook_nothing_of_it(projec
     (project.path / "note").write_text("")
     call = placed(a_call(project, f"pwd; ls; test -e {place}/id || echo hidden", sandbox="isolated"), place)
     [end] = runner(project).run((call,))
-    told = f"its sandbox hides the work dir {str(place)!r}; it was run in {project.path}"
-    assert (end.stdout.decode().split(), end.warnings) == ([str(project.path), "note", "hidden"], (told,))
+    message = f"its sandbox hides the work dir {str(place)!r}; it was run in {project.path}"
+    assert (end.stdout.decode().split(), end.warnings) == ([str(project.path), "note", "hidden"], (message,))
 
 
 @needs_isolated
@@ -483,8 +483,8 @@ def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, leve
     monkeypatch.setattr(landlock, "find_version", lambda: version)
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: bwrap)
     found, refused = plan_sandbox(a_hook(sandbox=level, network=network), "/p", "/p", ("/bin/x",))
-    told = f"it must run in the sandbox '{level}', which this machine does not have: {why}" if why else ""
-    assert (found is None, refused) == (bool(why), told)
+    message = f"it must run in the sandbox '{level}', which this machine does not have: {why}" if why else ""
+    assert (found is None, refused) == (bool(why), message)
 
 
 @pytest.mark.parametrize("level", ["restricted", "isolated"])
@@ -529,24 +529,26 @@ def test_a_bwrap_that_does_not_work_fails_the_hook_in_its_own_words(fake_bwrap, 
         FAILED,
         "the sandbox could not be made: bwrap: No permissions to create new namespace",
     )
-    told = f"{path} does not work here: bwrap: No permissions to create new namespace"
-    assert probe_sandbox_levels()[2] == SandboxSupport("isolated", is_available=False, detail=told)
+    message = f"{path} does not work here: bwrap: No permissions to create new namespace"
+    assert probe_sandbox_levels()[2] == SandboxSupport("isolated", is_available=False, detail=message)
 
 
 def test_bwrap_gets_every_restriction(fake_bwrap, project, monkeypatch):
     path = fake_bwrap('printf "%s\\n" "$@"')
     monkeypatch.setattr(sandbox, "_find_homes", lambda: (str(project.home),))
-    told = end_of(project, "", sandbox="isolated").stdout.decode().split("\n")
+    reported = end_of(project, "", sandbox="isolated").stdout.decode().split("\n")
     folder = project.hooks_folder("user") / "guard"
-    walls = "--die-with-parent --new-session --unshare-pid --unshare-ipc --unshare-uts --cap-drop ALL --unshare-net"
-    start = [*walls.split(), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    restrictions = (
+        "--die-with-parent --new-session --unshare-pid --unshare-ipc --unshare-uts --cap-drop ALL --unshare-net"
+    )
+    start = [*restrictions.split(), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     end = ["--chdir", str(project.path), "--", f"{folder}/scripts/run.sh", ""]
-    assert (told[: len(start)], told[-len(end) :]) == (start, end)
-    pairs = list(itertools.pairwise(told))
+    assert (reported[: len(start)], reported[-len(end) :]) == (start, end)
+    pairs = list(itertools.pairwise(reported))
     assert [("--tmpfs", place) in pairs for place in ("/tmp", "/run", str(project.home))] == [True] * 3
     assert [("--ro-bind", str(place)) in pairs for place in (project.path, folder)] == [True] * 2
     open_net = end_of(project, "", sandbox="isolated", network=True).stdout.decode().split("\n")
-    assert [word for word in told if word not in open_net] == ["--unshare-net"]
+    assert [word for word in reported if word not in open_net] == ["--unshare-net"]
     assert find_bwrap() == path
 
 
@@ -628,13 +630,13 @@ def processes_with(mark: str) -> list[str]:
 
 
 def test_a_temporary_folder_goes_with_its_hook_whatever_is_in_it(temporary):
-    kept = temporary / "kept"
-    (kept / "inner").mkdir(parents=True)
-    walls = ("restricted", False, "", ())
-    confined = Sandbox(Job(("/bin/true",), b"", "/", {}, 1.0, sandbox=walls), [])
-    [made] = [path for path in temporary.iterdir() if path != kept]
+    remaining = temporary / "kept"
+    (remaining / "inner").mkdir(parents=True)
+    restrictions = ("restricted", False, "", ())
+    confined = Sandbox(Job(("/bin/true",), b"", "/", {}, 1.0, sandbox=restrictions), [])
+    [made] = [path for path in temporary.iterdir() if path != remaining]
     (made / "deep/er").mkdir(parents=True)
-    (made / "deep/link").symlink_to(kept)
+    (made / "deep/link").symlink_to(remaining)
     (made / "deep/er/file").write_text("x")
     (made / "deep").chmod(0o500)
     confined.close()

@@ -39,7 +39,7 @@ def read(tmp_path):
     return _read
 
 
-def said(config: HooksConfig) -> list[tuple[str, str, str, str]]:
+def list_diagnostics(config: HooksConfig) -> list[tuple[str, str, str, str]]:
     return [(p.level, p.key, p.message, p.fix) for p in config.diagnostics]
 
 
@@ -96,8 +96,8 @@ def test_settings_of_the_engine_are_the_user_s(read):
 def test_settings_of_a_project_are_ignored_with_a_warning(read, line):
     key = line.partition(" ")[0]
     config = read(f"[hooks]\n{line}\n", "project")
-    told = f"'{key}' can only be set by the user; it is ignored here"
-    assert (config.settings, said(config)) == ({}, [(WARNING, f"hooks.{key}", told, "")])
+    message = f"'{key}' can only be set by the user; it is ignored here"
+    assert (config.settings, list_diagnostics(config)) == ({}, [(WARNING, f"hooks.{key}", message, "")])
 
 
 NAMED = "'{}' must be a list of tables that each have a name{}; it is ignored"
@@ -236,14 +236,14 @@ WRONG = {
 @pytest.mark.parametrize(("text", "level", "key", "message", "fix"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_reported_and_left_out(read, text, level, key, message, fix):
     config = read(text)
-    assert said(config) == [(level, key, message, fix)]
+    assert list_diagnostics(config) == [(level, key, message, fix)]
     assert (config.enabled, config.settings.get("max_stop_blocks"), config.defaults) == (True, None, {})
 
 
 def test_a_number_out_of_range_is_kept_at_its_limit(read):
     config = read("[hooks.defaults]\ntimeout = 1\npriority = 2000\n")
     assert config.defaults == {"timeout": 100, "priority": 1000}
-    assert said(config) == [
+    assert list_diagnostics(config) == [
         (
             ERROR,
             "hooks.defaults.timeout",
@@ -287,8 +287,8 @@ def test_a_file_that_cannot_be_read_is_an_error_and_counts_as_empty(read, text, 
 def test_a_fifo_or_folder_is_an_error_that_nobody_waits_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
-        told = Diagnostic(str(path), None, "", ERROR, "hooks.toml is not a regular file")
-        assert read_hooks_toml(str(path), "user") == HooksConfig(str(path), "user", diagnostics=(told,))
+        reported = Diagnostic(str(path), None, "", ERROR, "hooks.toml is not a regular file")
+        assert read_hooks_toml(str(path), "user") == HooksConfig(str(path), "user", diagnostics=(reported,))
 
 
 tomlish = st.text(alphabet="hoks.=[]{}\"'\n0123456789truefalsnmd_,-: #", max_size=60)
@@ -423,22 +423,22 @@ def test_a_protected_hook_is_not_disabled_by_name_but_with_all_the_others():
     ]
 
 
-def told(hooks, config: HooksConfig, other: HooksConfig | None = None) -> list[str]:
+def list_messages(hooks, config: HooksConfig, other: HooksConfig | None = None) -> list[str]:
     return [d.message for d in check_configs(hooks, config, other or user())]
 
 
 def test_what_a_project_may_not_have_is_reported():
-    assert told((MINE,), project(disable=("guard",))) == ["a project cannot disable your hook 'guard'"]
+    assert list_messages((MINE,), project(disable=("guard",))) == ["a project cannot disable your hook 'guard'"]
     only = "a project can only set on_failure = block for your hook 'guard'"
-    assert told((MINE,), project(override=(("guard", {"timeout": 200}),))) == [only]
-    assert told((MINE,), project(override=(("guard", {"on_failure": "block", "timeout": 200}),))) == [only]
-    assert told((MINE,), project(override=(("guard", {"on_failure": "block"}),))) == []
-    assert told((MINE, THEIRS), project(disable=("guard",), override=(("guard", {"timeout": 200}),))) == []
+    assert list_messages((MINE,), project(override=(("guard", {"timeout": 200}),))) == [only]
+    assert list_messages((MINE,), project(override=(("guard", {"on_failure": "block", "timeout": 200}),))) == [only]
+    assert list_messages((MINE,), project(override=(("guard", {"on_failure": "block"}),))) == []
+    assert list_messages((MINE, THEIRS), project(disable=("guard",), override=(("guard", {"timeout": 200}),))) == []
 
 
 def test_a_name_that_no_hook_has_is_reported():
     none = "there is no hook named 'gone'"
-    assert told((MINE,), project(disable=("gone",)), user(override=(("gone", {}),))) == [none, none]
+    assert list_messages((MINE,), project(disable=("gone",)), user(override=(("gone", {}),))) == [none, none]
 
 
 # Limits on what a file may cost (found by fuzzing)

@@ -138,11 +138,11 @@ def test_an_override_that_names_a_project_is_for_the_hooks_of_that_project_alone
 def test_an_override_for_a_wrong_project_is_for_none(read):
     text = f'{GUARD}timeout = 5000\nproject = "here"'
     found = read(text)
-    told = (
+    expected = (
         "'project' must be an absolute path, not 'here'; the override is for no project",
         'for example project = "/path/to/project"',
     )
-    assert said(found) == [(ERROR, "hooks.override.project", *told)]
+    assert list_diagnostics(found) == [(ERROR, "hooks.override.project", *expected)]
     assert tune_hook(a_hook(), NOTHING, project(), found) == a_hook()
 
 
@@ -163,7 +163,7 @@ def read(tmp_path):
     return _read
 
 
-def said(found: HooksConfig) -> list[tuple[str, str, str, str]]:
+def list_diagnostics(found: HooksConfig) -> list[tuple[str, str, str, str]]:
     return [(p.level, p.key, p.message, p.fix) for p in found.diagnostics]
 
 
@@ -234,7 +234,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("text", "level", "key", "message", "fix"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_reported(read, text, level, key, message, fix):
-    assert said(read(text)) == [(level, key, message, fix)]
+    assert list_diagnostics(read(text)) == [(level, key, message, fix)]
 
 
 def test_of_a_wrong_level_the_strictest_counts(read):
@@ -245,8 +245,11 @@ def test_of_a_wrong_level_the_strictest_counts(read):
 def test_a_project_opens_nothing_by_an_override(read, line):
     key = line.partition(" ")[0]
     found = read(f"{GUARD}{line}", "project")
-    told = f"'{key}' can only be set by the user; it is ignored here"
-    assert (found.override, said(found)) == ((("guard", {}),), [(WARNING, f"hooks.override.{key}", told, "")])
+    message = f"'{key}' can only be set by the user; it is ignored here"
+    assert (found.override, list_diagnostics(found)) == (
+        (("guard", {}),),
+        [(WARNING, f"hooks.override.{key}", message, "")],
+    )
 
 
 LOWERS = "a project cannot lower your sandbox = restricted"
@@ -274,7 +277,7 @@ VAIN = {
 }
 
 
-@pytest.mark.parametrize(("users", "projects", "told"), VAIN.values(), ids=VAIN)
-def test_what_has_no_effect_is_reported(users, projects, told):
+@pytest.mark.parametrize(("users", "projects", "message"), VAIN.values(), ids=VAIN)
+def test_what_has_no_effect_is_reported(users, projects, message):
     hooks = (tune_hook(a_hook(scope="project"), NOTHING, projects, users),)
-    assert [(d.path, d.key, d.message) for d in check_configs(hooks, projects, users)] == told
+    assert [(d.path, d.key, d.message) for d in check_configs(hooks, projects, users)] == message

@@ -76,11 +76,11 @@ ODD = {
 def test_anything_else_is_run_by_an_interpreter_with_a_warning(folder, name, by):
     program, word = by
     path = script(folder, name, "echo hi\n", 0o755)
-    told = f"scripts/{name} has no interpreter line (#!); it was run by {word}"
-    assert choose_command(path) == EntryPoint(path, (program, path), told)
+    message = f"scripts/{name} has no interpreter line (#!); it was run by {word}"
+    assert choose_command(path) == EntryPoint(path, (program, path), message)
     os.chmod(path, 0o644)
-    told = f"scripts/{name} is not executable (chmod +x); it was run by {word}"
-    assert choose_command(path) == EntryPoint(path, (program, path), told)
+    message = f"scripts/{name} is not executable (chmod +x); it was run by {word}"
+    assert choose_command(path) == EntryPoint(path, (program, path), message)
 
 
 def test_the_start_of_a_file_is_read_without_waiting(folder):

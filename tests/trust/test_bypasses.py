@@ -100,14 +100,14 @@ def test_a_forged_trust_store_above_a_submodule_is_not_believed(project):
     assert not (project.base / "pwned").exists()
 
 
-@pytest.mark.parametrize("road", [["-m", "boathook", "run"], ["-I", "-S", HOOK_ENTRY]])
-def test_folders_said_on_the_command_line_stand_above_all_variables(project, road):
+@pytest.mark.parametrize("program", [["-m", "boathook", "run"], ["-I", "-S", HOOK_ENTRY]])
+def test_folders_said_on_the_command_line_stand_above_all_variables(project, program):
     project.write_hook("guard", script=BLOCKS)
     project.write_settings("user", make_settings("exit 2"))
     flags = ["--config", str(project.config), "--claude", str(project.claude_folder), "--state", str(project.state)]
     env = {**project.environment, "XDG_CONFIG_HOME": "/usr/share", "HOME": "/usr", "CLAUDE_CONFIG_DIR": "/usr"}
     for wanted, names in ((flags, ["guard"]), ([], [])):
-        done = subprocess.run([sys.executable, *road, "--json", *wanted], input=_event(project.path), capture_output=True,
+        done = subprocess.run([sys.executable, *program, "--json", *wanted], input=_event(project.path), capture_output=True,
                               text=True, env=env, cwd=project.path, check=False)  # fmt: skip
         assert [name for name, _, _ in list_runs(json.loads(done.stdout))] == names
 
@@ -179,8 +179,8 @@ def test_the_shown_definition_comes_from_the_bytes_that_are_kept(project):
             if "is trusted" not in shown.stdout:
                 continue
             record = json.loads((project.state / "trust.json").read_text())["records"][0]
-            kept = (project.state / "copies" / record["digest"] / "0" / "guard" / "HOOK.md").read_text()
-            assert ("MY_TOKEN" in kept) == ("MY_TOKEN" in shown.stdout)
+            remaining = (project.state / "copies" / record["digest"] / "0" / "guard" / "HOOK.md").read_text()
+            assert ("MY_TOKEN" in remaining) == ("MY_TOKEN" in shown.stdout)
             project.run("untrust", "guard")
     finally:
         writer.kill()

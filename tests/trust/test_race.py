@@ -29,7 +29,7 @@ def _race(project, path, runs):
     """Dispatch while another process rewrites a file; give how often each word was said."""
     evil = f"#!/bin/sh\necho evil >&2\ntouch {project.base}/evil\nexit 2\n"
     writer = subprocess.Popen([sys.executable, "-I", "-c", WRITER, str(path), evil], stdout=subprocess.PIPE)
-    said = {"good": 0, "skipped": 0}
+    answers = {"good": 0, "skipped": 0}
     try:
         assert writer.stdout is not None
         writer.stdout.readline()
@@ -37,21 +37,21 @@ def _race(project, path, runs):
             for _ in range(runs):
                 found = engine.dispatch(CALL)
                 word = found.reasons[0] if found.reasons else "skipped"
-                said[word] = said.get(word, 0) + 1
+                answers[word] = answers.get(word, 0) + 1
     finally:
         writer.kill()
         writer.wait()
         if writer.stdout is not None:
             writer.stdout.close()
-    return said
+    return answers
 
 
 def test_row_69_a_script_rewritten_in_a_loop_never_runs_other_bytes(project):
     folder = project.write_hook("guard", scope="project", script="echo good >&2; exit 2")
     project.trust()
-    said = _race(project, folder / "scripts" / "run.sh", RUNS)
-    assert set(said) == {"good", "skipped"}, said
-    assert sum(said.values()) == RUNS
+    answer = _race(project, folder / "scripts" / "run.sh", RUNS)
+    assert set(answer) == {"good", "skipped"}, answer
+    assert sum(answer.values()) == RUNS
     assert not (project.base / "evil").exists()
 
 
@@ -62,6 +62,6 @@ def test_row_69_a_script_of_settings_rewritten_in_a_loop_never_runs_other_bytes(
     script.chmod(0o755)
     project.write_settings("project", make_settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
     project.trust()
-    said = _race(project, script, RUNS // 4)
-    assert set(said) == {"good", "skipped"}, said
+    answer = _race(project, script, RUNS // 4)
+    assert set(answer) == {"good", "skipped"}, answer
     assert not (project.base / "evil").exists()

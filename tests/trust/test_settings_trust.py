@@ -31,9 +31,9 @@ def test_no_file_of_a_project_takes_away_a_plugin_of_the_user_s_and_that_is_repo
     a_plugin(project, make_settings(GUARD))
     path = project.write_settings(scope, {"enabledPlugins": {"guard@m": False, "other@m": False}})
     with boathook.load(project.path) as engine:
-        told = [(d.path, d.key, d.level, d.message) for d in engine.catalog.diagnostics]
+        messages = [(d.path, d.key, d.level, d.message) for d in engine.catalog.diagnostics]
     why = "a project cannot disable your plugins; 'guard@m' stays enabled"
-    assert told == [(str(path), "enabledPlugins", WARNING, why)]
+    assert messages == [(str(path), "enabledPlugins", WARNING, why)]
     assert project.dispatch()["decision"] == "block"
 
 

@@ -90,8 +90,8 @@ def _fifo(folder):
 
 def _socket(folder):
     with socket.socket(socket.AF_UNIX) as made:
-        made.bind("door")
-    return f"{folder}/door is neither a file nor a folder"
+        made.bind("socket")
+    return f"{folder}/socket is neither a file nor a folder"
 
 
 def _out(folder):
@@ -133,10 +133,10 @@ def _deep(folder):
 @pytest.mark.parametrize("make", [_fifo, _socket, _out, _absolute, _through, _many, _large, _deep])
 def test_a_folder_is_refused_for(folder, make, monkeypatch):
     monkeypatch.chdir(folder)
-    told = make(folder)
+    reported = make(folder)
     with pytest.raises(SnapshotError) as error:
         read_snapshot(str(folder))
-    assert str(error.value) == told
+    assert str(error.value) == reported
 
 
 def test_a_root_that_is_a_link_or_a_device_is_refused(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""Nothing of a project runs before a person trusted its exact bytes; and what does not run is told."""
+"""Nothing of a project runs before a person trusted its exact bytes; and what does not run is reported."""
 
 from __future__ import annotations
 
@@ -212,12 +212,12 @@ def test_a_project_cannot_set_what_only_the_user_may(project):
     project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\nmax_timeout = 2000\n')
     with boathook.load(project.path) as engine:
         found = engine.catalog.settings
-        told = [d.message for d in engine.catalog.diagnostics]
+        messages = [d.message for d in engine.catalog.diagnostics]
         timeouts = [hook.timeout for hook in engine.catalog.hooks]
     assert (found.untrusted, found.record, found.max_timeout, found.model) == ("block", "summary", 2000, "")
     assert timeouts == [2.0]
     for key in ("untrusted", "record", "max_timeout", "model"):
-        assert f"'{key}' can only be set by the user; it is ignored here" in told
+        assert f"'{key}' can only be set by the user; it is ignored here" in messages
 
 
 @pytest.mark.parametrize("way", ["by command", "by hook_entry"])
@@ -352,7 +352,7 @@ def test_a_trust_store_within_the_repository_is_not_believed(project, way, varia
         "XDG_CACHE_HOME": str(project.base / "cache"),
     }
     env[variable] = str(inside)
-    door = (
+    entry = (
         ["-I", "-S", boathook.__file__.replace("__init__.py", "entry/hook_entry.py")]
         if way == "by hook_entry"
         else ["-m", "boathook", "run"]
@@ -361,7 +361,7 @@ def test_a_trust_store_within_the_repository_is_not_believed(project, way, varia
     import sys
 
     done = subprocess.run(
-        [sys.executable, *door, "--json"],
+        [sys.executable, *entry, "--json"],
         input=json.dumps(CALL),
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Trust on the road of the compiled catalogue, which most events take."""
+"""Trust with the cached catalogue, which most events use."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ QUIET = {**CALL, "event_type": "post-step"}
 
 PEEK = """
 import sys
-sys.path.insert(0, {door!r}.rpartition("/boathook/")[0])
-from boathook.entry import fast_path as threshold
-real = threshold.system._exit
+sys.path.insert(0, {entry!r}.rpartition("/boathook/")[0])
+from boathook.entry import fast_path
+real = fast_path.system._exit
 
 def end(code):
-    sys.stderr.write("engine" if "boathook.engine" in sys.modules else "door")
+    sys.stderr.write("engine" if "boathook.engine" in sys.modules else "fast path")
     sys.stderr.flush()
     real(code)
 
@@ -33,13 +33,13 @@ class System:
     def __getattr__(self, name):
         return end if name == "_exit" else getattr(sys.modules["posix"], name)
 
-threshold.system = System()
-threshold.enter([])
+fast_path.system = System()
+fast_path.enter([])
 """
 
 
-def _keep(project):
-    """Let the files grow old, and have the catalogue kept."""
+def _write_cache(project):
+    """Let the files grow old, and have the catalogue cached."""
     time.sleep(SETTLED)
     project.dispatch("by command", QUIET)
     env = {name.encode(): value.encode() for name, value in project.variables.items()}
@@ -47,8 +47,8 @@ def _keep(project):
 
 
 def _imports(project, event):
-    """Give what the door says and whether the engine was opened."""
-    done = [sys.executable, "-I", "-S", "-c", PEEK.format(door=HOOK_ENTRY)]
+    """Return what hook_entry answers and whether the engine was loaded."""
+    done = [sys.executable, "-I", "-S", "-c", PEEK.format(entry=HOOK_ENTRY)]
     return subprocess.run(
         done,
         input=json.dumps(event),
@@ -64,8 +64,8 @@ def test_a_cached_hook_that_is_not_trusted_costs_the_fast_path_nothing_where_it_
     project.write_hook(
         "guard", scope="project", script="exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"}
     )
-    _keep(project)
-    assert _imports(project, CALL).stderr == "door"
+    _write_cache(project)
+    assert _imports(project, CALL).stderr == "fast path"
     found = _imports(project, {**CALL, "tool_input": {"command": "rm -rf /"}})
     assert found.stderr.endswith("engine")
     assert "not trusted yet" in found.stderr
@@ -73,11 +73,11 @@ def test_a_cached_hook_that_is_not_trusted_costs_the_fast_path_nothing_where_it_
 
 def test_an_approval_counts_at_the_next_event(project):
     project.write_hook("guard", scope="project", script="exit 2")
-    _keep(project)
+    _write_cache(project)
     assert list_skipped(project.dispatch("by hook_entry")) == ["guard"]
     project.trust()
     assert list_runs(project.dispatch("by hook_entry")) == [("guard", "ok", "block")]
-    _keep(project)
+    _write_cache(project)
     assert list_runs(project.dispatch("by hook_entry")) == [("guard", "ok", "block")]
     project.run("deny", "guard")
     assert list_runs(project.dispatch("by hook_entry")) == []
@@ -94,13 +94,13 @@ def test_a_cached_catalogue_does_not_hide_that_a_script_changed(project, form):
         script.chmod(0o755)
         project.write_settings("project", make_settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
     project.trust()
-    _keep(project)
+    _write_cache(project)
     assert project.dispatch("by hook_entry")["decision"] == "block"
     text = script.read_text()
     script.write_text("#!/bin/sh\nexit 0\n")
     found = project.dispatch("by hook_entry")
     assert (list_runs(found), len(found["skipped"])) == ([], 1)
-    _keep(project)
+    _write_cache(project)
     assert list_runs(project.dispatch("by hook_entry")) == []
     script.write_text(text)
     assert project.dispatch("by hook_entry")["decision"] == "block"
@@ -119,6 +119,6 @@ def test_a_private_copy_that_is_gone_is_made_again(project):
 
     project.write_hook("guard", scope="project", script="exit 2")
     project.trust()
-    _keep(project)
+    _write_cache(project)
     remove_snapshot(str(project.state / "copies"))
     assert list_runs(project.dispatch("by hook_entry")) == [("guard", "ok", "block")]

@@ -119,8 +119,8 @@ def test_a_link_that_leaves_the_project_is_refused_and_its_content_not_shown(pro
     (project.base / "outside" / "HOOK.md").write_text("---\nsecret: value\n")
     (project.hooks_folder("project") / "guard").symlink_to(project.base / "outside")
     (hook,) = load(project).catalog.hooks
-    told = Diagnostic(str(project.hooks_folder("project") / "guard" / "HOOK.md"), None, "", ERROR, LEAVES)
-    assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, LEAVES, (told,))
+    reported = Diagnostic(str(project.hooks_folder("project") / "guard" / "HOOK.md"), None, "", ERROR, LEAVES)
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, LEAVES, (reported,))
 
 
 def test_a_manifest_that_is_a_link_out_of_the_project_is_refused_too(project):
@@ -202,12 +202,12 @@ def test_a_hooks_folder_that_cannot_be_read_is_reported_at_every_event(project):
     root = project.hooks_folder("user")
     root.parent.mkdir(parents=True)
     root.symlink_to(root)
-    told = "the hooks folder cannot be read: Too many levels of symbolic links"
-    assert load(project).catalog.diagnostics == (Diagnostic(str(root), None, "", ERROR, told),)
+    message = "the hooks folder cannot be read: Too many levels of symbolic links"
+    assert load(project).catalog.diagnostics == (Diagnostic(str(root), None, "", ERROR, message),)
     root.unlink()
     root.write_text("a file")
-    told = "the hooks folder cannot be read: Not a directory"
-    assert load(project).catalog.diagnostics == (Diagnostic(str(root), None, "", ERROR, told),)
+    message = "the hooks folder cannot be read: Not a directory"
+    assert load(project).catalog.diagnostics == (Diagnostic(str(root), None, "", ERROR, message),)
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
@@ -215,9 +215,9 @@ def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(project, scope):
     project.write_hook("guard", scope=scope)
     project.hooks_folder(scope).chmod(0o777)
     catalog = load(project).catalog
-    told = "no hook of this folder runs: it can be written by anybody (chmod o-w)"
+    message = "no hook of this folder runs: it can be written by anybody (chmod o-w)"
     assert catalog.hooks == ()
-    assert catalog.diagnostics == (Diagnostic(str(project.hooks_folder(scope)), None, "", ERROR, told),)
+    assert catalog.diagnostics == (Diagnostic(str(project.hooks_folder(scope)), None, "", ERROR, message),)
 
 
 def test_a_folder_name_that_is_no_text_is_a_hook_all_the_same(project):
@@ -238,8 +238,8 @@ def test_a_hook_without_entry_point_is_reported(project):
     folder = project.write_hook("guard", script=None)
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     (hook,) = load(project).catalog.hooks
-    told = Diagnostic(str(folder / "HOOK.md"), None, "", ERROR, why)
-    assert (hook.state, hook.state_reason, hook.diagnostics) == (NO_ENTRY, why, (told,))
+    reported = Diagnostic(str(folder / "HOOK.md"), None, "", ERROR, why)
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (NO_ENTRY, why, (reported,))
 
 
 def test_an_invalid_or_disabled_hook_without_entry_point_stays_what_it_is(project):

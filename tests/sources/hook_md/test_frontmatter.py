@@ -265,4 +265,4 @@ def test_a_frontmatter_that_needs_much_forgiving_takes_time_by_its_length(unit):
 
 def test_a_star_before_a_comment_is_still_forgiven():
     found = read_frontmatter("---\nmatcher: {tool: *} # all\nother: * # of them\n---\n")
-    assert [told for _, told in found.forgiven] == ['a bare * was read as "*"; quote it'] * 2
+    assert [reported for _, reported in found.forgiven] == ['a bare * was read as "*"; quote it'] * 2

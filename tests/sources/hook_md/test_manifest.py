@@ -146,16 +146,16 @@ NUMBERS = {
 def test_a_wrong_value_is_replaced_and_reported(line, expected):
     changes, message = expected
     key, _, value = line.partition(":")
-    told = problem(NEXT_LINE, key, ERROR, message, EXAMPLES.get(key, ""))
-    assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, diagnostics=(told,))
+    reported = problem(NEXT_LINE, key, ERROR, message, EXAMPLES.get(key, ""))
+    assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, diagnostics=(reported,))
 
 
 LIMITS = {"timeout": [(100, 0.1), (600_000, 600.0)], "priority": [(0, 0), (1000, 1000), (5, 5)]}
 
 
-@pytest.mark.parametrize(("key", "number", "kept"), [(k, *pair) for k, pairs in LIMITS.items() for pair in pairs])
-def test_the_limits_themselves_are_allowed(key, number, kept):
-    assert parse(**{key: number}) == PLAIN.replace(**{key: kept})
+@pytest.mark.parametrize(("key", "number", "remaining"), [(k, *pair) for k, pairs in LIMITS.items() for pair in pairs])
+def test_the_limits_themselves_are_allowed(key, number, remaining):
+    assert parse(**{key: number}) == PLAIN.replace(**{key: remaining})
 
 
 WORDS = {"true": True, "yes": True, "on": True, "True": True, "false": False, "no": False, "off": False, "FALSE": False}
@@ -184,9 +184,9 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("value", "kept", "told"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
-def test_a_hook_without_a_good_description_runs_all_the_same(value, kept, told):
-    assert parse(description=value) == PLAIN.replace(description=kept, diagnostics=(told,))
+@pytest.mark.parametrize(("value", "remaining", "message"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
+def test_a_hook_without_a_good_description_runs_all_the_same(value, remaining, message):
+    assert parse(description=value) == PLAIN.replace(description=remaining, diagnostics=(message,))
 
 
 def test_the_longest_description_is_allowed():
@@ -214,14 +214,14 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("value", "told"), NAMES.values(), ids=NAMES)
-def test_a_name_that_is_missing_or_not_allowed_is_that_of_the_folder(value, told):
-    assert parse(name=value) == PLAIN.replace(diagnostics=(told,))
+@pytest.mark.parametrize(("value", "message"), NAMES.values(), ids=NAMES)
+def test_a_name_that_is_missing_or_not_allowed_is_that_of_the_folder(value, message):
+    assert parse(name=value) == PLAIN.replace(diagnostics=(message,))
 
 
 def test_a_name_that_differs_from_its_folder_is_kept_with_a_warning():
-    told = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'")
-    assert parse(name="other") == PLAIN.replace(name="other", diagnostics=(told,))
+    reported = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'")
+    assert parse(name="other") == PLAIN.replace(name="other", diagnostics=(reported,))
 
 
 @pytest.mark.parametrize("name", ["a", "no", "0", "1.5", "a-b_c.d", "A" * 64, "on", "123"])
@@ -246,8 +246,8 @@ def test_an_unknown_field_is_a_warning_that_suggests_the_nearest():
 
 def test_protected_belongs_to_the_user_alone():
     assert parse(protected="true") == PLAIN.replace(protected=True)
-    told = problem(5, "protected", ERROR, "only a user hook can be protected; it is ignored here", "remove it")
-    assert parse("project", protected="true") == PLAIN.replace(scope="project", diagnostics=(told,))
+    reported = problem(5, "protected", ERROR, "only a user hook can be protected; it is ignored here", "remove it")
+    assert parse("project", protected="true") == PLAIN.replace(scope="project", diagnostics=(reported,))
     assert parse("project", protected="false") == PLAIN.replace(scope="project")
 
 
@@ -317,10 +317,10 @@ INVALIDS = {
 }
 
 
-@pytest.mark.parametrize(("fields", "kind", "told"), INVALIDS.values(), ids=INVALIDS)
-def test_a_fault_that_leaves_open_what_was_meant_makes_the_hook_invalid(fields, kind, told):
+@pytest.mark.parametrize(("fields", "kind", "message"), INVALIDS.values(), ids=INVALIDS)
+def test_a_fault_that_leaves_open_what_was_meant_makes_the_hook_invalid(fields, kind, message):
     hook = parse(**fields)
-    assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, told.message, (told,))
+    assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, message.message, (message,))
     assert hook.kind is (SPELLINGS[kind] if kind else None)
 
 
@@ -340,9 +340,9 @@ UNREADABLES = {
 
 @pytest.mark.parametrize(("text", "line", "message", "fix"), UNREADABLES.values(), ids=UNREADABLES)
 def test_a_frontmatter_that_cannot_be_read_makes_an_invalid_hook_with_the_folder_s_name(text, line, message, fix):
-    told = problem(line, "", ERROR, message, fix)
+    reported = problem(line, "", ERROR, message, fix)
     expected = PLAIN.replace(
-        kind=None, trigger="", description="", state=INVALID, state_reason=message, diagnostics=(told,)
+        kind=None, trigger="", description="", state=INVALID, state_reason=message, diagnostics=(reported,)
     )
     assert parse_text(text) == (expected, frozenset())
 
@@ -377,9 +377,9 @@ def test_matchers_are_text_whatever_yaml_would_make_of_them(value, sources):
 
 
 def test_an_unknown_field_of_a_matcher_is_a_warning():
-    told = problem(5, "matcher.tols", WARNING, "unknown key 'tols'", "did you mean 'tool'?")
+    reported = problem(5, "matcher.tols", WARNING, "unknown key 'tols'", "did you mean 'tool'?")
     assert parse(matcher="{tols: x, pattern: y}") == PLAIN.replace(
-        matcher=Matcher(None, compile_pattern("y")), diagnostics=(told,)
+        matcher=Matcher(None, compile_pattern("y")), diagnostics=(reported,)
     )
 
 
@@ -389,16 +389,16 @@ CONTROLS = {'"\\brm\\b"': "\\brm\\b", '"a\\fb"': "a\\fb", '"a\\vb"': "a\\vb", '"
 @pytest.mark.parametrize(("written", "meant"), CONTROLS.items())
 def test_a_control_character_in_a_pattern_is_read_back_as_its_escape(written, meant):
     hook = parse(matcher=f"{{pattern: {written}}}")
-    told = f"a control character was read as the escape it came from: {meant}"
+    message = f"a control character was read as the escape it came from: {meant}"
     assert hook.matcher == Matcher(None, compile_pattern(meant))
-    assert hook.diagnostics == (problem(5, "matcher.pattern", WARNING, told, "use single quotes"),)
+    assert hook.diagnostics == (problem(5, "matcher.pattern", WARNING, message, "use single quotes"),)
 
 
 def test_a_backslash_in_double_quotes_is_forgiven_with_a_warning():
     hook = parse(matcher='{pattern: "\\.py$"}')
-    told = "a backslash in double quotes was read as a backslash; use single quotes"
+    message = "a backslash in double quotes was read as a backslash; use single quotes"
     assert hook == PLAIN.replace(
-        matcher=Matcher(None, compile_pattern("\\.py$")), diagnostics=(problem(5, "", WARNING, told),)
+        matcher=Matcher(None, compile_pattern("\\.py$")), diagnostics=(problem(5, "", WARNING, message),)
     )
 
 
@@ -448,21 +448,21 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize(("value", "needs", "told"), NEEDS.values(), ids=NEEDS)
-def test_needs_are_lists_of_names(value, needs, told):
-    assert parse(requires=value) == PLAIN.replace(needs=needs, diagnostics=told)
+@pytest.mark.parametrize(("value", "needs", "message"), NEEDS.values(), ids=NEEDS)
+def test_needs_are_lists_of_names(value, needs, message):
+    assert parse(requires=value) == PLAIN.replace(needs=needs, diagnostics=message)
 
 
 def test_env_is_a_list_of_names():
     assert parse(env="TOKEN") == PLAIN.replace(env=("TOKEN",))
-    told = problem(
+    reported = problem(
         5,
         "env",
         ERROR,
         "'env' must be a list of names; only its valid items are used",
         'for example env: ["TOKEN"]',
     )
-    assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), diagnostics=(told,))
+    assert parse(env="[A, [B]]") == PLAIN.replace(env=("A",), diagnostics=(reported,))
 
 
 def test_problems_are_reported_in_the_order_of_their_lines():

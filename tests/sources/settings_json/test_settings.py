@@ -77,7 +77,7 @@ def one(read):
     return _one
 
 
-def said(hook: Hook) -> list[tuple[str, str, str, str]]:
+def list_diagnostics(hook: Hook) -> list[tuple[str, str, str, str]]:
     return [(p.level, p.key.removeprefix(PLACE).lstrip("."), p.message, p.fix) for p in hook.diagnostics]
 
 
@@ -216,8 +216,8 @@ def test_without_a_tool_a_matcher_asks_another_field(one, event):
 @pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])
 def test_an_event_without_matcher_ignores_it_whatever_it_is(one, event, source):
     hook = one(event=event, matcher=source)
-    told = f"{event} has no matcher: '{source}' is ignored, the hook runs at every such event"
-    problem = Diagnostic("file", None, f"hooks.{event}[0].hooks[0].matcher", WARNING, told, "remove it")
+    message = f"{event} has no matcher: '{source}' is ignored, the hook runs at every such event"
+    problem = Diagnostic("file", None, f"hooks.{event}[0].hooks[0].matcher", WARNING, message, "remove it")
     assert (hook.state, hook.matcher, hook.diagnostics) == (ARMED, ALL, (problem,))
 
 
@@ -262,7 +262,7 @@ def test_a_rule_that_the_matcher_leaves_out_never_runs_and_that_is_reported(one)
         "'if' is about Edit and MultiEdit and Write and NotebookEdit, "
         "which the matcher 'Bash|Read' does not match: the hook never runs"
     )
-    assert (hook.state, hook.state_reason, said(hook)) == (DISABLED, why, [(WARNING, "if", why, "")])
+    assert (hook.state, hook.state_reason, list_diagnostics(hook)) == (DISABLED, why, [(WARNING, "if", why, "")])
 
 
 NO_RULE = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored, so the hook runs more often"
@@ -272,14 +272,14 @@ NO_RULE = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored,
 def test_what_is_no_rule_is_ignored_and_reported(one, rule):
     hook = one({**COMMAND, "if": rule}, matcher="Bash")
     assert (hook.state, hook.matcher) == (ARMED, Matcher(compile_names("Bash")))
-    assert said(hook) == [(ERROR, "if", NO_RULE, "")]
+    assert list_diagnostics(hook) == [(ERROR, "if", NO_RULE, "")]
 
 
 def test_a_rule_where_no_tool_is_called_is_ignored_and_reported(one):
     hook = one({**COMMAND, "if": "Bash(git *)"}, event="SessionStart", matcher="startup")
-    told = "'if' is for events with a tool; SessionStart has none, so it is ignored"
+    message = "'if' is for events with a tool; SessionStart has none, so it is ignored"
     key = "hooks.SessionStart[0].hooks[0].if"
-    assert (hook.state, hook.diagnostics) == (ARMED, (Diagnostic("file", None, key, WARNING, told),))
+    assert (hook.state, hook.diagnostics) == (ARMED, (Diagnostic("file", None, key, WARNING, message),))
     assert hook.matcher == Matcher(compile_names("startup"), subject="source")
 
 
@@ -385,41 +385,41 @@ REMARKS = {
 def test_an_entry_runs_and_a_remark_is_made_on(one, title):
     fields, remarks, found = REMARKS[title]
     hook = one({**COMMAND, **fields})
-    assert (hook.state, said(hook)) == (ARMED, remarks)
+    assert (hook.state, list_diagnostics(hook)) == (ARMED, remarks)
     assert {name: getattr(hook, name) for name in found} == found
 
 
 def test_only_commands_run_in_the_background(one):
     hook = one({"type": "http", "url": "https://x.org", "async": True})
     known = "known: url, headers, allowedEnvVars, type, timeout, if, statusMessage, once"
-    assert (hook.background, said(hook)) == (False, [(WARNING, "async", "unknown key 'async'", known)])
+    assert (hook.background, list_diagnostics(hook)) == (False, [(WARNING, "async", "unknown key 'async'", known)])
 
 
 def test_the_model_of_a_prompt_must_be_text(one):
     hook = one({"type": "prompt", "prompt": "x", "model": 5})
-    told = [(ERROR, "model", "'model' must be text, not 5; it is ignored", "")]
-    assert (hook.handler, hook.state, said(hook)) == (Prompt("x"), ARMED, told)
+    expected = [(ERROR, "model", "'model' must be text, not 5; it is ignored", "")]
+    assert (hook.handler, hook.state, list_diagnostics(hook)) == (Prompt("x"), ARMED, expected)
 
 
 def test_a_header_that_names_what_is_not_allowed_is_reported(one):
     entry = {"type": "http", "url": "https://x.org", "headers": {"A": "$B ${C} $5"}, "allowedEnvVars": ["C"]}
-    told = "the header uses $B, which is not in 'allowedEnvVars', so it is sent empty"
-    assert said(one(entry)) == [(WARNING, "headers.A", told, '"allowedEnvVars": ["B"]')]
+    message = "the header uses $B, which is not in 'allowedEnvVars', so it is sent empty"
+    assert list_diagnostics(one(entry)) == [(WARNING, "headers.A", message, '"allowedEnvVars": ["B"]')]
 
 
 def test_a_post_without_encryption_is_reported_unless_it_stays_here(one):
-    told = [(WARNING, "url", "events are sent over the network unencrypted", "use https://")]
-    assert said(one({"type": "http", "url": "http://x.org"})) == told
+    expected = [(WARNING, "url", "events are sent over the network unencrypted", "use https://")]
+    assert list_diagnostics(one({"type": "http", "url": "http://x.org"})) == expected
     for host in ("localhost", "127.0.0.1", "[::1]"):
-        assert said(one({"type": "http", "url": f"http://{host}:8080/a"})) == []
+        assert list_diagnostics(one({"type": "http", "url": f"http://{host}:8080/a"})) == []
 
 
 def test_a_remark_on_a_group_is_made_for_each_of_its_entries(read):
     file = read(
         {"hooks": {"Stop": [{"hook": 1, "description": "mine", "hooks": [COMMAND, {**COMMAND, "command": "b"}]}]}}
     )
-    told = Diagnostic("file", None, "hooks.Stop[0].hook", WARNING, "unknown key 'hook'")
-    assert [hook.diagnostics for hook in file.hooks] == [(told,), (told,)]
+    reported = Diagnostic("file", None, "hooks.Stop[0].hook", WARNING, "unknown key 'hook'")
+    assert [hook.diagnostics for hook in file.hooks] == [(reported,), (reported,)]
 
 
 # Wrong shapes: one invalid hook each
@@ -526,7 +526,7 @@ def test_an_entry_of_a_wrong_shape_is_an_invalid_hook(one, title):
 
 @pytest.mark.parametrize(("kind", "digest"), [("agent", "be6e25"), ("mcp_tool", "df6747")])
 def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, digest):
-    told = f"hooks of the type '{kind}' run only in Claude Code"
+    message = f"hooks of the type '{kind}' run only in Claude Code"
     assert one({"type": kind, "prompt": "x", "tool": "y"}, matcher="Bash(", scope="local") == Hook(
         f"PreToolUse:{kind}#{digest}",
         CLAUDE_EVENTS_BY_NAME["PreToolUse"].kind,
@@ -538,8 +538,8 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
         dialect=find_dialect("claude"),
         place=PLACE,
         state=DISABLED,
-        state_reason=told,
-        diagnostics=(Diagnostic("file", None, f"{PLACE}.type", WARNING, told),),
+        state_reason=message,
+        diagnostics=(Diagnostic("file", None, f"{PLACE}.type", WARNING, message),),
     )
 
 
@@ -684,11 +684,11 @@ def test_a_number_beyond_limits_leaves_the_file_unread(read):
 
 
 def test_nesting_up_to_what_can_just_be_read_never_raises(read):
-    told = Diagnostic("file", None, "", ERROR, "cannot be read: nested too deep; no hook of this file runs")
+    reported = Diagnostic("file", None, "", ERROR, "cannot be read: nested too deep; no hook of this file runs")
     for depth in range(900, 1000):
         for form in ('[{"hooks": [{"type": "command", "command": "x", "y": DEEP}]}]', '[{"type": DEEP}]'):
             file = read('{"hooks": {"Stop": ' + form.replace("DEEP", "[" * depth + "]" * depth) + "}}")
-            assert len(file.hooks) == 1 or (file.hooks, file.diagnostics) == ((), (told,))
+            assert len(file.hooks) == 1 or (file.hooks, file.diagnostics) == ((), (reported,))
 
 
 def test_an_event_that_does_not_exist_is_reported_with_the_nearest(read):
@@ -708,8 +708,8 @@ def test_an_event_that_does_not_exist_is_reported_with_the_nearest(read):
 
 @pytest.mark.parametrize("event", UNMAPPED_CLAUDE_EVENTS)
 def test_an_event_that_claude_code_alone_has_is_reported(read, event):
-    told = f"this engine has no event like {event}: its hooks run only in Claude Code"
-    problem = Diagnostic("file", None, f"hooks.{event}", WARNING, told)
+    message = f"this engine has no event like {event}: its hooks run only in Claude Code"
+    problem = Diagnostic("file", None, f"hooks.{event}", WARNING, message)
     assert read({"hooks": {event: "anything"}}) == SettingsFile("file", "user", diagnostics=(problem,))
 
 
@@ -724,8 +724,8 @@ TWICE = {
 @pytest.mark.parametrize("text", TWICE)
 def test_a_key_that_stands_twice_is_reported(read, text):
     level, key = TWICE[text]
-    told = f"the key '{key}' is in one object twice; only the last one counts"
-    assert read(text).diagnostics == (Diagnostic("file", None, key, level, told, "join the two"),)
+    message = f"the key '{key}' is in one object twice; only the last one counts"
+    assert read(text).diagnostics == (Diagnostic("file", None, key, level, message, "join the two"),)
 
 
 def test_of_a_key_that_stands_twice_the_last_counts(read):
@@ -749,7 +749,7 @@ def test_a_broken_entry_leaves_its_neighbours_alone(read):
 )
 def test_no_long_text_keeps_a_file_from_being_read(read, one, text):
     assert one({**COMMAND, "command": text}).handler == Command(text)
-    assert said(one({**COMMAND, "if": text})) == [(ERROR, "if", NO_RULE, "")]
+    assert list_diagnostics(one({**COMMAND, "if": text})) == [(ERROR, "if", NO_RULE, "")]
     assert read("\n" * 500_000 + "x").diagnostics[0].line == 500_001
 
 
@@ -1027,8 +1027,8 @@ def test_either_side_may_be_left_out(project):
 
 def test_what_is_wrong_in_any_file_is_reported(project):
     files = [str(project.write_settings(scope, "[]")) for scope in ("user", "project", "local")]
-    told = "the top level is a list, not an object; no hook of this file runs"
-    assert load(project).diagnostics == tuple(Diagnostic(path, None, "", ERROR, told) for path in files)
+    message = "the top level is a list, not an object; no hook of this file runs"
+    assert load(project).diagnostics == tuple(Diagnostic(path, None, "", ERROR, message) for path in files)
 
 
 def test_the_user_s_folder_is_not_a_project_s_as_well(project):
@@ -1103,8 +1103,8 @@ def test_a_file_of_a_project_can_disable_its_own_and_what_is_shared_alone(projec
     assert [(hook.scope, (hook.state, hook.state_reason)) for hook in load(project).hooks] == [
         (one, off if one in reached else (ARMED, "")) for one in ("user", "project", "local")
     ]
-    told = "disableAllHooks disables only hooks of the project here; your own hooks still run"
-    assert load(project).diagnostics == (Diagnostic(path, None, "disableAllHooks", WARNING, told),)
+    message = "disableAllHooks disables only hooks of the project here; your own hooks still run"
+    assert load(project).diagnostics == (Diagnostic(path, None, "disableAllHooks", WARNING, message),)
 
 
 # hooks.toml
@@ -1163,8 +1163,8 @@ def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_reported(proje
     project.write_settings("project", a_file("x"))
     (hook,) = loaded(project).catalog.hooks
     path = project.write_hooks_toml(scope, f'[[hooks.override]]\nname = "{hook.name}"\npriority = 5\n')
-    told = f"priority has no effect on '{hook.name}': settings hooks run together"
-    assert loaded(project).catalog.diagnostics == (Diagnostic(str(path), None, "hooks.override", WARNING, told),)
+    message = f"priority has no effect on '{hook.name}': settings hooks run together"
+    assert loaded(project).catalog.diagnostics == (Diagnostic(str(path), None, "hooks.override", WARNING, message),)
 
 
 # Which folder's settings count
@@ -1225,8 +1225,8 @@ def test_settings_that_are_a_link_to_nowhere_count_and_that_is_reported(project)
     path = package / ".claude" / "settings.json"
     path.symlink_to("gone")
     assert find_settings_project(str(package), above)[0] == str(package)
-    told = "settings.json cannot be opened: No such file or directory; no hook of it runs"
-    assert loaded(project, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, told),)
+    message = "settings.json cannot be opened: No such file or directory; no hook of it runs"
+    assert loaded(project, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, message),)
 
 
 def test_where_no_settings_say_anything_the_nearest_count(project):
@@ -1253,9 +1253,9 @@ def test_a_link_that_leaves_the_project_is_not_read(project, scope):
     path = project.write_settings(scope, a_file("theirs"))
     path.rename(project.base / "outside.json")
     path.symlink_to(project.base / "outside.json")
-    told = f"{path.name} is a link that leaves the project; no hook of it runs"
+    message = f"{path.name} is a link that leaves the project; no hook of it runs"
     found = load(project)
-    assert (found.hooks, found.diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    assert (found.hooks, found.diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, message),))
 
 
 def test_a_folder_that_is_a_link_out_of_the_project_is_not_read(project):
@@ -1299,16 +1299,16 @@ def test_a_link_to_nowhere_and_what_is_no_file_are_reported(project):
 def test_no_hook_runs_from_a_file_that_anybody_may_write_to(project, scope):
     path = project.write_settings(scope, a_file("x", disableAllHooks=True))
     path.chmod(0o666)
-    told = "no hook of this file runs: it can be written by anybody (chmod o-w)"
-    assert (load(project).hooks, load(project).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    message = "no hook of this file runs: it can be written by anybody (chmod o-w)"
+    assert (load(project).hooks, load(project).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, message),))
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(project, scope):
     path = project.write_settings(scope, a_file("x", disableAllHooks=True))
     path.parent.chmod(0o777)
-    told = "no hook of this file runs: it is in a folder that can be written by anybody (chmod o-w)"
-    assert (load(project).hooks, load(project).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, told),))
+    message = "no hook of this file runs: it is in a folder that can be written by anybody (chmod o-w)"
+    assert (load(project).hooks, load(project).diagnostics) == ((), (Diagnostic(str(path), None, "", ERROR, message),))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
@@ -1316,9 +1316,9 @@ def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(project, scope):
 def test_no_hook_runs_from_what_belongs_to_another_user(project, place):
     path = project.write_settings("project", a_file("x"))
     os.chown(path if place == "file" else path.parent, 12345, -1)
-    told = "belongs to another user (uid 12345)"
-    told = told if place == "file" else f"is in a folder that {told}"
-    problem = Diagnostic(str(path), None, "", ERROR, f"no hook of this file runs: it {told}")
+    reported = "belongs to another user (uid 12345)"
+    reported = reported if place == "file" else f"is in a folder that {reported}"
+    problem = Diagnostic(str(path), None, "", ERROR, f"no hook of this file runs: it {reported}")
     assert (load(project).hooks, load(project).diagnostics) == ((), (problem,))
 
 
@@ -1381,9 +1381,9 @@ def test_a_plugin_that_is_not_enabled_does_not_count(project, enabled):
 def test_a_plugin_that_is_enabled_and_not_installed_is_reported(project):
     install(project, "fmt", a_file("x"))
     project.write_settings("user", {"enabledPlugins": {"fmt": True, "other": True}})
-    told = "the plugin 'other' is enabled but not installed here: its hooks do not run"
+    message = "the plugin 'other' is enabled but not installed here: its hooks do not run"
     assert states(project) == [("user", "x", ARMED)]
-    assert load(project).diagnostics == (Diagnostic(register_path(project), None, "other", WARNING, told),)
+    assert load(project).diagnostics == (Diagnostic(register_path(project), None, "other", WARNING, message),)
 
 
 def test_a_file_names_the_plugins_it_enables_and_disables(read):
@@ -1449,8 +1449,8 @@ def test_a_project_that_disables_its_hooks_disables_the_plugins_that_it_enables(
 def test_what_is_wrong_in_a_plugin_is_reported(project):
     root = install(project, "fmt", '{"hooks": 5}')
     project.write_settings("user", {"enabledPlugins": {"fmt": True}})
-    told = "'hooks' must be an object of events, not 5; it is ignored"
-    assert load(project).diagnostics == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, told),)
+    message = "'hooks' must be an object of events, not 5; it is ignored"
+    assert load(project).diagnostics == (Diagnostic(f"{root}/hooks/hooks.json", None, "hooks", ERROR, message),)
 
 
 def test_a_plugin_without_hooks_is_fine(project):
@@ -1475,10 +1475,10 @@ def test_a_register_that_does_not_help_gives_no_plugin(project, content):
 
 def test_without_a_register_there_is_no_plugin_but_it_is_watched_and_reported(project):
     project.write_settings("project", {"enabledPlugins": {"fmt": True}})
-    told = "the plugin 'fmt' is enabled but not installed here: its hooks do not run"
+    message = "the plugin 'fmt' is enabled but not installed here: its hooks do not run"
     found = load(project)
     assert (found.hooks, found.watch[3]) == ((), register_path(project))
-    assert found.diagnostics == (Diagnostic(register_path(project), None, "fmt", WARNING, told),)
+    assert found.diagnostics == (Diagnostic(register_path(project), None, "fmt", WARNING, message),)
 
 
 def test_of_several_rows_of_a_plugin_the_first_with_a_folder_counts(project):

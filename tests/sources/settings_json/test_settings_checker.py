@@ -216,8 +216,8 @@ RELATIVE = {
 @pytest.mark.parametrize("command", RELATIVE)
 @pytest.mark.parametrize("scope", ["project", "user"])
 def test_a_relative_path_is_reported(here, command, scope):
-    path, mended = RELATIVE[command]
-    assert remarks(here, command, scope=scope) == [(WARNING, relative(path), f'"$CLAUDE_PROJECT_DIR"/{mended}')]
+    path, fixed = RELATIVE[command]
+    assert remarks(here, command, scope=scope) == [(WARNING, relative(path), f'"$CLAUDE_PROJECT_DIR"/{fixed}')]
 
 
 def test_a_relative_path_among_arguments_is_fixed_without_quotes(here):
@@ -255,20 +255,20 @@ NAMED = {
 @pytest.mark.parametrize("command", NAMED)
 def test_a_script_that_does_not_exist_is_an_error(here, command):
     path = getattr(here, NAMED[command]) / "a" / "x.sh"
-    told = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
-    assert remarks(here, command) == [told]
+    expected = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
+    assert remarks(here, command) == [expected]
     write(path)
     assert remarks(here, command) == []
 
 
 def test_a_script_by_an_absolute_path_that_does_not_exist_is_an_error(here):
     path = here.base / "gone.py"
-    told = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
-    assert remarks(here, str(path)) == [told]
-    assert remarks(here, f"python3 {path}", scope="user") == [told]
-    assert remarks(here, f"python3 '{path}' && npm test") == [told]
-    assert remarks(here, {"command": str(path), "args": []}) == [told]
-    assert remarks(here, {"command": "python3", "args": [str(path)]}) == [told]
+    expected = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
+    assert remarks(here, str(path)) == [expected]
+    assert remarks(here, f"python3 {path}", scope="user") == [expected]
+    assert remarks(here, f"python3 '{path}' && npm test") == [expected]
+    assert remarks(here, {"command": str(path), "args": []}) == [expected]
+    assert remarks(here, {"command": "python3", "args": [str(path)]}) == [expected]
     below = write(here.base / "file") / "x.sh"
     assert [message for _, message, _ in remarks(here, str(below))] == [
         f"{below} does not exist: the hook fails at every event"
@@ -276,9 +276,9 @@ def test_a_script_by_an_absolute_path_that_does_not_exist_is_an_error(here):
 
 
 def test_a_script_among_arguments_is_found_in_the_project(here):
-    told = f"{here.path}/x.py does not exist: the hook fails at every event"
+    expected_message = f"{here.path}/x.py does not exist: the hook fails at every event"
     entry = {"command": "python3", "args": ["${CLAUDE_PROJECT_DIR}/x.py"]}
-    assert [message for _, message, _ in remarks(here, entry)] == [told]
+    assert [message for _, message, _ in remarks(here, entry)] == [expected_message]
     assert remarks(here, {"command": "python3", "args": ["$CLAUDE_PROJECT_DIR/x.py"]}) == []  # nothing is certain
 
 
@@ -302,17 +302,17 @@ def test_a_script_of_a_plugin_is_looked_for_in_its_folder(here):
     entry = '{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/x.sh; $CLAUDE_PROJECT_DIR/y.sh"}'
     write(root / "hooks" / "hooks.json", '{"hooks": {"Stop": [{"hooks": [' + entry + "]}]}}")
     (hook,) = read_settings(str(root / "hooks" / "hooks.json"), "project", root=str(root), source=PLUGIN).hooks
-    told = f"{root}/x.sh does not exist: the hook fails at every event"
-    assert [problem.message for problem in check_settings_hook(hook)] == [told]
+    message = f"{root}/x.sh does not exist: the hook fails at every event"
+    assert [problem.message for problem in check_settings_hook(hook)] == [message]
     write(root / "x.sh")
     assert check_settings_hook(hook) == []
 
 
 def test_a_script_that_is_run_itself_must_be_executable(here):
     path = write(here.path / "x.sh", mode=0o644)
-    told = (ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
-    assert remarks(here, '"$CLAUDE_PROJECT_DIR"/x.sh') == [told]
-    assert remarks(here, {"command": "${CLAUDE_PROJECT_DIR}/x.sh", "args": []}) == [told]
+    expected = (ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
+    assert remarks(here, '"$CLAUDE_PROJECT_DIR"/x.sh') == [expected]
+    assert remarks(here, {"command": "${CLAUDE_PROJECT_DIR}/x.sh", "args": []}) == [expected]
     assert remarks(here, 'bash "$CLAUDE_PROJECT_DIR"/x.sh') == []
     assert remarks(here, '"$CLAUDE_PROJECT_DIR"/x.sh || true') == []
 
@@ -344,11 +344,11 @@ def test_a_script_with_a_broken_first_line_is_an_error_if_it_is_run_itself(here,
 
 def test_windows_line_ends_are_reported_where_a_shell_reads_them(here):
     path = write(here.path / "x.sh", "#!/bin/sh\necho\r\n")
-    told = Diagnostic(str(path), 2, "", WARNING, "it has Windows line ends", "convert it to LF")
+    reported = Diagnostic(str(path), 2, "", WARNING, "it has Windows line ends", "convert it to LF")
     for command in ('"$CLAUDE_PROJECT_DIR"/x.sh', 'bash "$CLAUDE_PROJECT_DIR"/x.sh'):
-        assert check_settings_hook(the_hook(here, command)) == [told]
+        assert check_settings_hook(the_hook(here, command)) == [reported]
     write(path, "#!/bin/sh\r\necho\r\n")
-    assert check_settings_hook(the_hook(here, 'bash "$CLAUDE_PROJECT_DIR"/x.sh')) == [told.replace(line=1)]
+    assert check_settings_hook(the_hook(here, 'bash "$CLAUDE_PROJECT_DIR"/x.sh')) == [reported.replace(line=1)]
     assert check_settings_hook(the_hook(here, 'python3 "$CLAUDE_PROJECT_DIR"/x.sh')) == []
 
 
@@ -422,8 +422,8 @@ def test_a_program_that_is_not_on_the_path_is_reported(here, command):
 
 
 def test_a_program_with_arguments_that_is_not_on_the_path_is_reported(here):
-    told = [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
-    assert remarks(here, {"command": "black", "args": ["."]}) == told
+    expected = [(WARNING, "'black' is not on the PATH", "install it, or write its path")]
+    assert remarks(here, {"command": "black", "args": ["."]}) == expected
     assert (
         remarks(here, {"command": "boathook", "args": ["run", "--host", "claude"]})[0][1]
         == "'boathook' is not on the PATH"
@@ -522,8 +522,8 @@ TOOLS = {
 @pytest.mark.parametrize("matcher", TOOLS)
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PermissionRequest", "PostToolUseFailure"])
 def test_a_matcher_that_no_tool_matches_is_reported(here, matcher, event):
-    told = f"'{matcher}' matches no known tool; this hook may never run"
-    assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, told, TOOLS[matcher])]
+    message = f"'{matcher}' matches no known tool; this hook may never run"
+    assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, message, TOOLS[matcher])]
 
 
 KNOWN = [
@@ -556,22 +556,22 @@ def test_a_matcher_that_a_tool_may_match_is_fine(here, matcher):
 
 
 def test_a_matcher_of_a_server_alone_is_reported(here):
-    told = "'mcp__my_memory' is a server, not one of its tools; this hook may never run"
-    assert remarks(here, "npm test", matcher="mcp__my_memory") == [(WARNING, told, "mcp__my_memory__.*")]
+    message = "'mcp__my_memory' is a server, not one of its tools; this hook may never run"
+    assert remarks(here, "npm test", matcher="mcp__my_memory") == [(WARNING, message, "mcp__my_memory__.*")]
     assert remarks(here, {"command": "npm test", "if": "mcp__my_memory"}) == []
 
 
 def test_a_rule_about_a_tool_that_is_not_known_is_reported(here):
-    told = "'bash' matches no known tool; this hook may never run"
-    assert remarks(here, {"command": "npm test", "if": "bash(git *)"}) == [(WARNING, told, "did you mean 'Bash'?")]
+    message = "'bash' matches no known tool; this hook may never run"
+    assert remarks(here, {"command": "npm test", "if": "bash(git *)"}) == [(WARNING, message, "did you mean 'Bash'?")]
     assert remarks(here, {"command": "npm test", "if": "Bash(git *)"}, matcher="Bash") == []
     assert remarks(here, {"command": "npm test", "if": "Edit(*.ts)"}) == []
 
 
 def test_matchers_of_prompts_and_posts_are_looked_at_too(here):
-    told = [(WARNING, "'bash' matches no known tool; this hook may never run", "did you mean 'Bash'?")]
-    assert remarks(here, {"type": "http", "url": "https://example.org"}, matcher="bash") == told
-    assert remarks(here, {"type": "prompt", "prompt": "x"}, matcher="bash") == told
+    expected = [(WARNING, "'bash' matches no known tool; this hook may never run", "did you mean 'Bash'?")]
+    assert remarks(here, {"type": "http", "url": "https://example.org"}, matcher="bash") == expected
+    assert remarks(here, {"type": "prompt", "prompt": "x"}, matcher="bash") == expected
 
 
 @pytest.mark.parametrize(
@@ -600,8 +600,8 @@ OTHER_VALUES = {
 
 @pytest.mark.parametrize(("event", "matcher"), OTHER_VALUES)
 def test_a_matcher_of_a_value_that_is_not_known_is_reported(here, event, matcher):
-    told = f"'{matcher}' matches no value of {event}; this hook may never run"
-    assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, told, OTHER_VALUES[event, matcher])]
+    message = f"'{matcher}' matches no value of {event}; this hook may never run"
+    assert remarks(here, "npm test", event=event, matcher=matcher) == [(WARNING, message, OTHER_VALUES[event, matcher])]
 
 
 @pytest.mark.parametrize("event", ["SubagentStart", "SubagentStop", "StopFailure"])
@@ -635,11 +635,11 @@ ASKING = {
 }
 
 
-@pytest.mark.parametrize(("entry", "model", "missing", "told"), ASKING.values(), ids=ASKING)
-def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missing, told):
+@pytest.mark.parametrize(("entry", "model", "missing", "expected"), ASKING.values(), ids=ASKING)
+def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missing, expected):
     libraries.discard(missing)
     hook = the_hook(here, entry)
-    message, fix = told
+    message, fix = expected
     problem = Diagnostic(hook.path, None, PLACE, ERROR, f"{message}: the hook fails at every event", fix)
     assert check_remote_hook(hook, model) == [problem]
     assert check_catalog(Catalog((hook,), Settings(model=model))) == [problem]
@@ -665,8 +665,8 @@ def test_where_nothing_is_missing_to_ask_nothing_is_said(here, libraries, entry,
 
 def test_a_type_that_claude_code_alone_has_is_reported_and_nothing_else(here):
     hook = the_hook(here, {"type": "agent", "prompt": "x"}, matcher="bash")
-    told = "hooks of the type 'agent' run only in Claude Code"
-    problem = Diagnostic(hook.path, None, f"{PLACE}.type", WARNING, told)
+    message = "hooks of the type 'agent' run only in Claude Code"
+    problem = Diagnostic(hook.path, None, f"{PLACE}.type", WARNING, message)
     assert check_path(hook.path) == [problem]
     assert check_catalog(Catalog((hook,))) == [problem]
 
@@ -679,11 +679,11 @@ def test_a_project_is_checked_with_its_settings(here):
         "project", {"hooks": {"PreToolUse": [{"matcher": "bash", "hooks": [{"type": "command", "command": "./x.sh"}]}]}}
     )
     local = here.write_settings("local", {"hooks": {"Stop": [{"type": "command", "command": "x"}]}})
-    told = "'bash' matches no known tool; this hook may never run"
+    message = "'bash' matches no known tool; this hook may never run"
     bare = "is a hook without a group: an event has groups, and a group has hooks"
     fix = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
     found = [
-        Diagnostic(str(path), None, PLACE, WARNING, told, "did you mean 'Bash'?"),
+        Diagnostic(str(path), None, PLACE, WARNING, message, "did you mean 'Bash'?"),
         Diagnostic(str(path), None, PLACE, WARNING, relative("./x.sh"), '"$CLAUDE_PROJECT_DIR"/x.sh'),
     ]
     assert check_path(str(here.path)) == [*found, Diagnostic(str(local), None, "hooks.Stop[0]", ERROR, bare, fix)]
