@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import boathook
 from tests.conftest import SKIPS, find_unlisted_skips
 
 HERE = Path(__file__).parent
@@ -45,3 +46,19 @@ def test_every_skip_on_the_list_has_a_reason_and_is_a_test():
     for entry in tomllib.loads(SKIPS.read_text())["skips"]:
         assert entry["reason"]
         assert [name for name in entry["tests"] if f"def {name}(" not in text] == []
+
+
+# Suites that go across the package.
+SUITES = {"conformance", "docs", "e2e", "examples", "faults", "fixtures", "fuzz", "model"}
+
+
+def list_folders(root: Path) -> set[str]:
+    paths = (path.relative_to(root) for path in root.rglob("*") if path.is_dir())
+    return {str(path) for path in paths if "__pycache__" not in path.parts}
+
+
+def test_the_folders_of_the_tests_are_those_of_the_package():
+    package = list_folders(Path(boathook.__file__).parent)
+    tests = {folder for folder in list_folders(HERE) if folder.split("/")[0] not in SUITES}
+    # The engine is a module, with enough tests for a folder.
+    assert tests - package == {"engine"}

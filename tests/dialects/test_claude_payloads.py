@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from boathook.dialects.dialect import find_dialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
+from tests.scratch_project import ScratchProject
 
 HOST = find_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
@@ -239,55 +239,55 @@ def test_claude_code_hears_a_stop_at_every_event_and_what_is_about_to_happen_doe
     }
 
 
-def run(tmp_path: Path, event: dict[str, object], *args: str) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
-    argv = [sys.executable, "-m", "boathook", "run", "--trust-all", "--host", "claude", *args]
+def run(project: ScratchProject, event: dict[str, object], *args: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": os.environ["PATH"], **project.variables}
+    argv = project.make_argv("run", "--trust-all", "--host", "claude", *args)
     return subprocess.run(
-        argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path
+        argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=project.base
     )
 
 
 @pytest.fixture
-def project(tmp_path):
-    scripts = tmp_path / "project/.agents/hooks/guard/scripts"
-    scripts.mkdir(parents=True)
-    (scripts.parent / "HOOK.md").write_text(
-        "---\nname: guard\ndescription: d\ntrigger: PreToolUse\nmatcher: {tool: Bash, pattern: forbidden}\n---\n"
-    )
-    (scripts / "run.sh").write_text("#!/bin/sh\necho no >&2\nexit 2\n")
-    (scripts / "run.sh").chmod(0o755)
-    return tmp_path / "project"
+def project(project: ScratchProject) -> ScratchProject:
+    fields = {"trigger": "PreToolUse", "matcher": "{tool: Bash, pattern: forbidden}"}
+    project.write_hook("guard", "echo no >&2\nexit 2", scope="project", fields=fields)
+    return project
 
 
-def test_a_hook_denies_through_the_command_line(tmp_path, project):
+def test_a_hook_denies_through_the_command_line(project):
     event = {
         "hook_event_name": "PreToolUse",
-        "cwd": str(project),
+        "cwd": str(project.path),
         "tool_name": "Bash",
         "tool_input": {"command": "forbidden"},
     }
-    done = run(tmp_path, event)
+    done = run(project, event)
     expected = nested("PreToolUse", permissionDecision="deny", permissionDecisionReason="no")
     assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, expected, "")
 
 
-def test_what_matches_nothing_answers_nothing(tmp_path, project):
-    event = {"hook_event_name": "PreToolUse", "cwd": str(project), "tool_name": "Bash", "tool_input": {"command": "ls"}}
-    done = run(tmp_path, event, "--event", "PreToolUse")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_an_event_without_counterpart_answers_nothing(tmp_path):
-    done = run(tmp_path, {"hook_event_name": "CwdChanged", "cwd": str(tmp_path), "new_cwd": "/x"})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_a_failing_hook_is_reported_where_the_person_sees_it(tmp_path, project):
-    (project / ".agents/hooks/guard/scripts/run.sh").write_text("#!/bin/sh\nexit 3\n")
+def test_what_matches_nothing_answers_nothing(project):
     event = {
         "hook_event_name": "PreToolUse",
-        "cwd": str(project),
+        "cwd": str(project.path),
+        "tool_name": "Bash",
+        "tool_input": {"command": "ls"},
+    }
+    done = run(project, event, "--event", "PreToolUse")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_event_without_counterpart_answers_nothing(project):
+    done = run(project, {"hook_event_name": "CwdChanged", "cwd": str(project.base), "new_cwd": "/x"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_failing_hook_is_reported_where_the_person_sees_it(project):
+    (project.hooks_folder("project") / "guard/scripts/run.sh").write_text("#!/bin/sh\nexit 3\n")
+    event = {
+        "hook_event_name": "PreToolUse",
+        "cwd": str(project.path),
         "tool_name": "Bash",
         "tool_input": {"command": "forbidden"},
     }
-    assert json.loads(run(tmp_path, event).stdout) == {"systemMessage": "hook 'guard' failed: exit code 3"}
+    assert json.loads(run(project, event).stdout) == {"systemMessage": "hook 'guard' failed: exit code 3"}

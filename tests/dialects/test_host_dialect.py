@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from boathook.hosts.host import CAPABILITIES, list_host_names, load_host
 from boathook.hosts.tool_calls import LIST_MARK, restore_input, translate_call
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_known_tools, list_tool_names
 from tests.core.builders import a_hook, json_values
+from tests.scratch_project import ScratchProject
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/hosts"
 CAPTURED = sorted(FIXTURES.glob("*/*.json"))
@@ -728,30 +728,25 @@ def test_copilot_never_ends_with_another_exit_code_than_0():
 # Through the command line
 
 
-def run(tmp_path: Path, host: str, event: dict[str, object], *args: str) -> tuple[int, object, str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
-    argv = [sys.executable, "-m", "boathook", "run", "--trust-all", "--host", host, *args]
+def run(project: ScratchProject, host: str, event: dict[str, object], *args: str) -> tuple[int, object, str]:
+    env = {"PATH": os.environ["PATH"], **project.variables}
+    argv = project.make_argv("run", "--trust-all", "--host", host, *args)
     done = subprocess.run(
-        argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path
+        argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=project.base
     )
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
 @pytest.fixture
-def project(tmp_path):
-    scripts = tmp_path / "project/.agents/hooks/guard/scripts"
-    scripts.mkdir(parents=True)
-    (scripts.parent / "HOOK.md").write_text(
-        "---\nname: guard\ndescription: d\ntrigger: pre-tool-call\nmatcher: {tool: ^Shell$, pattern: forbidden}\n---\n"
-    )
-    (scripts / "run.sh").write_text("#!/bin/sh\necho no >&2\nexit 2\n")
-    (scripts / "run.sh").chmod(0o755)
-    return tmp_path / "project"
+def project(project: ScratchProject) -> ScratchProject:
+    fields = {"trigger": "pre-tool-call", "matcher": "{tool: ^Shell$, pattern: forbidden}"}
+    project.write_hook("guard", "echo no >&2\nexit 2", scope="project", fields=fields)
+    return project
 
 
-def test_one_hook_denies_in_every_host(tmp_path, project):
+def test_one_hook_denies_in_every_host(project):
     def asked(host: str, name: str, **fields: object) -> tuple[int, object, str]:
-        return run(tmp_path, host, {"cwd": str(project), **fields}, "--event", name)
+        return run(project, host, {"cwd": str(project.path), **fields}, "--event", name)
 
     call = {"tool_input": {"command": "forbidden"}}
     deny = {"permissionDecision": "deny", "permissionDecisionReason": "no"}
@@ -764,10 +759,10 @@ def test_one_hook_denies_in_every_host(tmp_path, project):
     assert asked("copilot", "preToolUse", toolName="bash", toolArgs={"command": "forbidden"}) == (0, deny, "")
 
 
-def test_what_matches_nothing_answers_nothing(tmp_path, project):
-    event = {"cwd": str(project), "tool_name": "write_file", "tool_input": {"content": "forbidden"}}
-    assert run(tmp_path, "gemini", event, "--event", "BeforeTool") == (0, None, "")
+def test_what_matches_nothing_answers_nothing(project):
+    event = {"cwd": str(project.path), "tool_name": "write_file", "tool_input": {"content": "forbidden"}}
+    assert run(project, "gemini", event, "--event", "BeforeTool") == (0, None, "")
 
 
-def test_an_event_without_counterpart_answers_nothing(tmp_path, project):
-    assert run(tmp_path, "gemini", {"hook_event_name": "BeforeModel", "cwd": str(project)}) == (0, None, "")
+def test_an_event_without_counterpart_answers_nothing(project):
+    assert run(project, "gemini", {"hook_event_name": "BeforeModel", "cwd": str(project.path)}) == (0, None, "")

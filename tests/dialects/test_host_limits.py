@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,58 +20,56 @@ from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
 from boathook.hosts.tool_names import is_claude_tool
 from tests.core.builders import a_hook
+from tests.scratch_project import ScratchProject
 
 End = tuple[int, object, str]
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.fixture
-def hook(tmp_path: Path) -> Callable[..., None]:
-    def make(name: str, trigger: str, script: str, more: str = "") -> None:
-        scripts = tmp_path / f"project/.agents/hooks/{name}/scripts"
-        scripts.mkdir(parents=True)
-        (scripts.parent / "HOOK.md").write_text(f"---\nname: {name}\ndescription: d\ntrigger: {trigger}\n{more}---\n")
-        (scripts / "run.sh").write_text(f"#!/bin/sh\n{script}\n")
-        (scripts / "run.sh").chmod(0o755)
+def hook(project: ScratchProject) -> Callable[..., None]:
+    def write(name: str, trigger: str, script: str, **fields: str) -> None:
+        project.write_hook(name, script, scope="project", fields={"trigger": trigger, **fields})
 
-    return make
+    return write
 
 
-def command(tmp_path: Path, *args: str, data: str = "", **variables: str) -> tuple[int, str, str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **variables}
-    argv = [sys.executable, "-m", "boathook", *args]
-    done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=tmp_path)
+def command(project: ScratchProject, *args: str, data: str = "", **variables: str) -> tuple[int, str, str]:
+    """Run `boathook` outside of the project, with only these variables: some say which host calls."""
+    env = {"PATH": os.environ["PATH"], **project.variables, **variables}
+    argv = project.make_argv(*args)
+    done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=project.base)
     return done.returncode, done.stdout, done.stderr
 
 
-def run(tmp_path: Path, host: str, name: str, event: dict[str, object] | str, **variables: str) -> End:
-    data = event if isinstance(event, str) else json.dumps({"cwd": str(tmp_path / "project"), **event})
+def run(project: ScratchProject, host: str, name: str, event: dict[str, object] | str, **variables: str) -> End:
+    data = event if isinstance(event, str) else json.dumps({"cwd": str(project.path), **event})
     words = ("run", "--trust-all", "--host", host, "--event", name)
-    code, out, err = command(tmp_path, *words, data=data, **variables)
+    code, out, err = command(project, *words, data=data, **variables)
     return code, json.loads(out) if out else None, err
 
 
-def records(tmp_path: Path) -> list[dict[str, object]]:
-    _, out, _ = command(tmp_path, "log", "--json")
+def records(project: ScratchProject) -> list[dict[str, object]]:
+    _, out, _ = command(project, "log", "--json")
     return [json.loads(line) for line in out.splitlines()]
 
 
 # Events that a host has not
 
 
-def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(tmp_path, hook):
-    hook("after", "post-agent-turn", f"cat >> {tmp_path}/seen; echo >> {tmp_path}/seen")
-    hook("stopped", "post-agent-turn-stop", f"cat >> {tmp_path}/seen")
+def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(project, hook):
+    hook("after", "post-agent-turn", f"cat >> {project.base}/seen; echo >> {project.base}/seen")
+    hook("stopped", "post-agent-turn-stop", f"cat >> {project.base}/seen")
     event = {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": False, "last_assistant_message": "done"}
-    assert run(tmp_path, "codex", "Stop", event) == (0, None, "")
-    seen = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines() if line]
+    assert run(project, "codex", "Stop", event) == (0, None, "")
+    seen = [json.loads(line) for line in (project.base / "seen").read_text().splitlines() if line]
     expected = ("event_type", "session_id", "derived_from", "final_message")
     message = {"role": "assistant", "content": "done"}
     assert [[one[key] for key in expected] for one in seen] == [
         ["post-agent-turn", "s", "Stop", message],
         ["post-agent-turn-stop", "s", "Stop", message],
     ]
-    assert [(one["event"], one["derived"]) for one in records(tmp_path)] == [
+    assert [(one["event"], one["derived"]) for one in records(project)] == [
         ("post-agent-turn", "Stop"),
         ("post-agent-turn-stop", "Stop"),
     ]
@@ -89,28 +86,28 @@ def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(tmp_path,
     ],
 )
 def test_an_agent_that_has_no_more_to_do_can_be_sent_back_whatever_its_word_for_that(
-    tmp_path, hook, host, name, event, refused
+    project, hook, host, name, event, refused
 ):
     hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
-    folder = {"workspace_roots": [str(tmp_path / "project")]}
-    _, out, _ = run(tmp_path, host, name, {**folder, **event})
+    folder = {"workspace_roots": [str(project.path)]}
+    _, out, _ = run(project, host, name, {**folder, **event})
     assert ("test first" in json.dumps(out)) is refused
 
 
-def test_a_stop_that_is_refused_ends_no_turn(tmp_path, hook):
+def test_a_stop_that_is_refused_ends_no_turn(project, hook):
     hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
-    hook("after", "post-agent-turn", f"touch {tmp_path}/seen")
-    assert run(tmp_path, "codex", "Stop", {}) == (0, {"decision": "block", "reason": "test first"}, "")
-    assert not (tmp_path / "seen").exists()
+    hook("after", "post-agent-turn", f"touch {project.base}/seen")
+    assert run(project, "codex", "Stop", {}) == (0, {"decision": "block", "reason": "test first"}, "")
+    assert not (project.base / "seen").exists()
 
 
-def test_what_a_hook_of_an_event_that_was_made_wants_is_reported_to_the_person(tmp_path, hook):
+def test_what_a_hook_of_an_event_that_was_made_wants_is_reported_to_the_person(project, hook):
     hook("after", "post-agent-turn", "echo 'not good' >&2; exit 2")
     message = "a hook of post-agent-turn, which Claude Code does not have, wanted block: not good"
-    assert run(tmp_path, "claude", "Stop", {}) == (0, {"systemMessage": message}, "")
-    (record,) = records(tmp_path)
+    assert run(project, "claude", "Stop", {}) == (0, {"systemMessage": message}, "")
+    (record,) = records(project)
     assert record["degraded"] == [message]
-    assert f"  {message}" in command(tmp_path, "why", str(record["id"]))[1].splitlines()
+    assert f"  {message}" in command(project, "why", str(record["id"]))[1].splitlines()
 
 
 @pytest.mark.parametrize("host", list_host_names())
@@ -121,44 +118,44 @@ def test_every_host_that_asks_before_a_stop_has_all_events_of_a_turn(host):
     assert not stops or {"post-agent-turn", "post-agent-turn-stop"} <= known
 
 
-def test_a_call_that_failed_is_a_failure_where_the_host_has_no_event_for_it(tmp_path, hook):
-    hook("failure", "post-tool-call-failure", f"cat > {tmp_path}/seen")
+def test_a_call_that_failed_is_a_failure_where_the_host_has_no_event_for_it(project, hook):
+    hook("failure", "post-tool-call-failure", f"cat > {project.base}/seen")
     event = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "tool_response": {"error": "boom"}}
-    assert run(tmp_path, "gemini", "AfterTool", event) == (0, None, "")
-    seen = json.loads((tmp_path / "seen").read_text())
+    assert run(project, "gemini", "AfterTool", event) == (0, None, "")
+    seen = json.loads((project.base / "seen").read_text())
     assert (seen["event_type"], seen["tool_name"], seen["error"]) == ("post-tool-call-failure", "Shell", "boom")
 
 
 @pytest.mark.parametrize(
     ("status", "kind"), [("failed", "post-tool-call-failure"), ("completed", "post-tool-call"), ("", "post-tool-call")]
 )
-def test_a_call_that_failed_in_codex_is_known_by_its_transcript(tmp_path, hook, status, kind):
+def test_a_call_that_failed_in_codex_is_known_by_its_transcript(project, hook, status, kind):
     for name in ("post-tool-call", "post-tool-call-failure"):
-        hook(name, name, f"cat > {tmp_path}/seen")
+        hook(name, name, f"cat > {project.base}/seen")
     item = {"type": "CommandExecution", "id": "call_1", "status": status, "exit_code": 3}
     lines = [{"payload": {"item": {**item, "id": "call_0", "status": "failed"}}}, {"payload": {"call_id": "call_1"}}]
     lines += [{"payload": {"type": "item_completed", "item": item}}] if status else []
-    transcript = tmp_path / "rollout.jsonl"
+    transcript = project.base / "rollout.jsonl"
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
     event = {"tool_name": "Bash", "tool_input": {"command": "exit 3"}, "tool_use_id": "call_1", "tool_response": ""}
-    assert run(tmp_path, "codex", "PostToolUse", {**event, "transcript_path": str(transcript)}) == (0, None, "")
-    seen = json.loads((tmp_path / "seen").read_text())
+    assert run(project, "codex", "PostToolUse", {**event, "transcript_path": str(transcript)}) == (0, None, "")
+    seen = json.loads((project.base / "seen").read_text())
     assert (seen["event_type"], seen.get("error")) == (kind, "exit code 3" if status == "failed" else None)
-    assert run(tmp_path, "codex", "PostToolUse", {**event, "transcript_path": str(tmp_path)}) == (0, None, "")
-    assert json.loads((tmp_path / "seen").read_text())["event_type"] == "post-tool-call"
+    assert run(project, "codex", "PostToolUse", {**event, "transcript_path": str(project.base)}) == (0, None, "")
+    assert json.loads((project.base / "seen").read_text())["event_type"] == "post-tool-call"
 
 
 # What a host cannot express
 
 
-def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(tmp_path, hook):
+def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(project, hook):
     hook(
         "note", "pre-tool-call", """echo '{"additional_context": "the key is sk-ant-api03-abcdefghijklmnopqrstuvwx"}'"""
     )
-    code, out, err = run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    code, out, err = run(project, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
     assert (code, out) == (0, None)
     assert "context for the model, which Kimi Code cannot take at PreToolUse" in err
-    (record,) = records(tmp_path)
+    (record,) = records(project)
     (reported,) = record["degraded"]
     assert reported.startswith(
         "a hook has context for the model, which Kimi Code cannot take at PreToolUse: the key is "
@@ -166,30 +163,28 @@ def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(tmp_path, h
     assert "sk-ant-api03-abcdefghijklmnopqrstuvwx" not in json.dumps(record)
 
 
-def test_by_policy_what_a_host_cannot_express_is_refused_instead(tmp_path, hook):
+def test_by_policy_what_a_host_cannot_express_is_refused_instead(project, hook):
     hook("safer", "pre-tool-call", """echo '{"modified_input": {"command": "ls"}}'""")
-    agents = tmp_path / "home/.config/agents"
-    agents.mkdir(parents=True)
-    (agents / "hooks.toml").write_text('[hooks]\ndegraded = "refuse"\n')
+    project.write_hooks_toml("user", '[hooks]\ndegraded = "refuse"\n')
     call = {"tool_name": "Bash", "tool_input": {"command": "rm x"}}
     message = "a hook changed the input, which Kimi Code cannot take at PreToolUse"
-    code, out, err = run(tmp_path, "kimi-code", "PreToolUse", call)
+    code, out, err = run(project, "kimi-code", "PreToolUse", call)
     nested = {"permissionDecision": "deny", "permissionDecisionReason": message}
     assert (code, out) == (0, {"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
     assert err == f"{message}\nso it was refused (hooks.degraded)\n"
-    assert [one["degraded"] for one in records(tmp_path)] == [[message, "so it was refused (hooks.degraded)"]]
-    _, out, _ = run(tmp_path, "claude", "PreToolUse", call)
+    assert [one["degraded"] for one in records(project)] == [[message, "so it was refused (hooks.degraded)"]]
+    _, out, _ = run(project, "claude", "PreToolUse", call)
     assert out == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}
     hook("note", "pre-agent-turn-stop", """echo '{"additional_context": "x"}'""")
     assert (
-        run(tmp_path, "kimi-code", "Stop", {})[0] == 0
+        run(project, "kimi-code", "Stop", {})[0] == 0
     )  # a stop is not refused for that: the agent would go on for ever
 
 
-def test_what_a_host_can_express_is_not_degraded(tmp_path, hook):
+def test_what_a_host_can_express_is_not_degraded(project, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2")
-    run(tmp_path, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
-    (record,) = records(tmp_path)
+    run(project, "kimi-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    (record,) = records(project)
     assert (record["decision"], record.get("degraded")) == ("block", None)
 
 
@@ -199,19 +194,19 @@ COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z"
 
 
 def install(
-    tmp_path: Path, host: str, project: str = "", text: str = "/x/hook_entry.py --host vscode --event E"
+    project: ScratchProject, host: str, installed_in: str = "", text: str = "/x/hook_entry.py --host vscode --event E"
 ) -> None:
-    state = tmp_path / "home/.local/state/boathook"
+    state = project.state
     state.mkdir(parents=True)
     (state / "hooks.json").write_text(text)
-    found = {"host": host, "scope": "user", "project": project, "files": [{"path": str(state / "hooks.json")}]}
+    found = {"host": host, "scope": "user", "project": installed_in, "files": [{"path": str(state / "hooks.json")}]}
     (state / "installed.json").write_text(json.dumps({"version": 1, "installations": [found]}))
 
 
-def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_protocol(tmp_path, hook):
-    hook("guard", "pre-tool-call", "echo no >&2; exit 2", "matcher: {tool: ^Shell$}\n")
+def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_protocol(project, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2", matcher="{tool: ^Shell$}")
     call = {"tool_name": "run_in_terminal", "tool_input": {"command": "ls"}, "timestamp": "2026-11-16T05:00:00Z"}
-    _, answer, _ = run(tmp_path, "claude", "PreToolUse", {"hook_event_name": "PreToolUse", **call})
+    _, answer, _ = run(project, "claude", "PreToolUse", {"hook_event_name": "PreToolUse", **call})
     assert answer == {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
@@ -219,33 +214,33 @@ def test_another_agent_that_reads_claude_codes_settings_is_answered_in_its_own_p
             "permissionDecisionReason": "no",
         }
     }
-    assert [one["host"] for one in records(tmp_path)] == ["vscode"]
+    assert [one["host"] for one in records(project)] == ["vscode"]
 
 
 @pytest.mark.parametrize(
-    ("project", "runs"), [("", 0), ("PROJECT", 0), ("/elsewhere", 1)], ids=["everywhere", "here", "elsewhere"]
+    ("installed_in", "runs"), [("", 0), ("PROJECT", 0), ("/elsewhere", 1)], ids=["everywhere", "here", "elsewhere"]
 )
-def test_a_call_that_comes_on_two_paths_runs_hooks_once(tmp_path, hook, project, runs):
-    hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
-    install(tmp_path, "vscode", project.replace("PROJECT", str(tmp_path / "project")))
-    assert run(tmp_path, "claude", "PreToolUse", COPILOTS) == (0, None, "")
-    assert len(records(tmp_path)) == runs
-    assert run(tmp_path, "vscode", "PreToolUse", COPILOTS) == (0, None, "")
-    assert len((tmp_path / "seen").read_text()) == runs + 1
+def test_a_call_that_comes_on_two_paths_runs_hooks_once(project, hook, installed_in, runs):
+    hook("seen", "pre-tool-call", f"echo >> {project.base}/seen; exit 0")
+    install(project, "vscode", installed_in.replace("PROJECT", str(project.path)))
+    assert run(project, "claude", "PreToolUse", COPILOTS) == (0, None, "")
+    assert len(records(project)) == runs
+    assert run(project, "vscode", "PreToolUse", COPILOTS) == (0, None, "")
+    assert len((project.base / "seen").read_text()) == runs + 1
 
 
-def test_a_record_alone_leaves_no_call_to_another_path(tmp_path, hook):
-    hook("seen", "pre-tool-call", f"echo >> {tmp_path}/seen; exit 0")
-    install(tmp_path, "vscode", text="{}")
-    run(tmp_path, "claude", "PreToolUse", COPILOTS)
-    assert (tmp_path / "seen").exists()
+def test_a_record_alone_leaves_no_call_to_another_path(project, hook):
+    hook("seen", "pre-tool-call", f"echo >> {project.base}/seen; exit 0")
+    install(project, "vscode", text="{}")
+    run(project, "claude", "PreToolUse", COPILOTS)
+    assert (project.base / "seen").exists()
 
 
-def test_claude_code_itself_is_heard_whoever_else_is_installed(tmp_path, hook):
+def test_claude_code_itself_is_heard_whoever_else_is_installed(project, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2")
-    install(tmp_path, "vscode")
+    install(project, "vscode")
     event = {key: value for key, value in COPILOTS.items() if key != "timestamp"}
-    assert run(tmp_path, "claude", "PreToolUse", event)[1] is not None
+    assert run(project, "claude", "PreToolUse", event)[1] is not None
 
 
 def test_a_sender_is_known_by_what_it_sends():
@@ -281,9 +276,9 @@ BEYOND = "boathook: the event on standard input is beyond limits, so no hook cou
 
 
 @pytest.mark.parametrize("host", list_host_names())
-def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_protocol(tmp_path, host):
+def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_protocol(project, host):
     row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
-    code, out, err = run(tmp_path, host, row.name, DEEP)
+    code, out, err = run(project, host, row.name, DEEP)
     answer = json.dumps([out, err])
     assert BEYOND in answer
     places = dict(row.block)
@@ -296,47 +291,47 @@ def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_protocol(tmp_pat
 @pytest.mark.parametrize(
     "data", ["{", '{"tool_name": "Shell", "tool_input": {"command": "rm", "x": NaN}}'], ids=["cut", "NaN"]
 )
-def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(tmp_path, host, data):
+def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(project, host, data):
     row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
-    code, out, err = run(tmp_path, host, row.name, data)
+    code, out, err = run(project, host, row.name, data)
     assert code == dict(row.block).get("exit", 0)
     assert NOT_JSON in json.dumps([out, err])
     assert out is not None or code == 2
-    (record,) = records(tmp_path)
+    (record,) = records(project)
     expected = (record["host"], record["event"], record["decision"], record["hooks"])
     assert (expected, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
 
 
 @pytest.mark.parametrize("data", [DEEP, "{"], ids=["deep", "cut"])
-def test_a_call_whose_event_is_not_named_beside_it_is_refused_by_exit_2(tmp_path, data):
-    code, out, err = command(tmp_path, "run", "--host", "claude", data=data)
+def test_a_call_whose_event_is_not_named_beside_it_is_refused_by_exit_2(project, data):
+    code, out, err = command(project, "run", "--host", "claude", data=data)
     assert (code, out, err.startswith("boathook: the event on standard input is")) == (2, "", True)
 
 
-def test_a_host_that_wants_an_answer_to_everything_gets_one(tmp_path):
-    assert run(tmp_path, "cursor", "afterFileEdit", {"hook_event_name": "afterFileEdit"}) == (0, {}, "")
-    install(tmp_path, "cursor", text="/x/hook_entry.py --host cursor --event E")
+def test_a_host_that_wants_an_answer_to_everything_gets_one(project):
+    assert run(project, "cursor", "afterFileEdit", {"hook_event_name": "afterFileEdit"}) == (0, {}, "")
+    install(project, "cursor", text="/x/hook_entry.py --host cursor --event E")
     call = {
         "hook_event_name": "PreToolUse",
         "cursor_version": "3",
         "tool_name": "Shell",
         "tool_input": {"command": "ls"},
     }
-    assert run(tmp_path, "claude", "PreToolUse", call) == (0, {}, "")
+    assert run(project, "claude", "PreToolUse", call) == (0, {}, "")
 
 
-def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(tmp_path):
+def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(project):
     for host, name in (("claude", "Stop"), ("kimi-code", "Stop"), ("copilot", "agentStop"), ("gemini", "AfterAgent")):
-        code, out, err = run(tmp_path, host, name, "{")
+        code, out, err = run(project, host, name, "{")
         assert (code, out) == (1, None)
         assert err.startswith(NOT_JSON)
 
 
-def test_copilot_which_refuses_on_every_failure_gets_the_reason(tmp_path):
-    code, out, _ = run(tmp_path, "copilot", "preToolUse", '{"toolName": 5}')
+def test_copilot_which_refuses_on_every_failure_gets_the_reason(project):
+    code, out, _ = run(project, "copilot", "preToolUse", '{"toolName": 5}')
     assert (code, out["permissionDecision"]) == (0, "deny")
     assert out["permissionDecisionReason"] == "boathook: the tool's name must be text, not a number"
-    assert run(tmp_path, "claude", "PreToolUse", '{"tool_name": 5}')[:2] == (1, None)
+    assert run(project, "claude", "PreToolUse", '{"tool_name": 5}')[:2] == (1, None)
 
 
 # Calls that a guard must see
@@ -373,12 +368,12 @@ def test_arguments_with_spaces_stay_one_word():
 
 
 @pytest.mark.parametrize("given", [{"commands": [5]}, {"shell": "rm -rf /"}, [[]], {"commands": []}], ids=str)
-def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(tmp_path, given):
+def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(project, given):
     call = {"hookName": "PreToolUse", "preToolUse": {"toolName": "run_commands", "parameters": given}}
-    _, out, _ = run(tmp_path, "cline", "PreToolUse", call)
+    _, out, _ = run(project, "cline", "PreToolUse", call)
     assert out["cancel"] is True
     assert "no command can be read in the input of run_commands" in out["errorMessage"]
-    _, out, _ = run(tmp_path, "claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": ["rm"]}})
+    _, out, _ = run(project, "claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": ["rm"]}})
     assert out["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
@@ -398,9 +393,9 @@ def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(tmp_path, 
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("variables", [{}, {"COPILOT_CLI": "1"}], ids=["", "COPILOT_CLI"])
-def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(tmp_path, hook, host, event, call, variables):
-    hook("guard", "pre-tool-call", "echo 'not that' >&2; exit 2", "matcher: {tool: ^Shell$, pattern: rm -rf}\n")
-    _, out, _ = run(tmp_path, host, event, call, **variables)
+def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(project, hook, host, event, call, variables):
+    hook("guard", "pre-tool-call", "echo 'not that' >&2; exit 2", matcher="{tool: ^Shell$, pattern: rm -rf}")
+    _, out, _ = run(project, host, event, call, **variables)
     assert "not that" in json.dumps(out)
 
 
@@ -467,10 +462,10 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     assert misfits(a_hook(tool="^Shell$"), load_host("codex")) == ()
 
 
-def test_check_reports_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
+def test_check_reports_what_does_not_fit_and_is_strict_if_asked(project, hook):
     hook("guard", "pre-session", "exit 2")
-    project = str(tmp_path / "project")
-    code, out, _ = command(tmp_path, "check", "--host", "codex", "--host", "claude", "--json", "--project", project)
+    folder = ("--project", str(project.path))
+    code, out, _ = command(project, "check", "--host", "codex", "--host", "claude", "--json", *folder)
     messages = [(one["key"], one["level"], one["message"]) for one in json.loads(out)["diagnostics"]]
     words = "hook 'guard': it cannot block in {} at SessionStart: the person is told instead"
     assert (code, messages) == (
@@ -480,5 +475,5 @@ def test_check_reports_what_does_not_fit_and_is_strict_if_asked(tmp_path, hook):
             ("host claude", "warning", words.format("Claude Code")),
         ],
     )
-    assert command(tmp_path, "check", "--strict", "--host", "codex", "--project", project)[0] == 1
-    assert command(tmp_path, "check", "--strict", "--project", project)[0] == 0
+    assert command(project, "check", "--strict", "--host", "codex", *folder)[0] == 1
+    assert command(project, "check", "--strict", *folder)[0] == 0
