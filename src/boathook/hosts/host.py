@@ -53,6 +53,11 @@ LAST_MESSAGE = ("last_assistant_message", "final_message")
 SUBAGENT_RESULT = ("last_assistant_message", "result")
 
 
+def map_tools(**tools: str) -> ToolTable:
+    """Return rows of tools that have only another name here, and keys of the same names."""
+    return {theirs: (ours, ()) for theirs, ours in tools.items()}
+
+
 class HostEvent(Value):
     """One event of a host: which kind it is here, and a template for each thing that hooks can want."""
 

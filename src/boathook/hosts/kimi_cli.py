@@ -32,12 +32,8 @@ HOST = Host(
         "WriteFile": ("WriteFile", (("path", "file_path"),)),
         "StrReplaceFile": ("EditFile", (("path", "file_path"), ("", "old_string"), ("", "new_string"))),
         "Glob": ("Glob", (("directory", "path"),)),
-        "Grep": ("Grep", ()),
-        "FetchURL": ("WebFetch", ()),
-        "SearchWeb": ("WebSearch", ()),
-        "SetTodoList": ("Todo", ()),
-        "AskUserQuestion": ("AskUser", ()),
-        "Agent": ("Agent", ()),
+        **h.map_tools(Grep="Grep", FetchURL="WebFetch", SearchWeb="WebSearch", SetTodoList="Todo"),
+        **h.map_tools(AskUserQuestion="AskUser", Agent="Agent"),
     },
 )
 
