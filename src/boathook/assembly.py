@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from boathook.catalog_cache.format import load_compiled
-from boathook.core.policy import Policy
 from boathook.core.value import Value
+from boathook.core.verdict import Policy
 from boathook.engine import Engine, EngineParts, TracingRunner, make_timestamp
 from boathook.errors import ConfigError
 from boathook.process.hook_runner import HookRunner, JobContext
@@ -115,7 +115,7 @@ def _import_for(catalog: Catalog) -> None:
     for name in names:
         import_module(f"boathook.{name}")
     for dialect in {hook.dialect.name for hook in catalog.hooks}:
-        find_dialect(dialect).load_hook_side()
+        find_dialect(dialect).read_answer  # noqa: B018
 
 
 def load_catalog(
@@ -281,12 +281,12 @@ def _write_record(
 def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
     """Record that an event was refused before any hook could see it; return an error message, or ""."""
     from boathook.core.event import Event
-    from boathook.core.outcome import Decision, Outcome
+    from boathook.core.outcome import Outcome
     from boathook.core.verdict import Verdict
     from boathook.ledger.writer import make_record_id
 
     event = Event(kind, make_timestamp())
-    refusal = Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),))
+    refusal = Outcome.block(reason)
     verdict = Verdict(event, event, refusal, id=make_record_id())
     return _write_record(state, verdict, 0.0, {"host": host, "project": ""}, is_whole=False, degraded=())
 

@@ -8,9 +8,8 @@ from boathook.core.dispatch import dispatch
 from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PRE_TURN, Event
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
-from boathook.core.policy import Policy
 from boathook.core.value import Value
-from boathook.core.verdict import FAILED, OK, Call, Exit, Run, Skip, StartedHook, Verdict
+from boathook.core.verdict import FAILED, OK, Call, Exit, Policy, Run, Skip, StartedHook, Verdict
 from boathook.errors import DialectError
 from boathook.process.cancel import Cancellation
 from boathook.system.locations import current_dir, make_absolute, system

@@ -23,8 +23,8 @@ from boathook.core.catalog import Catalog, Settings
 from boathook.core.event import KINDS
 from boathook.hosts.host import list_host_names
 from boathook.loader import load_hooks
-from boathook.system.files import make_stamp
 from boathook.system.locations import Locations, SourceFolders
+from boathook.system.programs import make_stamp
 from tests.core.builders import a_hook
 
 

@@ -13,8 +13,7 @@ from boathook.core.dispatch import UNSETTLED, dispatch
 from boathook.core.event import Event
 from boathook.core.hook import DENIED, DISABLED, INVALID, MODIFIED, UNTRUSTED
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.policy import Policy
-from boathook.core.verdict import OK, Call, Run, Skip, Verdict
+from boathook.core.verdict import OK, Call, Policy, Run, Skip, Verdict
 from tests.core.builders import a_call, a_hook, a_settings_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "no"),))

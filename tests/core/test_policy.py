@@ -8,8 +8,19 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, Event
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.policy import AnswerError, Policy, make_failure_outcome
-from boathook.core.verdict import FAILED, OK, REFUSED, TIMEOUT, UNREADABLE, Call, Exit, Run
+from boathook.core.verdict import (
+    FAILED,
+    OK,
+    REFUSED,
+    TIMEOUT,
+    UNREADABLE,
+    AnswerError,
+    Call,
+    Exit,
+    Policy,
+    Run,
+    make_failure_outcome,
+)
 from tests.core.builders import a_call, a_hook
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "not yet"),))

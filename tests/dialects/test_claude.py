@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import Command, HookHandler, Http, Prompt, Script
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.policy import AnswerError
-from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
 from boathook.dialects.claude import (
     ANSWER_TYPES,
     ASKED_TYPES,

@@ -18,7 +18,7 @@ from boathook.hosts.capabilities import misfits, wants
 from boathook.hosts.detection import detect_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
-from boathook.hosts.tool_names import is_claude_tool
+from boathook.hosts.tool_names import CLAUDE_TOOLS
 from tests.core.builders import a_hook
 from tests.scratch_project import ScratchProject
 
@@ -255,7 +255,7 @@ def test_a_sender_is_known_by_what_it_sends():
         detect_caller(load_host("claude"), {"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"})
         == "gemini"
     )
-    assert not any(map(is_claude_tool, load_host("vscode").tools))
+    assert CLAUDE_TOOLS.isdisjoint(load_host("vscode").tools)
     assert (
         detect_caller(load_host("claude"), {"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"})
         == "cursor"

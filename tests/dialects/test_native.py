@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from boathook.core.event import SPELLINGS, Event
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.policy import AnswerError
 from boathook.core.text import clean_text
-from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
 from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
 from boathook.errors import DialectError
 from tests.core.builders import a_call, a_hook, fields, json_objects, json_values, kinds

@@ -8,8 +8,7 @@ from typing import Any
 
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Hook
-from boathook.core.policy import Policy
-from boathook.core.verdict import Call, Exit, StartedHook
+from boathook.core.verdict import Call, Exit, Policy, StartedHook
 from boathook.engine import Engine, EngineParts
 
 Answer = Exit | Callable[[Call], Exit]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import boathook
 from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
 from boathook.core.outcome import Decision
-from boathook.core.policy import Policy
-from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, StartedHook
+from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, Policy, StartedHook
 from boathook.engine import DRAIN_SECONDS, TracingRunner, make_timestamp
 from boathook.errors import DialectError
 from tests.core.builders import a_call, a_hook, inputs, patterns, tool_patterns, tools

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.system.files import MAX_FILE_BYTES, FileError, find_foreign_owner, read_regular, read_text, write_private
+from boathook.system.files import MAX_FILE_BYTES, FileError, read_regular, read_text, write_private
+from boathook.system.programs import find_foreign_owner
 
 
 def fault_of(path, limit=MAX_FILE_BYTES) -> str:

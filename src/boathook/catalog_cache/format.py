@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.event import EventKind
-    from boathook.system.files import Stamp
     from boathook.system.locations import Locations
+    from boathook.system.programs import Stamp
 
 FORMAT = 6
 MAGIC = b"boathook compiled catalogue\n"

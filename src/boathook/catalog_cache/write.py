@@ -15,8 +15,9 @@ from boathook.core.prefilter import EQUALS, GRAM_CHARS, PrefilterWords, index_wo
 from boathook.hosts import host as hosts
 from boathook.hosts import tool_names as tools
 from boathook.hosts.host import list_host_names
-from boathook.system.files import make_stamp, write_private
+from boathook.system.files import write_private
 from boathook.system.locations import Locations
+from boathook.system.programs import make_stamp
 
 RACY_SECONDS = 2.0
 _HOSTS_FOLDER = os.path.dirname(hosts.__file__)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Plan
     from boathook.core.event import Event
     from boathook.core.hook import Hook
-    from boathook.core.policy import Policy
+    from boathook.core.verdict import Policy
 
     StageRuns = Generator[tuple[Call, ...], tuple[Run, ...], None]
     Dispatch = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
@@ -121,7 +121,7 @@ def _run_again(state: _DispatchState) -> StageRuns:
     changes, until = state.changes, state.last_change
     yield from state.run_stages(lambda: state.find_unseen_stages(until), 3)
     if not state.outcome.is_final and state.changes != changes:
-        state.outcome |= Outcome(Decision.BLOCK, ((Decision.BLOCK, UNSETTLED),))
+        state.outcome |= Outcome.block(UNSETTLED)
 
 
 def _describe_untrusted(skipped: tuple[Skip, ...]) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     Types = Mapping[str, tuple[type, str]]
 
+# The types of fields, and how they are called.
+TEXT, OBJECT, FLAG, ANY_VALUE = (str, "text"), (dict, "an object"), (bool, "true or false"), (object, "a value")
+
 
 def begins_like_json(text: str) -> bool:
     """Whether a text sets out to be JSON, so that it must be."""

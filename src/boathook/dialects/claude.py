@@ -6,16 +6,28 @@ from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, Event
 from boathook.core.hook import Http, Prompt
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.policy import AnswerError
 from boathook.core.text import MAX_REASON_CHARS, clean_text
-from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit
-from boathook.dialects.answers import check_types, default_reason, exit_words, reason_in, refuse_buried, texts
+from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit
+from boathook.dialects.answers import (
+    ANY_VALUE,
+    FLAG,
+    OBJECT,
+    TEXT,
+    check_types,
+    default_reason,
+    exit_words,
+    reason_in,
+    refuse_buried,
+    texts,
+)
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
-from boathook.hosts.tool_names import find_claude_name, is_claude_tool
+from boathook.hosts.tool_names import CLAUDE_TOOLS, find_claude_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from boathook.dialects.answers import Types
 
     Said = tuple[tuple[Decision, str], ...]
 
@@ -24,44 +36,39 @@ FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mod
 _DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK, "defer": Decision.ASK}
 LEGACY = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
 BEHAVIOURS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
-ANSWER_TYPES: dict[str, tuple[type, str]] = {
-    "continue": (bool, "true or false"),
-    "stopReason": (str, "text"),
-    "suppressOutput": (bool, "true or false"),
-    "systemMessage": (str, "text"),
-    "decision": (str, "text"),
-    "reason": (str, "text"),
-    "hookSpecificOutput": (dict, "an object"),
+ANSWER_TYPES: Types = {
+    "continue": FLAG,
+    "stopReason": TEXT,
+    "suppressOutput": FLAG,
+    "systemMessage": TEXT,
+    "decision": TEXT,
+    "reason": TEXT,
+    "hookSpecificOutput": OBJECT,
 }
 NESTED = "hookSpecificOutput"
-NESTED_TYPES: dict[str, tuple[type, str]] = {
-    "hookEventName": (str, "text"),
-    "permissionDecision": (str, "text"),
-    "permissionDecisionReason": (str, "text"),
-    "updatedInput": (dict, "an object"),
-    "additionalContext": (str, "text"),
-    "decision": (dict, "an object"),
-    "updatedToolOutput": (object, "a value"),
-    "updatedMCPToolOutput": (object, "a value"),
+NESTED_TYPES: Types = {
+    "hookEventName": TEXT,
+    "permissionDecision": TEXT,
+    "permissionDecisionReason": TEXT,
+    "updatedInput": OBJECT,
+    "additionalContext": TEXT,
+    "decision": OBJECT,
+    "updatedToolOutput": ANY_VALUE,
+    "updatedMCPToolOutput": ANY_VALUE,
 }
-ASKED_TYPES: dict[str, tuple[type, str]] = {
-    "behavior": (str, "text"),
-    "message": (str, "text"),
-    "updatedInput": (dict, "an object"),
-    "interrupt": (bool, "true or false"),
-}
-JUDGEMENT_TYPES: dict[str, tuple[type, str]] = {"ok": (bool, "true or false"), "reason": (str, "text")}
+ASKED_TYPES: Types = {"behavior": TEXT, "message": TEXT, "updatedInput": OBJECT, "interrupt": FLAG}
+JUDGEMENT_TYPES: Types = {"ok": FLAG, "reason": TEXT}
 _DECISIVE = ("decision", "continue", NESTED, "permissionDecision", "systemMessage")
 
 
-def _outward(name: str, value: Any) -> Any:
+def _flatten_message(name: str, value: Any) -> Any:
     plain = name == "final_message" and isinstance(value, dict) and isinstance(value.get("content"), str)
     return value["content"] if plain else value
 
 
-def _fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
+def _make_fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
-    data = {names.get(key, key): _outward(key, value) for key, value in event.data.items()}
+    data = {names.get(key, key): _flatten_message(key, value) for key, value in event.data.items()}
     said = row.name if row else data.get("hook_event_name") or event.kind.name
     first = {"session_id": event.session_id, "cwd": event.work_dir, "hook_event_name": said}
     return {**first, **data, **first}  # a host may have other things of these names
@@ -70,7 +77,7 @@ def _fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
 def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
     """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
     row = CLAUDE_EVENTS_BY_KIND.get(event.kind.name)
-    fields = _fields(event, row)
+    fields = _make_fields(event, row)
     _name_tool(event, fields)
     if event.context:
         fields.setdefault("context", event.context)
@@ -84,14 +91,10 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
     theirs = fields.pop(HOST_TOOL, None)
     keys = fields.pop(HOST_KEYS, None)
     fields.pop(HOST_EVENT, None)
-    if isinstance(theirs, str):
-        fields["tool_name"] = find_claude_name(event.tool_name, theirs)
-    if (
-        isinstance(theirs, str)
-        and is_claude_tool(theirs)
-        and isinstance(keys, dict)
-        and isinstance(event.tool_input, dict)
-    ):
+    if not isinstance(theirs, str):
+        return
+    fields["tool_name"] = find_claude_name(event.tool_name, theirs)
+    if theirs in CLAUDE_TOOLS and isinstance(keys, dict) and isinstance(event.tool_input, dict):
         fields["tool_input"] = {keys.get(key, key): value for key, value in event.tool_input.items()}
 
 
@@ -103,14 +106,14 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
         call.event.kind.name, call.event.kind.name, refuses=True, context=True
     )
     if end.code == 2:
-        return _refused(call, row, end)
+        return _read_refusal(call, row, end)
     try:
         if end.overflow:
             raise JsonError("it is longer than 1 MiB")
         text = decode(end.stdout).strip()
         if isinstance(call.hook.handler, Prompt):
-            return _judged(call, text)
-        answer = _answer_in(text)
+            return _read_judgement(call, text)
+        answer = _parse_answer(text)
     except JsonError as error:
         if end.code != 0:
             raise AnswerError(FAILED, exit_words(end)) from None
@@ -121,22 +124,23 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
         said = texts(text)
         return (Outcome(contexts=said) if row.plain else Outcome(logs=said)) if said else NOTHING, ()
     outcome, notes = _Reading(call, row, answer).outcome()
-    return (outcome, notes) if end.code == 0 else _counted(call, end, outcome, notes)
+    return (outcome, notes) if end.code == 0 else _read_failed_answer(call, end, outcome, notes)
 
 
-def _counted(call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]) -> tuple[Outcome, tuple[str, ...]]:
+def _read_failed_answer(
+    call: Call, end: Exit, outcome: Outcome, notes: tuple[str, ...]
+) -> tuple[Outcome, tuple[str, ...]]:
     """Read a JSON answer of a hook that failed: Claude Code takes it, but a failure must not look like an approval."""
+    notes += (f"exit code {end.code}, but its JSON answer counts",)
     if outcome.decision == Decision.ALLOW:
         outcome = outcome.replace(decision=Decision.NONE, all_reasons=())
-        late: tuple[str, ...] = ("its 'allow' does not count, for it failed",)
-    else:
-        late = ()
+        notes += ("its 'allow' does not count, for it failed",)
     if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.is_final):
         raise AnswerError(FAILED, exit_words(end))
-    return outcome, (*notes, f"exit code {end.code}, but its JSON answer counts", *late)
+    return outcome, notes
 
 
-def _answer_in(text: str) -> dict[str, Any] | None:
+def _parse_answer(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):  # Claude Code takes nothing else for JSON
         refuse_buried(text, _DECISIVE)
         return None
@@ -145,23 +149,25 @@ def _answer_in(text: str) -> dict[str, Any] | None:
     nested = answer.get(NESTED) or {}
     check_types(nested, NESTED_TYPES, f"{NESTED}.")
     check_types(nested.get("decision") or {}, ASKED_TYPES, f"{NESTED}.decision.")
-    _known(answer.get("decision"), LEGACY, "decision", f" (a tool call is denied with {NESTED}.permissionDecision)")
-    _known(nested.get("permissionDecision"), _DECISIONS, f"{NESTED}.permissionDecision")
-    _known((nested.get("decision") or {}).get("behavior"), BEHAVIOURS, f"{NESTED}.decision.behavior")
+    _check_word(
+        answer.get("decision"), LEGACY, "decision", f" (a tool call is denied with {NESTED}.permissionDecision)"
+    )
+    _check_word(nested.get("permissionDecision"), _DECISIONS, f"{NESTED}.permissionDecision")
+    _check_word((nested.get("decision") or {}).get("behavior"), BEHAVIOURS, f"{NESTED}.decision.behavior")
     return answer
 
 
-def _known(word: str | None, words: dict[str, Decision], key: str, hint: str = "") -> None:
+def _check_word(word: str | None, words: dict[str, Decision], key: str, hint: str = "") -> None:
     if word is not None and word not in words:
         raise JsonError(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
 
 
-def _refused(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+def _read_refusal(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
     """Read exit 2: a block where the event can be refused, else a word to the person. JSON beside it can only add to that."""
     outcome, reason = NOTHING, reason_in(end)
     notes: tuple[str, ...] = ()
     try:
-        answer = _answer_in(decode(end.stdout).strip()) or {}
+        answer = _parse_answer(decode(end.stdout).strip()) or {}
     except JsonError:
         answer = {}
     if answer:
@@ -174,10 +180,10 @@ def _refused(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[st
     if not row.refuses:
         told = reason or f"hook '{call.hook.name}' ended with exit 2"
         return outcome | Outcome(messages=(f"{told} ({row.name} cannot be blocked)",)), notes
-    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),)) | outcome, notes
+    return Outcome.block(reason or default_reason(call.hook)) | outcome, notes
 
 
-def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
+def _read_judgement(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
     answer: dict[str, Any] = loads(text)
     check_types(answer, JUDGEMENT_TYPES)
     if answer.get("ok") is None:
@@ -185,7 +191,7 @@ def _judged(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
     reason = clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
     if answer["ok"]:
         return Outcome(logs=texts(reason)) if reason else NOTHING, ()
-    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),)), ()
+    return Outcome.block(reason or default_reason(call.hook)), ()
 
 
 class _Reading:
@@ -196,52 +202,51 @@ class _Reading:
         self.notes: list[str] = []
 
     def outcome(self) -> tuple[Outcome, tuple[str, ...]]:
-        decision, said = self._decided()
-        contexts = self._contexts()
+        decision, said = self._read_decision()
+        contexts, messages = texts(self.nested.get("additionalContext")), texts(self.answer.get("systemMessage"))
+        if contexts and not self.row.context:
+            self._note_idle("'additionalContext'")
+            contexts = ()
         if self.row.continues_agent and contexts and decision == Decision.NONE:  # as Claude Code has it
             decision, said, contexts = Decision.BLOCK, ((Decision.BLOCK, contexts[0]),), ()
         if decision == Decision.BLOCK and not self.row.refuses:
-            self._idle("a block")
-            decision, messages = Decision.NONE, tuple(text for _, text in said)
-            said = ()
-        else:
-            messages = ()
+            self._note_idle("a block")
+            messages += tuple(text for _, text in said)
+            decision, said = Decision.NONE, ()
         if decision == Decision.BLOCK and not said:
             said = ((decision, default_reason(self.call.hook)),)
         if self.answer.get("continue") is False:
             stop = clean_text(self.answer.get("stopReason") or self.answer.get("reason") or "", MAX_REASON_CHARS)
             decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
-        outcome = Outcome(
-            decision,
-            said,
-            self._input(),
-            self._output(),
-            contexts,
-            (*texts(self.answer.get("systemMessage")), *messages),
-        )
+        kind, asked, nested = self.call.event.kind, self.asked, self.nested
+        inputs = (asked.get("updatedInput"), nested.get("updatedInput"))
+        outputs = (nested.get("updatedToolOutput"), nested.get("updatedMCPToolOutput"))
+        new_input = self._change("updatedInput", *inputs, can_change=kind.rewrites_input)
+        new_output = self._change("updatedToolOutput", *outputs, can_change=kind.rewrites_output)
+        outcome = Outcome(decision, said, new_input, new_output, contexts, messages)
         self._look_for_idle_keys()
         return outcome, tuple(self.notes)
 
-    def _idle(self, what: str) -> None:
+    def _note_idle(self, what: str) -> None:
         self.notes.append(f"{what} has no effect on {self.row.name}")
 
-    def _decided(self) -> tuple[Decision, Said]:
+    def _read_decision(self) -> tuple[Decision, Said]:
         """Return the decision and its reason: that of the newer fields, unless those of old object more."""
-        newer, older = self._newer(), self._older()
+        newer, older = self._read_newer(), self._read_older()
         return newer if newer[0] >= older[0] else older
 
-    def _newer(self) -> tuple[Decision, Said]:
+    def _read_newer(self) -> tuple[Decision, Said]:
         word = self.nested.get("permissionDecision")
         if word is not None and self.row.name != "PreToolUse":
-            self._idle("'permissionDecision'")
+            self._note_idle("'permissionDecision'")
             word = None
         if self.asked and self.row.name != "PermissionRequest":
-            self._idle(f"'{NESTED}.decision'")
+            self._note_idle(f"'{NESTED}.decision'")
             self.asked = {}
         if word is not None:
             if word == "defer":
                 self.notes.append("'defer' is read as 'ask': nothing can be put off here")
-            return self._said(
+            return self._make_reason(
                 _DECISIONS[word], self.nested.get("permissionDecisionReason") or self.answer.get("reason")
             )
         behaviour = self.asked.get("behavior")
@@ -250,41 +255,25 @@ class _Reading:
         decision = BEHAVIOURS[behaviour]
         if decision == Decision.BLOCK and self.asked.get("interrupt"):
             decision = Decision.STOP
-        return self._said(decision, self.asked.get("message"))
+        return self._make_reason(decision, self.asked.get("message"))
 
-    def _older(self) -> tuple[Decision, Said]:
+    def _read_older(self) -> tuple[Decision, Said]:
         word = self.answer.get("decision")
         if word == "approve" and self.row.name not in ("PreToolUse", "PermissionRequest"):
-            self._idle("'approve'")
+            self._note_idle("'approve'")
             word = None
-        return self._said(LEGACY[word], self.answer.get("reason")) if word is not None else (Decision.NONE, ())
+        return self._make_reason(LEGACY[word], self.answer.get("reason")) if word is not None else (Decision.NONE, ())
 
-    def _said(self, decision: Decision, reason: str | None) -> tuple[Decision, Said]:
+    def _make_reason(self, decision: Decision, reason: str | None) -> tuple[Decision, Said]:
         text = clean_text(reason or "", MAX_REASON_CHARS)
         return decision, ((decision, text),) if text else ()
 
-    def _input(self) -> Any:
-        value = self.asked.get("updatedInput")
-        value = self.nested.get("updatedInput") if value is None else value
-        if value is not None and not self.call.event.kind.rewrites_input:
-            self._idle("'updatedInput'")
+    def _change(self, key: str, *values: Any, can_change: bool) -> Any:
+        value = next((value for value in values if value is not None), ABSENT)
+        if value is not ABSENT and not can_change:
+            self._note_idle(f"'{key}'")
             return ABSENT
-        return ABSENT if value is None else value
-
-    def _output(self) -> Any:
-        value = self.nested.get("updatedToolOutput")
-        value = self.nested.get("updatedMCPToolOutput") if value is None else value
-        if value is not None and not self.call.event.kind.rewrites_output:
-            self._idle("'updatedToolOutput'")
-            return ABSENT
-        return ABSENT if value is None else value
-
-    def _contexts(self) -> tuple[str, ...]:
-        found = texts(self.nested.get("additionalContext"))
-        if found and not self.row.context:
-            self._idle("'additionalContext'")
-            return ()
-        return found
+        return value
 
     def _look_for_idle_keys(self) -> None:
         said = self.nested.get("hookEventName")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from boathook.core.event import COMMON_FIELDS, HOST_TOOL, Event, EventKind, find_kind, parse_host_object
 from boathook.core.json_text import JsonError, decode, describe_json_type, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.policy import AnswerError
 from boathook.core.text import MAX_REASON_CHARS, clean_text
-from boathook.core.verdict import FAILED, UNREADABLE, Call, Exit, Verdict
+from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
 from boathook.dialects.answers import (
+    FLAG,
+    OBJECT,
+    TEXT,
     begins_like_json,
     check_types,
     default_reason,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from boathook.dialects.answers import Types
+
 _DECISIONS = {
     "allow": Decision.ALLOW,
     "approve": Decision.ALLOW,
@@ -31,25 +35,17 @@ _DECISIONS = {
     "deny": Decision.BLOCK,
     "block": Decision.BLOCK,
 }
-_TYPES: dict[str, tuple[type, str]] = {
-    "decision": (str, "text"),
-    "reason": (str, "text"),
-    "log": (str, "text"),
-    "additional_context": (str, "text"),
-    "system_message": (str, "text"),
-    "stop_reason": (str, "text"),
-    "modified_input": (dict, "an object"),
-    "continue": (bool, "true or false"),
+_TYPES: Types = {
+    **dict.fromkeys(("decision", "reason", "log", "additional_context", "system_message", "stop_reason"), TEXT),
+    "modified_input": OBJECT,
+    "continue": FLAG,
 }
 _DECISIVE = ("decision", "continue", "modified_input", "modified_output", "additional_context", "system_message")
 project_variable = ""
-FIELD_TYPES: dict[str, tuple[type, str]] = {
-    "event_type": (str, "text"),
-    "timestamp": (str, "text"),
-    "session_id": (str, "text"),
-    "work_dir": (str, "text"),
-    "context": (dict, "an object"),
-    "tool_name": (str, "text"),
+FIELD_TYPES: Types = {
+    **dict.fromkeys(("event_type", "timestamp", "session_id", "work_dir"), TEXT),
+    "context": OBJECT,
+    "tool_name": TEXT,
 }
 
 
@@ -74,7 +70,7 @@ def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
             raise DialectError(f"the event's '{key}' must be {words}, not {describe_json_type(fields[key])}")
-    kind = _kind(fields.get("event_type"), name)
+    kind = _find_kind(fields.get("event_type"), name)
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
     timestamp, session, folder = (fields.get(key, "") for key in COMMON_FIELDS[1:4])
     return Event(kind, timestamp, session, folder, fields.get("context", {}), data, _find_aliases(data))
@@ -89,7 +85,7 @@ def _find_aliases(data: dict[str, Any]) -> tuple[str, ...]:
     return find_aliases(data.get("tool_name", ""), theirs)
 
 
-def _kind(in_data: str | None, beside: str | None) -> EventKind:
+def _find_kind(in_data: str | None, beside: str | None) -> EventKind:
     if in_data is None and beside is None:
         raise DialectError(
             "which event? Name it as an argument, or as 'event_type' in the JSON (boathook events lists them)"
@@ -110,7 +106,7 @@ def write_event(event: Event, trigger: str) -> bytes:
 def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
     """Read a hook's answer; notes say what had no effect. `strict` is the reading in which only exit 2 blocks."""
     if end.code == 2:
-        return _blocked(call, end), ()
+        return _make_block(call, end), ()
     if end.code != 0:
         raise AnswerError(FAILED, exit_words(end))
     if end.overflow:
@@ -124,13 +120,13 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
             contexts = texts(text)
             return Outcome(contexts=contexts) if contexts else NOTHING, ()
         answer = loads(text)
-        _check(answer)
+        _check_answer(answer)
     except JsonError as error:
         raise AnswerError(UNREADABLE, f"the answer is not valid: {error}") from None
-    return _outcome(call, answer, strict=strict)
+    return _make_outcome(call, answer, strict=strict)
 
 
-def _blocked(call: Call, end: Exit) -> Outcome:
+def _make_block(call: Call, end: Exit) -> Outcome:
     reason = reason_in(end)
     if not reason:
         try:
@@ -138,10 +134,10 @@ def _blocked(call: Call, end: Exit) -> Outcome:
             reason = clean_text(answer["reason"], MAX_REASON_CHARS)
         except (JsonError, KeyError, TypeError, AttributeError):
             reason = ""
-    return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason or default_reason(call.hook)),))
+    return Outcome.block(reason or default_reason(call.hook))
 
 
-def _check(answer: Any) -> None:
+def _check_answer(answer: Any) -> None:
     """Refuse an answer of the wrong shape, with the exact fault."""
     check_types(answer, _TYPES)
     decision = answer.get("decision")
@@ -149,9 +145,9 @@ def _check(answer: Any) -> None:
         raise JsonError(f"unknown decision {decision!r} (known: allow, deny, block, ask)")
 
 
-def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outcome, tuple[str, ...]]:
+def _make_outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outcome, tuple[str, ...]]:
     kind, notes = call.event.kind, []
-    decision, said = _decided(answer)
+    decision, said = _read_decision(answer)
     if strict and decision == Decision.BLOCK:
         notes.append("'deny' has no effect: with strict_exit_codes only exit 2 blocks")
         decision, said = Decision.NONE, ()
@@ -175,7 +171,7 @@ def _outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outco
     return outcome, tuple(notes)
 
 
-def _decided(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, str], ...]]:
+def _read_decision(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, str], ...]]:
     word, reason = answer.get("decision"), clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
     decision = _DECISIONS[word.lower()] if word is not None else Decision.NONE
     said: tuple[tuple[Decision, str], ...] = ((decision, reason),) if reason and decision else ()

@@ -35,7 +35,7 @@ def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
         return ()
     row = next((row for row in host.events if hook.kind.name in row.kind_names), None)
     if row is not None:
-        return (*_unheard(hook, host, row), *_no_tool(hook, host))
+        return (*_list_unheard(hook, host, row), *_check_tools(hook, host))
     stop = next((row for row in host.events if row.kind_name == "pre-agent-turn-stop"), None)
     if stop is None or hook.kind.name not in DERIVED_KINDS:
         return (f"it never runs: {host.title} has no event like {hook.kind.name}",)
@@ -48,36 +48,36 @@ def _can_be_blocked(kind: EventKind) -> bool:
     return not kind.block.startswith(("recorded", "none"))
 
 
-def _unheard(hook: Hook, host: Host, row: HostEvent) -> list[str]:
+def _list_unheard(hook: Hook, host: Host, row: HostEvent) -> list[str]:
     found: list[str] = []
     for want in wants(hook):
         needed = ("output" if hook.kind and hook.kind.rewrites_output else "input") if want == "rewrite" else want
         if not row.get_template(needed):
-            found.append(_instead(want, host, row))
+            found.append(_describe_substitute(want, host, row))
     if host.block_side_effect and row.kind_name == "pre-tool-call" and "block" in wants(hook):
         found.append(host.block_side_effect)
     return found
 
 
-def _instead(want: str, host: Host, row: HostEvent) -> str:
+def _describe_substitute(want: str, host: Host, row: HostEvent) -> str:
     where = f"in {host.title} at {row.name}"
     denied = bool(row.block) and row.kind.is_pre and not row.continues_agent
     return {
         "block": f"it cannot block {where}: the person is told instead",
         "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'the person is told'} instead",
-        "stop": f"it cannot end the run {where}: {_stopped(row)} instead",
+        "stop": f"it cannot end the run {where}: {_describe_stop(row)} instead",
         "rewrite": f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
         "context": f"it has no ear of the model {where}: the person is told instead",
     }[want]
 
 
-def _stopped(row: HostEvent) -> str:
+def _describe_stop(row: HostEvent) -> str:
     if not row.block or row.continues_agent:
         return "the person is told"
     return "the call is blocked" if row.kind.is_pre else "the model is told the reason"
 
 
-def _no_tool(hook: Hook, host: Host) -> list[str]:
+def _check_tools(hook: Hook, host: Host) -> list[str]:
     """Return that no tool of the host has a name that a hook matches, unless it may be one of a server that people add."""
     tool, subject = hook.matcher.tool, hook.matcher.subject
     if tool is None or subject != TOOL_NAME or any(mark in tool.source for mark in SERVER_TOOL_MARKS):

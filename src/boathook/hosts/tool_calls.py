@@ -22,14 +22,14 @@ def translate_call(
     ours, renames = tools.get(name, (name, ()))
     names = {key: key for key in given}
     texts: dict[str, str] = {}
-    for key, places in _by_key(renames).items():
+    for key, places in _group_by_key(renames).items():
         found = next((place for place in places if place and place.removesuffix(LIST_MARK) in given), None)
         if found is None:
             if NO_KEY in places and key in given:
-                names[key] = _away(key, given)
+                names[key] = _move_away(key, given)
         elif found.endswith(LIST_MARK):
             if key in given:
-                names[key] = _away(key, given)
+                names[key] = _move_away(key, given)
             text = join_lines(given[found.removesuffix(LIST_MARK)])
             texts |= {key: text} if text is not None else {}
         elif found != key:
@@ -63,16 +63,16 @@ def restore_input(
 ) -> "dict[str, Any]":
     """Return an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
     _, renames = tools.get(name, (name, ()))
-    now = _without_texts(renames, before, now)
+    now = _remove_texts(renames, before, now)
     found = {renamed.get(key, key): value for key, value in now.items() if key in before}
-    places = _by_key(renames)
+    places = _group_by_key(renames)
     for key in now.keys() - before.keys():
         theirs = places.get(key, [key])[0]
         found.setdefault(key if theirs == NO_KEY or theirs.endswith(LIST_MARK) else theirs, now[key])
     return found
 
 
-def _by_key(renames: "Renames") -> "dict[str, list[str]]":
+def _group_by_key(renames: "Renames") -> "dict[str, list[str]]":
     """Return the host's keys that each of our keys may have there, the likeliest first."""
     found: dict[str, list[str]] = {}
     for theirs, key in renames:
@@ -80,13 +80,13 @@ def _by_key(renames: "Renames") -> "dict[str, list[str]]":
     return found
 
 
-def _away(key: str, given: "Mapping[str, Any]") -> str:
+def _move_away(key: str, given: "Mapping[str, Any]") -> str:
     while key in given:
         key = f"host_{key}"
     return key
 
 
-def _without_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping[str, Any]") -> "dict[str, Any]":
+def _remove_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping[str, Any]") -> "dict[str, Any]":
     left = dict(now)
     for theirs, key in renames:
         listed = theirs.removesuffix(LIST_MARK)
@@ -104,7 +104,7 @@ def join_lines(value: "Any") -> "str | None":
         return value
     if isinstance(value, dict):
         one: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return _program(one)
+        return _join_program(one)
     if not isinstance(value, list):
         return None
     listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
@@ -113,7 +113,7 @@ def join_lines(value: "Any") -> "str | None":
     return "\n".join(lines) if lines and len(lines) == len(parts) else None
 
 
-def _program(value: "dict[str, Any]") -> "str | None":
+def _join_program(value: "dict[str, Any]") -> "str | None":
     for key in ("commands", "cmd"):
         if key in value:
             return join_lines(value[key])
@@ -121,9 +121,9 @@ def _program(value: "dict[str, Any]") -> "str | None":
     if not isinstance(command, str) or args is None:
         return command if isinstance(command, str) else None
     listed: list[Any] = args if isinstance(args, list) else [args]  # pyright: ignore[reportUnknownVariableType]
-    return " ".join((command, *(_quoted(str(one)) for one in listed)))
+    return " ".join((command, *(_quote(str(one)) for one in listed)))
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     plain = word and all(char.isalnum() or char in "@%+=:,./-_*?[]~" for char in word)
     return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"

@@ -75,10 +75,6 @@ def find_canonical_name(name: str) -> str:
     return _canonical.get(name, name)
 
 
-def is_claude_tool(name: str) -> bool:
-    return name in CLAUDE_TOOLS
-
-
 def find_claude_name(ours: str, theirs: str) -> str:
     """Return what Claude Code calls a tool that has this canonical name and this name in its agent."""
     return theirs if theirs in CLAUDE_TOOLS else _CLAUDE_NAMES.get(ours, ours)

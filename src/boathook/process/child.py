@@ -10,18 +10,16 @@ import time
 
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
-from boathook.process.limits import compute_limits, set_limits, start_with_limits
 from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_runnable, iter_tree, reap_later
-from boathook.process.spawn import can_use_posix
+from boathook.process.spawn import can_use_posix, compute_limits, set_limits, start_with_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from boathook.process.limits import ProcessLimits
     from boathook.process.sandbox import Sandbox
-    from boathook.process.spawn import Spawn
+    from boathook.process.spawn import ProcessLimits, Spawn
 
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 _MAX_STDOUT_BYTES = 1 << 20

@@ -12,14 +12,15 @@ from boathook.process.child import Job
 from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.spawn import encode_variable
-from boathook.system.files import find_exposure, make_stamp
 from boathook.system.programs import (
     CODE_VARIABLE_PREFIXES,
     CODE_VARIABLES,
     EntryPoint,
     choose_command,
     find_entry_point,
+    find_exposure,
     find_program,
+    make_stamp,
 )
 
 TYPE_CHECKING = False

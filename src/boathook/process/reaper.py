@@ -148,7 +148,7 @@ def _identify_self() -> bytes:
 def _is_isolated() -> bool:
     import resource
 
-    from boathook.process.limits import MAX_WRITTEN_FILE_BYTES
+    from boathook.process.spawn import MAX_WRITTEN_FILE_BYTES
 
     return (
         _read_file("/proc/1/comm") == b"bwrap\n"

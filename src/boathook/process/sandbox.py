@@ -14,7 +14,7 @@ from boathook.core.hook import BASIC, ISOLATED, RESTRICTED, SANDBOX_LEVELS, Comm
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED
 from boathook.process import landlock
-from boathook.process.limits import make_ulimit_command
+from boathook.process.spawn import make_ulimit_command
 from boathook.system.locations import current_dir
 from boathook.system.programs import find_program
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boathook.core.hook import Hook
     from boathook.core.verdict import Exit
     from boathook.process.child import Job
-    from boathook.process.limits import ProcessLimits
+    from boathook.process.spawn import ProcessLimits
 
 _LANDLOCK_PROGRAM = os.path.abspath(landlock.__file__)
 _OUR_FOLDER = os.path.dirname(os.path.dirname(_LANDLOCK_PROGRAM))

@@ -24,9 +24,15 @@ from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.sources.hook_md.manifest import escape_undecodable, parse_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system import files
-from boathook.system.files import FileError, find_exposed_parent, find_exposure, find_foreign_owner, read_text
+from boathook.system.files import FileError, read_text
 from boathook.system.locations import SourceFolders
-from boathook.system.programs import ENTRY_NAMES, find_entry_point
+from boathook.system.programs import (
+    ENTRY_NAMES,
+    find_entry_point,
+    find_exposed_parent,
+    find_exposure,
+    find_foreign_owner,
+)
 
 MANIFEST_NAMES = ("HOOK.md", "hook.md")
 # A repository must not make every event slow.

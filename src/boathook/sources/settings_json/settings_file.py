@@ -16,7 +16,8 @@ from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources.fields import JSON_PAIR, MAX_SUGGESTIONS, SETTINGS_FILE_FIELDS, FieldChecker, suggest
 from boathook.sources.hook_md.folder import find_link_outside
 from boathook.sources.settings_json.settings_entry import FileContext, read_entry
-from boathook.system.files import FileError, find_exposure, find_foreign_owner, may_exist, read_text
+from boathook.system.files import FileError, may_exist, read_text
+from boathook.system.programs import find_exposure, find_foreign_owner
 
 LOCAL = "local"
 SETTINGS_NAMES = ("settings.json", "settings.local.json")
