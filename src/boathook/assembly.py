@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from boathook.dialects.dialect import Dialect
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
-    from boathook.process.supervisor import Supervisor
+    from boathook.process.spawn import Spawn
     from boathook.system.locations import Locations
     from boathook.trust.store import TrustStore
 
@@ -175,11 +175,6 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     spawn = prepare_own_process()
     origin = {"host": sender.dialect.name, "project": catalog.project}
 
-    def make_supervisor(hooks: HookRunner) -> Supervisor:
-        from boathook.process.supervisor import Supervisor
-
-        return Supervisor(hooks, spawn, locations.state, origin)
-
     setup = _EngineSetup(
         catalog,
         ProcessRunner(spawn, exclusive=True),
@@ -190,15 +185,19 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         trace=sender.write_debug if sender.is_debug or catalog.settings.debug else None,
         dialect=sender.dialect,
     )
-    return _make_engine(setup, lambda hooks: _LateBackground(lambda: make_supervisor(hooks)))
+    return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
 
-class _LateBackground:
-    def __init__(self, make: Callable[[], BackgroundRunner]) -> None:
-        self._make = make
+class _LateSupervisor:
+    """Imports the supervisor when the first async hook starts: most events have none."""
+
+    def __init__(self, hooks: HookRunner, spawn: Spawn, state: str, origin: dict[str, str]) -> None:
+        self._parts = (hooks, spawn, state, origin)
 
     def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
-        return self._make().start(calls)
+        from boathook.process.supervisor import Supervisor
+
+        return Supervisor(*self._parts).start(calls)
 
     def drain(self, seconds: float) -> int:  # noqa: ARG002
         return 0

@@ -138,15 +138,12 @@ class Engine:
     def _start_flow(self, event: Event | Mapping[str, Any]) -> Dispatch:
         prepared = self._prepare_event(event)
         self._trace_mismatches(prepared)
-        catalog = self._choose_catalog()
+        catalog: Catalog | VerifiedCatalog = self.catalog
+        if self._has_trusted_hooks:
+            from boathook.trust.verify import VerifiedCatalog
+
+            catalog = VerifiedCatalog(self.catalog)
         return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
-
-    def _choose_catalog(self) -> Catalog | VerifiedCatalog:
-        if not self._has_trusted_hooks:
-            return self.catalog
-        from boathook.trust.verify import VerifiedCatalog
-
-        return VerifiedCatalog(self.catalog)
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
         if not isinstance(event, Event):

@@ -52,11 +52,15 @@ class _Loading:
     def __init__(self, locations: Locations, trust: TrustStore | None) -> None:
         self.locations = locations
         self.trust = trust
-        self.user_config = _read_user_config(locations.config)
+        self.user_config = _read_config(locations.config and f"{locations.config}/hooks.toml", USER)
         self.settings = build_settings(self.user_config)
         self.judge = TrustJudge(trust, self.settings) if trust is not None else None
         self.hooks: list[Hook] = []
-        self.diagnostics = _report_untrusted(locations)
+        self.diagnostics = [
+            Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX)
+            for path in locations.untrusted
+            if path not in (locations.state, locations.cache)
+        ]
         self.watch: list[str] = []
         self.projects: dict[SourceFolders, str] = {}
         self.project_configs: dict[str, HooksConfig] = {}
@@ -65,7 +69,9 @@ class _Loading:
         """Read the hooks of a source; the project's are judged here, so that no reader can forget it."""
         read = find_source(folders.name).read_hooks(folders)
         if read.project not in self.project_configs:
-            self.project_configs[read.project] = _read_project_config(read.project)
+            self.project_configs[read.project] = _read_config(
+                read.project and f"{read.project}/.agents/hooks.toml", PROJECT
+            )
         config = self.project_configs[read.project]
         read_hooks = read.hooks
         if self.judge is not None:
@@ -81,14 +87,15 @@ class _Loading:
 
     def finish(self) -> Loaded:
         settings, judge, trust = self.settings, self.judge, self.trust
-        configs = list(self.project_configs.values()) or [_read_project_config("")]
+        configs = list(self.project_configs.values()) or [HooksConfig("", PROJECT)]
         hooks = tuple(self.hooks)
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(
             found for one in configs for found in check_configs(hooks, one, self.user_config)
         )
         self.diagnostics += _check_trust(trust, judge, self.projects)
-        ordered = sorted((_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks), key=_get_order)
+        limited = (_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks)
+        ordered = sorted(limited, key=lambda hook: hook.order)
         projects = tuple((folders.name, project) for folders, project in self.projects.items())
         catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects)
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
@@ -103,20 +110,8 @@ class _Loading:
         )
 
 
-def _read_user_config(folder: str) -> HooksConfig:
-    return read_hooks_toml(f"{folder}/hooks.toml", USER) if folder else HooksConfig("", USER)
-
-
-def _read_project_config(project: str) -> HooksConfig:
-    return read_hooks_toml(f"{project}/.agents/hooks.toml", PROJECT) if project else HooksConfig("", PROJECT)
-
-
-def _report_untrusted(locations: Locations) -> list[Diagnostic]:
-    return [
-        Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX)
-        for path in locations.untrusted
-        if path not in (locations.state, locations.cache)
-    ]
+def _read_config(path: str, scope: str) -> HooksConfig:
+    return read_hooks_toml(path, scope) if path else HooksConfig("", scope)
 
 
 def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
@@ -170,7 +165,3 @@ def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
     if hook.state in UNTRUSTED_STATES or is_unread:
         hook = mark_untrusted(hook, hook.state, hook.state_reason, settings.untrusted)
     return cap_timeout(hook, settings)
-
-
-def _get_order(hook: Hook) -> tuple[object, ...]:
-    return hook.order

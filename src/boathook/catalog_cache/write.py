@@ -34,11 +34,15 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     stamps += tuple((name, make_stamp(name)) for name in (tools.__file__, _HOSTS_FOLDER, *modules))
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
-    head: dict[str, Any] = {"key": locations.key, "watch": stamps}
-    head["gram"] = GRAM_CHARS
-    head["projects"] = catalog.projects
-    head["with_tool"] = tuple(kind.name for kind in KINDS if kind.has_tool)
-    head |= _settings_to_data(catalog)
+    head: dict[str, Any] = {
+        "key": locations.key,
+        "watch": stamps,
+        "gram": GRAM_CHARS,
+        "projects": catalog.projects,
+        "with_tool": tuple(kind.name for kind in KINDS if kind.has_tool),
+        "settings": tuple(catalog.settings.__dict__[name] for name in Settings.FIELDS),
+        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic.FIELDS) for d in catalog.diagnostics),
+    }
     sections: dict[str, Any] = {}
     for kind in KINDS:
         hooks = catalog.find_hooks(kind)
@@ -51,14 +55,6 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     except (OSError, ValueError):
         return False
     return True
-
-
-def _settings_to_data(catalog: Catalog) -> dict[str, Any]:
-    settings = catalog.settings
-    return {
-        "settings": tuple(settings.__dict__[name] for name in Settings.FIELDS),
-        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic.FIELDS) for d in catalog.diagnostics),
-    }
 
 
 def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:

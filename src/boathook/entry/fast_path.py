@@ -116,7 +116,8 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
         return None
     env = read_environment()
     # Where a host names its folder is part of the catalogue, which is found by that folder: guess, and compare.
-    start = _find_start(options, event, env, _guess_rule(options.host))
+    variable = f"{options.host.upper().replace('-', '_')}_PROJECT_DIR"
+    start = _find_start(options, event, env, {"folder_keys": ("work_dir", "cwd"), "project_variable": variable})
     for _ in range(2):
         locations = _locate(options, start, env)
         compiled = load_compiled(locations) if locations is not None else None
@@ -136,10 +137,6 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
         return None
     is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
     return None if is_wanted else rule["answer"]
-
-
-def _guess_rule(host: str) -> "dict[str, Any]":
-    return {"folder_keys": ("work_dir", "cwd"), "project_variable": f"{host.upper().replace('-', '_')}_PROJECT_DIR"}
 
 
 def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "dict[str, Any]") -> str:
@@ -232,13 +229,12 @@ def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]"
     rows = compiled.section(f"rows {kind}") if kind is not None else None
     if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
         return True
-    return bool(rows) and _may_match(rows, tools, tool_input, compiled.head["gram"])
-
-
-def _may_match(rows: "Any", tools: "tuple[str, ...]", tool_input: "Any", gram: int) -> bool:
+    if not rows:
+        return False
     tool_input = {} if tool_input is None else tool_input
     whole = dumps(tool_input)
     text = "\n".join((*iter_leaves(tool_input), whole))
+    gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
 
 

@@ -118,7 +118,8 @@ class ChainRun:
 
     async def _finish(self, context: Context, outcome: Outcome, earlier: Outcome) -> Outcome:
         outcome, context = await self._recheck(outcome, context)
-        if self._must_ask(context, earlier | outcome):
+        is_question = (earlier | outcome).decision == Decision.ASK
+        if is_question and context.kind is PRE_TOOL and self._terminal is not None:
             assert isinstance(context, ToolContext)  # noqa: S101
             outcome, context = await ask_permission(self._driver, self._stack, context, earlier | outcome)
             self._note_allow(outcome, context)
@@ -160,9 +161,6 @@ class ChainRun:
             return context
         is_same = self._allowed_input is not None and is_same_json(self._allowed_input, to_json_value(context.args))
         return dataclasses.replace(context, is_allowed=True) if is_same else context
-
-    def _must_ask(self, context: Context, outcome: Outcome) -> bool:
-        return outcome.decision == Decision.ASK and context.kind is PRE_TOOL and self._terminal is not None
 
     async def _start_background(self, outcome: Outcome, context: Context) -> Context:
         """Start the async file hooks once, no matter how often middleware calls `next`."""

@@ -55,7 +55,11 @@ def make_file_steps(engine: Engine, kind: EventKind, cuts: Iterable[int]) -> lis
         groups.setdefault(sum(edge > hook.priority for edge in edges), []).append(hook)
     if not groups and engine.catalog.diagnostics:
         groups[0] = []
-    return [_make_step(engine, groups[key], is_first=at == 0) for at, key in enumerate(sorted(groups))]
+    steps: list[FileHooks] = []
+    for _, group in sorted(groups.items()):
+        priority = max((hook.priority for hook in group), default=100)
+        steps.append(FileHooks(engine.only(tuple(group), diagnostics=not steps), priority))
+    return steps
 
 
 def find_background_hooks(engine: Engine, kind: EventKind) -> BackgroundHooks | None:
@@ -65,8 +69,3 @@ def find_background_hooks(engine: Engine, kind: EventKind) -> BackgroundHooks | 
 def _is_background(hook: Hook) -> bool:
     """Whether a hook starts in the background; one that cannot run is reported, or blocks, with the sync ones."""
     return hook.background and hook.state == ARMED
-
-
-def _make_step(engine: Engine, hooks: list[Hook], *, is_first: bool) -> FileHooks:
-    priority = max((hook.priority for hook in hooks), default=100)
-    return FileHooks(engine.only(tuple(hooks), diagnostics=is_first), priority)

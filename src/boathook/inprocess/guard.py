@@ -82,9 +82,9 @@ def unbind_arguments(signature: inspect.Signature, named: Mapping[str, Any]) -> 
         ):
             args.append(_pop_value(parameter, kwargs))
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            args += _check_sequence(parameter, kwargs.pop(parameter.name, ()))
+            args += _check_type(kwargs.pop(parameter.name, ()), (list, tuple), f"'*{parameter.name}' takes a list")
         elif parameter.kind is parameter.VAR_KEYWORD and parameter.name in kwargs:
-            kwargs |= _check_mapping(parameter, kwargs.pop(parameter.name))
+            kwargs |= _check_type(kwargs.pop(parameter.name), Mapping, f"'**{parameter.name}' takes an object")
     return signature.bind(*args, **kwargs)
 
 
@@ -96,13 +96,7 @@ def _pop_value(parameter: inspect.Parameter, kwargs: dict[str, Any]) -> Any:
     return parameter.default
 
 
-def _check_sequence(parameter: inspect.Parameter, value: Any) -> Any:
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"'*{parameter.name}' takes a list, not {type(value).__name__}")
-    return value
-
-
-def _check_mapping(parameter: inspect.Parameter, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"'**{parameter.name}' takes an object, not {type(value).__name__}")
+def _check_type(value: Any, expected: Any, rule: str) -> Any:
+    if not isinstance(value, expected):
+        raise TypeError(f"{rule}, not {type(value).__name__}")
     return value

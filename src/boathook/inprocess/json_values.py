@@ -22,8 +22,10 @@ def to_json_value(value: Any) -> Any:
 def _convert(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
-    if isinstance(value, int | float):
-        return _convert_number(value)
+    if isinstance(value, int):
+        return value if value.bit_length() < _MAX_INT_BITS else hex(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
     if not isinstance(value, Mapping | list | tuple | set | frozenset) or len(parents) == _MAX_VALUE_DEPTH:
         return _describe(value)
     if id(value) in parents:
@@ -45,12 +47,6 @@ def _convert_mapping(value: Mapping[Any, Any], parents: tuple[int, ...]) -> dict
             name += "_"
         converted[name] = _convert(item, parents)
     return converted
-
-
-def _convert_number(value: float) -> Any:
-    if isinstance(value, int):
-        return value if value.bit_length() < _MAX_INT_BITS else hex(value)
-    return value if isfinite(value) else str(value)
 
 
 def _describe(value: Any) -> str:

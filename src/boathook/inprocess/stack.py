@@ -188,7 +188,8 @@ class Stack:
             background = None
             if self.engine is not None:
                 steps += make_file_steps(self.engine, kind, [layer.priority for layer in layers])
-                steps.sort(key=_get_position)
+                # File hooks come before in-process hooks of the same priority.
+                steps.sort(key=lambda step: (-step.priority, not isinstance(step, FileHooks)))
                 background = find_background_hooks(self.engine, kind)
             by_tool = any(layer.match is not None for layer in layers)
             chain = self._chains[kind.name] = Chain(tuple(steps), background, by_tool=by_tool)
@@ -202,10 +203,6 @@ class Stack:
 def _find_next(hooks: Sequence[Any], hook: Any) -> int:
     """Return the index after a hook; by identity, because a hook may claim to be equal to anything."""
     return next(at for at, other in enumerate(hooks, 1) if other is hook)
-
-
-def _get_position(step: ChainStep) -> tuple[int, int]:
-    return (-step.priority, 0 if isinstance(step, FileHooks) else 1)
 
 
 def _may_match(layer: Layer, context: Context) -> bool:

@@ -261,7 +261,11 @@ class _ChainCheck:
     def _check_line(self, line: bytes, place: str) -> None:
         link = read_link(line)
         if link is None:
-            self._check_unchained(line, place)
+            if _parse_record(line) is not None:
+                self._add(place, _FOREIGN, "a record that is not chained: the ledger did not write it")
+            elif line.strip():
+                # A writer left it unfinished.
+                self.torn.append(place)
             return
         self.records += 1
         if not is_unchanged(line, link):
@@ -276,28 +280,13 @@ class _ChainCheck:
             self._add(place, _GAP, f"record {link.seq} does not follow the record before it")
         if self.head is not None and link.seq == self.head.link.seq and link.hash != self.head.link.hash:
             self._add(place, _REWRITTEN, f"record {link.seq} is not the one that {LOCK_NAME} knows")
-        if HEAD_LOST_FIELD in line:
-            self._check_head_lost(line, link, place)
-        if b'"type": "pruned"' in line:
-            self._note_pruned(line)
-        self.last = link
-
-    def _check_unchained(self, line: bytes, place: str) -> None:
-        if _parse_record(line) is not None:
-            self._add(place, _FOREIGN, "a record that is not chained: the ledger did not write it")
-        elif line.strip():
-            self.torn.append(place)
-
-    def _check_head_lost(self, line: bytes, link: ChainLink, place: str) -> None:
-        if (_parse_record(line) or {}).get("head_lost"):
+        if HEAD_LOST_FIELD in line and (_parse_record(line) or {}).get("head_lost"):
             message = f"the head was lost when record {link.seq} was written, so records may have been cut before it"
             self._add(place, _MISSING, message)
-
-    def _note_pruned(self, line: bytes) -> None:
-        record = _parse_record(line) or {}
-        if record.get("type") == PRUNED_TYPE:
+        if b'"type": "pruned"' in line and (record := _parse_record(line) or {}).get("type") == PRUNED_TYPE:
             self.pruned += len(record["segments"])
             self.first_kept = max(self.first_kept, record["before"])
+        self.last = link
 
     def _check_ends(self) -> None:
         if self.first is not None and self.first[0].seq > max(self.first_kept, 1):

@@ -55,7 +55,7 @@ def make_end_record(about: _Fields, end: Exit, *, id: str, time: str) -> _Fields
     record = {"v": RECORD_VERSION, "id": id, "time": time, "type": END_TYPE}
     record |= {key: _shorten_name(text) for key, text in about.items()}
     if "session" in record:
-        record["session"] = _redact_name(about["session"])
+        record["session"] = _shorten_name(str(redact(about["session"][:_MAX_SEARCHED_TEXT])))
     record |= {"status": status, "exit": end.code, "ms": _to_ms(end.seconds)}
     if end.detail:
         record["detail"] = _shorten(redact(clean_text(end.detail)), _MAX_TEXT_CHARS)
@@ -103,11 +103,8 @@ class _RecordBuilder:
             "ms": _to_ms(seconds),
             "hooks": [self._describe_run(run, texts) for run, texts in zip(verdict.runs, clean["runs"], strict=True)],
             "skipped": [
-                {
-                    "hook": _shorten_name(skip.hook),
-                    "why": self._limit_text(why),
-                    **({"state": skip.state} if skip.state else {}),
-                }
+                {"hook": _shorten_name(skip.hook), "why": self._limit_text(why)}
+                | ({"state": skip.state} if skip.state else {})
                 for skip, why in zip(verdict.skipped, clean["skips"], strict=True)
             ],
             "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
@@ -123,7 +120,7 @@ class _RecordBuilder:
         return fit_record(record)
 
     def _collect(self, *, whole: bool) -> _Fields:
-        verdict, original = self.verdict, self.verdict.original
+        verdict, original, runs_budget = self.verdict, self.verdict.original, [4 * _MAX_SEARCHED_CHARS]
         values = {
             "input": original.data.get("tool_input"),
             "rewritten": verdict.modified_input,
@@ -135,14 +132,13 @@ class _RecordBuilder:
             "derived": str(original.data.get(DERIVED) or "")[:_MAX_SEARCHED_TEXT],
             **{key: self._trim(value, [_MAX_SEARCHED_CHARS]) for key, value in values.items()},
             "reasons": self._trim_texts(verdict.reasons, [_MAX_SEARCHED_CHARS]),
-            "runs": self._collect_runs(),
+            "runs": [
+                self._trim_texts((run.to_json()["reason"] or "", *run.notes[:_MAX_ITEMS]), runs_budget)
+                for run in verdict.runs
+            ],
             "skips": self._trim_texts([skip.reason for skip in verdict.skipped], [_MAX_SEARCHED_CHARS]),
             "degraded": self._trim_texts(self.degraded, [_MAX_SEARCHED_CHARS]),
         }
-
-    def _collect_runs(self) -> list[list[str]]:
-        budget = [4 * _MAX_SEARCHED_CHARS]
-        return [self._trim_texts((_get_reason(run), *run.notes[:_MAX_ITEMS]), budget) for run in self.verdict.runs]
 
     def _collect_placeholders(self, placeholder: str) -> _Fields:
         """Return a placeholder for each value, because they could not be searched."""
@@ -230,10 +226,6 @@ class _RecordBuilder:
         }
 
 
-def _get_reason(run: Run) -> str:
-    return run.to_json()["reason"] or ""
-
-
 def _describe_matcher(hook: Hook) -> _Fields:
     matcher = hook.matcher
     fields: _Fields = {"event": hook.trigger}
@@ -255,10 +247,6 @@ def hash_value(value: Any) -> str:
 
 def _shorten_name(text: str) -> str:
     return _shorten(text, _MAX_NAME_CHARS)
-
-
-def _redact_name(text: str) -> str:
-    return _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT])))
 
 
 def _shorten(text: str, limit: int) -> str:

@@ -138,13 +138,10 @@ def _redact_object(fields: dict[Any, Any], secrecy: str) -> dict[Any, Any]:
 
 
 def _redact_list(items: list[Any] | tuple[Any, ...], secrecy: str) -> list[Any]:
-    before: tuple[Any, ...] = (None, *items)
-    return [
-        _redact_value(item, secrecy or _find_option_secrecy(option))
-        for option, item in zip(before, items, strict=False)
-    ]
-
-
-def _find_option_secrecy(option: object) -> str:
-    is_option = isinstance(option, str) and option.startswith("-")
-    return _NUMBERS_TOO if is_option and is_secret_name(str(option)) else ""
+    redacted: list[Any] = []
+    before: Any = None
+    for item in items:
+        is_option = isinstance(before, str) and before.startswith("-") and is_secret_name(before)
+        redacted.append(_redact_value(item, secrecy or (_NUMBERS_TOO if is_option else "")))
+        before = item
+    return redacted

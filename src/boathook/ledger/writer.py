@@ -165,8 +165,8 @@ class Ledger:
         if removed:
             from boathook.ledger.record import make_pruned_record
 
-            links = (_find_first_link(self._path(name)) for name in names)
-            first = next((link for link in links if link), ChainLink(last.seq + 1))
+            lines = (line for name in names for line in _read_part(self._path(name)).splitlines(keepends=True))
+            first = next((link for line in lines if (link := read_link(line))), ChainLink(last.seq + 1))
             record = make_pruned_record(removed, first.seq, id=make_record_id(), time=format_time(self._now()))
             line, last = chain_line(dump_line(record)[:-2], last)
             size = _append(handle, line, size)
@@ -303,10 +303,6 @@ def _find_last_link(data: bytes) -> ChainLink | None:
         if link is not None and is_unchanged(line, link):
             return link
     return None
-
-
-def _find_first_link(path: str) -> ChainLink | None:
-    return next((link for line in _read_part(path).splitlines(keepends=True) if (link := read_link(line))), None)
 
 
 def _read_part(path: str, *, is_tail: bool = False) -> bytes:

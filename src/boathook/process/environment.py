@@ -88,15 +88,11 @@ def remove_project_code(env: dict[bytes, bytes], projects: Iterable[str], *, is_
     return tuple(notes)
 
 
-def _find_kind(name: bytes) -> str:
-    prefix = next((prefix for prefix in CODE_VARIABLE_PREFIXES if name.startswith(prefix)), b"")
-    return CODE_VARIABLES.get(name) or CODE_VARIABLE_PREFIXES[prefix]
-
-
 def _filter_value(
     name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, is_user_hook: bool
 ) -> tuple[bytes, str]:
-    kind = _find_kind(name)
+    prefix = next((prefix for prefix in CODE_VARIABLE_PREFIXES if name.startswith(prefix)), b"")
+    kind = CODE_VARIABLES.get(name) or CODE_VARIABLE_PREFIXES[prefix]
     if len(value) > _MAX_VALUE_BYTES and kind != "code":
         return b"", "is too long to be checked and was removed"
     if kind in ("folders", "libraries"):
@@ -107,7 +103,9 @@ def _filter_value(
     if kind == "files":
         leads = _is_file_inside(_expand_home(value, home) if name in _EXPANDED else value, tops)
     else:
-        leads = _names_project(value, tops) or (kind == "options" and _loads_project_file(value, tops))
+        # What is plainly relative may be in the project, too.
+        is_named = _mentions(value, tops) or any(word.startswith((b"./", b"../")) for word in _split_words(value))
+        leads = is_named or (kind == "options" and _loads_project_file(value, tops))
     if leads:
         return b"", "points into the project and was removed"
     return (b"" if kind == "code" and not is_user_hook else value), ""
@@ -141,10 +139,6 @@ def _expand_home(value: bytes, home: bytes) -> bytes:
         if value.startswith(start):
             value = home + b"/" + value[len(start) :]
     return b"?" if b"$" in value or b"`" in value else value
-
-
-def _names_project(value: bytes, tops: tuple[str, ...]) -> bool:
-    return _mentions(value, tops) or any(word.startswith((b"./", b"../")) for word in _split_words(value))
 
 
 def _split_words(value: bytes) -> list[bytes]:

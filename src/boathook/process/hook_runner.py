@@ -103,7 +103,10 @@ class HookRunner:
         if refused := find_unmet_need(hook, env):
             return Job(("",), b"", "/", {}, hook.timeout, refused)
         if hook.scope != USER:
-            _remove_secrets(hook, env)
+            from boathook.process.environment import find_secret_variables
+
+            for name in find_secret_variables(hook, env):
+                del env[name.encode("utf-8", "surrogateescape")]
         notes = self._remove_project_code(hook, event, env)
         env[DEPTH_VARIABLE] = b"%d" % (count_nested_hooks(env) + 1)
         env.update(self._make_variables(hook, event))
@@ -149,13 +152,12 @@ class HookRunner:
         variables = self._variables.get(key)
         if variables is None:
             variables = make_variables(hook, event, self._context.choose_project(hook, event))
-            self._variables = (
-                {**self._variables, key: variables} if len(self._variables) < _MAX_CACHED else {key: variables}
-            )
+            cached = self._variables if len(self._variables) < _MAX_CACHED else {}
+            self._variables = {**cached, key: variables}
         path = self._sessions.make_env_file(event.session_id) if event.kind is PRE_SESSION and self._sessions else None
-        return (
-            variables if path is None else {**variables, hook.dialect.env_file_variable.encode(): encode_variable(path)}
-        )
+        if path is None:
+            return variables
+        return {**variables, hook.dialect.env_file_variable.encode(): encode_variable(path)}
 
     def _confine(self, job: Job, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
         from boathook.process.sandbox import choose_sandbox_dir, plan_sandbox
@@ -180,13 +182,6 @@ def _find_user_hook_exposure(hook: Hook, path: str) -> str:
         if why := find_exposure(place):
             return f"{place} {why}"
     return ""
-
-
-def _remove_secrets(hook: Hook, env: dict[bytes, bytes]) -> None:
-    from boathook.process.environment import find_secret_variables
-
-    for name in find_secret_variables(hook, env):
-        del env[name.encode("utf-8", "surrogateescape")]
 
 
 def _choose_working_dir(wanted: str, project: str) -> tuple[str, str]:

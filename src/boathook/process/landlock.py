@@ -111,19 +111,16 @@ def run_confined(args: list[str]) -> None:
     # the interpreter has set this for itself at its start
     if "--plain-locale" in options:
         system.environ.pop(b"LC_CTYPE", None)  # type: ignore[call-overload]
-    _reset_signals()
+    import _signal  # pyright: ignore[reportMissingImports]
+
+    # Python ignores these, and the program would inherit that.
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+        _signal.signal(number, _signal.SIG_DFL)
     argv = args[at + 1 :]
     try:
         system.execve(argv[0], argv, system.environ)
     except (OSError, ValueError) as error:
         _fail(EXIT_NOT_STARTED, f"{argv[0]} cannot be started: {getattr(error, 'strerror', None) or error}")
-
-
-def _reset_signals() -> None:
-    import _signal  # pyright: ignore[reportMissingImports]
-
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
-        _signal.signal(number, _signal.SIG_DFL)
 
 
 def _fail(code: int, message: str) -> None:

@@ -19,7 +19,7 @@ from boathook.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from httpx import URL, Response
@@ -94,7 +94,10 @@ class Reporter:
 
     def quote(self, text: str, limit: int = _MAX_QUOTE_CHARS) -> str:
         """Return a text as one line without secrets; they are hidden before it is cut, because half of one is too much."""
-        line = _hide_secrets(self.secrets, " ".join(clean_text(text).split()))
+        line = " ".join(clean_text(text).split())
+        for secret in self.secrets:
+            line = line.replace(secret, "[hidden]")
+        line = _USERINFO.sub("//", line)
         return line if len(line) <= limit else f"{line[:limit]}…"
 
     def fail_after(self, seconds: float, message: str) -> None:
@@ -116,19 +119,14 @@ def run_remote_hook() -> int:
     try:
         question = json.loads(sys.stdin.buffer.read())
         reporter.secrets = tuple(sorted(_find_secrets(question), key=len, reverse=True))
-        answer = _find_function(question)(question, reporter)
+        if (kind := question["type"]) not in _FUNCTIONS:
+            raise NoAnswerError(f"a hook of type {kind!r} cannot be asked; the types are {' and '.join(_FUNCTIONS)}")
+        answer = _FUNCTIONS[kind](question, reporter)
     except NoAnswerError as error:
         return reporter.print_error(str(error))
     except Exception as error:  # noqa: BLE001
         return reporter.print_error(f"the question could not be asked: {type(error).__name__}: {error}")
     return reporter.print_answer(answer)
-
-
-def _find_function(question: dict[str, Any]) -> Callable[[dict[str, Any], Reporter], bytes]:
-    kind = question["type"]
-    if kind not in _FUNCTIONS:
-        raise NoAnswerError(f"a hook of type {kind!r} cannot be asked; the types are {' and '.join(_FUNCTIONS)}")
-    return _FUNCTIONS[kind]
 
 
 # Servers
@@ -140,7 +138,8 @@ def _ask_server(question: dict[str, Any], reporter: Reporter) -> bytes:
     except ImportError:
         raise NoAnswerError("http hooks need httpx: pip install 'boathook[http]'") from None
     url = _parse_url(question["url"])
-    server = _describe_server(url)
+    # The rest of the URL may be secret, such as the path of a webhook.
+    server = f"{url.scheme}://{url.netloc.decode('ascii')}"
     headers = httpx.Headers({"Content-Type": "application/json", "User-Agent": f"boathook/{__version__}"})
     headers.update(_encode_headers(question["headers"]))
     auth = (url.username, url.password) if url.userinfo and "Authorization" not in headers else None
@@ -178,11 +177,6 @@ def _parse_url(text: str) -> URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise NoAnswerError("the hook's url is neither http:// nor https://; write it as https://host/path")
     return url
-
-
-def _describe_server(url: URL) -> str:
-    """Return a URL without what may be secret in it, such as the path of a webhook."""
-    return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
 def _encode_headers(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
@@ -299,19 +293,17 @@ _FUNCTIONS = {"http": _ask_server, "prompt": _ask_model}
 
 
 def _describe_connection_error(name: str, error: Exception, hint: str) -> str:
-    causes = tuple(_iter_causes(error))
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     for cause in causes:
         if untrusted := getattr(cause, "verify_message", ""):
             fix = "SSL_CERT_FILE can name the file of an authority to trust"
             return f"{name} has a certificate that cannot be trusted: {untrusted}; {fix}"
     messages = [cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror]
     return f"{name} gave no answer: {messages[-1] if messages else str(error) or type(error).__name__}; {hint}"
-
-
-def _iter_causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _find_secrets(question: dict[str, Any]) -> Iterator[str]:
@@ -333,9 +325,3 @@ def _list_forms(text: str) -> set[str]:
     data = text.encode("utf-8", "replace")
     forms = {text, quote(data), quote_plus(data), unquote(text), dumps(text)[1:-1], b64encode(data).decode()}
     return {form for form in forms if len(form) >= _MIN_SECRET_CHARS}
-
-
-def _hide_secrets(secrets: tuple[str, ...], text: str) -> str:
-    for secret in secrets:
-        text = text.replace(secret, "[hidden]")
-    return _USERINFO.sub("//", text)

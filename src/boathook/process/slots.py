@@ -50,13 +50,6 @@ def prepare_slots() -> None:
     _get_pool()
 
 
-def _is_readable(handle: int) -> bool:
-    """Whether data can be read; unlike `select` this takes any descriptor."""
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    return bool(poll.poll(0))
-
-
 class Slots:
     def __init__(self, hooks: int) -> None:
         self._needed = max(1, -(-hooks * _HANDLES_PER_HOOK // _HANDLES_PER_SLOT))
@@ -71,8 +64,12 @@ class Slots:
         while wanted and time.monotonic() < deadline:
             if self._take(wanted[0]):
                 wanted.pop(0)
-            elif cancel is not None and _is_readable(cancel):
-                return False
+            elif cancel is not None:
+                # Unlike `select` this takes any descriptor.
+                poll = select.poll()
+                poll.register(cancel, select.POLLIN)
+                if poll.poll(0):
+                    return False
         if pool.collector in self._held:
             self._held.remove(pool.collector)
             pool.collector.put(None)

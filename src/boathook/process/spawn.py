@@ -89,15 +89,11 @@ def prepare_own_process() -> Spawn:
     """Prepare a process that is the engine's own, and return its cheapest way to start others."""
     if not _HAS_SETSID:
         return spawn_shared
-    _open_standard_streams()
-    _close_on_exec()
-    return spawn_posix
-
-
-def _open_standard_streams() -> None:
-    """Make sure that 0, 1 and 2 are taken, so that no pipe of ours gets one of these numbers."""
+    # 0, 1 and 2 must be taken, so that no pipe of ours gets one of these numbers.
     while os.open(os.devnull, os.O_RDWR) < 3:
         continue
+    _close_on_exec()
+    return spawn_posix
 
 
 def _close_on_exec() -> None:
@@ -129,13 +125,12 @@ def compute_limits(timeout: float) -> ProcessLimits:
         resource.RLIMIT_FSIZE: MAX_WRITTEN_FILE_BYTES,
         resource.RLIMIT_CPU: int(timeout + _GRACE_SECONDS + 0.999) * (os.cpu_count() or 1),
     }
-    return [(which, _lower(resource.getrlimit(which), limit)) for which, limit in most.items()]
-
-
-def _lower(current: tuple[int, int], limit: int) -> tuple[int, int]:
-    # below zero: no limit
-    soft, hard = (limit if value < 0 else min(value, limit) for value in current)
-    return soft, hard
+    limits: ProcessLimits = []
+    for which, limit in most.items():
+        # below zero: no limit
+        soft, hard = (limit if value < 0 else min(value, limit) for value in resource.getrlimit(which))
+        limits.append((which, (soft, hard)))
+    return limits
 
 
 def start_with_limits(limits: ProcessLimits, start: Callable[[], int]) -> int:

@@ -13,7 +13,6 @@ from boathook.process.runner import ProcessRunner
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from boathook.process.hook_runner import HookRunner
     from boathook.process.spawn import Spawn
@@ -38,7 +37,8 @@ class Supervisor:
         if job.refused:
             return Skip(call.hook.name, job.refused, is_warning=True)
         about = {**self._about, **call.describe()}
-        data = make_memory_file(marshal.dumps((self._state, about, call.hook.trigger, _list_fields(job))))
+        fields = tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
+        data = make_memory_file(marshal.dumps((self._state, about, call.hook.trigger, fields)))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
@@ -52,10 +52,6 @@ class Supervisor:
 
     def close(self) -> None:
         """Do nothing: a supervisor ends by itself."""
-
-
-def _list_fields(job: Job) -> tuple[Any, ...]:
-    return tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
 
 
 def run_supervisor(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:

@@ -126,7 +126,7 @@ class TrustJudge:
 
     def _judge_unreadable(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
         hook, _ = read
-        record = self._store.find_record(_resolve(project), get_identity(hook, project))
+        record = self._store.find_record(os.path.realpath(project), get_identity(hook, project))
         trusted = self._read_from_copy(hook, record) if record is not None and record.decision != DENY else None
         if trusted is None:
             return read
@@ -165,7 +165,7 @@ class TrustJudge:
         return replace_with_copies(hook, content.bound_files.files, copies).replace(approval=approval)
 
     def _find_record(self, hook: Hook, project: str, config: HooksConfig) -> TrustRecord | None:
-        record = self._store.find_record(_resolve(project), get_identity(hook, project))
+        record = self._store.find_record(os.path.realpath(project), get_identity(hook, project))
         self.project_hooks.append(ProjectHook(hook, project, config, record))
         return record
 
@@ -204,21 +204,23 @@ class TrustJudge:
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
         by_user = bool(user_folder) and hook.state_reason.startswith(f"disabled by {user_folder}/")
-        return not by_user and self._store.find_record(_resolve(project), get_identity(hook, project)) is not None
+        return (
+            not by_user and self._store.find_record(os.path.realpath(project), get_identity(hook, project)) is not None
+        )
 
     def _find_replaced(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:
         """Return the records of trusted hooks that a new one replaces: they are gone, and had its event, script and file."""
         label = _remove_digest(get_identity(hook, project))
         present = {get_identity(other, project) for other in others if other.scope in _PROJECT_SCOPES}
-        records = self._store.find_project_records(_resolve(project))
+        records = self._store.find_project_records(os.path.realpath(project))
         return tuple(
             each for each in records if _remove_digest(each.identity) == label and each.identity not in present
         )
 
     def find_missing(self, project: str) -> tuple[TrustRecord, ...]:
-        here = [each for each in self.project_hooks if _resolve(each.project) == _resolve(project)]
+        here = [each for each in self.project_hooks if os.path.realpath(each.project) == os.path.realpath(project)]
         present = {_remove_digest(get_identity(each.hook, each.project)) for each in here}
-        records = self._store.find_project_records(_resolve(project)) if project else ()
+        records = self._store.find_project_records(os.path.realpath(project)) if project else ()
         return tuple(
             record for record in records if record.decision != DENY and _remove_digest(record.identity) not in present
         )
@@ -253,12 +255,14 @@ def read_hook_content(
     paths = [sorted(file.path for file in bound_files.files), bound_files.missing]
     definition = _to_canonical_json([_describe_hook(hook), *paths, _get_project_tuning(hook, config)])
     shown = tune_hook(hook, KEYS_WITHOUT_DEFAULTS, config, _NO_USER_CONFIG)
-    return HookContent(shown, _resolve(project), get_identity(hook, project), definition, snapshots, bound_files)
+    return HookContent(
+        shown, os.path.realpath(project), get_identity(hook, project), definition, snapshots, bound_files
+    )
 
 
 def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookContent:
     folder = os.path.realpath(hook.folder)
-    if not folder.startswith(_resolve(project).rstrip("/") + "/"):
+    if not folder.startswith(os.path.realpath(project).rstrip("/") + "/"):
         raise SnapshotError(f"{hook.folder} is a link that leaves the project")
     snapshot = read_snapshot(folder)
     name = os.path.basename(hook.path)
@@ -268,7 +272,7 @@ def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookC
     tuning = _get_project_tuning(read, config)
     shown = tune_hook(read, written, config, _NO_USER_CONFIG)
     definition = _to_canonical_json(tuning) if tuning else b""
-    return HookContent(shown, _resolve(project), get_identity(hook, project), definition, {folder: snapshot})
+    return HookContent(shown, os.path.realpath(project), get_identity(hook, project), definition, {folder: snapshot})
 
 
 def get_identity(hook: Hook, project: str) -> str:
@@ -310,7 +314,3 @@ def _get_project_tuning(hook: Hook, config: HooksConfig) -> list[Any]:
 
 def _to_canonical_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=True).encode()
-
-
-def _resolve(project: str) -> str:
-    return os.path.realpath(project)

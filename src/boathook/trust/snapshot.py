@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from boathook.core.approval import resolve_copy_path
 from boathook.core.hashing import hexdigest, sha256
 from boathook.core.value import Value
 
@@ -140,6 +141,12 @@ def is_copy_of(snapshot: Snapshot, root: str) -> bool:
         return False
     contents = [[(item.path, item.kind, item.data) for item in each.items] for each in (copy, snapshot)]
     return contents[0] == contents[1]
+
+
+def has_copies(copy_folder: str, snapshots: dict[str, Snapshot]) -> bool:
+    """Whether a folder has a copy of each of some snapshots, by their roots."""
+    copies = [resolve_copy_path(copy_folder, index, root) for index, root in enumerate(snapshots)]
+    return all(map(is_copy_of, snapshots.values(), copies))
 
 
 def _leaves_folder(target: str, depth: int) -> bool:

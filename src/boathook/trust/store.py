@@ -12,7 +12,7 @@ from typing import Any
 from boathook.core.approval import DENY, TRUST, TrustRecord, resolve_copy_path
 from boathook.errors import TrustError
 from boathook.system.files import FileError, read_regular, write_private
-from boathook.trust.snapshot import Snapshot, is_copy_of, remove_snapshot, write_snapshot
+from boathook.trust.snapshot import Snapshot, has_copies, remove_snapshot, write_snapshot
 
 _STORE_NAME, _LOCK_NAME, _COPIES_NAME = "trust.json", "trust.lock", "copies"
 _STORE_FORMAT = 2
@@ -57,7 +57,7 @@ class TrustStore:
         """Make a private copy of snapshots, by their roots, unless there is one; return its folder."""
         path = self._get_copy_path(digest)
         if os.path.isdir(path):
-            if _has_copies(path, snapshots):
+            if has_copies(path, snapshots):
                 return path
             # Somebody changed it.
             remove_snapshot(path)
@@ -94,7 +94,8 @@ class TrustStore:
                     raise TrustError(self.error)
                 records = {**self._records, **changes}
                 self._records = {key: record for key, record in records.items() if record is not None}
-                rows = [_to_json(record) for record in self._records.values()]
+                fields = TrustRecord.FIELDS
+                rows = [{name: record.__dict__[name] for name in fields} for record in self._records.values()]
                 text = json.dumps({"format": _STORE_FORMAT, "records": rows}, indent=1, ensure_ascii=True)
                 write_private(self.path, text.encode() + b"\n")
                 self._remove_unused_copies()
@@ -140,7 +141,10 @@ class TrustStore:
         try:
             self._check_owner()
             data = json.loads(read_regular(self.path, _MAX_STORE_BYTES))
-            return {(record.project, record.identity): record for record in map(_from_json, _get_rows(data))}
+            is_store = isinstance(data, dict) and data.get("format") == _STORE_FORMAT
+            if not is_store or not isinstance(data.get("records"), list):
+                raise ValueError("it does not have the format of a trust store")
+            return {(record.project, record.identity): record for record in map(_from_json, data["records"])}
         except FileNotFoundError:
             return {}
         except FileError as error:
@@ -159,22 +163,6 @@ class TrustStore:
                 raise FileError("belongs to another user")
             if status.st_mode & 0o022 and path == self.path:
                 raise FileError("can be written by others")
-
-
-def _has_copies(folder: str, snapshots: dict[str, Snapshot]) -> bool:
-    copies = [resolve_copy_path(folder, index, root) for index, root in enumerate(snapshots)]
-    return all(map(is_copy_of, snapshots.values(), copies))
-
-
-def _get_rows(data: Any) -> list[Any]:
-    if not isinstance(data, dict) or data.get("format") != _STORE_FORMAT or not isinstance(data.get("records"), list):
-        raise ValueError("it does not have the format of a trust store")
-    rows: list[Any] = data["records"]
-    return rows
-
-
-def _to_json(record: TrustRecord) -> dict[str, Any]:
-    return {name: record.__dict__[name] for name in TrustRecord.FIELDS}
 
 
 def _from_json(row: Any) -> TrustRecord:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.approval import compute_hook_digest, resolve_copy_path
+from boathook.core.approval import compute_hook_digest
 from boathook.core.catalog import Catalog, Plan, mark_untrusted
 from boathook.core.hook import ARMED, HOOK_MD, MODIFIED, SHADOWED, USER
-from boathook.trust.snapshot import SnapshotError, describe_root, is_copy_of, read_snapshot
+from boathook.trust.snapshot import SnapshotError, describe_root, has_copies, read_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ def find_change(approval: Approval) -> str:
     has_new_file = any(map(os.path.lexists, approval.missing_files))
     if has_new_file or compute_hook_digest(approval.definition, roots) != approval.digest:
         return CHANGED
-    copies = [resolve_copy_path(approval.copy_folder, index, root) for index, root in enumerate(snapshots)]
-    if all(map(is_copy_of, snapshots.values(), copies)):
-        return ""
-    return "the private copy that it runs from is missing or changed"
+    is_copied = has_copies(approval.copy_folder, snapshots)
+    return "" if is_copied else "the private copy that it runs from is missing or changed"
 
 
 def _restore(hook: Hook, changed_names: set[str]) -> Hook:
