@@ -68,8 +68,7 @@ class Engine:
     """Dispatches events to the hooks of a catalogue. Safe to use from several threads and tasks."""
 
     def __init__(self, catalog: Catalog, parts: EngineParts) -> None:
-        self.catalog = catalog
-        self._parts = parts
+        self.catalog, self._parts = catalog, parts
         self._policy = parts.policy or Policy(
             catalog.settings.max_stop_blocks, strict_exit_codes=catalog.settings.strict_exit_codes
         )
@@ -283,8 +282,7 @@ class TracingRunner:
     """A runner that writes debug lines about the hooks it starts, with the input that they read."""
 
     def __init__(self, runner: CallRunner, trace: Callable[[str], None]) -> None:
-        self._runner = runner
-        self._trace = trace
+        self._runner, self._trace = runner, trace
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         for call in calls:

@@ -50,8 +50,7 @@ def load_hooks(locations: Locations, trust: TrustStore | None = None) -> Loaded:
 
 class _Loading:
     def __init__(self, locations: Locations, trust: TrustStore | None) -> None:
-        self.locations = locations
-        self.trust = trust
+        self.locations, self.trust = locations, trust
         self.user_config = _read_config(locations.config and f"{locations.config}/hooks.toml", USER)
         self.settings = build_settings(self.user_config)
         self.judge = TrustJudge(trust, self.settings) if trust is not None else None

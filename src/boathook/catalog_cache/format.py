@@ -33,8 +33,7 @@ O_FLAGS = (
 
 class Compiled:
     def __init__(self, head: "dict[str, Any]", body: "memoryview") -> None:
-        self.head = head
-        self._body = body
+        self.head, self._body = head, body
 
     def section(self, name: str) -> "Any":
         """Return one section, such as the rows or the hooks of a kind of event."""

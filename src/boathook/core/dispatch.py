@@ -26,9 +26,7 @@ UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen 
 
 class _DispatchState:
     def __init__(self, event: Event, select: Callable[[Event], Plan], policy: Policy) -> None:
-        self.event = event
-        self.select = select
-        self.policy = policy
+        self.event, self.select, self.policy = event, select, policy
         self.plan = select(event)
         self.outcome = NOTHING
         self.runs: tuple[Run, ...] = ()

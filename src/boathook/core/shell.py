@@ -47,9 +47,7 @@ class ShellWord:
     leading_variable = ""
 
     def __init__(self, raw: str, text: str, start: int = 0) -> None:
-        self.raw = raw
-        self.text = text
-        self.start = start
+        self.raw, self.text, self.start = raw, text, start
 
     def __repr__(self) -> str:
         return f"ShellWord({self.raw!r}, {self.value!r}, {self.start})"
@@ -66,9 +64,7 @@ class ShellRedirection:
     body = ""
 
     def __init__(self, descriptor: str, operator: str, target: ShellWord | None) -> None:
-        self.descriptor = descriptor
-        self.operator = operator
-        self.target = target
+        self.descriptor, self.operator, self.target = descriptor, operator, target
 
 
 class ShellCommand:
@@ -107,9 +103,7 @@ class ShellReader:
         self.position: int = 0
         self.nested: list[ShellCommand] = []
         self.open_at: int | None = None
-        self._look_up = look_up
-        self._strict = strict
-        self._max_chars = max_chars
+        self._look_up, self._strict, self._max_chars = look_up, strict, max_chars
         self._depth = 0
         self._is_known = True
         self._item_start = 0
@@ -277,11 +271,8 @@ class ShellReader:
 
     def _read_word(self) -> ShellWord:
         text, start, size = self.text, self.position, len(self.text)
-        end = start
-        while end < size and text[end] not in _SPECIAL:
-            end += 1
-        self.position = end
-        plain = text[start:end]
+        plain = self._read_plain(_SPECIAL)
+        end = self.position
         if end == size or text[end] in _PLAIN_WORD_ENDS:
             return ShellWord(plain, plain, start)
         leading_variable = self._find_name(start)[0] if text[start] == "$" else ""
@@ -289,12 +280,9 @@ class ShellReader:
         parts = [plain]
         while self.position < size:
             char = text[self.position]
-            if char == "$":
-                parts.append(self._read_dollar(is_quoted=False))
-            elif char not in _WORD_ENDS or text.startswith(_PROCESS_SUBSTITUTIONS, self.position):
-                parts.append(self._read_part(char, start))
-            else:
+            if char in _WORD_ENDS and not text.startswith(_PROCESS_SUBSTITUTIONS, self.position):
                 break
+            parts.append(self._read_part(char, start))
         word = ShellWord(text[start : self.position], "".join(parts), start)
         if not self._is_known:
             word.is_known = False

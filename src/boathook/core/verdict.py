@@ -86,8 +86,7 @@ class Run(Value):
 class AnswerError(Exception):
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
-        self.status = status
-        self.message = message
+        self.status, self.message = status, message
 
 
 class Policy(Value):

@@ -18,24 +18,9 @@ HOST = Host(
     "2.1.325",
     "vendor's documentation",
     (
-        HostEvent("SessionStart", "pre-session", context=h.CONTEXT, stop=h.STOP, documented=("stop",)),
-        HostEvent(
-            "UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, documented=("stop",)
-        ),
-        HostEvent(
-            "PreToolUse",
-            "pre-tool-call",
-            (),
-            (),
-            h.DENY,
-            h.ASK,
-            h.ALLOW,
-            h.STOP,
-            h.INPUT,
-            (),
-            h.CONTEXT,
-            documented=("allow", "stop"),
-        ),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT, stop=h.STOP, unseen="stop"),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, unseen="stop"),
+        HostEvent("PreToolUse", "pre-tool-call", (), (), *h.CALL_ANSWERS, unseen="allow stop"),
         HostEvent(
             "PermissionRequest",
             "permission-request",
@@ -43,7 +28,7 @@ HOST = Host(
             allow=h.GRANT,
             stop=(*h.STOP, *h.REFUSE, (f"{h.SPECIFIC_OUTPUT}.decision.interrupt", True)),
             input=((f"{h.SPECIFIC_OUTPUT}.decision.updatedInput", "$"),),
-            documented=("block", "allow", "stop", "input"),
+            unseen="block allow stop input",
         ),
         HostEvent(
             "PostToolUse",
@@ -53,7 +38,7 @@ HOST = Host(
             stop=h.STOP,
             output=((f"{h.SPECIFIC_OUTPUT}.updatedToolOutput", "$"),),
             context=h.CONTEXT,
-            documented=("output",),
+            unseen="output",
         ),
         HostEvent(
             "PostToolUseFailure",
@@ -61,18 +46,16 @@ HOST = Host(
             block=h.CONTEXT,
             stop=h.STOP,
             context=h.CONTEXT,
-            documented=("block", "context", "stop"),
+            unseen="block context stop",
         ),
-        HostEvent(
-            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, documented=("stop",)
-        ),
+        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, unseen="stop"),
         HostEvent(
             "SubagentStart",
             "pre-subagent",
             renames=(h.SUBAGENT_TYPE,),
             stop=h.STOP,
             context=h.CONTEXT,
-            documented=("stop", "context"),
+            unseen="stop context",
         ),
         HostEvent(
             "SubagentStop",
@@ -80,13 +63,13 @@ HOST = Host(
             renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
             block=h.BLOCK,
             stop=h.STOP,
-            documented=("block", "stop"),
+            unseen="block stop",
         ),
-        HostEvent("PreCompact", "pre-context-compact", block=h.BLOCK, stop=h.STOP, documented=("block", "stop")),
-        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, documented=("stop",)),
-        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,), stop=h.STOP, documented=("stop",)),
-        HostEvent("StopFailure", "turn-failure", stop=h.STOP, documented=("stop",)),
-        HostEvent("Notification", "notification", stop=h.STOP, documented=("stop",)),
+        HostEvent("PreCompact", "pre-context-compact", block=h.BLOCK, stop=h.STOP, unseen="block stop"),
+        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, unseen="stop"),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,), stop=h.STOP, unseen="stop"),
+        HostEvent("StopFailure", "turn-failure", stop=h.STOP, unseen="stop"),
+        HostEvent("Notification", "notification", stop=h.STOP, unseen="stop"),
     ),
     {
         **h.map_tools(Bash="Shell", PowerShell="Shell"),

@@ -41,6 +41,8 @@ REFUSE: Template = ((f"{SPECIFIC_OUTPUT}.decision.behavior", "deny"), (f"{SPECIF
 GRANT: Template = ((f"{SPECIFIC_OUTPUT}.decision.behavior", "allow"),)
 BLOCK: Template = (("decision", "block"), ("reason", "$"))
 STOP: Template = (("continue", False), ("stopReason", "$"))
+# The answers to a tool call in Claude Code's protocol, in the order of HostEvent.
+CALL_ANSWERS = (DENY, ASK, ALLOW, STOP, INPUT, (), CONTEXT)
 EXIT_CODE_2: Template = (("exit", 2), ("stderr", "$"))
 MESSAGE: Template = (("systemMessage", "$"),)
 
@@ -63,7 +65,7 @@ class HostEvent(Value):
 
     # `other_names`: other names that payloads have for it; `renames`: their place and our field; `required_key`: a key without
     # which it is not an event; `tool_name`: the tool of an event that does not name it (`{place}` stands for what is there);
-    # `documented`: what is known from documents only, although the host was run. `failure_at`: the place that says that the
+    # `unseen`: words for what is known from documents only, although the host was run. `failure_at`: the place that says that the
     # tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place of a file that says
     # so). `is_installed`: false if it is another name of an event that is installed.
     name: str
@@ -80,12 +82,16 @@ class HostEvent(Value):
     required_key: str = ""
     tool_name: str = ""
     failure_at: str = ""
-    documented: tuple[str, ...] = ()
+    unseen: str = ""
     is_installed: bool = True
 
     @property
     def kind(self) -> EventKind:
         return SPELLINGS[self.kind_name]
+
+    @property
+    def documented(self) -> tuple[str, ...]:
+        return tuple(self.unseen.split())
 
     @property
     def kind_names(self) -> tuple[str, ...]:

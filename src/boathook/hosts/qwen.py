@@ -24,34 +24,20 @@ HOST = Host(
             stop=h.STOP,
             context=h.CONTEXT,
             required_key="prompt",
-            documented=("stop",),
+            unseen="stop",
         ),
-        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, stop=h.STOP, documented=("stop",)),
-        HostEvent(
-            "PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, documented=("block", "allow")
-        ),
+        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, stop=h.STOP, unseen="stop"),
+        HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, unseen="block allow"),
         HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.CONTEXT, context=h.CONTEXT),
         HostEvent(
-            "PostToolUseFailure",
-            "post-tool-call-failure",
-            block=h.CONTEXT,
-            context=h.CONTEXT,
-            documented=("block", "context"),
+            "PostToolUseFailure", "post-tool-call-failure", block=h.CONTEXT, context=h.CONTEXT, unseen="block context"
         ),
+        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, unseen="stop"),
+        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, unseen="context"),
         HostEvent(
-            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, documented=("stop",)
+            "SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT), block=h.BLOCK, unseen="block"
         ),
-        HostEvent(
-            "SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, documented=("context",)
-        ),
-        HostEvent(
-            "SubagentStop",
-            "post-subagent",
-            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
-            block=h.BLOCK,
-            documented=("block",),
-        ),
-        HostEvent("PreCompact", "pre-context-compact", context=h.CONTEXT, documented=("context",)),
+        HostEvent("PreCompact", "pre-context-compact", context=h.CONTEXT, unseen="context"),
         HostEvent("PostCompact", "post-context-compact"),
         HostEvent("StopFailure", "turn-failure"),
         HostEvent("Notification", "notification"),

@@ -35,7 +35,7 @@ HOST = Host(
     (
         HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.STOP, stop=h.STOP),
-        HostEvent("PreToolUse", "pre-tool-call", (), (), h.DENY, h.ASK, h.ALLOW, h.STOP, h.INPUT, (), h.CONTEXT),
+        HostEvent("PreToolUse", "pre-tool-call", (), (), *h.CALL_ANSWERS),
         HostEvent(
             "PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP, context=h.CONTEXT
         ),

@@ -384,23 +384,15 @@ class NotificationContext(Context):
         return cls(SPELLINGS["notification"], message, title, **fields)
 
 
-CONTEXT_CLASSES: dict[str, type[Context]] = {
-    "pre-session": SessionContext,
-    "post-session": SessionContext,
-    "pre-agent-turn": ExecutionContext,
-    "post-agent-turn": ExecutionContext,
-    "pre-agent-turn-stop": StopContext,
-    "post-agent-turn-stop": StopContext,
-    "pre-tool-call": ToolContext,
-    "post-tool-call": ToolContext,
-    "post-tool-call-failure": ToolContext,
-    "permission-request": ToolContext,
-    "pre-subagent": SubagentContext,
-    "post-subagent": SubagentContext,
-    "pre-context-compact": CompactionContext,
-    "post-context-compact": CompactionContext,
-    "notification": NotificationContext,
-    "pre-step": StepContext,
-    "post-step": StepContext,
-    "turn-failure": FailureContext,
+_EVENTS_BY_CLASS: dict[type[Context], tuple[str, ...]] = {
+    SessionContext: ("pre-session", "post-session"),
+    ExecutionContext: ("pre-agent-turn", "post-agent-turn"),
+    StopContext: ("pre-agent-turn-stop", "post-agent-turn-stop"),
+    ToolContext: ("pre-tool-call", "post-tool-call", "post-tool-call-failure", "permission-request"),
+    SubagentContext: ("pre-subagent", "post-subagent"),
+    CompactionContext: ("pre-context-compact", "post-context-compact"),
+    NotificationContext: ("notification",),
+    StepContext: ("pre-step", "post-step"),
+    FailureContext: ("turn-failure",),
 }
+CONTEXT_CLASSES = {name: context_class for context_class, names in _EVENTS_BY_CLASS.items() for name in names}

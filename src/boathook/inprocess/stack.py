@@ -37,8 +37,7 @@ class Chain:
     def __init__(
         self, steps: tuple[ChainStep, ...], background: BackgroundHooks | None = None, *, by_tool: bool = False
     ) -> None:
-        self.steps = steps
-        self.background = background
+        self.steps, self.background = steps, background
         self.by_tool: dict[str, Chain] | None = {} if by_tool else None
         layers = [step for step in steps if isinstance(step, Layer) and step.is_simple]
         # A hook that is in the chain twice cannot be found again by identity.
@@ -54,8 +53,7 @@ class Stack:
 
     def __init__(self, layers: tuple[Layer, ...] = (), engine: Engine | None = None, ask: Ask | None = None) -> None:
         self.layers = tuple(sorted(layers, key=lambda layer: -layer.priority))
-        self.engine = engine
-        self.ask = ask
+        self.engine, self.ask = engine, ask
         self._chains: dict[str, Chain] = {}
         # `sync_hooks` and `hooks` of the chains that do not depend on the tool, so that the fast path costs one lookup.
         self._sync_hooks: dict[str, tuple[Any, ...]] = {}

@@ -17,11 +17,7 @@ _MAX_NUMBER = 10**15
 
 # objects; a name with ? may be missing; a list holds the schema of its items
 _RUN: LedgerRecord = {
-    "hook": _TEXT,
-    "scope": _TEXT,
-    "source": _TEXT,
-    "path": _TEXT,
-    "status": _TEXT,
+    **dict.fromkeys(("hook", "scope", "source", "path", "status"), _TEXT),
     "exit": _OPTIONAL_INT,
     "ms": _NUMBER,
     "decision": _TEXT,
@@ -56,9 +52,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     },
     END_TYPE: {
         **_ABOUT,
-        "hook": _TEXT,
-        "dispatch": _TEXT,
-        "status": _TEXT,
+        **dict.fromkeys(("hook", "dispatch", "status"), _TEXT),
         "exit": _OPTIONAL_INT,
         "ms": _NUMBER,
         "detail?": _TEXT,

@@ -64,11 +64,8 @@ class Ledger:
         lock_seconds: float = LEDGER_LOCK_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.folder = folder
-        self._segment_limit = segment_limit
-        self._total_limit = total_limit
-        self._lock_seconds = lock_seconds
-        self._now = now
+        self.folder, self._segment_limit, self._total_limit = folder, segment_limit, total_limit
+        self._lock_seconds, self._now = lock_seconds, now
 
     def append(self, record: dict[str, Any], *, sync: bool = False) -> str:
         """Append a record in one write, on the disk before this returns if `sync`; return an error message, or an empty text."""
@@ -202,8 +199,7 @@ class Ledger:
 
 class WriterLock:
     def __init__(self, path: str, seconds: float) -> None:
-        self._path = path
-        self._seconds = seconds
+        self._path, self._seconds = path, seconds
         self._handle = -1
 
     def __enter__(self) -> int:

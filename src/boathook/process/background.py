@@ -22,8 +22,7 @@ class BackgroundPool:
     """Runs async hooks on worker threads; each exit goes to `report`."""
 
     def __init__(self, runner: RefusingRunner, report: Callable[[Call, Exit], None]) -> None:
-        self._runner = runner
-        self._report = report
+        self._runner, self._report = runner, report
         self._pool: ThreadPoolExecutor | None = None
         self._running: dict[Future[None], tuple[Call, Cancellation]] = {}
 

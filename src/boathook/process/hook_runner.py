@@ -76,10 +76,7 @@ class HookRunner:
         sessions: Sessions | None = None,
         environ: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        self._process = process
-        self._context = context
-        self._sessions = sessions
-        self._environ = environ
+        self._process, self._context, self._sessions, self._environ = process, context, sessions, environ
         self._variables: dict[tuple[str, ...], dict[bytes, bytes]] = {}
         self._entry_points: dict[str, tuple[object, EntryPoint]] = {}
 

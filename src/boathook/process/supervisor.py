@@ -23,9 +23,7 @@ HOOK_ENTRY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file
 
 class Supervisor:
     def __init__(self, hooks: HookRunner, spawn: Spawn, state: str, about: dict[str, str] | None = None) -> None:
-        self._hooks = hooks
-        self._spawn = spawn
-        self._state = state
+        self._hooks, self._spawn, self._state = hooks, spawn, state
         self._about = about or {}
 
     def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:

@@ -63,10 +63,7 @@ class SourceFolders:
         markers: "tuple[str, ...]" = (),
         own_folders: "tuple[str, ...]" = (),
     ) -> None:
-        self.name = name
-        self.user = user
-        self.project = project
-        self.markers = markers
+        self.name, self.user, self.project, self.markers = name, user, project, markers
         self.own_folders = own_folders
 
     def find_project(self, start: str) -> str:
@@ -92,13 +89,8 @@ class Locations:
         untrusted: "tuple[str, ...]" = (),
         trust_all: bool = False,
     ) -> None:
-        self.start = start
-        self.config = config
-        self.state = state
-        self.cache = cache
-        self.sources = sources
-        self.untrusted = untrusted
-        self.trust_all = trust_all
+        self.start, self.config, self.state, self.cache = start, config, state, cache
+        self.sources, self.untrusted, self.trust_all = sources, untrusted, trust_all
 
     def find(self, source: str) -> "SourceFolders":
         for folders in self.sources:

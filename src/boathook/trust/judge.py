@@ -81,8 +81,7 @@ class TrustJudge:
     """`watched_paths` may make a changed hook the trusted one again; without `is_lasting` the result must not be cached."""
 
     def __init__(self, store: TrustStore, settings: Settings) -> None:
-        self._store = store
-        self._settings = settings
+        self._store, self._settings = store, settings
         self.watched_paths: list[str] = []
         self.is_lasting = True
         self.project_hooks: list[ProjectHook] = []
