@@ -8,7 +8,7 @@ import functools
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -46,19 +46,6 @@ what you did.
 {hooks}"""
 
 
-@dataclass(frozen=True)
-class AgentOptions:
-    model: str
-    script: str
-    project: str | None
-    state: str | None
-    max_steps: int
-    yes: bool
-    debug: bool
-    as_json: bool
-    trust_all: bool
-
-
 @click.command("agent")
 @click.argument("task", required=False)
 @click.option("--model", metavar="PROVIDER:NAME", default="", help="The model, by provider and name.")
@@ -70,7 +57,7 @@ class AgentOptions:
 @click.option("--debug", is_flag=True, help="Print debug output to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print what happens as JSON, one object per line.")
 @add_catalog_options
-def run_agent(task: str | None, **options: Any) -> int:
+def run_agent(**options: Any) -> int:
     """Run a small coding agent under your hooks.
 
     It works on TASK in the current project, under the project's hooks and your own. If TASK is - or missing, it is
@@ -93,22 +80,25 @@ def run_agent(task: str | None, **options: Any) -> int:
     """
     with _end_by_sigterm() as signals:
         try:
-            return _run(task, AgentOptions(**options), signals)
+            return _run(signals, **options)
         except KeyboardInterrupt:
             return 128 + (signals[0] if signals else signal.SIGINT)
 
 
-def _run(task: str | None, options: AgentOptions, signals: Sequence[int]) -> int:
+def _run(
+    signals: Sequence[int], task: str | None, max_steps: int, *, yes: bool, debug: bool, as_json: bool, **options: Any
+) -> int:
     is_dialogue = task is None and sys.stdin.isatty()
-    with _load_engine(options) as engine:
-        model = _choose_model(options, engine.catalog.settings.model)
-        spin = not (options.debug or options.as_json or isinstance(model, ScriptedModel))
+    name, script, project = options.pop("model"), options.pop("script"), options["project"]
+    with _load_engine(debug=debug, **options) as engine:
+        model = _choose_model(name, script, engine.catalog.settings.model)
+        spin = not (debug or as_json or isinstance(model, ScriptedModel))
         display = Display(show_task=not is_dialogue, spin=spin)
-        trace = Trace(print_record if options.as_json else display.show)
-        person = _Person(trace, display.pause, allows_all=options.yes)
-        tools = [replace(tool, needs_permission=False) if options.yes else tool for tool in BUILTIN_TOOLS]
-        base = AgentBuilder().with_model(model).with_tools(*tools).in_dir(resolve_start(options.project))
-        builder = assemble_agent(base.with_limits(max_steps=options.max_steps), engine, trace, person)
+        trace = Trace(print_record if as_json else display.show)
+        person = _Person(trace, display.pause, allows_all=yes)
+        tools = [replace(tool, needs_permission=False) if yes else tool for tool in BUILTIN_TOOLS]
+        base = AgentBuilder().with_model(model).with_tools(*tools).in_dir(resolve_start(project))
+        builder = assemble_agent(base.with_limits(max_steps=max_steps), engine, trace, person)
         prompts = _ask_for_tasks() if is_dialogue else iter([_read_task(task)])
         working = display.show_working
         return run_session(builder.build(), prompts, trace, is_dialogue=is_dialogue, working=working, signals=signals)
@@ -133,20 +123,19 @@ def _end_by_sigterm() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _load_engine(options: AgentOptions) -> Engine:
+def _load_engine(*, debug: bool, **where: Any) -> Engine:
     """Load the file hooks, with debug output if the command line or the user's hooks.toml wants it."""
-    debug = functools.partial(echo, err=True)
-    load_hooks = functools.partial(load, options.project, state=options.state, trust_all=options.trust_all)
-    engine = load_hooks(debug=debug if options.debug else None)
-    return load_hooks(debug=debug) if engine.catalog.settings.debug and not options.debug else engine
+    write_debug = functools.partial(echo, err=True)
+    engine = load(**where, debug=write_debug if debug else None)
+    return load(**where, debug=write_debug) if engine.catalog.settings.debug and not debug else engine
 
 
-def _choose_model(options: AgentOptions, configured: str) -> Model:
-    if options.script and options.model:
+def _choose_model(name: str, script: str, configured: str) -> Model:
+    if script and name:
         raise ConfigError("--model and --script cannot be used together")
-    if options.script:
-        return read_script(options.script)
-    name = options.model or configured
+    if script:
+        return read_script(script)
+    name = name or configured
     if not name:
         file = f"{resolve_folder(CONFIG_FOLDER, read_environment())}/hooks.toml"
         setting = f'set model = "provider:name" below [hooks] in {file}'

@@ -95,7 +95,7 @@ def install_host(
     if as_json:
         print_json({**_plan_to_json(plan, "install", is_done=is_done), "todo": _list_steps(plan), "misfits": lacking})
     elif is_done or plan.is_empty:
-        _print_installed(plan)
+        _print_installation(plan)
     return int(is_refused or not (is_done or dry_run or plan.is_empty))
 
 
@@ -262,7 +262,7 @@ def _print_diff(plan: InstallPlan) -> None:
             echo(line, _DIFF_STYLES.get(line[:1], ""))
 
 
-def _print_installed(plan: InstallPlan) -> None:
+def _print_installation(plan: InstallPlan) -> None:
     name = plan.setup.name
     if plan.is_empty:
         echo(f"{name} is installed already: nothing to do")

@@ -81,14 +81,14 @@ class _JsonEntries:
                 editor.remove(path)
         for event, path in reversed(self._find_paths(editor, file)):
             if event not in file.wanted:
-                self._remove(editor, path, {})
+                _remove_path(editor, path, {})
         return editor.render()
 
     def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
         editor = JsonEditor(text, comments=file.setup.has_comments)
         old = JsonEditor(before, comments=file.setup.has_comments).value if before is not None else {}
         for _, path in reversed(self._find_paths(editor, file)):
-            self._remove(editor, path, old)
+            _remove_path(editor, path, old)
         extras = file.setup.extra_values
         is_alone = not set(editor.value) - {path[0] for path in extras}
         is_unused = before is None and not editor.get(_HOOKS)
@@ -96,8 +96,7 @@ class _JsonEntries:
         if before or is_alone or is_unused:
             for path, value in extras.items():
                 if editor.get(*path) == value and _get_at(old, path) is None:
-                    editor.remove(path)
-                    self._remove_if_empty(editor, path[:-1], old)
+                    _remove_path(editor, path, old)
         return None if before is None and not editor.value else editor.render()
 
     def _wrap(self, entry: Any) -> Any:
@@ -135,14 +134,13 @@ class _JsonEntries:
         ours = [at for at, handler in enumerate(handlers) if isinstance(handler, dict) and _is_our_entry(handler, file)]
         return [()] if 0 < len(ours) == len(handlers) else [(_HOOKS, at) for at in ours]
 
-    def _remove(self, editor: JsonEditor, path: JsonPath, old: Any) -> None:
-        editor.remove(path)
-        for length in range(len(path) - 1, 0, -1):
-            self._remove_if_empty(editor, path[:length], old)
 
-    def _remove_if_empty(self, editor: JsonEditor, path: JsonPath, old: Any) -> None:
-        if path and editor.get(*path) in ({}, []) and _get_at(old, path) is None:
-            editor.remove(path)
+def _remove_path(editor: JsonEditor, path: JsonPath, old: Any) -> None:
+    """Remove a value, and the containers around it that are empty then and did not exist before."""
+    editor.remove(path)
+    for length in range(len(path) - 1, 0, -1):
+        if editor.get(*path[:length]) in ({}, []) and _get_at(old, path[:length]) is None:
+            editor.remove(path[:length])
 
 
 def list_handlers(entry: Any, file: HostFile) -> list[Mapping[str, Any]]:
@@ -291,10 +289,8 @@ class _JsonValues:
                 editor.set(name, old)
                 continue
             items = editor.get(*name[:-1])
-            editor.remove((*name[:-1], items.index(name[-1]) if isinstance(items, list) else name[-1]))
-            for length in range(len(name) - 1, 0, -1):
-                if editor.get(*name[:length]) in ({}, []) and old_editor.get(*name[:length]) is None:
-                    editor.remove(name[:length])
+            last = items.index(name[-1]) if isinstance(items, list) else name[-1]
+            _remove_path(editor, (*name[:-1], last), old_editor.value)
         return None if before is None and not editor.value else editor.render()
 
 

@@ -78,7 +78,7 @@ def _find_status(setup: Setup, target: InstallTarget, old: Installation | None, 
         return absent.replace(why=(*gone, *others))
     problems: Problems = {ALTERED_STATUS: others, STALE_STATUS: [], SHADOWED_STATUS: []}
     for file in files:
-        _compare_entries(file, entries[file.path], problems, is_untouched=_is_untouched(file.path, old))
+        _compare_entries(file, entries[file.path], problems, is_untouched=_has_installed_bytes(file.path, old))
     for file in host_files.list_dependent_files(setup, target, lambda path: texts.get(path) or ""):
         problems[SHADOWED_STATUS] += _find_trust_problems(file, find_installed_entries(file))
     problems[SHADOWED_STATUS] += [*find_off_switches(setup, target), *find_distrust(setup, target)]
@@ -101,7 +101,7 @@ def _find_entries(file: HostFile, text: str | None) -> dict[Any, list[Any]]:
     return {} if text is None else FORMATS[file.format].find_entries(text, file)
 
 
-def _is_untouched(path: str, old: Installation | None) -> bool:
+def _has_installed_bytes(path: str, old: Installation | None) -> bool:
     real = os.path.realpath(path)
     record = old.find_file(real) if old else None
     return record is not None and hash_bytes(read_host_file(real) or b"") == record.after

@@ -292,7 +292,7 @@ class FieldChecker:
         values: dict[str, Any] = {}
         for key, value in data.items():
             if key not in known:
-                self._report_unknown(prefix + key, key, known)
+                self.report(WARNING, prefix + key, f"unknown key '{key}'", self.suggest(key, known))
             elif not known[key].is_absent(value):
                 checked = self._check_value(known[key], prefix + key, value)
                 if checked is not None:
@@ -333,10 +333,10 @@ class FieldChecker:
         else:
             self.report(ERROR, key, message + consequence, fix)
 
-    def _report_unknown(self, key: str, name: str, known: Iterable[str]) -> None:
+    def suggest(self, word: str, known: Iterable[str]) -> str:
+        """Return a fix for an unknown word, up to `MAX_SUGGESTIONS` times."""
         self._suggestions += 1
-        fix = suggest(name, known) if self._suggestions <= MAX_SUGGESTIONS else ""
-        self.report(WARNING, key, f"unknown key '{name}'", fix)
+        return suggest(word, known) if self._suggestions <= MAX_SUGGESTIONS else ""
 
     def _show_example(self, field: Field) -> str:
         value = self._get_default(field) if field.example is None else field.example

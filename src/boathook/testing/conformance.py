@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import io
 import json
 import os
 import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -304,14 +304,6 @@ def check_in_process(vector: Vector) -> list[str]:
     return errors
 
 
-@dataclass
-class ClauseCounts:
-    count: int = 0
-    in_library: int = 0
-    in_process: int = 0
-    by_command: int = 0
-
-
 def _catch_exceptions(check: Callable[[], list[str]]) -> list[str]:
     try:
         return check()
@@ -349,22 +341,23 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def format_report(
     vectors: Sequence[Vector], in_process: Sequence[list[str]], by_command: Sequence[list[str]], *, is_own: bool
 ) -> str:
-    out, clauses, total = io.StringIO(), dict[str, ClauseCounts](), ClauseCounts()
+    lines, counts = [], Counter[tuple[str, str]]()
     for vector, inner, outer in zip(vectors, in_process, by_command, strict=True):
-        for counts in (clauses.setdefault(vector.clause, ClauseCounts()), total):
-            counts.count += 1
-            counts.in_library += has_library_part(vector)
-            counts.in_process += has_library_part(vector) and not inner
-            counts.by_command += not outer
-        for way, errors in (("in process", inner), ("command line", outer)):
-            for error in errors:
-                print(f"{vector.id} ({way}): {error}", file=out)
-    print(f"{'clause':8}{'vectors':>9}{'in process':>14}{'command line':>14}", file=out)
-    by_number = sorted(clauses.items(), key=lambda row: int(row[0].removeprefix("S")))
-    for clause, counts in [*by_number, ("all", total)]:
-        library = f"{counts.in_process} of {counts.in_library}" if is_own else "-"
-        print(f"{clause:8}{counts.count:>9}{library:>14}{counts.by_command:>14}", file=out)
-    return out.getvalue()
+        has_library = has_library_part(vector)
+        passed = {
+            "vectors": True,
+            "library": has_library,
+            "in process": has_library and not inner,
+            "command": not outer,
+        }
+        counts.update((clause, way) for clause in (vector.clause, "all") for way, is_true in passed.items() if is_true)
+        lines += [f"{vector.id} (in process): {error}" for error in inner]
+        lines += [f"{vector.id} (command line): {error}" for error in outer]
+    lines.append(f"{'clause':8}{'vectors':>9}{'in process':>14}{'command line':>14}")
+    for clause in [*sorted({vector.clause for vector in vectors}, key=lambda name: int(name.removeprefix("S"))), "all"]:
+        library = f"{counts[clause, 'in process']} of {counts[clause, 'library']}" if is_own else "-"
+        lines.append(f"{clause:8}{counts[clause, 'vectors']:>9}{library:>14}{counts[clause, 'command']:>14}")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from boathook.core.hook import (
     Hook,
     Script,
 )
-from boathook.core.value import Value
 from boathook.dialects.dialect import NATIVE, find_dialect
 from boathook.sources.hook_md.manifest import escape_undecodable, parse_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
@@ -41,20 +40,12 @@ NO_ENTRY_POINT = "no entry point: none of scripts/run, scripts/run.sh, scripts/r
 _MAX_FOLDERS = 10_000
 
 
-class HookLevel(Value):
-    """The hooks of one folder of hooks, what is wrong with that folder itself, and the paths to watch for changes."""
-
-    hooks: tuple[ReadHook, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    watch: tuple[str, ...] = ()
-
-
 def read_hook_folders(folders: SourceFolders) -> SourceHooks:
     """Read the hooks of the user and of a project; a project whose folder of hooks is the user's has none of its own."""
     user_root, project_root = f"{folders.user}/hooks", f"{folders.project}/.agents/hooks"
-    user = scan_hooks(user_root, USER, folders.user) if folders.user else HookLevel()
+    user = scan_hooks(user_root, USER, folders.user) if folders.user else SourceHooks()
     project = "" if folders.user and is_same_folder(user_root, project_root) else folders.project
-    local = scan_hooks(project_root, PROJECT, project) if project else HookLevel()
+    local = scan_hooks(project_root, PROJECT, project) if project else SourceHooks()
     diagnostics, watch = (*user.diagnostics, *local.diagnostics), (*user.watch, *local.watch)
     return SourceHooks((*user.hooks, *local.hooks), diagnostics, watch, project, _settle_hooks)
 
@@ -66,13 +57,13 @@ def is_same_folder(one: str, other: str) -> bool:
         return False
 
 
-def scan_hooks(root: str, scope: str, top: str) -> HookLevel:
+def scan_hooks(root: str, scope: str, top: str) -> SourceHooks:
     """Read every hook folder directly in a folder; one that cannot be read is an invalid hook."""
     try:
         entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
     except OSError as error:
         if not os.path.lexists(root):
-            return HookLevel(watch=(root,))
+            return SourceHooks(watch=(root,))
         return _fail(root, f"the hooks folder cannot be read: {error.strerror}", (root,))
     reason = find_foreign_owner(root) if scope == PROJECT else find_exposure(root) or find_exposed_parent(root)
     if reason:
@@ -89,11 +80,11 @@ def scan_hooks(root: str, scope: str, top: str) -> HookLevel:
         if hook is not None:
             hooks.append(hook)
     parents = _list_parents(root) if scope != PROJECT else ()
-    return HookLevel(tuple(hooks), problems, (*watch, *parents))
+    return SourceHooks(tuple(hooks), problems, (*watch, *parents))
 
 
-def _fail(root: str, message: str, watch: tuple[str, ...]) -> HookLevel:
-    return HookLevel(diagnostics=(Diagnostic(root, None, "", ERROR, message),), watch=watch)
+def _fail(root: str, message: str, watch: tuple[str, ...]) -> SourceHooks:
+    return SourceHooks(diagnostics=(Diagnostic(root, None, "", ERROR, message),), watch=watch)
 
 
 def _select_folders(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[os.DirEntry[str]], str]:

@@ -13,7 +13,7 @@ from boathook.core.json_text import describe_json_type
 from boathook.core.value import Value
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
-from boathook.sources.fields import JSON_PAIR, MAX_SUGGESTIONS, SETTINGS_FILE_FIELDS, FieldChecker, suggest
+from boathook.sources.fields import JSON_PAIR, SETTINGS_FILE_FIELDS, FieldChecker
 from boathook.sources.hook_md.folder import find_link_outside
 from boathook.sources.settings_json.settings_entry import FileContext, read_entry
 from boathook.system.files import FileError, may_exist, read_text
@@ -72,7 +72,6 @@ class _FileReader:
         self.checker = FieldChecker(file.path, file.scope, JSON_PAIR)
         self.hooks: list[Hook] = []
         self.is_full = False
-        self.suggestions = 0
 
     def read(self, text: str) -> SettingsFile:
         data = self._parse(text)
@@ -119,8 +118,7 @@ class _FileReader:
             problem = f"this engine has no event like {name}"
             self.checker.report(WARNING, place, f"{problem}: its hooks run only in Claude Code")
         elif row is None:
-            self.suggestions += 1
-            fix = suggest(name, CLAUDE_EVENTS_BY_NAME) if self.suggestions <= MAX_SUGGESTIONS else ""
+            fix = self.checker.suggest(name, CLAUDE_EVENTS_BY_NAME)
             self.checker.report(ERROR, place, f"there is no event '{name}': its hooks never run", fix)
         elif not isinstance(groups, list):
             self._add_invalid(row, place, f"must be a list, not {describe_json_type(groups)}", f"[{_GROUP_FIX}]")
