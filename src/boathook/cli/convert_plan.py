@@ -285,10 +285,7 @@ def _make_command(hook: Hook, ends: ConversionEnds) -> str:
 
 
 def _read_programs(hook: Hook) -> tuple[str, ...]:
-    """Return the texts of the programs in a hook folder, because a script may call another.
-
-    All programs of a native hook must be readable, because they may use fields that settings.json hooks do not have.
-    """
+    """Return the programs in a hook folder as texts, because a script may call another; those of a native hook must be readable."""
     files = (f"{folder}/{name}" for folder, _, names in os.walk(hook.folder) for name in names)
     paths = sorted(path for path in files if _is_program(path, hook.folder))
     is_native = hook.dialect != DIALECT

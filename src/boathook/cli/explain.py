@@ -100,10 +100,11 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
     if hook.state != ARMED:
         blocks = " (its on_failure is block, so it blocks such events)" if should_block_unrun(hook) else ""
         return False, f"{hook.state}: {hook.state_reason}{blocks}"
-    if _needs_input(hook, event):
+    matcher, has_input = hook.matcher, "tool_input" in event.data or not event.kind.has_tool
+    if not has_input and matcher.pattern is not None and not Matcher(matcher.tool).explain_mismatch(event):
         return None, f"depends on the input: pass --input ({describe_matcher(hook)})"
-    if _needs_data(hook, event):
-        return None, f"depends on '{hook.matcher.subject}': pass --data ({describe_matcher(hook)})"
+    if matcher.subject != TOOL_NAME and matcher.tool is not None and matcher.subject not in event.data:
+        return None, f"depends on '{matcher.subject}': pass --data ({describe_matcher(hook)})"
     if why := hook.matcher.explain_mismatch(event):
         return False, why
     if why := find_unmet_need(hook, read_environment()):
@@ -118,22 +119,10 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
 
 
 def _find_entry(hook: Hook) -> str | None:
-    if hook.folder:
-        return find_entry_point(hook.folder)
-    handler = hook.handler
-    if isinstance(handler, Command):
-        return handler.line
-    return handler.safe_url if isinstance(handler, Http) else handler.text if isinstance(handler, Prompt) else None
-
-
-def _needs_input(hook: Hook, event: Event) -> bool:
-    has_input = "tool_input" in event.data or not event.kind.has_tool
-    return not has_input and hook.matcher.pattern is not None and not Matcher(hook.matcher.tool).explain_mismatch(event)
-
-
-def _needs_data(hook: Hook, event: Event) -> bool:
-    matcher = hook.matcher
-    return matcher.subject != TOOL_NAME and matcher.tool is not None and matcher.subject not in event.data
+    match hook.handler:
+        case Command(line=text) | Prompt(text=text) | Http(safe_url=text):
+            return text
+    return find_entry_point(hook.folder) if hook.folder else None
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:

@@ -113,10 +113,7 @@ def _load_hook(path: str, project: str | None) -> Catalog:
 
 
 def _confine(catalog: Catalog, *, is_allowed_without: bool, is_untrusted: bool) -> Catalog:
-    """Put every hook into a sandbox, so that a replay has no effects. Prompt and HTTP hooks are left out.
-
-    An untrusted hook gets the strictest sandbox of this machine.
-    """
+    """Put hooks into a sandbox, the strictest for an untrusted one, so that a replay has no effects; leave out prompts and HTTP."""
     hooks = tuple(h for h in catalog.hooks if h.state == ARMED and not isinstance(h.handler, Prompt | Http))
     if is_allowed_without:
         return catalog.replace(hooks=hooks, diagnostics=())

@@ -18,7 +18,7 @@ from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, USER
 from boathook.errors import TrustError
 from boathook.loader import Loaded
-from boathook.trust.judge import HookContent, ProjectHook, get_identity, read_hook_content
+from boathook.trust.judge import HookContent, get_identity, read_hook_content
 from boathook.trust.snapshot import SnapshotError
 from boathook.trust.store import TrustStore
 
@@ -138,7 +138,7 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
         raise click.UsageError("name the hooks to deny, or pass --all")
     for candidate in _choose(_list_candidates(loaded), names):
         name = candidate.hook.name
-        store.save_records(TrustRecord(*_find_key(candidate, loaded), name, DENY, time=_format_now()))
+        store.save_records(TrustRecord(*candidate.key, name, DENY, time=_format_now()))
         echo(f"{name} is denied: it never runs here, even if it changes", "yellow")
     return 0
 
@@ -191,9 +191,8 @@ def _list_decisions(loaded: Loaded, store: TrustStore, *, as_json: bool) -> int:
 def _make_rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
     rows, shown = [], set()
     for candidate in _list_candidates(loaded):
-        key = _find_key(candidate, loaded)
-        shown.add(key)
-        rows.append(_make_row(*key, candidate.hook.name, candidate.shown_state, candidate.record))
+        shown.add(candidate.key)
+        rows.append(_make_row(*candidate.key, candidate.hook.name, candidate.shown_state, candidate.record))
     projects = _list_projects(loaded.catalog)
     for record in store.records:
         if (record.project, record.identity) not in shown:
@@ -210,31 +209,24 @@ def _make_row(project: str, identity: str, name: str, state: str, record: TrustR
     return {"name": name, "state": state, "project": project, "identity": identity, **decision}
 
 
-def _find_key(candidate: TrustCandidate, loaded: Loaded) -> tuple[str, str]:
-    """Return what identifies a hook in the trust store: its project and its place there."""
-    project_hook = next(project_hook for project_hook in loaded.project_hooks if project_hook.hook is candidate.hook)
-    return os.path.realpath(project_hook.project), get_identity(candidate.hook, project_hook.project)
-
-
 def _list_candidates(loaded: Loaded) -> list[TrustCandidate]:
     hooks = loaded.catalog.hooks
     states = {(hook.source, hook.path, hook.place or hook.path): hook.state for hook in hooks if hook.scope != USER}
     own_names = {hook.name for hook in hooks if hook.scope == USER and hook.source == HOOK_MD}
-    return [_make_candidate(project_hook, states, own_names) for project_hook in loaded.project_hooks]
-
-
-def _make_candidate(
-    project_hook: ProjectHook, states: dict[tuple[str, str, str], str], own_names: set[str]
-) -> TrustCandidate:
-    hook = project_hook.hook
-    state = states.get((hook.source, hook.path, hook.place or hook.path), hook.state)
-    is_override = hook.source == HOOK_MD and hook.name in own_names
-    content, message = None, ""
-    try:
-        content = read_hook_content(hook, project_hook.project, project_hook.config)
-    except SnapshotError as error:
-        message = str(error)
-    return TrustCandidate(hook, state, project_hook.record, content, message, is_override)
+    candidates = []
+    for hook, project, record, config in (
+        (one.hook, one.project, one.record, one.config) for one in loaded.project_hooks
+    ):
+        key = (os.path.realpath(project), get_identity(hook, project))
+        state = states.get((hook.source, hook.path, hook.place or hook.path), hook.state)
+        is_override = hook.source == HOOK_MD and hook.name in own_names
+        content, message = None, ""
+        try:
+            content = read_hook_content(hook, project, config)
+        except SnapshotError as error:
+            message = str(error)
+        candidates.append(TrustCandidate(hook, key, state, record, content, message, is_override))
+    return candidates
 
 
 def _choose(candidates: list[TrustCandidate], names: tuple[str, ...]) -> list[TrustCandidate]:

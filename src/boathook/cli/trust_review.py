@@ -27,6 +27,8 @@ class TrustCandidate(Value):
     """A hook that can be trusted: its state, the decision about it, and either what would be trusted or an error."""
 
     hook: Hook
+    # What identifies it in the trust store: its project and its place there.
+    key: tuple[str, str]
     state: str
     record: TrustRecord | None
     content: HookContent | None

@@ -19,10 +19,7 @@ _EVENTS_WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 
 
 def compute_trust_hash(event: str, handler: dict[str, Any], matcher: str | None = None) -> str:
-    """Return the hash of an entry: of its canonical JSON, with the defaults that Codex fills in.
-
-    Tested with codex 0.166.0: it runs entries with these hashes without asking.
-    """
+    """Return the hash of an entry's canonical JSON, with the defaults that Codex fills in (tested with codex 0.166.0)."""
     complete: dict[str, Any] = {"async": False, **handler}
     identity: dict[str, Any] = {"event_name": make_event_label(event), "hooks": [complete]}
     if matcher is not None and event not in _EVENTS_WITHOUT_MATCHER:

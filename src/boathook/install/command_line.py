@@ -56,10 +56,7 @@ def make_command_line(setup: Setup, event: str, folders: dict[str, str]) -> str:
 
 
 def parse_command(text: object) -> InstalledCommand | None:
-    """Return what a command calls if it is an installed one that does nothing else; None for any other.
-
-    This is the only rule for which commands are ours: those that are overwritten, removed, trusted or probed.
-    """
+    """Return what a command calls if it is installed and does nothing else, or None: the only rule for which commands are ours."""
     return _parse_command(text) if isinstance(text, str) and "hook_entry.py" in text else None
 
 

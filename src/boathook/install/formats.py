@@ -20,10 +20,7 @@ _BLANK = "\ufeff \t\r\n"
 
 
 class HostFile(Value):
-    """One file of an installation and what of ours it must contain: by event, or by the name of a table.
-
-    `outdated` is ours because of its location, and no longer wanted.
-    """
+    """One file and what of ours it must contain, by event or table; `outdated` is ours by its location and no longer wanted."""
 
     path: str
     format: str

@@ -20,10 +20,7 @@ _SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\n
 
 
 class InstallTarget(Value):
-    """Where to install: for the user or in one project; the variables that move an agent's files; the user's folders.
-
-    `trust_folder`: also let the agent trust the project's folder, and with it everything in it.
-    """
+    """Where to install; `variables` may move an agent's files; `trust_folder` lets the agent trust all of the project's folder."""
 
     scope: str
     project: str

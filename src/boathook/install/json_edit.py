@@ -31,11 +31,7 @@ class EditError(ValueError):
 
 
 class JsonNode:
-    """A value, its start in the container around it, and its size.
-
-    For a container also its members: their keys or indexes, where they begin with their key, counted from its own start, and
-    their nodes.
-    """
+    """A value, its start in its container, and its size; `begins` are the starts of its members with their keys, from its own."""
 
     __slots__ = ("begins", "keys", "nodes", "size", "start", "value")
 

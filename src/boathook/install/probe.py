@@ -60,10 +60,7 @@ def _set_field(fields: dict[str, Any], steps: list[str], value: Any) -> None:
 
 
 def find_probe_command(setup: Setup, target: InstallTarget, event: str) -> str | None:
-    """Return the command of an event in an agent's configuration, or an empty text if there is none.
-
-    None if it is not the one that would be installed now: who can write that file must not choose what is run.
-    """
+    """Return the command of an event, "" if there is none, None if it is not ours: who can write the file must not choose it."""
     for file in list_host_files(setup, target):
         key = setup.events[0] if file.format == PLUGIN else event
         entries = find_installed_entries(file).get(key, []) if key in file.wanted else []

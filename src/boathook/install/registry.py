@@ -19,10 +19,7 @@ _VERSION = 1
 
 
 class InstalledFile(Value):
-    """One file that was written: the hashes of its bytes before (None: no file) and after.
-
-    `values` are those that are ours because of their location alone, with their locations.
-    """
+    """A file that was written: hashes of its bytes before (None: no file) and after; `values` are ours by their location alone."""
 
     path: str
     format: str

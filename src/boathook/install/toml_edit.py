@@ -1,7 +1,4 @@
-"""Add tables to the end of a TOML file and remove them again. Every other byte stays, and callers parse the result to be sure.
-
-tomlkit is not used because its documents do not keep these bytes: see docs/adr/0020-install.md.
-"""
+"""Add tables to the end of a TOML file and remove them; every other byte stays. Why not tomlkit: docs/adr/0020-install.md."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Convert hooks of settings.json to HOOK.md and back, as far as the other form can express them. Pure: hooks in, texts out.
-
-What the other form cannot express raises `ConversionError`; what changes is a note.
-"""
+"""Convert hooks of settings.json to HOOK.md and back. What has no equivalent is a `ConversionError`; what changes is a note."""
 
 from __future__ import annotations
 
@@ -86,10 +83,7 @@ def find_free_name(wanted: str, taken: set[str]) -> str:
 def convert_to_folder(
     hook: Hook, name: str, origin: str, written: dict[str, Any], *, bash: bool, explicit: frozenset[str] = frozenset()
 ) -> ConvertedFolder:
-    """Return the folder for a hook of settings.json.
-
-    `written` are its fields and those of its group. Fields in `explicit` have another default here, so they are always written.
-    """
+    """Return the folder for a hook; `written` are its fields and its group's, `explicit` those to write in any case."""
     command, patterns = _get_command(hook), _get_patterns(hook)
     where = clean_line(origin)
     lines = [

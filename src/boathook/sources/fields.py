@@ -1,7 +1,4 @@
-"""The fields that people write in HOOK.md, hooks.toml and settings.json, as one table, and one checker for them.
-
-The reference page of fields and the JSON Schemas are generated from this table.
-"""
+"""The fields of HOOK.md, hooks.toml and settings.json: one table, also for the reference page and schemas, and one checker."""
 
 from __future__ import annotations
 

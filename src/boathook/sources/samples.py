@@ -35,10 +35,7 @@ _NUMBER_FIELDS = ("duration_seconds", "duration_ms", "total_steps", "step_count"
 
 
 def build_sample_event(hook: Hook, work_dir: str) -> Event | None:
-    """Return an event that the matcher of a hook accepts; None if none was found.
-
-    `metadata.doctor` of a HOOK.md may have the fields of one, such as `{tool_input: {command: …}}`.
-    """
+    """Return an event that a hook's matcher accepts, or None; `metadata.doctor` of a HOOK.md may have its fields."""
     if hook.kind is None:
         return None
     doctor = hook.metadata.get("doctor") if isinstance(hook.metadata, dict) else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import islice
+from itertools import dropwhile, islice
 
-from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
+from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellReader, ShellWord, get_assigned_name
 from boathook.core.value import Value
 from boathook.system.files import FileError, read_regular
 
@@ -93,7 +93,7 @@ def read_plain_commands(text: str, variables: Mapping[str, str]) -> tuple[list[l
     commands: list[list[ShellWord]] = []
     unclear = ""
     while not unclear and (command := reader.read_command()) is not None:
-        if words := _remove_keywords(command):
+        if words := list(dropwhile(lambda word: word.raw in SHELL_KEYWORDS, command.words)):
             commands.append(words)
         if not command.is_clear:
             unclear = text[reader.position :]
@@ -102,13 +102,6 @@ def read_plain_commands(text: str, variables: Mapping[str, str]) -> tuple[list[l
 
 def _make_reader(text: str, variables: Mapping[str, str]) -> ShellReader:
     return ShellReader(text, variables.get, strict=True, max_chars=_MAX_LINE_CHARS)
-
-
-def _remove_keywords(command: ShellCommand) -> list[ShellWord]:
-    count = 0
-    while count < len(command.words) and command.words[count].raw in SHELL_KEYWORDS:
-        count += 1
-    return command.words[count:]
 
 
 class RunFile(Value):

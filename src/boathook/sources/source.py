@@ -1,7 +1,4 @@
-"""The sources of hooks, one row each: where their files are, who reads them, and which dialect their hooks speak.
-
-Lean: the fast path needs to know where files are, so readers are named and not imported.
-"""
+"""The sources of hooks, one row each. The fast path imports this, so readers are named and not imported."""
 
 from boathook.system.locations import CONFIG_FOLDER
 

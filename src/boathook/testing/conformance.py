@@ -153,10 +153,7 @@ def check_command(
     is_warm: bool = False,
     run_process: RunProcess = subprocess.run,
 ) -> list[str]:
-    """Run a vector through a command line, every expectation in a fresh workspace; return the differences.
-
-    With `is_warm` the command has seen the same files before, some seconds after they were written.
-    """
+    """Run a vector by a command, each expectation in a fresh workspace; `is_warm`: it has seen the files before, seconds ago."""
     errors: list[str] = []
     has_files = "files" in vector.expect
     for part, check in COMMAND_CHECKS.items():

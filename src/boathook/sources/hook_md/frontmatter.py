@@ -1,7 +1,4 @@
-"""The frontmatter of a manifest, as YAML nodes with their lines, read within hard limits.
-
-A scalar stays text and keeps whether it was quoted; the type of a field decides what it means. So `name: no` is "no".
-"""
+"""The frontmatter as YAML nodes with lines, within hard limits. A scalar stays text, so that `name: no` is "no"."""
 
 from __future__ import annotations
 

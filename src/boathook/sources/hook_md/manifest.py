@@ -156,11 +156,8 @@ def read_plain(node: Node) -> Any:
         return {key: read_plain(value) for key, (_, value) in node.entries.items()}
     if isinstance(node, Sequence):
         return [read_plain(item) for item in node.items]
-    if node.quoted:
-        return node.text
-    if node.text in _NULLS:
-        return None
-    if node.text in ("true", "false"):
-        return node.text == "true"
+    known = {"true": True, "false": False, **dict.fromkeys(_NULLS)}
+    if node.text in known and not node.quoted:
+        return known[node.text]
     number = read_whole_number(node)
     return node.text if number is None else number

@@ -1,8 +1,4 @@
-"""The `if` of a settings.json hook: a permission rule such as `Bash(git *)` or `Edit(src/**)`, read as a matcher.
-
-Claude Code parses shell commands before it compares them. Here a rule is searched, and generously: a hook may run where
-Claude Code would not run it, but never the other way round.
-"""
+"""The `if` of a settings.json hook, such as `Bash(git *)`, as a matcher: it may match more than in Claude Code, never less."""
 
 from __future__ import annotations
 

@@ -64,10 +64,7 @@ def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hoo
 
 
 def _shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:
-    """Shadow entries that are equal to the letter: the user's counts, else the first of each scope.
-
-    It is not known yet which hooks of a project may run, so none of them shadows one of another scope.
-    """
+    """Shadow equal entries: the user's counts, else the first of each scope, because it is not known yet which of them may run."""
     first: dict[object, Hook] = {}
     for hook in hooks:
         if hook.state == ARMED:
@@ -83,10 +80,7 @@ def _shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:
 
 
 def find_settings_project(project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:
-    """Return the nearest folder, from a project upwards, whose settings say anything about hooks, and the files looked at.
-
-    Claude Code writes settings for permissions into any folder; they must not hide the hooks of the repository above.
-    """
+    """Return the nearest folder whose settings mention hooks (Claude Code writes other settings anywhere), and the files read."""
     folder, seen = project, []
     while folder:
         paths = [f"{folder}/.claude/{name}" for name in SETTINGS_NAMES]

@@ -162,17 +162,14 @@ class _CommandChecker:
         if path.startswith("/"):
             self._check_start(path, file)
         elif _PLAIN_PATH.fullmatch(path):
-            self._report_relative(path)
+            name = _PLUGIN_ROOT if self.command.root else _PROJECT_DIR
+            folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
+            message = f"'{path}' is a relative path: Claude Code finds it only while it is in the folder of the project"
+            self._report(WARNING, message, f"{folder}/{path.removeprefix('./')}")
             path = f"{self.project}/{path}" if self.project else ""
         else:
             return
         self._check_text(path, file)
-
-    def _report_relative(self, path: str) -> None:
-        message = f"'{path}' is a relative path: Claude Code finds it only while it is in the folder of the project"
-        name = _PLUGIN_ROOT if self.command.root else _PROJECT_DIR
-        folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
-        self._report(WARNING, message, f"{folder}/{path.removeprefix('./')}")
 
     def _check_start(self, path: str, file: RunFile) -> None:
         mode = _get_mode(path)

@@ -40,10 +40,7 @@ class SettingsFile(Value):
 
 
 def read_settings(path: str, scope: str, top: str = "", root: str = "", source: str = SETTINGS) -> SettingsFile:
-    """Read one file of hooks. A missing file is empty; a broken one is empty and has an error.
-
-    `top` is the project that the file may not leave through a link, `root` the folder of the plugin it belongs to.
-    """
+    """Read a file; a missing or broken one has no hooks. No link may leave `top`; `root` is the folder of its plugin."""
     try:
         if top and (outside := find_link_outside(path, top)):
             raise FileError(outside)
