@@ -229,6 +229,22 @@ TRAVELS = {
 }
 
 
+# The modules of ours that `run` may import, in two sections. One that is not needed costs every event of every agent.
+OWN_MODULES: dict[str, set[str]] = {}
+for line in Path(__file__).with_name("modules_of_run.txt").read_text().splitlines():
+    if line.endswith(":"):
+        section = OWN_MODULES.setdefault(line.removesuffix(":"), set())
+    elif line:
+        section.add(f"boathook.{line.strip()}")
+OWN_MODULES["a hook runs"] |= OWN_MODULES["no hook runs"]
+
+
+def test_every_module_that_run_may_import_exists():
+    package = HOOK_ENTRY.parents[1]
+    paths = [package.parent.joinpath(*module.split(".")) for module in sorted(OWN_MODULES["a hook runs"])]
+    assert [path for path in paths if not path.is_dir() and not path.with_suffix(".py").exists()] == []
+
+
 def imported(report: bytes) -> set[str]:
     lines = [line for line in report.decode().splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip() for line in lines}
@@ -241,6 +257,8 @@ def test_a_path_imports_no_more_than_it_needs(projects, name, data, code, unwant
     assert found == code
     assert (modules & unwanted, wanted - modules) == (set(), set())
     assert "boathook.entry.fast_path" in modules
+    own = {module for module in modules if module.startswith("boathook.")}
+    assert own - OWN_MODULES["a hook runs" if wanted else "no hook runs"] == set()
 
 
 def test_the_package_can_be_moved_as_a_whole(tmp_path, projects):
