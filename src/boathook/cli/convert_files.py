@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
-import re
 import shutil
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boathook.assembly import load_catalog
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, SHADOWED
-from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.install.file_transaction import FileTransaction, find_mode
+from boathook.install.json_edit import EditError, JsonEditor
 from boathook.sources.conversion import ConvertedFolder
 from boathook.system.files import FileError, read_text
 
@@ -24,48 +22,22 @@ if TYPE_CHECKING:
     from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 
 
-class JsonStyle(Value):
-    """The style of a settings file: its indentation, and the text after its last bracket."""
-
-    indent: str = "  "
-    end: str = "\n"
-
-    def format(self, data: dict[str, Any]) -> bytes:
-        try:
-            text = json.dumps(data, indent=self.indent, ensure_ascii=False, allow_nan=False)
-        except ValueError:
-            error = "the settings file has a number that JSON cannot express, such as NaN: fix it first"
-            raise ConfigError(error) from None
-        try:
-            return (text + self.end).encode()
-        except UnicodeEncodeError:
-            # Half a surrogate pair can only be written as an escape.
-            return (json.dumps(data, indent=self.indent) + self.end).encode()
-
-
-def read_styled_json(path: str) -> tuple[dict[str, Any], JsonStyle]:
-    """Read an object and its style, an empty one for a missing file; ConfigError if it could not be written again."""
-    if not os.path.lexists(path):
-        return {}, JsonStyle()
+def open_settings(path: str) -> JsonEditor:
+    """Open a settings file to edit it, an empty one if it is missing; ConfigError if it cannot be edited."""
     try:
-        text = read_text(path)
-        data = json.loads(text, object_pairs_hook=_refuse_duplicate_keys) if text.strip() else {}
-    except (FileError, ValueError, RecursionError) as error:
-        message = str(error) if isinstance(error, FileError) else f"is not valid JSON: {error}"
-        raise ConfigError(f"{path} {message}") from None
-    if not isinstance(data, dict):
+        editor = JsonEditor(read_text(path) if os.path.lexists(path) else "")
+    except FileError as error:
+        raise ConfigError(f"{path} {error}") from None
+    except EditError as error:
+        raise ConfigError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(editor.value, dict):
         raise ConfigError(f"{path} is not a JSON object")
-    indent = re.search(r"\n([ \t]+)\S", text)
-    return data, JsonStyle(indent.group(1) if indent else "  ", "\n" if text.endswith("\n") or not text else "")
+    return editor
 
 
-def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        keys = [key for key, _ in pairs]
-        duplicate = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key '{duplicate}' is there twice in one object: merge the two")
-    return data
+def encode_settings(editor: JsonEditor) -> bytes:
+    # Half a surrogate pair can only be written as an escape.
+    return editor.render().encode("utf-8", "backslashreplace")
 
 
 def list_files(plan: ConversionPlan, ends: ConversionEnds) -> dict[str, bytes]:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import shlex
 from typing import Any
 
 from boathook.assembly import locate
-from boathook.cli.convert_files import read_styled_json
+from boathook.cli.convert_files import encode_settings, open_settings
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SETTINGS, SHADOWED, USER, Command, Hook
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.sources.conversion import (
-    ConversionError,
-    ConvertedFolder,
-    add_entry,
-    convert_to_entry,
-    convert_to_folder,
-    find_free_name,
-    get_written_fields,
-    remove_entries,
-    suggest_name,
-)
+from boathook.install.formats import remove_json_path
+from boathook.install.json_edit import JsonEditor
+from boathook.sources import conversion
+from boathook.sources.conversion import ConversionError, ConvertedFolder
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, read_hook
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.own_commands import is_own_command
@@ -117,8 +109,8 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
     file = read_settings(ends.settings, LOCAL if is_local else ends.scope, ends.top)
     if error := next((diagnostic for diagnostic in file.diagnostics if not diagnostic.key), None):
         raise ConfigError(str(error))
-    data, style = read_styled_json(ends.settings)
-    builder = _FolderBuilder(ends, catalog, data)
+    editor = open_settings(ends.settings)
+    builder = _FolderBuilder(ends, catalog, editor.value)
     rows = [builder.plan_folder(written) for written in file.hooks]
     problems = [problem for problem in file.diagnostics if problem.key.startswith("hooks")]
     rows += [ConversionRow(problem.key, problem.key, "", LEFT, reason=problem.message) for problem in problems]
@@ -127,13 +119,20 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
     places = [row.place for row in rows if row.status == CONVERTED]
     notes = [_SHARED_WITH_ALL] if is_local and places else []
     if move and places:
-        remove_entries(data, places)
+        _remove_entries(editor, places)
         # If Claude Code calls boathook, HOOK.md hooks run there too.
         commands = [hook.handler for hook in catalog.hooks if isinstance(hook.handler, Command)]
         notes += [] if any(map(is_own_command, commands)) else [_NOT_CALLED]
     expected = dict.fromkeys(f"{row.to}/{MANIFEST_NAMES[0]}" for row in rows if row.status == CONVERTED)
-    settings = style.format(data) if move and places else None
+    settings = encode_settings(editor) if move and places else None
     return ConversionPlan(tuple(rows), tuple(builder.folders), settings, (), tuple(expected), tuple(notes))
+
+
+def _remove_entries(editor: JsonEditor, places: list[str]) -> None:
+    # From the end, so that the earlier places stay right.
+    for event, group, index in sorted(map(conversion.parse_place, places), reverse=True):
+        is_last = len(editor.get("hooks", event, group, "hooks")) == 1
+        remove_json_path(editor, ("hooks", event, group, *(() if is_last else ("hooks", index))), {})
 
 
 class _FolderBuilder:
@@ -169,10 +168,11 @@ class _FolderBuilder:
         return row
 
     def _build_folder(self, hook: Hook) -> tuple[ConvertedFolder, tuple[str, ...]]:
-        written = get_written_fields(self.data, hook.place) if hook.source == SETTINGS and hook.state == ARMED else {}
-        name, bash = find_free_name(suggest_name(hook), self.taken), find_program("bash") is not None
-        origin = f"{self.origin}, {hook.place}"
-        folder = convert_to_folder(hook, name, origin, written, bash=bash, explicit=self.explicit)
+        is_written = hook.source == SETTINGS and hook.state == ARMED
+        written = conversion.get_written_fields(self.data, hook.place) if is_written else {}
+        name = conversion.find_free_name(conversion.suggest_name(hook), self.taken)
+        origin, bash = f"{self.origin}, {hook.place}", find_program("bash") is not None
+        folder = conversion.convert_to_folder(hook, name, origin, written, bash=bash, explicit=self.explicit)
         target = f"{self.ends.hooks}/{name}"
         self.taken.add(name.lower())
         if not os.path.lexists(target):
@@ -218,26 +218,26 @@ def _note_overrides(written: Hook, hook: Hook) -> list[str]:
 
 
 def plan_settings(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> ConversionPlan:
-    data, style = read_styled_json(ends.settings)
-    before = copy.deepcopy(data)
-    if not isinstance(data.get("hooks", {}), dict):
+    editor = open_settings(ends.settings)
+    before = editor.text
+    if not isinstance(editor.value.get("hooks", {}), dict):
         raise ConfigError(f"'hooks' in {ends.settings} is not an object of events")
-    builder = _SettingsBuilder(ends, catalog, data)
+    builder = _SettingsBuilder(ends, catalog, editor)
     hooks = [hook for hook in catalog.hooks if hook.source == HOOK_MD and hook.scope == ends.scope]
     rows = [builder.add_hook(hook) for hook in sorted(hooks, key=lambda hook: hook.path)]
     diagnostics = [diagnostic for diagnostic in catalog.diagnostics if diagnostic.path == ends.hooks]
     rows += [ConversionRow(ends.hooks, ends.hooks, "", LEFT, reason=diagnostic.message) for diagnostic in diagnostics]
     converted = [row for row in rows if row.status == CONVERTED]
-    settings = style.format(data) if data != before else None
+    settings = encode_settings(editor) if editor.text != before else None
     manifests = tuple(row.place for row in converted) if move else ()
     return ConversionPlan(tuple(rows), (), settings, manifests, tuple(row.to for row in converted))
 
 
 class _SettingsBuilder:
-    """Adds entries to the data of a settings file. `disabled_by` is the file that disables all its hooks, or ""."""
+    """Adds entries to a settings file. `disabled_by` is the file that disables all its hooks, or ""."""
 
-    def __init__(self, ends: ConversionEnds, catalog: Catalog, data: dict[str, Any]) -> None:
-        self.ends, self.catalog, self.data = ends, catalog, data
+    def __init__(self, ends: ConversionEnds, catalog: Catalog, editor: JsonEditor) -> None:
+        self.ends, self.catalog, self.editor = ends, catalog, editor
         # settings.json of a project cannot disable what is in settings.local.json.
         is_local = ends.settings.endswith(".local.json")
         names = ("settings.local.json",) if is_local else ("settings.json", "settings.local.json")
@@ -249,10 +249,12 @@ class _SettingsBuilder:
         row = ConversionRow(hook.name, hook.path, hook.trigger, CONVERTED)
         try:
             self._require_convertible(hook)
-            entry = convert_to_entry(hook, _make_command(hook, self.ends), _read_programs(hook))
-            place, exists = add_entry(self.data, entry)
+            entry = conversion.convert_to_entry(hook, _make_command(hook, self.ends), _read_programs(hook))
+            place, exists = conversion.find_place(self.editor.value, entry)
         except ConversionError as error:
             return row.replace(status=LEFT, reason=str(error))
+        if not exists:
+            self.editor.append(("hooks", entry.event), entry.group)
         others = [h for h in self.catalog.hooks if h.kind is hook.kind and h.path != hook.path and h.state == ARMED]
         notes = [*entry.notes, *_note_overrides(read_hook(hook.path, hook.folder, hook.scope)[0], hook)]
         notes += [_RUNS_TOGETHER] if not hook.background and any(not other.background for other in others) else []

@@ -78,14 +78,14 @@ class _JsonEntries:
                 editor.remove(path)
         for event, path in reversed(self._find_paths(editor, file)):
             if event not in file.wanted:
-                _remove_path(editor, path, {})
+                remove_json_path(editor, path, {})
         return editor.render()
 
     def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
         editor = JsonEditor(text, comments=file.setup.has_comments)
         old = JsonEditor(before, comments=file.setup.has_comments).value if before is not None else {}
         for _, path in reversed(self._find_paths(editor, file)):
-            _remove_path(editor, path, old)
+            remove_json_path(editor, path, old)
         extras = file.setup.extra_values
         is_alone = not set(editor.value) - {path[0] for path in extras}
         is_unused = before is None and not editor.get(_HOOKS)
@@ -93,7 +93,7 @@ class _JsonEntries:
         if before or is_alone or is_unused:
             for path, value in extras.items():
                 if editor.get(*path) == value and _get_at(old, path) is None:
-                    _remove_path(editor, path, old)
+                    remove_json_path(editor, path, old)
         return None if before is None and not editor.value else editor.render()
 
     def _wrap(self, entry: Any) -> Any:
@@ -132,7 +132,7 @@ class _JsonEntries:
         return [()] if 0 < len(ours) == len(handlers) else [(_HOOKS, at) for at in ours]
 
 
-def _remove_path(editor: JsonEditor, path: JsonPath, old: Any) -> None:
+def remove_json_path(editor: JsonEditor, path: JsonPath, old: Any) -> None:
     """Remove a value, and the containers around it that are empty then and did not exist before."""
     editor.remove(path)
     for length in range(len(path) - 1, 0, -1):
@@ -287,7 +287,7 @@ class _JsonValues:
                 continue
             items = editor.get(*name[:-1])
             last = items.index(name[-1]) if isinstance(items, list) else name[-1]
-            _remove_path(editor, (*name[:-1], last), old_editor.value)
+            remove_json_path(editor, (*name[:-1], last), old_editor.value)
         return None if before is None and not editor.value else editor.render()
 
 

@@ -291,35 +291,20 @@ def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tupl
 
 
 def get_written_fields(data: dict[str, Any], place: str) -> dict[str, Any]:
-    event, group, index = _parse_place(place)
+    event, group, index = parse_place(place)
     fields: dict[str, Any] = data["hooks"][event][group]
     return {**fields, **fields["hooks"][index]}
 
 
-def remove_entries(data: dict[str, Any], places: list[str]) -> None:
-    """Remove entries from the data of a settings file, and the groups and events that are empty then."""
-    hooks = data["hooks"]
-    # From the end, so that the earlier places stay right.
-    for event, group, index in sorted(map(_parse_place, places), reverse=True):
-        entries = hooks[event][group]["hooks"]
-        del entries[index]
-        if not entries:
-            del hooks[event][group]
-        if not hooks[event]:
-            del hooks[event]
-    if not hooks:
-        del data["hooks"]
-
-
-def _parse_place(place: str) -> tuple[str, int, int]:
+def parse_place(place: str) -> tuple[str, int, int]:
     match = _PLACE.fullmatch(place)
     if match is None:
         raise ValueError(f"not the place of an entry: {place}")
     return match[1], int(match[2]), int(match[3])
 
 
-def add_entry(data: dict[str, Any], entry: ConvertedEntry) -> tuple[str, bool]:
-    """Add an entry to the data of a settings file; return its place, and whether it was there already."""
+def find_place(data: dict[str, Any], entry: ConvertedEntry) -> tuple[str, bool]:
+    """Return the place of an entry in the data of a settings file, and whether it is there already."""
     groups = data.get("hooks", {}).get(entry.event, [])
     if not isinstance(groups, list):
         raise ConversionError(f"hooks.{entry.event} of the settings file is not a list")
@@ -332,6 +317,4 @@ def add_entry(data: dict[str, Any], entry: ConvertedEntry) -> tuple[str, bool]:
             if other == entry.body and group.get("matcher", "") == entry.matcher:
                 return place, True
             raise ConversionError(f"the settings file already has another entry for it ({place})")
-    place = f"hooks.{entry.event}[{len(groups)}].hooks[0]"
-    data.setdefault("hooks", {}).setdefault(entry.event, []).append(entry.group)
-    return place, False
+    return f"hooks.{entry.event}[{len(groups)}].hooks[0]", False
