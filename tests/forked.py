@@ -104,7 +104,7 @@ class Server:
         self.process.stdout.close()  # type: ignore[union-attr]
 
     def last_words(self) -> str:
-        """Give what it printed, which it does only to say why it ends."""
+        """Return what it printed, which it does only to say why it ends."""
         self.process.wait(10)
         return self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
 
@@ -156,7 +156,7 @@ def _server(flags: tuple[str, ...], preloaded: str, variables: tuple[tuple[str, 
 
 
 def server_for(env: Mapping[str, str], flags: tuple[str, ...] = (), preloaded: str = PRELOADED) -> Server | None:
-    """Give the warm process whose interpreter was started with the same variables; nothing if there are too many kinds."""
+    """Return the warm process whose interpreter was started with the same variables; nothing if there are too many kinds."""
     variables = tuple(sorted((name, value) for name, value in env.items() if name.startswith(OF_THE_INTERPRETER)))
     if any(name.startswith("PYTHON") and os.environ.get(name) != value for name, value in variables):
         return None  # a test wants something of the interpreter

@@ -27,7 +27,7 @@ def costs_at_most(times: float, work: Callable[[], object], other: Callable[[], 
 
 
 def _seconds(work: Callable[[int], object], size: int) -> float:
-    """Give the processor time of one run, of so many that their time can be measured."""
+    """Return the processor time of one run, of so many that their time can be measured."""
     runs = 1
     while True:
         began = time.process_time()

@@ -47,7 +47,7 @@ ENDS = {
 
 
 def both(argv, **how):
-    """Give how a command ends in each way."""
+    """Return how a command ends in each way."""
     return [forked.run([sys.executable, *argv], apart=apart, **how) for apart in (True, False)]
 
 

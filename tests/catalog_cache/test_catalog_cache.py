@@ -449,7 +449,7 @@ def test_what_is_no_regular_file_is_not_trusted_and_not_waited_for(cached, tmp_p
 
 
 def with_head(data: bytes, **changes) -> bytes:
-    """Give the bytes of a compiled catalogue with another head, its checksum right."""
+    """Return the bytes of a compiled catalogue with another head, its checksum right."""
     start = len(compiled.MAGIC) + 8
     size = int.from_bytes(data[start : start + 4], "little")
     head = marshal.loads(data[start + 4 : start + 4 + size])

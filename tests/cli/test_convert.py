@@ -53,7 +53,7 @@ class ConvertProject(ScratchProject):
         return {hook["name"]: hook["state"] for hook in self.list_hooks()}
 
     def read_files(self) -> dict[str, tuple[int, bytes]]:
-        """Give every file of the project and the home with its mode and content."""
+        """Return every file of the project and the home with its mode and content."""
         files = [path for top in (self.path, self.home, self.config.parent) for path in top.rglob("*")]
         return {str(p): (stat.S_IMODE(p.stat().st_mode), p.read_bytes()) for p in files if p.is_file()}
 
@@ -68,7 +68,7 @@ def command(text: str, **rest: Any) -> dict[str, Any]:
 
 
 def manifest(folder: Path) -> list[str]:
-    """Give the frontmatter of a hook as lines."""
+    """Return the frontmatter of a hook as lines."""
     return (folder / "HOOK.md").read_text().split("---\n")[1].splitlines()
 
 
@@ -1116,7 +1116,7 @@ def shape(project: ConvertProject) -> list[Any]:
 
 
 def answer(**nested: Any) -> str:
-    """Give a command that answers in JSON."""
+    """Return a command that answers in JSON."""
     text = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
     return f"cat > /dev/null; echo '{text}'"
 

@@ -27,7 +27,7 @@ USERS = [host for host, scope in EVERYWHERE if scope == USER]
 
 @pytest.fixture
 def run(project, monkeypatch, capsysbinary):
-    """Give a function that runs `boathook` in this process: exit code, standard output, standard error."""
+    """Return a function that runs `boathook` in this process: exit code, standard output, standard error."""
     from boathook.cli.commands import cli
 
     monkeypatch.setattr(sys, "stdin", io.StringIO())

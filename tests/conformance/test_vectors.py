@@ -33,7 +33,7 @@ def _id(vector: Vector) -> str:
 
 
 def _start(vector: Vector) -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Give how the commands of a vector are started: forked from a warm process, but for some.
+    """Return how the commands of a vector are started: forked from a warm process, but for some.
 
     A tenth, the first of every clause, what is about processes and what sets variables are processes of their own.
     """
@@ -96,13 +96,13 @@ def test_every_event_of_settings_is_read_and_refused_in_a_vector() -> None:
 
 
 def _changed(name: str, **expect: Any) -> Vector:
-    """Give a vector with other expectations."""
+    """Return a vector with other expectations."""
     vector = BY_ID[name]
     return dataclasses.replace(vector, data={**vector.data, "expect": expect})
 
 
 def _without(name: str, key: str) -> Vector:
-    """Give a vector without one of its circumstances."""
+    """Return a vector without one of its circumstances."""
     vector = BY_ID[name]
     run = {one: value for one, value in vector.run.items() if one != key}
     return dataclasses.replace(vector, data={**vector.data, "run": run})

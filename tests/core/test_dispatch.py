@@ -269,7 +269,7 @@ FRAMED = [a_hook("first", priority=200), *XYZ, a_hook("last", priority=50)]
 
 
 def batches(hooks, answers=None):
-    """Give the names of the hooks that are asked at the same time, one group after the other."""
+    """Return the names of the hooks that are asked at the same time, one group after the other."""
     catalog = Catalog(tuple(sorted(hooks, key=lambda hook: hook.order)))
     flow = dispatch(a_call("v0"), catalog.plan, Policy(), catalog.find_skips)
     found = []

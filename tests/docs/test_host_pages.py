@@ -26,7 +26,7 @@ def commands(name: str) -> list[str]:
 
 
 def snapshot(home: Path) -> dict[str, bytes | None]:
-    """Give all that lies in a home, but for what is boathook's own."""
+    """Return all that lies in a home, but for what is boathook's own."""
     found = {str(path.relative_to(home)): path for path in home.rglob("*")}
     return {
         name: path.read_bytes() if path.is_file() else None

@@ -30,7 +30,7 @@ def seen(host: str, tools: list[dict[str, object]], variant: str = CONTROL, said
 
 
 def faults(host: str, tools: list[dict[str, object]], variant: str = CONTROL, said: str = "") -> str:
-    """Give what the judge says of the tools alone, in one of the two runs."""
+    """Return what the judge says of the tools alone, in one of the two runs."""
     one, other = seen(host, tools, variant, said), seen(host, [], HOOKED if variant == CONTROL else CONTROL)
     pair = (other, one) if variant == CONTROL else (one, other)
     found = judge(*pair, load_host(host))

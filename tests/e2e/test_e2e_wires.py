@@ -20,7 +20,7 @@ WIRE = {wire.name: wire for wire in WIRES}
 
 
 def said_whole(name: str, found: dict) -> tuple[str, str, dict]:
-    """Give text, tool and arguments of an answer, read as a client would."""
+    """Return text, tool and arguments of an answer, read as a client would."""
     if name == "anthropic":
         block = found["content"][0]
         return block.get("text", ""), block.get("name", ""), block.get("input", {})

@@ -14,7 +14,7 @@ from tests.faults.harness import WAYS, FaultProject  # noqa: E402
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[FaultProject]:
-    """Give an empty project; whatever carries its mark is ended with the test."""
+    """Make an empty project; whatever carries its mark is ended with the test."""
     made = FaultProject(tmp_path)
     yield made
     made.end_all()
@@ -22,5 +22,5 @@ def project(tmp_path: Path) -> Iterator[FaultProject]:
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest) -> str:
-    """Give each way to fire an event."""
+    """Run the test with each way to fire an event."""
     return request.param

@@ -61,12 +61,12 @@ class Result:
 
     @property
     def runs(self) -> list[tuple[str, str, int | None, str]]:
-        """Give hook, status, exit code and decision of every run."""
+        """Return hook, status, exit code and decision of every run."""
         return [(r["hook"], r["status"], r["exit_code"], r["decision"]) for r in self.verdict["runs"]]
 
     @property
     def why(self) -> list[str | None]:
-        """Give the reason of every run."""
+        """Return the reason of every run."""
         return [run["reason"] for run in self.verdict["runs"]]
 
     @property
@@ -164,7 +164,7 @@ class FaultProject(ScratchProject):
         return json.loads(ended.stdout)
 
     def make_probe_command(self, code: str) -> tuple[list[str], dict[str, str]]:
-        """Give the command and the environment of a child interpreter."""
+        """Return the command and the environment of a child interpreter."""
         env = {**self.environment, "PYTHONPATH": str(HERE), "PROBE_PROJECT": str(self.path)}
         return [sys.executable, "-c", f"from probe import *\n{code}\n"], env
 
@@ -196,7 +196,7 @@ class FaultProject(ScratchProject):
         )
 
     def make_run_argv(self, *args: str, host: str = "") -> list[str]:
-        """Give the command line of `boathook run`; `host` is code that runs first in its process."""
+        """Return the command line of `boathook run`; `host` is code that runs first in its process."""
         code = f"{host}\nimport runpy; runpy.run_module('boathook', run_name='__main__', alter_sys=True)"
         program = ["-c", code] if host else ["-m", "boathook"]
         return [sys.executable, *program, "run", "--trust-all", "--project", str(self.path), *args]
@@ -208,12 +208,12 @@ class FaultProject(ScratchProject):
         return json.dumps(self.make_event(event)).encode()
 
     def read_records(self, result: Result) -> list[str]:
-        """Give the decisions that the ledger holds for a dispatch: it is to be one."""
+        """Return the decisions that the ledger holds for a dispatch: it is to be one."""
         lines = [line for path in self.state.glob("*.jsonl") for line in path.read_bytes().splitlines()]
         return [r["decision"] for r in map(json.loads, lines) if r["id"] == result.verdict["id"]]
 
     def list_survivors(self) -> list[str]:
-        """Give every process that carries the mark of this project, zombies aside."""
+        """Return every process that carries the mark of this project, zombies aside."""
         return processes_with(self.mark.encode())
 
     def wait_until_gone(self, seconds: float = 30.0) -> list[str]:
@@ -231,7 +231,7 @@ class FaultProject(ScratchProject):
 
 
 def python(code: str) -> str:
-    """Give a script in Python."""
+    """Return a script in Python."""
     return f"#!{sys.executable} -IS\n{code}\n"
 
 

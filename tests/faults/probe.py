@@ -49,7 +49,7 @@ def children() -> list[str]:
 
 
 def memory(field: str) -> int:
-    """Give a line of the kernel's account of this process, in bytes."""
+    """Return a line of the kernel's account of this process, in bytes."""
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
     return int(line.split()[1]) * 1024
 

@@ -22,7 +22,7 @@ class Stopwatch:
 
 
 def _waited_seconds() -> float:
-    """Give how long tasks have waited, at most: the account is an average over the processors."""
+    """Return how long tasks have waited, at most: the account is an average over the processors."""
     processors, total = os.cpu_count() or 1, 0.0
     for resource in ("cpu", "io"):
         try:

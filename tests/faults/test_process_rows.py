@@ -368,7 +368,7 @@ def read_terminal(master: int, seconds: float = 60.0) -> str:
 
 
 def end_of(pid: int, seconds: float = 60.0) -> int | None:
-    """Give the exit code of a child, None if it does not end."""
+    """Return the exit code of a child, None if it does not end."""
     ended: list[int] = []
 
     def look() -> bool:

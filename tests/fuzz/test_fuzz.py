@@ -48,7 +48,7 @@ def guarded() -> Iterator[None]:
 
 
 def mutations(kind: str) -> st.SearchStrategy[bytes]:
-    """Give seeds that were spliced, repeated, nested, cut and mixed with words."""
+    """Return seeds that were spliced, repeated, nested, cut and mixed with words."""
     known = seeds.of(kind)
 
     def make(data: bytes, other: bytes, seed: int) -> bytes:
@@ -58,13 +58,13 @@ def mutations(kind: str) -> st.SearchStrategy[bytes]:
 
 
 def sentences(kind: str) -> st.SearchStrategy[bytes]:
-    """Give words of a grammar in any order, which is wrong in ways that whole seeds are not."""
+    """Return words of a grammar in any order, which is wrong in ways that whole seeds are not."""
     words = st.sampled_from([word for word in seeds.WORDS[kind] if len(word) < 100])
     return st.lists(words | st.binary(max_size=4), max_size=40).map(b"".join)
 
 
 def documents(kind: str) -> st.SearchStrategy[bytes]:
-    """Give well-formed JSON whose keys and texts are known ones, each of any type."""
+    """Return well-formed JSON whose keys and texts are known ones, each of any type."""
     known = [
         word.decode()[1:-1] for word in seeds.WORDS[kind] if word.startswith(b'"') and word.isascii() and len(word) > 2
     ]
@@ -77,7 +77,7 @@ def documents(kind: str) -> st.SearchStrategy[bytes]:
 
 
 def lines(kind: str) -> st.SearchStrategy[bytes]:
-    """Give lines of `key: value` or `key = value` at any indent, within what the reader looks for."""
+    """Return lines of `key: value` or `key = value` at any indent, within what the reader looks for."""
     keys = [word for word in seeds.WORDS[kind] if word.endswith((b": ", b" = ", b"="))] or [b"A="]
     values = st.sampled_from(seeds.WORDS[kind]) | st.binary(max_size=6) | st.integers().map(lambda n: b"%d" % n)
     one = st.builds(
@@ -139,7 +139,7 @@ def test_the_targets_are_reached_and_not_refused_at_their_start() -> None:
 
 
 def cost(target: Target, family: Family, size: int) -> float:
-    """Give what an input of a family costs in loops, for one pass (see fuzz/clock.py)."""
+    """Return what an input of a family costs in loops, for one pass (see fuzz/clock.py)."""
     data = family.of(size)
     return clock.cost_of(lambda: target.run(data), target.passes, allowed=clock.LOOPS * target.allowance).loops
 

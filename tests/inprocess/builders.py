@@ -51,7 +51,7 @@ EVERY: dict[str, Context] = {
 
 
 def fresh(kind: str, **changes: Any) -> Any:
-    """Give a context of an event, with any field changed: what tests may, hooks may not."""
+    """Return a context of an event, with any field changed: what tests may, hooks may not."""
     return dataclasses.replace(EVERY[kind], **changes)
 
 
@@ -89,7 +89,7 @@ Way = Sync | Async
 
 
 def as_async(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a hook as `async def`; one that takes `next` may call it as if it were sync."""
+    """Return a hook as `async def`; one that takes `next` may call it as if it were sync."""
     if len(inspect.signature(hook).parameters) == 1:
 
         async def plain(context):
@@ -101,7 +101,7 @@ def as_async(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def noting(notes: list[Any], name: str = "", answer: Any = None) -> Callable[[Context], Any]:
-    """Give a hook that notes its name and answers the same each time."""
+    """Return a hook that notes its name and answers the same each time."""
 
     def hook(context):
         notes.append(name or context.event)
@@ -111,7 +111,7 @@ def noting(notes: list[Any], name: str = "", answer: Any = None) -> Callable[[Co
 
 
 def stacked(*hooks: Any, **fields: Any) -> Stack:
-    """Give a stack of hooks, all added in the same way."""
+    """Return a stack of hooks, all added in the same way."""
     stack = Stack()
     for hook in hooks:
         stack = stack.with_(hook, **fields)
@@ -119,7 +119,7 @@ def stacked(*hooks: Any, **fields: Any) -> Stack:
 
 
 def untimed(outcome: Outcome) -> Outcome:
-    """Give an outcome without the one thing that differs each time."""
+    """Return an outcome without the one thing that differs each time."""
     if not isinstance(outcome.context, ToolContext):
         return outcome
     return outcome.replace(context=dataclasses.replace(outcome.context, duration_ms=None))

@@ -22,7 +22,7 @@ class Broken(Exception):
 
 
 def changed(context: Context, mark: str) -> Context:
-    """Give the context changed in whatever way its event allows."""
+    """Return the context changed in whatever way its event allows."""
     ways = {"pre-tool-call": "args", "permission-request": "args", "post-tool-call": "result"}
     if (name := ways.get(context.event)) is None:
         return context.with_metadata("mark", mark)

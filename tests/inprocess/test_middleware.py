@@ -41,7 +41,7 @@ class Both:
 
 @pytest.fixture(params=["sync", "asynchronous"])
 def colour(request):
-    """Give middleware of one colour."""
+    """Return middleware of one colour."""
     return lambda *args: getattr(Both(*args), request.param)()
 
 

@@ -48,12 +48,12 @@ def state(project, host, scope=USER):
 
 
 def file_of(project, host, scope=USER) -> Path:
-    """Give the (first) file of a host."""
+    """Return the (first) file of a host."""
     return Path(list_host_files(load_setup(host), target_of(project, scope))[0].path)
 
 
 def everything(project) -> dict[str, bytes | None]:
-    """Give all files (with their bytes) and folders of a project but those of the state."""
+    """Return all files (with their bytes) and folders of a project but those of the state."""
     found: dict[str, bytes | None] = {}
     for top, folders, files in os.walk(project.base):
         if Path(top) == project.base and "state" in folders:

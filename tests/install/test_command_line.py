@@ -152,7 +152,7 @@ def _replace(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(("host", "scope"), [one for one in EVERYWHERE if one[1] == PROJECT])
-def test_doctor_runs_nothing_that_a_project_put_in_the_target_of_ours(project, host, scope):
+def test_doctor_runs_nothing_that_a_project_put_where_ours_belongs(project, host, scope):
     install(project, host, scope)
     for change in install(project, host, scope).changes:
         path, pwned = Path(change.path), f"touch {project.base}/pwned; "

@@ -43,7 +43,7 @@ TOML_HOSTS = [(host, scope) for host, scope in EVERYWHERE if load_setup(host).fo
 
 
 def _others(host):
-    """Give a configuration with hooks of somebody else on the same events."""
+    """Return a configuration with hooks of somebody else on the same events."""
     setup = load_setup(host)
     theirs = {"matcher": "Bash", "hooks": [THEIRS]} if setup.format == GROUPS else THEIRS
     return {"theme": "dark", "hooks": {setup.events[0]: [theirs, theirs], setup.events[-1]: []}, "z": [1, 2.50]}

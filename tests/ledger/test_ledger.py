@@ -39,7 +39,7 @@ def at_noon(folder, **options) -> Ledger:
 
 
 def filled(folder: Path, count: int = 3, **options) -> Path:
-    """Give the segment of a ledger with some records."""
+    """Return the segment of a ledger with some records."""
     found = [at_noon(folder, **options).append(a_record(number)) for number in range(count)]
     assert found == [""] * count
     return folder / "ledger-2027-01-15.jsonl"

@@ -196,7 +196,7 @@ RECORDS: tuple[dict[str, Any], ...] = (
 
 
 def spots(value: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the places of everything within a value."""
+    """Return the places of everything within a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*at, key)
@@ -204,7 +204,7 @@ def spots(value: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def spliced(value: Any, at: tuple[Any, ...], new: object) -> Any:
-    """Give a value in which another stands at one place."""
+    """Return a value in which another stands at one place."""
     if not at:
         return new
     inner = spliced(value[at[0]], at[1:], new)

@@ -54,7 +54,7 @@ class Hook:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """Give its place in the order of running: those of settings.json behind the others of priority 100 (S14)."""
+        """Return its place in the order of running: those of settings.json behind the others of priority 100 (S14)."""
         return (-100, True) if self.together else (-self.priority, False, SCOPES.index(self.scope), self.name)
 
 
@@ -69,7 +69,7 @@ class Said:
 
 
 def in_force(hooks: list[Hook]) -> list[Hook]:
-    """Give the hooks that are not invalid and not shadowed, in the order of running (S8, S14)."""
+    """Return the hooks that are not invalid and not shadowed, in the order of running (S8, S14)."""
     firsts: dict[tuple[str, str], Hook] = {}
     for hook in sorted((h for h in hooks if h.valid and not h.together), key=lambda h: h.folder):
         firsts.setdefault((hook.scope, hook.name), hook)
@@ -177,7 +177,7 @@ def well_formed(out: dict[str, Any], form: str = "HOOK.md") -> bool:
 
 
 def effects_of(out: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Give the effects that this kind of event allows."""
+    """Return the effects that this kind of event allows."""
     keys = ("additional_context", "system_message", REWRITES[kind])
     return {key: out[key] for key in keys if out.get(key) not in (None, "")}
 
@@ -199,12 +199,12 @@ class Course:
         self.unsettled = False
 
     def decision(self) -> str:
-        """Give the weightiest decision so far (S21)."""
+        """Return the weightiest decision so far (S21)."""
         answer = [one.decision for _, one in self.counting()] + (["block"] if self.unsettled else [])
         return max(answer, key=RANK.index, default="none")
 
     def counting(self) -> list[tuple[Hook, Said]]:
-        """Give what counts: all but an allow for an input that another hook has since replaced (S15)."""
+        """Return what counts: all but an allow for an input that another hook has since replaced (S15)."""
         return [one for at, one in enumerate(self.said) if one[1].decision != "allow" or at not in self.void]
 
     def ended(self) -> bool:
@@ -249,7 +249,7 @@ class Course:
 
 
 def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> dict[str, Any]:
-    """Give what the engine must come to."""
+    """Return what the engine must come to."""
     course = Course(hooks, kind, tool, tool_input)
     course.go()
     quiet = course.ended() and kind.startswith("pre-")

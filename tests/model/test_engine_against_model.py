@@ -128,7 +128,7 @@ def manifest(hook: Hook) -> str:
 
 
 def stdout(hook: Hook) -> str:
-    """Give what the hook prints, in the protocol of its form."""
+    """Return what the hook prints, in the protocol of its form."""
     out = hook.answer.out
     if not isinstance(out, dict):
         return out
@@ -236,7 +236,7 @@ def compare(hooks: list[Hook], found: dict[str, Any], kind: str, tool: str, tool
 
 
 def may_be_named(hooks: list[Hook], runs: list[Any], tool: str, tool_input: dict[str, Any]) -> list[str]:
-    """Give hooks of which the specification does not say whether they are named in skipped.
+    """Return hooks of which the specification does not say whether they are named in skipped.
 
     These are shadowed ones, async ones, those that run what another one runs, and those that only a rewrite made match and whose
     turn had passed when the end came.
@@ -250,7 +250,7 @@ def may_be_named(hooks: list[Hook], runs: list[Any], tool: str, tool_input: dict
 
 
 def to(word: str, **more: Any) -> Hook:
-    """Give a hook that rewrites the command."""
+    """Return a hook that rewrites the command."""
     return Hook(answer=Answer(out={"modified_input": {"command": word}}), **more)
 
 

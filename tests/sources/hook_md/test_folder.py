@@ -18,7 +18,7 @@ def load(project, *, with_project: bool = True):
 
 
 def states(project) -> list[tuple[str, str, str]]:
-    """Give scope, folder and state of all hooks, in the order of running."""
+    """Return scope, folder and state of all hooks, in the order of running."""
     hooks = load(project).catalog.hooks
     return [(hook.scope, os.path.basename(hook.handler.folder), hook.state) for hook in hooks]
 

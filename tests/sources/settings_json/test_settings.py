@@ -426,7 +426,7 @@ def test_a_remark_on_a_group_is_made_for_each_of_its_entries(read):
 
 
 def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
-    """Give an invalid hook as it is made of a wrong shape, its name left out."""
+    """Return an invalid hook as it is made of a wrong shape, its name left out."""
     return Hook(
         "",
         CLAUDE_EVENTS_BY_NAME[trigger].kind,
