@@ -129,7 +129,6 @@ def load_catalog(
 def locate(
     project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Locations:
-    """Resolve the locations for a project (default: here); the arguments are those of `load`."""
     known = {option for option, *_ in list_user_folders(SOURCES)}
     if unknown := folders.keys() - known:
         raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
@@ -139,7 +138,6 @@ def locate(
 
 
 def load_with_trust(locations: Locations) -> tuple[Loaded, TrustStore]:
-    """Load the hooks of some locations, with everything that is known of them, and the trust store."""
     from boathook.loader import load_hooks
 
     trust = open_trust(locations)
@@ -153,13 +151,11 @@ def open_trust(locations: Locations) -> TrustStore:
 
 
 def resolve_state(state: Path | None) -> str:
-    """Return the folder for trust, ledger, log and sessions: the given one, else the user's."""
     given = {"state": os.fspath(state)} if state is not None else {}
     return resolve_folder(STATE_FOLDER, read_environment(), given)
 
 
 def resolve_start(project: Path | None) -> str:
-    """Return the folder from which projects are searched: the given one, else the current."""
     start: str = current_dir() if project is None else os.fspath(project)
     if project is not None and not os.path.isdir(start):
         # a typing error here would disarm every guard of the project
@@ -168,7 +164,6 @@ def resolve_start(project: Path | None) -> str:
 
 
 def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Engine:
-    """Return an engine for one event in a process of its own: it starts fast, and async hooks outlive the process."""
     from boathook.process.spawn import prepare_own_process
 
     catalog = _load_catalog_for(kind, locations)
@@ -278,7 +273,6 @@ def _write_record(
 
 
 def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
-    """Record that an event was refused before any hook could see it; return an error message, or ""."""
     from boathook.core.event import Event
     from boathook.core.outcome import Outcome
     from boathook.core.verdict import Verdict
@@ -291,7 +285,6 @@ def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
 
 
 def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
-    """Return an engine that runs hooks in a scratch folder as if it were their project, and records nothing."""
     # Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
     from boathook.process.background import BackgroundPool
 
@@ -310,7 +303,6 @@ def supervise_async_hook() -> None:
 
 
 def record_async_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
-    """Write the end of an async hook into the ledger and the log; return the lines of the log."""
     from boathook.ledger.background_log import BackgroundLog
     from boathook.ledger.record import make_end_record
     from boathook.ledger.writer import Ledger, make_record_id

@@ -50,8 +50,6 @@ _RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 
 
 class EngineParts(Value):
-    """What an engine works with."""
-
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
     # `find_log_error` returns why the log of async hooks cannot be written, or "". `record` writes a verdict and its duration
     # in seconds to the ledger, and returns an error message or "".
@@ -260,8 +258,6 @@ class Engine:
 
 
 class _StopCountsInMemory:
-    """Counts refused stops for as long as the engine lives."""
-
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
@@ -279,8 +275,6 @@ class _StopCountsInMemory:
 
 
 class TracingRunner:
-    """A runner that writes debug lines about the hooks it starts, with the input that they read."""
-
     def __init__(self, runner: CallRunner, trace: Callable[[str], None]) -> None:
         self._runner, self._trace = runner, trace
 

@@ -130,7 +130,6 @@ def _check_trust(
 
 
 def _find_hidden(trust: TrustStore | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
-    """Report a project further up whose trusted hooks do not run because of a nearer one of which nothing is trusted."""
     if trust is None or not project or _has_trusted(trust, project):
         return []
     above = folders.find_project(os.path.dirname(project)) if project != "/" else ""

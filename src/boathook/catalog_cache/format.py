@@ -36,7 +36,6 @@ class Compiled:
         self.head, self._body = head, body
 
     def section(self, name: str) -> "Any":
-        """Return one section, such as the rows or the hooks of a kind of event."""
         start, end = self.head["sections"][name]
         return marshal.loads(self._body[start:end])
 

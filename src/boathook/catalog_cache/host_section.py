@@ -24,7 +24,6 @@ _NATIVE_RULE: dict[str, Any] = {
 
 
 def make_host_sections() -> dict[str, Any]:
-    """Return a section for each host, `native` included: its rule, its events by name, and its tools by name."""
     events = {
         spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ())) for spelling, kind in SPELLINGS.items()
     }
@@ -57,7 +56,6 @@ def _make_rule(host: Host) -> dict[str, Any]:
 
 
 def _list_events(host: Host) -> dict[str, Any]:
-    """Return by name the kinds an event may be, a required key, the tool's name if the event has it, and where its call is."""
     names = {*SPELLINGS, *(name for event in host.events for name in (event.name, *event.other_names))}
     events = {name: host.find_event(name) for name in sorted(names - {*host.unmapped_events})}
     return {name: _describe_event(host, event) for name, event in events.items() if event is not None}
@@ -69,7 +67,6 @@ def _describe_event(host: Host, event: HostEvent) -> tuple[Any, ...]:
 
 
 def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], ...]:  # noqa: FBT001
-    """Return the places of a tool's name and of its input, the first that is there counts; none if there is no tool."""
     if not has_tool:
         return (), ()
     return tuple((ours, *(theirs for theirs, name in renames if name == ours)) for ours in ("tool_name", "tool_input"))

@@ -78,7 +78,6 @@ def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[A
 
 
 def _tool_words(words: PrefilterWords | None, hook: Hook) -> tuple[Any, Any]:
-    """Return the names a tool may equal and the parts it may contain; (None, ()) if anything may match."""
     if hook.matcher.tool is None or words is None:
         return (None, ())
     return (words.any_of, ()) if words.proof == EQUALS else ((), words.any_of)

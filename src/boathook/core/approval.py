@@ -43,7 +43,6 @@ class Approval(Value):
 
 
 def compute_hook_digest(definition: bytes, roots: Iterable[str]) -> str:
-    """Return the digest of a hook: of its definition and of the lines that describe its roots."""
     lines = [root.encode("utf-8", "surrogatepass") for root in roots]
     return hexdigest(b"\n".join((b"boathook hook 1", hexdigest(definition).encode(), *lines)))
 

@@ -74,7 +74,6 @@ class _DispatchState:
         self.seen_inputs[hook.order] = (*self.seen_inputs.get(hook.order, ()), self.event.tool_input)
 
     def find_unseen_stages(self, until: Order | None = None) -> tuple[Stage, ...]:
-        """Return the stages of hooks that match the input as it is now and have not seen it."""
         stages = (
             stage
             for stage in self.plan.stages
@@ -123,7 +122,6 @@ def _run_again(state: _DispatchState) -> StageRuns:
 
 
 def _describe_untrusted(skipped: tuple[Skip, ...]) -> str:
-    """Return the message for the person about hooks that are not trusted as they are, "" if there are none."""
     names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
     return f"hooks of this project did not run: {', '.join(names)}. Review them: boathook trust" if names else ""
 

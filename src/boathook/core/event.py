@@ -137,7 +137,6 @@ SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling
 
 
 def find_kind(name: str) -> EventKind:
-    """Find the kind that a name spells; raise UnknownEvent with the nearest known name."""
     kind = SPELLINGS.get(name)
     if kind is None:
         import difflib
@@ -149,7 +148,6 @@ def find_kind(name: str) -> EventKind:
 
 
 def parse_host_object(data: bytes) -> dict[str, Any]:
-    """Read the JSON object that a host sent as an event; DialectError says what is wrong with it."""
     if not data.strip():
         raise DialectError("there is no event on standard input: one JSON object is wanted")
     try:

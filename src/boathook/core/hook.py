@@ -95,7 +95,6 @@ class Prompt(Value):
     model: str = ""
 
     def choose_model(self, configured: str) -> tuple[str, str]:
-        """Return the model to use as provider:name, "" if there is none, and a note if it is not the one that the hook names."""
         if ":" in self.model:
             return self.model, ""
         if self.model.startswith("claude-"):
@@ -113,7 +112,6 @@ class Http(Value):
 
     @property
     def safe_url(self) -> str:
-        """Return the URL without the parts that may be secret: the user, the path, the query."""
         scheme, _, rest = self.url.partition("://")
         for mark in "/?#":
             rest = rest.partition(mark)[0]
@@ -186,7 +184,6 @@ class Hook(Value):
 
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:
-    """Return a hook as plain values that `marshal` can store."""
     plain = dict(hook.__dict__)
     plain["kind"] = hook.kind.name if hook.kind else None
     handler = hook.handler

@@ -80,7 +80,6 @@ _scan = _make_scan()
 
 
 def decode(data: bytes) -> str:
-    """Read UTF-8 bytes, with or without a byte-order mark; raise JsonError with the position of a wrong byte."""
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
     try:
@@ -181,7 +180,6 @@ def is_same_json(one: "Any", other: "Any") -> bool:
 
 
 def iter_leaves(value: "Any") -> "Iterator[str]":
-    """Return every string found anywhere among the values of a JSON value; nesting of any depth."""
     pending: list[Any] = [value]
     while pending:
         item: Any = pending.pop()

@@ -74,7 +74,6 @@ def can_match(words: PrefilterWords, text: str) -> bool:
 
 
 def compile_pattern(source: str) -> Pattern | None:
-    """Compile a pattern, None if it matches everything; raise ConfigError if it is wrong."""
     return None if source in ("", "*") else _make_pattern(source)
 
 

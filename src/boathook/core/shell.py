@@ -81,7 +81,6 @@ class ShellCommand:
 
 
 def get_assigned_name(text: str) -> str:
-    """Return the variable that a word of the form NAME=… or NAME+=… sets, else ""."""
     name = text[: max(text.find("="), 0)].removesuffix("+")
     return name if name.isascii() and name.isidentifier() else ""
 
@@ -120,7 +119,6 @@ class ShellReader:
         return [command for command in (*commands, *self.nested) if command.words or command.redirections]
 
     def read_command(self) -> ShellCommand | None:
-        """Return the next command, without words if there is only an operator; None at the end of the text."""
         if self.text[self.position : self.position + 1] in _FILLERS and not self._skip_to_command():
             return None
         command = ShellCommand(self.position)

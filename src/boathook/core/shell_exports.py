@@ -18,7 +18,6 @@ _DECLARATIONS = (["export"], ["declare", "-x"], ["typeset", "-x"])
 
 
 def read_exports(text: str, environment: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the variables that a file sets, and the statements that need a shell."""
     exported: dict[str, str] = {}
     ignored: list[str] = []
     known = dict(environment)

@@ -138,7 +138,6 @@ class Policy(Value):
 
 
 def make_failure_outcome(call: Call, status: str, error: str) -> Outcome:
-    """Return the outcome of a failed call: nothing, or a block that names the hook and the error."""
     if call.hook.on_failure != "block":
         return NOTHING
     return Outcome.block(f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {error}")

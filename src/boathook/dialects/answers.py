@@ -20,7 +20,6 @@ TEXT, OBJECT, FLAG, ANY_VALUE = (str, "text"), (dict, "an object"), (bool, "true
 
 
 def begins_like_json(text: str) -> bool:
-    """Whether a text sets out to be JSON, so that it must be."""
     return text[:1] in ("{", "[", '"')
 
 
@@ -36,7 +35,6 @@ def refuse_buried(text: str, keys: Iterable[str]) -> None:
 
 
 def check_types(answer: Any, types: Types, where: str = "") -> None:
-    """Refuse an answer with a field of the wrong type, with the exact fault; null counts as absent."""
     if not isinstance(answer, dict):
         raise JsonError(f"the top level is {describe_json_type(answer)}, not an object")
     found: dict[str, Any] = answer  # pyright: ignore[reportUnknownVariableType]

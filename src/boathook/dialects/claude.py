@@ -75,7 +75,6 @@ def _make_fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
 
 
 def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
-    """Write an event for a hook of settings.json: what Claude Code would send, filled up where another host says less."""
     row = CLAUDE_EVENTS_BY_KIND.get(event.kind.name)
     fields = _make_fields(event, row)
     _name_tool(event, fields)

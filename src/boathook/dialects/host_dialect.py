@@ -51,7 +51,6 @@ class HostDialect:
         return self._make_event(fields, row)
 
     def find_caller(self, data: bytes, env: Mapping[bytes, bytes]) -> str:
-        """Return the host that really sent an event if it runs a command of this host's configuration, else ""."""
         if not any(f'"{key}"'.encode() in data for key in self.host.foreign_keys):
             return ""
         from boathook.hosts.detection import detect_caller
@@ -59,7 +58,6 @@ class HostDialect:
         return detect_caller(self.host, parse_host_object(data), env)
 
     def _find_row(self, fields: dict[str, Any], beside: str | None) -> tuple[HostEvent | None, str]:
-        """Find the event by its name in the payload and by the one beside it; None if it has no counterpart here."""
         rows: list[tuple[HostEvent | None, str]] = []
         inside = next((fields[key] for key in self.host.event_keys if fields.get(key) is not None), None)
         for name in (inside, beside):
@@ -124,7 +122,6 @@ class HostDialect:
         return find_aliases(ours, name)
 
     def find_result_file(self, event: Event) -> str:
-        """Return the file that says whether a tool call failed, "" if the event itself says it."""
         row = self._find_row_of(event)
         if row is None or not row.failure_at.startswith(_FILE_MARK) or event.kind is not row.kind:
             return ""
@@ -132,7 +129,6 @@ class HostDialect:
         return path if isinstance(path, str) and isinstance(event.data.get("tool_use_id"), str) else ""
 
     def apply_result(self, event: Event, text: str) -> Event:
-        """Return the event as the end of that file has it: a failure if the item of this call says so."""
         call_id = event.data["tool_use_id"]
         for line in reversed(text.splitlines()):
             item = _find_finished_item(line, call_id) if call_id in line else None
@@ -145,7 +141,6 @@ class HostDialect:
         return event
 
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
-        """Return the events that the host does not send itself and that one implies that was not blocked."""
         row = self._find_row_of(verdict.event)
         if row is None or verdict.decision == Decision.BLOCK:
             return ()
@@ -188,7 +183,6 @@ class HostDialect:
         return answer.make_exit(self.host.empty_answer)
 
     def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
-        """Return a text for everything that hooks want and the host cannot express, or does in another way."""
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             return self._list_unheard(verdict)
         row = self._find_row_of(verdict.event)

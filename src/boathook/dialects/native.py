@@ -50,7 +50,6 @@ FIELD_TYPES: Types = {
 
 
 def read_event(data: bytes, name: str | None = None) -> Event:
-    """Read an event from a host; `name` is the event's name where the host says it beside the data."""
     try:
         fields = parse_host_object(data)
     except NotJson as error:
@@ -60,12 +59,10 @@ def read_event(data: bytes, name: str | None = None) -> Event:
 
 
 def find_caller(data: bytes, env: Mapping[bytes, bytes]) -> str:  # noqa: ARG001
-    """Return "": the native dialect has no configuration that an agent could read."""
     return ""
 
 
 def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
-    """Make an event from the fields of a JSON object; null counts as absent where every event has a field."""
     fields = {key: value for key, value in fields.items() if value is not None or key not in FIELD_TYPES}
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
@@ -138,7 +135,6 @@ def _make_block(call: Call, end: Exit) -> Outcome:
 
 
 def _check_answer(answer: Any) -> None:
-    """Refuse an answer of the wrong shape, with the exact fault."""
     check_types(answer, _TYPES)
     decision = answer.get("decision")
     if decision is not None and decision.lower() not in _DECISIONS:

@@ -96,7 +96,6 @@ def _write(answer: bytes) -> bool:
 
 
 def _find_answer(options: "Options", data: bytes) -> "bytes | None":
-    """Return the answer that says nothing, or None if there may be something to do; the engine reports every error."""
     try:
         return _prove_nothing_to_do(options, data)
     except Exception:  # noqa: BLE001

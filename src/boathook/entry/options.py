@@ -37,7 +37,6 @@ class Options:
 
 
 def list_flags() -> "tuple[Flag, ...]":
-    """Return all flags of `run`, with those for the folders of the user."""
     return (
         *FLAGS,
         *[("--" + option, FOLDER, True, "DIR", text) for option, _, _, _, text in list_user_folders(SOURCES)],
@@ -45,7 +44,6 @@ def list_flags() -> "tuple[Flag, ...]":
 
 
 def parse_options(args: "list[str]") -> "Options":
-    """Read the arguments of `run`; raise UsageError if they cannot be understood."""
     options = Options()
     flags = {flag[0]: flag for flag in list_flags()}
     rest = list(args)

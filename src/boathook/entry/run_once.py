@@ -37,7 +37,6 @@ class Interrupted(BaseException):
 
 
 def main(args: list[str], data: bytes | None = None) -> int:
-    """Run one event and return the exit code; `data` is the event if it was read already."""
     run = _EventRun(Options())
     try:
         _catch_signals()
@@ -119,7 +118,6 @@ class _EventRun:
         return resolve_folder(STATE_FOLDER, read_environment(), self.options.folders)
 
     def _is_duplicate(self, data: bytes) -> bool:
-        """Find out which agent really calls; return whether it has a command of its own, which gets the same event."""
         caller = self.dialect.find_caller(data, read_environment())
         if not caller:
             return False
@@ -225,7 +223,6 @@ def read_all(handle: int) -> bytes:
 
 
 def write_all(handle: int, data: bytes) -> bool:
-    """Write everything to a file descriptor, whether it blocks or not; say whether that was possible."""
     view = memoryview(data)
     while view:
         try:

@@ -30,7 +30,6 @@ def wants(hook: Hook) -> tuple[str, ...]:
 
 
 def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
-    """Report everything that a hook wants and cannot do in a host, and what comes instead."""
     if hook.kind is None:
         return ()
     row = next((row for row in host.events if hook.kind.name in row.kind_names), None)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class ClaudeEvent(Value):
-    """One event of Claude Code."""
-
     # `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
     # only told; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be
     # asked; `continues_agent`: context there sends the agent back to work; `renames`: their name and ours; `filled`: what hooks may

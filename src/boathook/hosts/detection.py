@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def detect_caller(host: Host, fields: Mapping[str, Any], env: Mapping[bytes, bytes]) -> str:
-    """Return the name of the agent that sent these fields to the command of a host, "" if it was the host itself."""
     if not any(key in fields for key in host.foreign_keys):
         return ""
     callers: dict[str, Caller] = {}
@@ -39,7 +38,6 @@ def _get_text(fields: Mapping[str, Any], key: str) -> str | None:
 
 
 def list_own_files(installations: Any, host: str, folder: str) -> list[str]:
-    """Return the files by which a host has a command of its own, for the user or for the project of a folder."""
     files: list[str] = []
     for installation in _list_objects(installations):
         project = str(installation.get("project") or "").rstrip("/")

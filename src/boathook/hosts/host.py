@@ -164,7 +164,6 @@ DERIVED_KINDS = ("post-agent-turn", "post-agent-turn-stop")
 
 
 def list_derived_kinds(host: Host, event: HostEvent) -> tuple[str, ...]:
-    """Return the kinds that are made from an event because the host does not send them."""
     if event.kind_name != "pre-agent-turn-stop":
         return ()
     known = {name for one in host.events for name in one.kind_names}

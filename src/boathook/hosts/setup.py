@@ -39,8 +39,6 @@ class FolderTrust(Value):
 
 
 class Setup(Value):
-    """One agent: where its configuration is and what is written there."""
-
     # `home` is a variable that moves its folder, and the folder's usual place below the account's; `user_file` and
     # `project_file` are below the two (for FILES, folders). In a LIST and in TABLES an entry has its event at `event_key`, and
     # its handler may be an object at `handler_key`; without `timeout_key` it has no timeout. `units_per_second` is the unit of

@@ -61,12 +61,10 @@ def list_tool_names() -> dict[str, tuple[str, ...]]:
 
 
 def list_known_tools() -> tuple[str, ...]:
-    """Return every name that a tool is known to have, a canonical name before those that agents have for it."""
     return tuple(name for ours, others in list_tool_names().items() for name in (ours, *others))
 
 
 def find_canonical_name(name: str) -> str:
-    """Return the canonical name of a tool that any agent calls so, else the name itself."""
     # A run sees many tools of servers, and to load all agents for each of them would take time.
     if any(mark in name for mark in SERVER_TOOL_MARKS) and not any(name in others for others in _OTHER_TOOLS.values()):
         return name
@@ -76,10 +74,8 @@ def find_canonical_name(name: str) -> str:
 
 
 def find_claude_name(ours: str, theirs: str) -> str:
-    """Return what Claude Code calls a tool that has this canonical name and this name in its agent."""
     return theirs if theirs in CLAUDE_TOOLS else _CLAUDE_NAMES.get(ours, ours)
 
 
 def find_aliases(ours: str, theirs: str) -> tuple[str, ...]:
-    """Return the other names by which a matcher may mean a tool: the agent's own, and that of Claude Code."""
     return tuple(dict.fromkeys((theirs, find_claude_name(ours, theirs))))

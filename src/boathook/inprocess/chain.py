@@ -156,7 +156,6 @@ class ChainRun:
             self._allowed_input = to_json_value(context.args)
 
     def _mark_allowed(self, context: Context, outcome: Outcome) -> Context:
-        """Return the context marked as allowed, if hooks allowed exactly this input."""
         if outcome.decision != Decision.ALLOW or not isinstance(context, ToolContext) or context.is_allowed:
             return context
         is_same = self._allowed_input is not None and is_same_json(self._allowed_input, to_json_value(context.args))
@@ -181,7 +180,6 @@ class _Rest:
         self._is_over = False
 
     def check_context(self, changed: Any) -> Context:
-        """Return the context that `next` goes on with."""
         if self._is_over:
             raise make_late_error(self._layer)
         if changed is None:
@@ -207,7 +205,6 @@ class _Rest:
         return self.outcome is not None or self.error is not None
 
     def conclude(self, answer: Any) -> _Conclusion:
-        """Return the conclusion of a middleware from its answer; without a decision, that of the rest counts."""
         self._is_over = True
         final = self._final_context
         if self.outcome is not None and answer is self.outcome:
@@ -225,7 +222,6 @@ class _Rest:
         return opinion if opinion.decision else self._opinion, changed, self._was_called or not is_same_moment
 
     def conclude_failure(self, error: Exception) -> _Conclusion:
-        """Return the conclusion of a middleware that raised an error; an error of the rest passes through."""
         self._is_over = True
         if error is self.error:
             raise error

@@ -37,7 +37,6 @@ class BackgroundHooks:
     engine: Engine
 
     async def start(self, context: Context, driver: Driver) -> Context:
-        """Start those that match; return the context with messages about those that could not start."""
         event = context.to_event()
         # The plan leaves out what ran already as a sync hook.
         hooks = self.engine.catalog.plan(event).background

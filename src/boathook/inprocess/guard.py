@@ -59,7 +59,6 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
 
 
 def bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by name, with defaults, as hooks see them."""
     # Those of a `**more` are put beside the others, unless a name would be there twice: then they stay together as `more`.
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
@@ -71,7 +70,6 @@ def bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: 
 
 
 def unbind_arguments(signature: inspect.Signature, named: Mapping[str, Any]) -> inspect.BoundArguments:
-    """Return named arguments as the function takes them; TypeError if it does not take one of them."""
     args: list[Any] = []
     kwargs = dict(named)
     parameters = signature.parameters.values()

@@ -273,5 +273,4 @@ def _check_start(outcome: Outcome, context: SessionContext) -> SessionContext:
 
 
 def list_decorators() -> dict[str, EventKind]:
-    """Return the decorators of `Hooks` by name, with their events."""
     return {name: row.kind for name, row in vars(Hooks).items() if isinstance(row, On)}

@@ -42,7 +42,6 @@ class Layer:
 
 
 def resolve_max_rounds(kind: EventKind | None, max_rounds: int | None) -> int | None:
-    """Return how often a hook may refuse a stop, or None where there is no stop to refuse."""
     if kind is None or kind is PRE_STOP:
         return DEFAULT_MAX_ROUNDS if max_rounds is None else max_rounds
     if max_rounds is not None:
@@ -51,7 +50,6 @@ def resolve_max_rounds(kind: EventKind | None, max_rounds: int | None) -> int | 
 
 
 def make_layer(hook: Any, **fields: Any) -> Layer:
-    """Make a layer of a callable or of an object with a method `handle`; HookError if that is not possible."""
     on_failure, timeout = fields.get("on_failure", "raise"), fields.get("timeout")
     if on_failure not in FAILURE_MODES:
         raise HookError(f"on_failure must be {', '.join(FAILURE_MODES)}, not {on_failure!r}")
@@ -67,7 +65,6 @@ def make_layer(hook: Any, **fields: Any) -> Layer:
 
 
 def is_async_callable(function: Any) -> bool:
-    """Whether a function, or an object that is called like one, returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
@@ -133,7 +130,6 @@ def _describe_wrong_answer(layer: Layer, answer: Any) -> str:
 
 
 def make_context_error(layer: Layer, changed: Any, context: Context) -> HookError:
-    """Return the error of a hook that returned a context of another class or moment."""
     moment = f" of {changed.kind.name}" if type(changed) is type(context) else ""
     return HookError(f"{layer.name} returned a {type(changed).__name__}{moment} at {context.kind.name}")
 

@@ -48,7 +48,6 @@ def make_match(value: MatchLike) -> Match:
 
 
 def make_hook_match(value: MatchLike | None, kind: EventKind | None) -> Match | None:
-    """Return the matcher of a hook; HookError for the name of a tool at an event without one."""
     if isinstance(value, str) and kind is not None and not kind.has_tool:
         raise HookError(f"'{value}' is the name of a tool, but {kind.name} has no tool: match with a callable instead")
     return None if value is None else make_match(value)

@@ -94,7 +94,6 @@ def raise_refusal(outcome: Outcome, result: Any = None) -> None:
 
 
 def read_result(outcome: Outcome) -> Any:
-    """Return the result of a tool call, or raise its error, or Blocked or Stopped."""
     context = outcome.context
     if context is not None and context.error is not None:
         raise _add_objection(outcome, context.error)

@@ -28,8 +28,6 @@ _TOOL_KINDS = tuple(SPELLINGS[name] for name in ("pre-tool-call", "post-tool-cal
 
 
 class Chain:
-    """The steps of one kind of event, or of one tool at that event."""
-
     # `hooks` are the callables and whether each is async, if calling them is all there is to do; `sync_hooks` are the callables
     # if in addition none is async. `by_tool` has the chains of single tools if hooks match by tool.
     __slots__ = ("background", "by_tool", "hooks", "steps", "sync_hooks")

@@ -28,8 +28,6 @@ RunRest = Callable[..., Coroutine[Any, Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """The end of a hook or of a `next`: the value it returned."""
-
     value: Any
 
     def unwrap(self) -> Any:
@@ -38,8 +36,6 @@ class _Returned:
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """The end of a hook or of a `next`: the error it raised."""
-
     error: BaseException
 
     def unwrap(self) -> Any:
@@ -51,16 +47,12 @@ _End = _Returned | _Raised
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NextCall:
-    """A call of `next`: the context it was given, its context variables, and where its end goes."""
-
     context: Any
     variables: contextvars.Context
     reply: Callable[[_End], Any]
 
 
 class _HookThread:
-    """A hook that runs on its own thread; `report` receives its calls of `next`, and at last its end."""
-
     def __init__(self, layer: Layer, report: Callable[[_NextCall | _End], Any]) -> None:
         self._layer, self._report = layer, report
         self._lock = threading.Lock()
@@ -142,7 +134,6 @@ class ThreadInbox:
         self.put: Callable[[Any], None] = self._items.put
 
     async def get(self, seconds: float | None) -> Any:
-        """Return the next report; raises TimeoutError if there is none in time."""
         try:
             return self._items.get(timeout=seconds)
         except queue.Empty:
@@ -155,13 +146,11 @@ class LoopInbox:
         self.put: Callable[[Any], None] = _make_thread_safe_put(self._items)
 
     async def get(self, seconds: float | None) -> Any:
-        """Return the next report; raises TimeoutError if there is none in time."""
         async with asyncio.timeout(seconds):
             return await self._items.get()
 
 
 def make_late_error(layer: Layer) -> HookError:
-    """Return the error of a hook that calls `next` when it is too late."""
     return HookError(f"{layer.name} called `next` after it had ended")
 
 
@@ -170,7 +159,6 @@ def make_timeout_error(layer: Layer) -> HookTimeout:
 
 
 async def call_on_thread(driver: Driver, layer: Layer, context: Any, run_rest: RunRest | None = None) -> Any:
-    """Call a hook on its own thread, run what it hands on, and wait for it until its timeout."""
     inbox = driver.make_inbox()
     thread = _HookThread(layer, inbox.put)
     seconds_left = layer.timeout

@@ -42,8 +42,6 @@ _NO_HEAD = "the head is missing or unreadable, so records may have been cut from
 
 
 class LedgerProblem(Value):
-    """Something wrong with the ledger: where (file:line), of which kind, and a message."""
-
     place: str
     kind: str
     message: str
@@ -88,7 +86,6 @@ class LedgerReader:
         self._offsets = {name: _get_size(f"{folder}/{name}") for name in self._list_files()}
 
     def read(self, since: str = "") -> Iterator[LedgerRecord]:
-        """Yield the records from a time on (ISO 8601, UTC), spilled ones included, in the order of time."""
         chained = (
             record
             for name in self._offsets

@@ -45,12 +45,10 @@ def make_dispatch_record(
     whole: bool = False,
     degraded: Sequence[str] = (),
 ) -> _Fields:
-    """Return the record of a dispatch; `around` are host and project; `degraded` is what the host cannot express."""
     return _RecordBuilder(verdict, degraded).build(around, time, seconds, whole=whole)
 
 
 def make_end_record(about: _Fields, end: Exit, *, id: str, time: str) -> _Fields:  # noqa: A002
-    """Return the record of the end of an async hook; `about` are hook, event, session, host, project and its dispatch."""
     status = end.error or (OK if end.code in (0, 2) else FAILED)
     record = {"v": RECORD_VERSION, "id": id, "time": time, "type": END_TYPE}
     record |= {key: _shorten_name(text) for key, text in about.items()}
@@ -63,7 +61,6 @@ def make_end_record(about: _Fields, end: Exit, *, id: str, time: str) -> _Fields
 
 
 def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> _Fields:  # noqa: A002
-    """Return the record of segments that were removed for their size; `before` is the first number that is left."""
     segments = names[:_MAX_ITEMS]
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": PRUNED_TYPE, "segments": segments, "before": before}
 
@@ -238,7 +235,6 @@ def _describe_matcher(hook: Hook) -> _Fields:
 
 
 def hash_value(value: Any) -> str:
-    """Return the SHA-256 of a JSON value; an empty text if it has no canonical form."""
     try:
         return sha256(canonical_json(value)).hexdigest()
     except (ValueError, TypeError, RecursionError):

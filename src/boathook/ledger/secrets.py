@@ -115,7 +115,6 @@ def hide_secret(text: str, name: str) -> str:
 
 
 def hide_secrets(text: str) -> str:
-    """Return a text with every secret in it hidden; what was hidden before stays as it is."""
     folded = text.casefold()
     rules = [(name, _compile(source)) for name, marks, source in SECRET_RULES if any(mark in folded for mark in marks)]
     # hiding one secret can uncover the start of another

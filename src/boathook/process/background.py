@@ -19,8 +19,6 @@ class RefusingRunner(Protocol):
 
 
 class BackgroundPool:
-    """Runs async hooks on worker threads; each exit goes to `report`."""
-
     def __init__(self, runner: RefusingRunner, report: Callable[[Call, Exit], None]) -> None:
         self._runner, self._report = runner, report
         self._pool: ThreadPoolExecutor | None = None
@@ -48,7 +46,6 @@ class BackgroundPool:
         self._report(call, end)
 
     def drain(self, seconds: float) -> int:
-        """Wait at most some seconds for what runs; return the number of hooks that still run."""
         return len(wait(tuple(self._running), timeout=seconds).not_done)
 
     def close(self) -> None:

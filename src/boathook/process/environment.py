@@ -112,7 +112,6 @@ def _filter_value(
 
 
 def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tuple[bytes, str]:
-    """Remove the entries of a list that point into a project, and empty ones, which mean the current folder."""
     # the system's loader splits at these, too
     entries = (value.replace(b" ", b":") if is_library else value).replace(b";", b":").split(b":")
     # a library without a slash is one of the system's

@@ -113,7 +113,6 @@ class HookRunner:
         return job if hook.sandbox == BASIC or job.refused else self._confine(job, hook, event, env)
 
     def _start_job(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
-        """Return a job with the command and input of a hook, and the directory and warnings that they bring."""
         data = hook.dialect.write_event(event, hook.trigger)
         job = Job(("",), data, event.work_dir, env, hook.timeout)
         if not isinstance(hook.handler, Script):
@@ -130,7 +129,6 @@ class HookRunner:
         return job.replace(argv=entry.argv, warnings=(entry.warning,))
 
     def _remove_project_code(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
-        """Remove variables that would make a hook run unreviewed code of the project; return notes about them."""
         if CODE_VARIABLES.keys().isdisjoint(env) and not any(name.startswith(_CODE_PREFIXES) for name in env):
             return ()
         from boathook.process.environment import remove_project_code
@@ -192,7 +190,6 @@ def _choose_working_dir(wanted: str, project: str) -> tuple[str, str]:
 
 
 def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:
-    """Return the variables that every hook gets, under the names of the standard and of related tools."""
     own = {
         "HOOK_NAME": hook.name,
         "HOOK_EVENT": hook.trigger,

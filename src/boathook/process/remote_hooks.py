@@ -72,8 +72,6 @@ class Judgement:
 
 
 class Reporter:
-    """Prints one answer or one error; what libraries print to standard output and standard error is dropped."""
-
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
         self._out, self._err = os.dup(1), os.dup(2)
@@ -88,7 +86,6 @@ class Reporter:
         return 0
 
     def print_error(self, message: str) -> int:
-        """Print in one line why there is no answer, without secrets, and return the exit code."""
         self._print_once(self._err, f"{self.quote(message, _MAX_ERROR_CHARS)}\n".encode("utf-8", "replace"))
         return _EXIT_NO_ANSWER
 
@@ -180,7 +177,6 @@ def _parse_url(text: str) -> URL:
 
 
 def _encode_headers(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    """Return headers as bytes; an error names one that cannot be sent, never its value."""
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
             raise NoAnswerError(f"the header {name!r} cannot be sent: it is not a valid name of a header")
@@ -265,7 +261,6 @@ def _make_judge(name: str) -> Agent[None, Judgement]:
 
 
 def _describe_model_error(name: str, error: str) -> str:
-    """Return what is wrong with a model that could not be made; the library's error names the variable to set."""
     if error.startswith("Unknown"):
         return f"unknown model {name!r}: {_MODEL_HINT}"
     variable = _KEY_VARIABLE.search(error)

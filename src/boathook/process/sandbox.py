@@ -81,7 +81,6 @@ def plan_sandbox(
 
 
 def choose_sandbox_dir(spec: SandboxSpec, cwd: str) -> str:
-    """Return the folder that a hook runs in: the wanted one if the sandbox shows it, else the first open one."""
     real = os.path.realpath(cwd)
     is_hidden = spec.level == ISOLATED and _is_below_any(real, _list_hidden())
     if not is_hidden or _is_below_any(real, map(os.path.realpath, spec.open_folders)):
@@ -105,7 +104,6 @@ def _find_builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tu
 
 
 def find_bwrap(avoid: Iterable[str] = ()) -> str:
-    """Return the bubblewrap on the engine's own PATH, or ""; one in a project or in a relative folder does not count."""
     return find_program("bwrap", avoid=tuple(avoid)) or ""
 
 
@@ -188,7 +186,6 @@ def _make_restricted_command(spec: SandboxSpec, folder: str, job: Job) -> tuple[
 
 
 def _make_isolated_options(spec: SandboxSpec, cwd: str) -> tuple[str, ...]:
-    """Return options of bwrap: everything read-only, what may hold secrets or sockets hidden, what the hook needs shown."""
     network = () if spec.network else ("--unshare-net",)
     hidden = _list_hidden()
     mounts = [word for path in sorted(hidden) for word in ("--tmpfs", path)]
@@ -262,7 +259,6 @@ def _make_private_folder() -> str:
 
 
 def _remove_folder(folder: str, deadline: float, parent: int | None = None) -> None:
-    """Remove a folder with its content, never through a link, until a deadline."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         handle = os.open(folder, flags, dir_fd=parent)

@@ -15,7 +15,6 @@ class Sessions:
         self._folder = folder
 
     def make_env_file(self, session: str) -> str | None:
-        """Make the file of a session and return its path; None if there is no session or it cannot be made."""
         path = self._find_path(session)
         if path is None:
             return None

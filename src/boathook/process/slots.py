@@ -56,7 +56,6 @@ class Slots:
         self._held: list[SimpleQueue[None]] = []
 
     def acquire(self, seconds: float, cancel: int | None) -> bool:
-        """Wait at most some seconds for slots; return False if data became readable on `cancel` meanwhile."""
         pool, deadline = _get_pool(), time.monotonic() + seconds
         wanted = [pool.slots] * min(self._needed, pool.count)
         if len(wanted) > 1:

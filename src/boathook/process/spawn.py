@@ -35,7 +35,6 @@ def encode_variable(text: str) -> bytes:
 def spawn_shared(
     argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
 ) -> int:
-    """Start a process from a program that embeds the engine; return its pid. The caller waits for it."""
     if can_use_posix(cwd):
         return spawn_posix(argv, env, "", stdin, stdout, stderr, close=_inheritable())
     import subprocess
@@ -54,7 +53,6 @@ def spawn_posix(
     stderr: int,
     close: Sequence[int] = (),
 ) -> int:
-    """Start a process with posix_spawn, from this directory on if one is given; return its pid."""
     if cwd:
         os.chdir(cwd)
     moves: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1)]
@@ -66,7 +64,6 @@ def spawn_posix(
 
 
 def can_use_posix(cwd: str) -> bool:
-    """Whether a program that embeds the engine can start a process there with posix_spawn."""
     try:
         return _HAS_SETSID and os.getcwd() == cwd
     except OSError:
@@ -86,7 +83,6 @@ def _inheritable() -> list[int]:
 
 
 def prepare_own_process() -> Spawn:
-    """Prepare a process that is the engine's own, and return its cheapest way to start others."""
     if not _HAS_SETSID:
         return spawn_shared
     # 0, 1 and 2 must be taken, so that no pipe of ours gets one of these numbers.
@@ -134,7 +130,6 @@ def compute_limits(timeout: float) -> ProcessLimits:
 
 
 def start_with_limits(limits: ProcessLimits, start: Callable[[], int]) -> int:
-    """Start a process from one of the engine's own, whose soft limits are lowered meanwhile."""
     from resource import getrlimit, setrlimit
 
     before = [(which, getrlimit(which)) for which, _ in limits]

@@ -27,7 +27,6 @@ class Supervisor:
         self._about = about or {}
 
     def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
-        """Hand each call to a supervisor and return at once; one that cannot run becomes a skip."""
         return tuple(self._start(call) for call in calls)
 
     def _start(self, call: Call) -> StartedHook | Skip:
@@ -53,7 +52,6 @@ class Supervisor:
 
 
 def run_supervisor(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:
-    """Be the supervisor: read the job from standard input, run it, report its exit."""
     data = b""
     while part := os.read(0, 1 << 20):
         data += part

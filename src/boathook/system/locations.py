@@ -160,7 +160,6 @@ def list_user_folders(sources: "Iterable[LocatedSource]") -> "tuple[UserFolder, 
 
 
 def list_without_names(sources: "Iterable[LocatedSource]") -> "tuple[str, ...]":
-    """Return what `without` may name: sources, and the projects of sources."""
     return tuple([prefix + source.without for source in sources for prefix in ("", "project-")])
 
 

@@ -33,8 +33,6 @@ BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa
 
 
 class EntryPoint(Value):
-    """The file that a hook runs: its path, the command, and a warning about the file."""
-
     path: str
     argv: tuple[str, ...]
     warning: str = ""
@@ -78,7 +76,6 @@ def read_first_bytes(path: str, count: int = 256) -> bytes:
 
 
 def find_interpreter_error(start: bytes) -> str | None:
-    """Return what is wrong with the interpreter line at the start of a script, or None."""
     if not start.startswith(b"#!"):
         return None
     line = start[2:].partition(b"\n")[0]
@@ -98,7 +95,6 @@ def find_interpreter_error(start: bytes) -> str | None:
 
 
 def find_program(name: str, path: str | None = None, avoid: Iterable[str] | None = None) -> str | None:
-    """Find a program on the PATH; with `avoid`, none in these projects and none by a relative path."""
     if "\0" in name:
         return None
     if "/" in name:

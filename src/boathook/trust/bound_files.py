@@ -28,8 +28,6 @@ class BoundFile(Value):
 
 
 class BoundFiles(Value):
-    """The files that a command names."""
-
     # `files` are bound, `missing` do not exist yet, `unbound` are files of the project that are named in other ways; `unclear`
     # is the part of the command that could not be read.
     files: tuple[BoundFile, ...] = ()
@@ -63,7 +61,6 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
 
 
 def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
-    """Return the real path of a name if it is below one of the folders `tops`, else ""."""
     try:
         path = os.path.realpath(os.path.join(base, name))
         os.fsencode(path)
@@ -84,7 +81,6 @@ def _read_arguments(handler: Command, variables: dict[str, str]) -> list[ShellWo
 
 
 def _find_run_words(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str, ShellWord]]:
-    """Return the words that name what is run, each with the folder it is relative to; a `cd` changes that folder."""
     base: str | None = project
     for command in commands:
         words = remove_prefix(command)
@@ -130,7 +126,6 @@ def _choose_root(path: str, excluded: tuple[str, ...]) -> str:
 
 
 def replace_with_copies(hook: Hook, files: tuple[BoundFile, ...], copies: dict[str, str]) -> Hook:
-    """Return a hook that runs the private copies of its files; `copies` has the path of the copy of each root."""
     handler = hook.handler
     if not isinstance(handler, Command):
         return hook

@@ -69,8 +69,6 @@ class HookContent(Value):
 
 
 class ProjectHook(Value):
-    """A hook as it is in the project, with its trust record and the hooks.toml that applies to it."""
-
     hook: Hook
     project: str
     config: HooksConfig
@@ -135,7 +133,6 @@ class TrustJudge:
     def _judge_entry(
         self, hook: Hook, project: str, config: HooksConfig, others: tuple[Hook, ...], user_folder: str
     ) -> Hook:
-        """Judge an entry of a file; `others` are all entries of its source."""
         if hook.state not in (ARMED, DISABLED):
             return hook
         if hook.state == DISABLED and not self._is_disabled_by_project(hook, project, user_folder):
@@ -226,7 +223,6 @@ class TrustJudge:
 
 
 def _remove_digest(identity: str) -> str:
-    """Return the identity of a settings hook without the characters that stand for its definition."""
     return identity.rpartition("#")[0] or identity
 
 
@@ -244,7 +240,6 @@ def _get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
 def read_hook_content(
     hook: Hook, project: str, config: HooksConfig, roots: tuple[str, ...] | None = None
 ) -> HookContent:
-    """Read everything that a hook of a project consists of; raise SnapshotError if it must not be trusted."""
     if isinstance(hook.handler, Script):
         return _read_folder_content(hook, project, config)
     bound_files = find_bound_files(hook, project)
@@ -275,7 +270,6 @@ def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookC
 
 
 def get_identity(hook: Hook, project: str) -> str:
-    """Return what identifies a hook in its project: its folder, or its file and name."""
     if isinstance(hook.handler, Script):
         return os.path.relpath(hook.folder, project)
     return f"{os.path.relpath(hook.path, project)}:{hook.name}"

@@ -24,8 +24,6 @@ class SnapshotError(Exception):
 
 
 class SnapshotItem(Value):
-    """A file, folder or link: its path below the root, its mode, and its content (for a link, the target)."""
-
     path: str
     kind: str
     mode: int
@@ -33,8 +31,6 @@ class SnapshotItem(Value):
 
 
 class Snapshot(Value):
-    """Everything below a root, in order; the snapshot of a file has one item without a path."""
-
     items: tuple[SnapshotItem, ...]
 
     def compute_digest(self) -> str:
@@ -144,7 +140,6 @@ def is_copy_of(snapshot: Snapshot, root: str) -> bool:
 
 
 def has_copies(copy_folder: str, snapshots: dict[str, Snapshot]) -> bool:
-    """Whether a folder has a copy of each of some snapshots, by their roots."""
     copies = [resolve_copy_path(copy_folder, index, root) for index, root in enumerate(snapshots)]
     return all(map(is_copy_of, snapshots.values(), copies))
 

@@ -54,7 +54,6 @@ class TrustStore:
         return path if os.path.isdir(path) else ""
 
     def make_copy(self, digest: str, snapshots: dict[str, Snapshot]) -> str:
-        """Make a private copy of snapshots, by their roots, unless there is one; return its folder."""
         path = self._get_copy_path(digest)
         if os.path.isdir(path):
             if has_copies(path, snapshots):
