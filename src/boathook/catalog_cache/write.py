@@ -8,9 +8,9 @@ from typing import Any
 
 from boathook.catalog_cache.format import compiled_path, pack
 from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
-from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, can_take_part, should_report_skip
+from boathook.core.catalog import UNTRUSTED_STATES, Catalog, can_take_part, should_report_skip
 from boathook.core.event import KINDS, EventKind
-from boathook.core.hook import Diagnostic, Hook, hook_to_data
+from boathook.core.hook import Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM_CHARS, PrefilterWords, index_words
 from boathook.hosts import host as hosts
 from boathook.hosts import tool_names as tools
@@ -40,8 +40,8 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         "gram": GRAM_CHARS,
         "projects": catalog.projects,
         "with_tool": tuple(kind.name for kind in KINDS if kind.has_tool),
-        "settings": tuple(catalog.settings.__dict__[name] for name in Settings.FIELDS),
-        "diagnostics": tuple(tuple(d.__dict__[n] for n in Diagnostic.FIELDS) for d in catalog.diagnostics),
+        "settings": catalog.settings.to_tuple(),
+        "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in catalog.diagnostics),
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:

@@ -70,7 +70,7 @@ class Diagnostic(Value):
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for output."""
-        return {name: self.__dict__[name] for name in self.FIELDS}
+        return self.to_dict()
 
 
 class Script(Value):
@@ -184,17 +184,17 @@ class Hook(Value):
 
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:
-    plain = dict(hook.__dict__)
-    plain["kind"] = hook.kind.name if hook.kind else None
-    handler = hook.handler
-    plain["handler"] = (HANDLER_NAMES[type(handler)], *(handler.__dict__[name] for name in handler.FIELDS))
     matcher = hook.matcher
-    plain["matcher"] = (*(_pattern_to_data(p) for p in (matcher.tool, matcher.pattern)), matcher.subject)
-    plain["dialect"] = hook.dialect.name
-    plain["needs"] = (hook.needs.bins, hook.needs.env, hook.needs.os)
-    plain["diagnostics"] = tuple(tuple(p.__dict__[n] for n in p.FIELDS) for p in hook.diagnostics)
-    plain["approval"] = tuple(hook.approval.__dict__[n] for n in Approval.FIELDS) if hook.approval else None
-    return tuple(plain[name] for name in Hook.FIELDS)
+    plain = hook.to_dict() | {
+        "kind": hook.kind.name if hook.kind else None,
+        "handler": (HANDLER_NAMES[type(hook.handler)], *hook.handler.to_tuple()),
+        "matcher": (_pattern_to_data(matcher.tool), _pattern_to_data(matcher.pattern), matcher.subject),
+        "dialect": hook.dialect.name,
+        "needs": hook.needs.to_tuple(),
+        "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in hook.diagnostics),
+        "approval": hook.approval.to_tuple() if hook.approval else None,
+    }
+    return tuple(plain.values())
 
 
 def hook_from_data(
@@ -205,10 +205,8 @@ def hook_from_data(
     word, *fields = plain["handler"]
     plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
     plain["handler"] = HANDLERS[word](*fields)
-    if tool or pattern:
-        plain["matcher"] = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), subject)
-    else:
-        plain["matcher"] = ALL
+    is_all = not (tool or pattern)
+    plain["matcher"] = ALL if is_all else Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), subject)
     plain["dialect"] = find_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])
     plain["diagnostics"] = tuple(Diagnostic(*problem) for problem in plain["diagnostics"])
@@ -217,9 +215,8 @@ def hook_from_data(
 
 
 def _pattern_to_data(pattern: Pattern | None) -> tuple[Any, ...] | None:
-    if pattern is None:
-        return None
-    return (pattern.source, (pattern.words.any_of, pattern.words.proof) if pattern.words else None, pattern.written)
+    words = pattern.words if pattern else None
+    return (pattern.source, words.to_tuple() if words else None, pattern.written) if pattern else None
 
 
 def _pattern_from_data(data: tuple[Any, ...] | None) -> Pattern | None:

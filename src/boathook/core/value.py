@@ -56,9 +56,16 @@ class Value:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
-        values = {name: self.__dict__[name] for name in self.FIELDS}
-        values.update(changes)
+        values = self.to_dict() | changes
         return type(self)(*values.values()) if len(values) == len(self.FIELDS) else type(self)(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {name: self.__dict__[name] for name in self.FIELDS}
+
+    def to_tuple(self) -> tuple[Any, ...]:
+        """Return the fields in order."""
+        return tuple([self.__dict__[name] for name in self.FIELDS])
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -66,7 +73,7 @@ class Value:
         return all(self.__dict__[n] == other.__dict__[n] for n in self.FIELDS)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__dict__[n] for n in self.FIELDS))
+        return hash(self.to_tuple())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{n}={self.__dict__[n]!r}' for n in self.FIELDS)})"

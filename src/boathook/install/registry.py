@@ -54,8 +54,7 @@ class Installation(Value):
         return cls(**{**fields, "folders": tuple(fields["folders"]), "files": tuple(files)})
 
     def to_json(self) -> dict[str, Any]:
-        fields = {name: self.__dict__[name] for name in self.FIELDS}
-        return {**fields, "files": [{name: file.__dict__[name] for name in file.FIELDS} for file in self.files]}
+        return {**self.to_dict(), "files": [file.to_dict() for file in self.files]}
 
 
 class InstallRegistry:

@@ -44,7 +44,7 @@ class HostStatus(Value):
     why: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.FIELDS}
+        return self.to_dict()
 
 
 def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[HostStatus]:

@@ -46,9 +46,6 @@ class LedgerProblem(Value):
     kind: str
     message: str
 
-    def to_json(self) -> dict[str, str]:
-        return {name: self.__dict__[name] for name in self.FIELDS}
-
 
 class LedgerReport(Value):
     """The result of verifying; torn lines are of writers that were killed before their record was reported as written."""
@@ -68,9 +65,8 @@ class LedgerReport(Value):
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:
-        fields = {name: self.__dict__[name] for name in self.FIELDS}
-        lists = {"torn": list(self.torn), "findings": [problem.to_json() for problem in self.findings]}
-        return {"ok": self.is_good, **fields, **lists}
+        lists = {"torn": list(self.torn), "findings": [problem.to_dict() for problem in self.findings]}
+        return {"ok": self.is_good, **self.to_dict(), **lists}
 
 
 # Records

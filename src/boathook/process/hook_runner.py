@@ -167,7 +167,7 @@ class HookRunner:
         cwd, warnings = choose_sandbox_dir(spec, job.cwd), job.warnings
         if cwd != job.cwd:
             warnings += (f"its sandbox hides the work dir {job.cwd!r}; it was run in {cwd}",)
-        return job.replace(cwd=cwd, warnings=warnings, sandbox=tuple(spec.__dict__[name] for name in spec.FIELDS))
+        return job.replace(cwd=cwd, warnings=warnings, sandbox=spec.to_tuple())
 
 
 def _find_user_hook_exposure(hook: Hook, path: str) -> str:

@@ -20,10 +20,7 @@ from boathook.core.hook import (
     SCOPES,
     UNTRUSTED,
     USER,
-    Command,
     Hook,
-    Http,
-    Prompt,
     Script,
 )
 from boathook.core.matcher import ALL, Matcher, compile_pattern
@@ -276,15 +273,11 @@ def get_identity(hook: Hook, project: str) -> str:
 
 
 def _describe_hook(hook: Hook) -> dict[str, Any]:
-    handler = hook.handler
-    fields: dict[str, Any] = {}
-    if isinstance(handler, Command | Prompt | Http):
-        fields = {name: handler.__dict__[name] for name in handler.FIELDS}
-    matcher = hook.matcher
+    handler, matcher = hook.handler, hook.matcher
     return {
         "event": hook.trigger,
         "type": type(handler).__name__.lower(),
-        **fields,
+        **({} if isinstance(handler, Script) else handler.to_dict()),
         "tool": matcher.tool.source if matcher.tool else None,
         "pattern": matcher.pattern.source if matcher.pattern else None,
         "subject": matcher.subject,

@@ -93,8 +93,7 @@ class TrustStore:
                     raise TrustError(self.error)
                 records = {**self._records, **changes}
                 self._records = {key: record for key, record in records.items() if record is not None}
-                fields = TrustRecord.FIELDS
-                rows = [{name: record.__dict__[name] for name in fields} for record in self._records.values()]
+                rows = [record.to_dict() for record in self._records.values()]
                 text = json.dumps({"format": _STORE_FORMAT, "records": rows}, indent=1, ensure_ascii=True)
                 write_private(self.path, text.encode() + b"\n")
                 self._remove_unused_copies()
