@@ -1,7 +1,4 @@
-"""One hook as a running process: its pipes, its deadline, its exit.
-
-Standard input is a memory file, so writing it can neither block nor fail.
-"""
+"""One hook as a running process. Its standard input is a memory file, so writing it can neither block nor fail."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import time
 
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
-from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_runnable, iter_tree, reap_later
+from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_runnable, iter_tree, reap_later, send_kill
 from boathook.process.spawn import can_use_posix, compute_limits, set_limits, start_with_limits
 
 TYPE_CHECKING = False
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.process.sandbox import Sandbox
-    from boathook.process.spawn import ProcessLimits, Spawn
+    from boathook.process.spawn import Spawn
 
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 _MAX_STDOUT_BYTES = 1 << 20
@@ -59,14 +56,15 @@ class Child:
         self.started = time.monotonic()
         self.deadline = self.started + job.timeout
         self.watch_time = self.started + _WATCH_SECONDS
-        self.is_timed_out = self.is_cancelled = self.is_ended = self.is_reaped = False
-        self.kill_count = 0
-        self.watcher = 0
-        self._watch_pipe = -1
-        self.has_overflow = False
-        self.pid, self.pidfd = 0, -1
+        self.is_timed_out = self.is_cancelled = self.is_ended = self.is_reaped = self.has_overflow = False
+        self.kill_count = self.watcher = self.pid = 0
+        self.pidfd = self._watch_pipe = -1
         self._limits = compute_limits(job.timeout)
-        self.sandbox = _make_sandbox(job, self._limits)
+        self.sandbox: Sandbox | None = None
+        if job.sandbox:
+            from boathook.process.sandbox import Sandbox
+
+            self.sandbox = Sandbox(job, self._limits)
         opened: list[int] = []
         try:
             stdin = make_memory_file(job.stdin)
@@ -157,11 +155,9 @@ class Child:
         return self.kill_count < 3
 
     def start_watcher(self, spawn: Spawn) -> None:
-        """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold.
-
-        What the hook had started before it was limited is limited now.
-        """
+        """Start a watcher that kills the group if this process is killed: it waits on a pipe that only we hold."""
         self.watch_time = float("inf")
+        # What the hook had started before it was limited is limited now.
         for pid in iter_tree(self.pid):
             set_limits(pid, self._limits)
         opened: list[int] = []
@@ -183,14 +179,8 @@ class Child:
         code = _wait_for_exit(self.pid, self.pidfd)
         self.is_reaped = True
         self.drain()
-        end = Exit(
-            code,
-            bytes(self.read[self.out]),
-            bytes(self.read[self.err]),
-            seconds,
-            overflow=self.has_overflow,
-            warnings=self.job.warnings,
-        )
+        stdout, stderr = bytes(self.read[self.out]), bytes(self.read[self.err])
+        end = Exit(code, stdout, stderr, seconds, overflow=self.has_overflow, warnings=self.job.warnings)
         if self.is_cancelled:
             return end.replace(error=FAILED, detail="cancelled")
         if self.is_timed_out and code != _BLOCK_CODE:
@@ -202,7 +192,7 @@ class Child:
     def close(self) -> None:
         """Release what this child holds; the watcher goes first, because the end of its pipe would trigger it."""
         if self.watcher:
-            _kill_process(self.watcher)
+            send_kill(self.watcher)
             _wait_for_exit(self.watcher)
             self.watcher = 0
         for handle in (self.out, self.err, self.pidfd, self._watch_pipe):
@@ -211,14 +201,6 @@ class Child:
         self.out = self.err = self.pidfd = self._watch_pipe = -1
         if self.sandbox is not None:
             self.sandbox.close()
-
-
-def _make_sandbox(job: Job, limits: ProcessLimits) -> Sandbox | None:
-    if not job.sandbox:
-        return None
-    from boathook.process.sandbox import Sandbox
-
-    return Sandbox(job, limits)
 
 
 def make_memory_file(data: bytes) -> int:
@@ -262,13 +244,6 @@ def has_ended(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
-
-
-def _kill_process(pid: int) -> None:
-    try:
-        os.kill(pid, SIGKILL)
-    except OSError:
-        return
 
 
 _statuses: dict[int, int] = {}

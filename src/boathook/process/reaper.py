@@ -1,11 +1,9 @@
-"""No process of a hook outlives it (Linux).
+"""No process of a hook outlives it (Linux). On other systems only the process group is killed."""
 
-While hooks run, this process is the reaper of its orphaned descendants: a hook's child that detaches itself, by two forks and a new
-session, becomes our child when the hook ends, so our list of children shows whether anything is left. In a process of the engine's
-own every such child belongs to a hook. In a program that embeds us a child is killed only if it is in the hook's session or carries
-its mark, because it may belong to somebody else. The mark is in the environment, which a process can delete, and in a limit that
-all descendants inherit and that a zombie still shows. On other systems only the process group is killed.
-"""
+# While hooks run, this process is the reaper of its orphaned descendants: a hook's child that detaches itself, by two forks and a
+# new session, becomes our child when the hook ends. In a process of the engine's own every such child belongs to a hook. In a
+# program that embeds us a child is killed only if it is in the hook's session or carries its mark: a text in the environment,
+# which a process can delete, and a limit that all descendants inherit and that a zombie still shows.
 
 from __future__ import annotations
 
@@ -49,11 +47,8 @@ class ProcessMark:
         self._number = _FIRST_LIMIT + number
 
     def start_marked(self, spawn: Callable[[], int]) -> int:
-        """Start a process that has the limit from the beginning.
-
-        Our own soft limit is lowered meanwhile. `spawn` must keep the interpreter's lock, so that no other thread of the host
-        starts a process that would have it, too.
-        """
+        """Start a process that has the limit from the beginning, because our own soft limit is lowered meanwhile."""
+        # `spawn` must keep the interpreter's lock, so that no other thread of the host starts a process that would have it, too.
         import resource
 
         which = getattr(resource, "RLIMIT_RTTIME", None)
@@ -80,10 +75,8 @@ class ProcessMark:
             return
 
     def is_on(self, pid: int, *, is_starting: bool = False) -> bool | None:
-        """Whether a process carries the mark; None if that cannot be known yet, because it starts or ends just now.
-
-        All is read once and in this order, so that a process that starts or ends meanwhile is not taken for another one's.
-        """
+        """Whether a process carries the mark; None if that cannot be known yet, because it starts or ends just now."""
+        # All is read once and in this order, so that a process that starts or ends meanwhile is not taken for another one's.
         if pid in self.seen:
             return True
         soft, hard = _read_limits(pid) if self.limit else (-1, -1)
@@ -96,13 +89,9 @@ class ProcessMark:
         has_limit = soft == self.limit > 0
         fields = _read_stat(pid)
         if fields is None or fields[0] == b"Z":
-            return has_limit and fields is not None and _has_other_session(fields)
+            # Every process of a hook is of another session than ours.
+            return has_limit and fields is not None and int(fields[3]) != os.getsid(0)
         return None if is_starting or has_limit else False
-
-
-def _has_other_session(fields: list[bytes]) -> bool:
-    """Whether a process is of another session than ours, as every process of a hook is."""
-    return int(fields[3]) != os.getsid(0)
 
 
 def _read_limits(pid: int) -> tuple[int, int]:
@@ -122,10 +111,7 @@ def _read_limits(pid: int) -> tuple[int, int]:
 
 
 def is_ancestor_mark(mark: bytes) -> bool:
-    """Whether a mark is that of a process above this one, because a file of variables could hold any; True without /proc.
-
-    An isolated hook does not see the processes outside: there the limits of a hook decide.
-    """
+    """Whether a mark is that of a process above this one, because a file of variables could hold any; True without /proc."""
     fields = _read_stat(os.getpid())
     if fields is None:
         return True
@@ -136,6 +122,7 @@ def is_ancestor_mark(mark: bytes) -> bool:
             break
         if mark.startswith(b"%d-%s-" % (above, fields[_START_FIELD])):
             return True
+    # An isolated hook does not see the processes outside: there the limits of a hook decide.
     return _is_isolated()
 
 
@@ -164,7 +151,6 @@ class Reaper:
         self._is_reaper = False
 
     def enter(self, mark: ProcessMark) -> None:
-        """Become the reaper of orphans, if these hooks are the first now running."""
         if _unreaped:
             _reap_unreaped()
         if not self._exclusive:
@@ -180,7 +166,7 @@ class Reaper:
         if mark.has_escaped:
             # what still forks belongs to the system from now on; what it left here does not
             for pid in filter(mark.is_on, _list_children()):
-                _send_kill(pid)
+                send_kill(pid)
                 if not _reap(pid):
                     reap_later(pid)
 
@@ -196,10 +182,7 @@ class Reaper:
     def kill_leftovers(
         self, leaders: Container[int], mark: ProcessMark, known: Container[int], *, is_starting: bool = False
     ) -> None:
-        """Kill every process that finished hooks left, within a bounded time.
-
-        `is_starting`: a hook may just have been starting; a process that shows no environment yet is checked again.
-        """
+        """Kill every process that finished hooks left, within a bounded time; `is_starting` if a hook may just have been."""
         end = time.monotonic() + _KILL_SECONDS
         killed: set[int] = set()
         others: set[int] = set()
@@ -240,7 +223,7 @@ class Reaper:
 
     def _kill(self, pid: int, mark: ProcessMark) -> None:
         if self._exclusive or mark.limit:
-            _send_kill(pid)
+            send_kill(pid)
         else:
             # only the environment shows whose these are, and a zombie has none
             mark.seen.update(_kill_tree(pid))
@@ -255,16 +238,12 @@ class Reaper:
 
 
 class _ReaperRole:
-    """The role of a host while hooks run: it is the reaper of their orphans, and learns how its children end.
-
-    It belongs to the process, however many engines and threads run hooks in it: the first takes it, the last gives it back.
-    """
+    """The role of a host while hooks run, however many engines and threads run them: the first takes it, the last gives it back."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew: a forked process runs no hooks yet."""
         self._lock = _thread.allocate_lock()
         self.spawn_lock = _thread.allocate_lock()
         self._users: set[ProcessMark] = set()
@@ -364,7 +343,6 @@ def _set_sigchld(handler: int) -> bool:
 
 
 def _list_children() -> list[int]:
-    """Return the children of this process, adopted ones included."""
     return _find_children(os.getpid())
 
 
@@ -374,10 +352,10 @@ def _find_children(pid: int) -> list[int]:
 
 def _kill_tree(pid: int) -> list[int]:
     """Kill a process and its descendants, parents first so that they cannot start more; return them."""
-    return [one for one in iter_tree(pid) if _send_kill(one)]
+    return [one for one in iter_tree(pid) if send_kill(one)]
 
 
-def _send_kill(pid: int) -> bool:
+def send_kill(pid: int) -> bool:
     try:
         os.kill(pid, _SIGKILL)
     except OSError:
@@ -404,7 +382,6 @@ def is_runnable(pid: int) -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Whether a child has ended; its exit is collected."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except OSError:

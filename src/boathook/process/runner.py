@@ -1,8 +1,6 @@
-"""Run hooks as processes. Whatever a hook does, this returns within its timeout and half a second.
+"""Run hooks as processes. Whatever a hook does, this returns within its timeout and half a second."""
 
-One loop watches all hooks of a stage: their pipes, their ends (pidfd) and their deadlines. A hook ends when its leader ends;
-processes that still hold its pipes then have a moment to write what the leader left to them.
-"""
+# One loop watches all hooks of a stage. A hook ends when its leader ends; processes that still hold its pipes then have a moment.
 
 from __future__ import annotations
 
@@ -42,12 +40,13 @@ class ProcessRunner:
     def run_all(
         self, jobs: Sequence[Job], cancel: int | None = None, report: Callable[[int, Exit], None] | None = None
     ) -> list[Exit]:
-        """Run jobs together and return their exits in the same order; readable data on `cancel` ends them early.
-
-        `report` gets each exit when it comes.
-        """
+        """Run jobs together and return their exits in order; `report` gets each when it comes, data on `cancel` ends them early."""
         batch = _Batch(self, jobs, cancel, report, ProcessMark())
-        slots = None if self._exclusive else _make_slots(min(len(jobs), MAX_PARALLEL_HOOKS))
+        slots: Slots | None = None
+        if not self._exclusive:
+            from boathook.process.slots import Slots
+
+            slots = Slots(min(len(jobs), MAX_PARALLEL_HOOKS))
         try:
             if slots is not None and not slots.acquire(max((job.timeout for job in jobs), default=0.0), cancel):
                 return batch.exits
@@ -73,12 +72,6 @@ class ProcessRunner:
                     continue
                 return Exit(error=FAILED, detail=_explain_start_error(job, error), warnings=job.warnings)
         raise AssertionError
-
-
-def _make_slots(hooks: int) -> Slots:
-    from boathook.process.slots import Slots
-
-    return Slots(hooks)
 
 
 def _explain_start_error(job: Job, error: OSError | ValueError) -> str:
@@ -189,7 +182,7 @@ class _Batch:
         owner = self.owners.get(handle)
         if owner is None:
             return
-        _, child = owner
+        child = owner[1]
         if handle == child.pidfd:
             self._unregister(handle)
             child.note_end(time.monotonic())
