@@ -190,9 +190,9 @@ class _LateSupervisor:
         self._parts = (hooks, spawn, state, origin)
 
     def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
-        from boathook.process.supervisor import Supervisor
+        from boathook.process.supervisor import start_supervisor
 
-        return Supervisor(*self._parts).start(calls)
+        return tuple(start_supervisor(call, *self._parts) for call in calls)
 
     def drain(self, seconds: float) -> int:  # noqa: ARG002
         return 0
@@ -266,9 +266,8 @@ def _write_record(
     from boathook.ledger.record import make_dispatch_record, must_sync
     from boathook.ledger.writer import Ledger
 
-    record = make_dispatch_record(
-        verdict, origin, time=make_timestamp(), seconds=seconds, whole=is_whole, degraded=degraded
-    )
+    now = make_timestamp()
+    record = make_dispatch_record(verdict, origin, time=now, seconds=seconds, whole=is_whole, degraded=degraded)
     return Ledger(state).append(record, sync=must_sync(record))
 
 
@@ -288,10 +287,8 @@ def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False)
     # Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
     from boathook.process.background import BackgroundPool
 
-    writable_folder = scratch if writable else ""
-    job_context = JobContext(
-        (("", "", scratch),), catalog.settings.model, scratch, writable_folder, _list_project_marks()
-    )
+    open_folder, marks = scratch if writable else "", _list_project_marks()
+    job_context = JobContext((("", "", scratch),), catalog.settings.model, scratch, open_folder, marks)
     setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state")
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, lambda _call, _end: None)).without_record()
 

@@ -17,7 +17,6 @@ from boathook.system.locations import current_dir, make_absolute, system
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
     from typing import Any, Protocol, Self
 
     from boathook.core.catalog import Catalog
@@ -127,9 +126,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _start_flow(self, event: Event | Mapping[str, Any]) -> Dispatch:
@@ -251,10 +248,8 @@ class Engine:
         for hook in self.catalog.find_hooks(event.kind):
             reason = hook.matcher.explain_mismatch(event) if hook.kind is not None else ""
             if reason:
-                mode = hook.mode.upper()
-                self._trace(
-                    f"[HOOK DEBUG] [{mode}] Not matched hook '{hook.name}' for event '{hook.trigger}': {reason}"
-                )
+                about = f"hook '{hook.name}' for event '{hook.trigger}': {reason}"
+                self._trace(f"[HOOK DEBUG] [{hook.mode.upper()}] Not matched {about}")
 
 
 class _StopCountsInMemory:

@@ -135,9 +135,8 @@ def _find_hidden(trust: TrustStore | None, project: str, folders: SourceFolders)
     above = folders.find_project(os.path.dirname(project)) if project != "/" else ""
     if not above or not _has_trusted(trust, above):
         return []
-    message = (
-        f"the trusted hooks of {above} do not run here, because this project is nearer and nothing of it is trusted"
-    )
+    reason = "because this project is nearer and nothing of it is trusted"
+    message = f"the trusted hooks of {above} do not run here, {reason}"
     return [Diagnostic(project, None, "", ERROR, message, "boathook trust, or remove its hooks folder or settings")]
 
 

@@ -26,9 +26,7 @@ MAGIC = b"boathook compiled catalogue\n"
 # watched (`write.TABLES`). To import the version itself would take longer.
 VERSION = (FORMAT, __file__, sys.hexversion, sys.implementation.cache_tag)
 MAX_NAME_BYTES = 240
-O_FLAGS = (
-    system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK if hasattr(system, "O_CLOEXEC") else 0
-)
+O_FLAGS = system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK
 
 
 class Compiled:

@@ -64,9 +64,8 @@ class Diagnostic(Value):
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path
         key = f" [{self.key}]" if self.key else ""
-        return clean_text(
-            f"{place}:{key} {self.message}" + (f" ({self.fix})" if self.fix else ""), _MAX_DIAGNOSTIC_CHARS
-        )
+        fix = f" ({self.fix})" if self.fix else ""
+        return clean_text(f"{place}:{key} {self.message}{fix}", _MAX_DIAGNOSTIC_CHARS)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for output."""

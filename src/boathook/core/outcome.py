@@ -128,9 +128,8 @@ class Outcome(Value):
         if all(decision != Decision.ALLOW for decision, _ in self.all_reasons) and self.decision != Decision.ALLOW:
             return self
         reasons = tuple(each for each in self.all_reasons if each[0] != Decision.ALLOW)
-        return self.replace(
-            decision=Decision.NONE if self.decision == Decision.ALLOW else self.decision, all_reasons=reasons
-        )
+        decision = Decision.NONE if self.decision == Decision.ALLOW else self.decision
+        return self.replace(decision=decision, all_reasons=reasons)
 
     def limit_contexts(self) -> Outcome:
         """Return the outcome with its contexts cut to the limit, and a message if that was necessary."""

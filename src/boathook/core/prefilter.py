@@ -70,9 +70,8 @@ def _find_exact_words(branches: list[list[_Piece | str]]) -> PrefilterWords | No
         if not product or (not both and not all(product)):
             return None
         words += product
-    return (
-        PrefilterWords(tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS) if len(words) <= _MAX_WORDS else None
-    )
+    unique, proof = tuple(dict.fromkeys(words)), EQUALS if both else CONTAINS
+    return PrefilterWords(unique, proof) if len(words) <= _MAX_WORDS else None
 
 
 def _make_hint(needed: list[tuple[str, ...]]) -> PrefilterWords | None:

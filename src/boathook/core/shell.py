@@ -205,9 +205,8 @@ class ShellReader:
 
     def _read_redirection(self, command: ShellCommand) -> bool:
         text, start = self.text, self.position
-        operator = next(
-            (text[start:end] for end in (start + 3, start + 2, start + 1) if text[start:end] in _REDIRECTIONS), ""
-        )
+        longest_first = (text[start : start + length] for length in (3, 2, 1))
+        operator = next((one for one in longest_first if one in _REDIRECTIONS), "")
         if not operator:
             return False
         if operator.startswith("<<"):

@@ -101,9 +101,8 @@ class Policy(Value):
                 raise AnswerError(end.error, end.detail)
             outcome, notes = call.hook.dialect.read_answer(call, end, strict=self.strict_exit_codes)
             stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
-            return Run(
-                call.hook, OK, outcome, end.code, end.seconds, "", end.warnings + notes, call.look_number, stderr
-            )
+            notes = end.warnings + notes
+            return Run(call.hook, OK, outcome, end.code, end.seconds, "", notes, call.look_number, stderr)
         except AnswerError as error:
             message = clean_text(error.message, MAX_REASON_CHARS)
             outcome = make_failure_outcome(call, error.status, message)
@@ -129,9 +128,8 @@ class Policy(Value):
         if stop_reason != "no_tool_calls":
             message = f"a stop for '{stop_reason}' cannot be refused; the hook's reason: {reasons}"
         elif isinstance(count, int) and count >= self.max_stop_blocks:
-            message = (
-                f"the stop was refused {count} times in this turn and is let through now; the hook's reason: {reasons}"
-            )
+            times = f"the stop was refused {count} times in this turn"
+            message = f"{times} and is let through now; the hook's reason: {reasons}"
         else:
             return outcome
         return outcome.replace(decision=Decision.NONE, all_reasons=(), messages=(*outcome.messages, message))

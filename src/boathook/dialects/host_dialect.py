@@ -184,15 +184,13 @@ class HostDialect:
 
     def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
-            return self._list_unheard(verdict)
+            # Nothing of a derived event can be expressed.
+            wants = [f"{verdict.decision.word}: {reason}" for reason in verdict.reasons]
+            wants += [f"context for the model: {text}" for text in verdict.additional_context]
+            prefix = f"a hook of {verdict.event.kind.name}, which {self.host.title} does not have, wanted"
+            return tuple(f"{prefix} {want}" for want in wants)
         row = self._find_row_of(verdict.event)
         return tuple(self._fill_answer(verdict, row, _Answer(row), refuses=refuses)) if row is not None else ()
-
-    def _list_unheard(self, verdict: Verdict) -> tuple[str, ...]:
-        wants = [f"{verdict.decision.word}: {reason}" for reason in verdict.reasons]
-        wants += [f"context for the model: {text}" for text in verdict.additional_context]
-        name = verdict.event.kind.name
-        return tuple(f"a hook of {name}, which {self.host.title} does not have, wanted {want}" for want in wants)
 
     def _find_row_of(self, event: Event) -> HostEvent | None:
         name = event.data.get(HOST_EVENT)

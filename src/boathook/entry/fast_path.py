@@ -139,10 +139,8 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
 
 
 def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "dict[str, Any]") -> str:
-    start = (
-        options.project or find_host_project(rule["project_variable"], env) or _find_value(event, rule["folder_keys"])
-    )
-    start = start or current_dir()
+    start = options.project or find_host_project(rule["project_variable"], env)
+    start = start or _find_value(event, rule["folder_keys"]) or current_dir()
     if not isinstance(start, str) or not start.startswith("/") or "//" in start or "\0" in start:
         return ""
     return "" if "/./" in start + "/" or "/../" in start + "/" else start

@@ -81,9 +81,7 @@ def _check_tools(hook: Hook, host: Host) -> list[str]:
     tool, subject = hook.matcher.tool, hook.matcher.subject
     if tool is None or subject != TOOL_NAME or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         return []
-    names = {
-        name for theirs, (ours, _) in host.tools.items() for name in (ours, theirs, find_claude_name(ours, theirs))
-    }
-    if any(tool.search(name) for name in names):
-        return []
+    for theirs, (ours, _) in host.tools.items():
+        if any(map(tool.search, (ours, theirs, find_claude_name(ours, theirs)))):
+            return []
     return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"]

@@ -173,10 +173,9 @@ def list_derived_kinds(host: Host, event: HostEvent) -> tuple[str, ...]:
 def list_host_names() -> tuple[str, ...]:
     from posix import listdir
 
-    modules = [
-        name.removesuffix(".py") for name in sorted(listdir(__file__.rpartition("/")[0])) if name.endswith(".py")
-    ]
-    agents = [name for name in modules if name not in _HELPER_MODULES and not name.startswith("_")]
+    files = [name for name in sorted(listdir(__file__.rpartition("/")[0])) if name.endswith(".py")]
+    modules = [name.removesuffix(".py") for name in files if not name.startswith("_")]
+    agents = [name for name in modules if name not in _HELPER_MODULES]
     return tuple(name.replace("_", "-") for name in agents)
 
 

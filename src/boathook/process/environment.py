@@ -49,9 +49,8 @@ def is_secret_variable(name: bytes) -> bool:
         return True
     if not words:
         return False
-    return words[-1] in _SECRET_LAST_WORDS or any(
-        word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words
-    )
+    is_secret = any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words)
+    return is_secret or words[-1] in _SECRET_LAST_WORDS
 
 
 def find_secret_variables(hook: Hook, env: Mapping[bytes, bytes]) -> tuple[str, ...]:
@@ -150,9 +149,8 @@ def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
         return True
     words = value.replace(b"=", b" ").split()
     loaded = [words[at + 1] for at, word in enumerate(words[:-1]) if word in _LOADING_OPTIONS]
-    loaded += [
-        word.removeprefix(start) for word in value.split() for start in _LOADING_PREFIXES if word.startswith(start)
-    ]
+    with_prefix = [(word, start) for word in value.split() for start in _LOADING_PREFIXES if word.startswith(start)]
+    loaded += [word.removeprefix(start) for word, start in with_prefix]
     # any other -rNAME is for Ruby to find
     loaded += [word[2:] for word in value.split() if word.startswith((b"-r/", b"-r."))]
     return any(points_into(_decode(path.removeprefix(b"file://")), tops) for path in loaded if path)

@@ -257,28 +257,24 @@ def _make_judge(name: str) -> Agent[None, Judgement]:
         fix = f"pip install '{extra[0]}'" if extra else str(error)
         raise NoAnswerError(f"the library for {name} is missing: {fix}") from None
     except Exception as error:  # noqa: BLE001  (every provider has its own)
-        raise NoAnswerError(_describe_model_error(name, str(error))) from None
-
-
-def _describe_model_error(name: str, error: str) -> str:
-    if error.startswith("Unknown"):
-        return f"unknown model {name!r}: {_MODEL_HINT}"
-    variable = _KEY_VARIABLE.search(error)
-    return f"no API key for {name}: set {variable[0]}" if variable else f"{name} cannot be asked: {error}"
+        message = f"{name} cannot be asked: {error}"
+        if str(error).startswith("Unknown"):
+            message = f"unknown model {name!r}: {_MODEL_HINT}"
+        elif variable := _KEY_VARIABLE.search(str(error)):
+            message = f"no API key for {name}: set {variable[0]}"
+        raise NoAnswerError(message) from None
 
 
 def _describe_model_refusal(name: str, error: ModelHTTPError, reporter: Reporter) -> str:
     status = error.status_code
     message = f"{name} answered {status} {_PHRASES.get(status, '')}".rstrip()
-    quote = reporter.quote(_find_message(error.body))
-    hint = _HINTS.get(status, "try again later" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "")
-    return f"{message}{f': {quote}' if quote else ''}{f' ({hint})' if hint else ''}"
-
-
-def _find_message(body: object) -> str:
+    # Every provider nests its message in its own way.
+    body: object = error.body
     while isinstance(body, dict):
         body = body.get("error") or body.get("message")
-    return str(body or "")
+    quote = reporter.quote(str(body or ""))
+    hint = _HINTS.get(status, "try again later" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "")
+    return f"{message}{f': {quote}' if quote else ''}{f' ({hint})' if hint else ''}"
 
 
 _FUNCTIONS = {"http": _ask_server, "prompt": _ask_model}

@@ -21,34 +21,22 @@ SUPERVISE_FLAG = "--supervise"
 HOOK_ENTRY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "entry", "hook_entry.py")
 
 
-class Supervisor:
-    def __init__(self, hooks: HookRunner, spawn: Spawn, state: str, about: dict[str, str] | None = None) -> None:
-        self._hooks, self._spawn, self._state = hooks, spawn, state
-        self._about = about or {}
-
-    def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]:
-        return tuple(self._start(call) for call in calls)
-
-    def _start(self, call: Call) -> StartedHook | Skip:
-        job = self._hooks.make_job(call)
-        if job.refused:
-            return Skip(call.hook.name, job.refused, is_warning=True)
-        about = {**self._about, **call.describe()}
-        fields = tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
-        data = make_memory_file(marshal.dumps((self._state, about, call.hook.trigger, fields)))
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
-            return StartedHook(call.hook.name, self._spawn(argv, dict(os.environb), "/", data, null, null))
-        finally:
-            os.close(data)
-            os.close(null)
-
-    def drain(self, seconds: float) -> int:  # noqa: ARG002
-        return 0
-
-    def close(self) -> None:
-        """Do nothing: a supervisor ends by itself."""
+def start_supervisor(
+    call: Call, hooks: HookRunner, spawn: Spawn, state: str, origin: dict[str, str]
+) -> StartedHook | Skip:
+    """Hand a call to a supervisor and return at once; one that cannot run becomes a skip."""
+    job = hooks.make_job(call)
+    if job.refused:
+        return Skip(call.hook.name, job.refused, is_warning=True)
+    fields = tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
+    data = make_memory_file(marshal.dumps((state, {**origin, **call.describe()}, call.hook.trigger, fields)))
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
+        return StartedHook(call.hook.name, spawn(argv, dict(os.environb), "/", data, null, null))
+    finally:
+        os.close(data)
+        os.close(null)
 
 
 def run_supervisor(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:

@@ -206,9 +206,8 @@ class TrustJudge:
         label = _remove_digest(get_identity(hook, project))
         present = {get_identity(other, project) for other in others if other.scope in _PROJECT_SCOPES}
         records = self._store.find_project_records(os.path.realpath(project))
-        return tuple(
-            each for each in records if _remove_digest(each.identity) == label and each.identity not in present
-        )
+        gone = (record for record in records if record.identity not in present)
+        return tuple(record for record in gone if _remove_digest(record.identity) == label)
 
     def find_missing(self, project: str) -> tuple[TrustRecord, ...]:
         here = [each for each in self.project_hooks if os.path.realpath(each.project) == os.path.realpath(project)]

@@ -34,10 +34,8 @@ class TrustStore:
         self.error = ""
         self._records = self._read() if is_folder_trusted else {}
         if not is_folder_trusted:
-            self.error = (
-                f"the trust store is ignored because the state folder {state} is inside the repository. "
-                "Check HOME and XDG_STATE_HOME"
-            )
+            self.error = f"the trust store is ignored because the state folder {state} is inside the repository"
+            self.error += ". Check HOME and XDG_STATE_HOME"
 
     @property
     def records(self) -> tuple[TrustRecord, ...]:
@@ -98,10 +96,8 @@ class TrustStore:
                 write_private(self.path, text.encode() + b"\n")
                 self._remove_unused_copies()
         except OSError as error:
-            message = (
-                f"cannot write the trust store {self.path}: {error.strerror}. Make its folder writable, or use --state"
-            )
-            raise TrustError(message) from None
+            fix = "Make its folder writable, or use --state"
+            raise TrustError(f"cannot write the trust store {self.path}: {error.strerror}. {fix}") from None
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
