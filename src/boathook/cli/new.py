@@ -107,14 +107,11 @@ def create_hook(
     echo(f"  check  boathook check {os.path.relpath(folder)}")
     if not user:
         echo(f"  trust  boathook trust {name}")
-    echo(f"  try    boathook explain {event}{_make_example(tool, pattern)}")
+    known_tool = next((known for known in list_known_tools() if tool and re.search(tool, known)), tool)
+    options = f" --tool {shlex.quote(known_tool)}" if known_tool else ""
+    options += """ --input '{"command": "…"}'""" if pattern else ""
+    echo(f"  try    boathook explain {event}{options}")
     return 0
-
-
-def _make_example(tool: str | None, pattern: str | None) -> str:
-    name = next((known for known in list_known_tools() if tool and re.search(tool, known)), tool)
-    options = f" --tool {shlex.quote(name)}" if name else ""
-    return options + (""" --input '{"command": "…"}'""" if pattern else "")
 
 
 def _find_hooks_folder(project: str | None, *, user: bool) -> str:

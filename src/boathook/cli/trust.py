@@ -66,8 +66,13 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, *, 
     chosen = _choose(candidates, names)
     if not names:
         chosen = [one for one in chosen if one.state != ARMED and not one.is_denied]
+    if not candidates:
+        folder = min(_list_projects(loaded.catalog), default="this folder")
+        echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
+    elif not chosen:
+        trusted = sum(candidate.state == ARMED for candidate in candidates)
+        echo(f"Nothing to decide: {trusted} of {len(candidates)} hooks are trusted, the others are denied.", "green")
     if not chosen:
-        _print_nothing_to_do(candidates, loaded.catalog)
         return 0
     if not yes and not sys.stdin.isatty():
         for candidate in chosen:
@@ -240,15 +245,6 @@ def _choose(candidates: list[TrustCandidate], names: tuple[str, ...]) -> list[Tr
             raise TrustError(f"this project has no hook '{name}' that needs trust (it has: {known})")
         chosen += matching
     return chosen
-
-
-def _print_nothing_to_do(candidates: list[TrustCandidate], catalog: Catalog) -> None:
-    if not candidates:
-        folder = min(_list_projects(catalog), default="this folder")
-        echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
-        return
-    trusted = sum(candidate.state == ARMED for candidate in candidates)
-    echo(f"Nothing to decide: {trusted} of {len(candidates)} hooks are trusted, the others are denied.", "green")
 
 
 def _format_now() -> str:

@@ -55,20 +55,15 @@ def print_review(candidate: TrustCandidate, store: TrustStore) -> None:
     echo(f"  runs at   {hook.trigger}, {reveal(describe_matcher(hook))}; {hook.mode}, at most {hook.timeout:g} s")
     if hook.on_failure == "block":
         echo("  if it fails, the action is blocked")
-    _print_access(hook)
+    if variables := dict.fromkeys((*hook.env, *hook.needs.env)):
+        echo(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")
+    if hook.sandbox != BASIC or hook.network:
+        echo(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
     if candidate.is_override:
         echo(f"  replaces  your own hook '{hook.name}'", "bold yellow")
     _print_handler(hook)
     if content is not None:
         _print_files(candidate, content, store)
-
-
-def _print_access(hook: Hook) -> None:
-    variables = dict.fromkeys((*hook.env, *hook.needs.env))
-    if variables:
-        echo(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")
-    if hook.sandbox != BASIC or hook.network:
-        echo(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
 
 
 def _print_handler(hook: Hook) -> None:
@@ -124,12 +119,9 @@ def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
         snapshot = next(iter(content.snapshots.values()))
         return [(item.path, _decode_item(item)) for item in snapshot.items if item.path in paths]
     bound = {file.path for file in content.bound_files.files}
-    items = {
-        f"{root}/{item.path}" if item.path else root: item
-        for root, snapshot in content.snapshots.items()
-        for item in snapshot.items
-    }
-    return [(path, _decode_item(item)) for path, item in items.items() if path in bound]
+    items = [(root, item) for root, snapshot in content.snapshots.items() for item in snapshot.items]
+    by_path = {f"{root}/{item.path}" if item.path else root: item for root, item in items}
+    return [(path, _decode_item(item)) for path, item in by_path.items() if path in bound]
 
 
 def _print_lines(lines: list[tuple[str, str]], limit: int) -> None:

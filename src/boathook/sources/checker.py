@@ -145,16 +145,12 @@ def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
     common = "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
     fix = suggest(tool.source.strip("^$()"), list_known_tools(), common, cutoff=0.5)
     message = f"the tool pattern '{tool.source}' matches no known tool; this hook may never run on {kind.name}"
-    return [Diagnostic(hook.path, _find_line(hook.path, "tool:"), "matcher.tool", WARNING, message, fix)]
-
-
-def _find_line(path: str, key: str) -> int | None:
     try:
-        lines = read_regular(path).decode("utf-8", "replace").splitlines()
+        lines = read_regular(hook.path).decode("utf-8", "replace").splitlines()
     except FileError:
-        return None
-    numbered = enumerate(lines, 1)
-    return next((number for number, line in numbered if line.strip().startswith(key) or f"{{{key}" in line), None)
+        lines = []
+    has_tool = (number for number, line in enumerate(lines, 1) if line.strip().startswith("tool:") or "{tool:" in line)
+    return [Diagnostic(hook.path, next(has_tool, None), "matcher.tool", WARNING, message, fix)]
 
 
 def _sort_diagnostics(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -13,13 +13,12 @@ _SPACES = " \t\r\n"
 # RE2 writes to stderr about patterns that are much larger.
 MAX_RULE_CHARS = 2000
 _COMMAND_TOOLS = ("Bash", "PowerShell")
-_PATH_TOOLS = ("Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "NotebookRead", "Glob", "Grep", "LS")
-_ALIASES = {
-    "Read": ("Read", "NotebookRead", "Grep", "Glob", "LS"),
-    "Edit": ("Edit", "MultiEdit", "Write", "NotebookEdit"),
-    "Agent": ("Agent", "Task"),
-    "Task": ("Agent", "Task"),
-}
+_READ_TOOLS, _EDIT_TOOLS = (
+    ("Read", "NotebookRead", "Grep", "Glob", "LS"),
+    ("Edit", "MultiEdit", "Write", "NotebookEdit"),
+)
+_PATH_TOOLS = (*_READ_TOOLS, *_EDIT_TOOLS)
+_ALIASES = {"Read": _READ_TOOLS, "Edit": _EDIT_TOOLS, **dict.fromkeys(("Agent", "Task"), ("Agent", "Task"))}
 _SERVER = re.compile(r"mcp__(?:(?!__).)+")
 _BOUNDARY = r"(?:^|[\s;&|(){}`'\"$=/])"
 # A rule about a parameter, such as model:opus; it is not searched for.
