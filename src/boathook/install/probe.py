@@ -91,8 +91,14 @@ def _make_probe_command(wanted: Any, file: HostFile, event: str) -> str:
 
 def run_probe(command: str, data: bytes, folder: str) -> ProbeResult:
     started = time.monotonic()
-    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    process = subprocess.Popen(["/bin/sh", "-c", command], **pipes, cwd=folder, start_new_session=True)
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        start_new_session=True,
+    )
     try:
         out, err = process.communicate(data, timeout=_PROBE_SECONDS)
     except subprocess.TimeoutExpired:
