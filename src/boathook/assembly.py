@@ -43,8 +43,6 @@ _LOG_NAME = "background.log"
 
 
 class Sender(Value):
-    """What is known of the agent that sent an event: its dialect, its project if it names one, and whether it can ask."""
-
     # `write_debug` gets the debug lines if `is_debug`, or if the user's hooks.toml asks for them.
     dialect: Dialect
     project: str
@@ -54,8 +52,6 @@ class Sender(Value):
 
 
 class _EngineSetup(Value):
-    """How an engine is put together; `origin` says in records which host and project an event came from."""
-
     catalog: Catalog
     process: ProcessRunner
     job_context: JobContext

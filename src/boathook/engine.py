@@ -27,19 +27,12 @@ if TYPE_CHECKING:
 
     class BackgroundRunner(Protocol):
         def start(self, calls: tuple[Call, ...]) -> tuple[StartedHook | Skip, ...]: ...
-
         def drain(self, seconds: float) -> int: ...
-
-        def close(self) -> None:
-            """Start nothing more."""
+        def close(self) -> None: ...
 
     class StopCounts(Protocol):
-        """Remembers how often in a row a session's stop was refused."""
-
         def stop_blocks(self, session: str) -> int: ...
-
         def count_stop(self, session: str, *, blocked: bool) -> None: ...
-
         def forget(self, session: str) -> None: ...
 
 

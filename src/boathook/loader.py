@@ -31,8 +31,6 @@ UNTRUSTED_FOLDER_FIX = (
 
 
 class Loaded(Value):
-    """A catalogue with the paths whose change makes it stale; one that is not `lasting` is stale at once."""
-
     # `project_hooks` are the hooks of projects as they are there, which may not be what the catalogue runs.
     catalog: Catalog
     watch: tuple[str, ...]

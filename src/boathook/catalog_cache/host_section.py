@@ -35,7 +35,6 @@ def make_host_sections() -> dict[str, Any]:
 
 
 def make_tools_section() -> dict[str, Any]:
-    """Return the names and renames of tools that a host's table does not have, under the names that they have anywhere."""
     names = {
         name: (find_canonical_name(name), name, find_claude_name(find_canonical_name(name), name))
         for name in (*list_known_tools(), *CLAUDE_TOOLS)

@@ -46,15 +46,11 @@ class Settings(Value):
 
 
 class Stage(Value):
-    """Hooks that run together; stages run by their `order`."""
-
     order: tuple[int, int, str, str]
     hooks: tuple[Hook, ...]
 
 
 class Plan(Value):
-    """The hooks that run on an event: stages one after the other, then hooks in the background."""
-
     stages: tuple[Stage, ...] = ()
     background: tuple[Hook, ...] = ()
 

@@ -92,7 +92,6 @@ class _DispatchState:
 def dispatch(
     event: Event, select: Callable[[Event], Plan], policy: Policy, skips: Callable[[Event], tuple[Skip, ...]]
 ) -> Dispatch:
-    """Send an event through its hooks; return the verdict and the calls to start in the background."""
     state = _DispatchState(event, select, policy)
     yield from state.run_stages(lambda: state.plan.stages, 1)
     if not state.outcome.is_final and state.changes:

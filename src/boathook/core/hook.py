@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Call, Exit
 
     class HookDialect(Protocol):
-        """How the engine speaks with a hook; `dialects.dialect` has the objects."""
-
         name: str
         # Names of variables. Every hook gets those with a prefix and those of the project.
         variable_prefixes: tuple[str, ...]
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
         empty_variables: tuple[str, ...]
 
         def write_event(self, event: Event, trigger: str) -> bytes: ...
-
         def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]: ...
 
 
@@ -77,8 +74,6 @@ class Script(Value):
 
 
 class Command(Value):
-    """Handler: a line for the shell, or a program with its arguments; `root` is the folder of the plugin it comes from."""
-
     text: str
     words: tuple[str, ...] | None = None
     shell: str = ""

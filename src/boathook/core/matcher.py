@@ -151,8 +151,6 @@ def _describe_pattern_error(source: str, error: Exception) -> str:
 
 
 class Matcher(Value):
-    """Which events a hook runs on: a pattern for the tool's name, or another `subject`, and one for its input; None matches all."""
-
     tool: Pattern | None = None
     pattern: Pattern | None = None
     subject: str = TOOL_NAME
@@ -183,8 +181,6 @@ ALL = Matcher()
 
 
 class InputTexts:
-    """The texts of a tool input in which patterns are searched, made when they are first needed."""
-
     def __init__(self, tool_input: Any) -> None:
         self._input = tool_input
         self._texts: tuple[str, ...] | None = None

@@ -111,7 +111,6 @@ class Policy(Value):
             return Run(call.hook, error.status, outcome, code, end.seconds, message, end.warnings, call.look_number)
 
     def finish_outcome(self, event: Event, outcome: Outcome) -> Outcome:
-        """Apply the rules for the event as a whole: questions with nobody to ask, the limit of contexts."""
         if event.kind is PRE_TOOL and outcome.decision == Decision.ASK and not self.can_ask:
             reasons = outcome.reasons or ("a hook wants a person to be asked",)
             blocks = tuple((Decision.BLOCK, f"{text} (nobody to ask)") for text in reasons)

@@ -43,7 +43,6 @@ class HostDialect:
         self.project_variable = host.project_variable
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
-        """Read an event; one without counterpart here becomes an unmapped event, which no hook can have."""
         fields = parse_host_object(data)
         row, spelling = self._find_row(fields, name)
         if row is None or (row.required_key and not fields.get(row.required_key)):

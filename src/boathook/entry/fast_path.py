@@ -167,7 +167,6 @@ def _is_well_formed(event: "dict[str, Any]", rule: "dict[str, Any]") -> bool:
 def _find_call(
     compiled: "Any", options: "Options", event: "dict[str, Any]", rule: "dict[str, Any]", events: "Any", tools: "Any"
 ) -> "tuple[Any, Any, Any] | None":
-    """Return the kinds of an event, the names of its tool and the input, as they are here; None if that is not plain."""
     names = [event[key] for key in rule["event_keys"] if event.get(key) is not None]
     rows = {events.get(name) for name in ([options.event, *names] if options.event is not None else names)}
     row = rows.pop() if len(rows) == 1 else None
@@ -207,7 +206,6 @@ def _has_command(tool_input: "dict[str, Any]", renames: "Any") -> bool:
 
 
 def _find_value(event: "Any", places: "tuple[str, ...]") -> "Any":
-    """Return the value at the first of some places that has one; a place is a key, or keys with dots between them."""
     for place in places:
         if place in event:
             return event[place]
@@ -239,7 +237,6 @@ class _LateSite:
     """Makes third-party packages importable when one is first asked for: `-S` left them out, and most events need none."""
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
-        """Do at the first unknown import what the interpreter does at its start without -S, then look again."""
         sys.meta_path.remove(self)
         import site
 

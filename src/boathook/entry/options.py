@@ -24,8 +24,6 @@ FLAGS: "tuple[Flag, ...]" = (
 
 
 class Options:
-    """What the command line of `run` says; `folders` by option, such as `state`."""
-
     def __init__(self) -> None:
         self.event: str | None = None
         self.host = NATIVE_HOST

@@ -20,8 +20,6 @@ COMMAND_FIELDS: Mapping[str, Any] = {"type": "command"}
 
 
 class Switch(Value):
-    """A setting that turns an agent's hooks off: where it is, the value that does it, and the files that may contain it."""
-
     place: tuple[str, ...]
     off: object
     user: tuple[str, ...]

@@ -18,7 +18,6 @@ NO_KEY = ""  # instead of a host's key: the host says this in a way that has no 
 def translate_call(
     tools: "ToolTable", name: str, given: "Mapping[str, Any]"
 ) -> "tuple[str, dict[str, Any], dict[str, str]]":
-    """Return our name of a tool, its input under our keys, and the host's key of each that was renamed."""
     ours, renames = tools.get(name, (name, ()))
     names = {key: key for key in given}
     texts: dict[str, str] = {}

@@ -171,8 +171,6 @@ class ChainRun:
 
 
 class _Rest:
-    """The rest of a chain for one middleware: its outcome, or the error it raised, from the last call of `next`."""
-
     def __init__(self, layer: Layer, context: Context) -> None:
         self._layer, self._context = layer, context
         self.outcome: Outcome | None = None

@@ -32,8 +32,6 @@ class FileHooks:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundHooks:
-    """The async file hooks of a kind of event, which start when all other hooks have answered."""
-
     engine: Engine
 
     async def start(self, context: Context, driver: Driver) -> Context:

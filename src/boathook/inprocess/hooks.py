@@ -42,14 +42,10 @@ AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
 class PlainHook(Protocol[ContextT]):
-    """A hook without `next`: `hook(context)`."""
-
     def __call__(self, context: ContextT, /) -> Outcome | ContextT | None: ...
 
 
 class AsyncHook(Protocol[ContextT]):
-    """An async hook without `next`."""
-
     def __call__(self, context: ContextT, /) -> Awaitable[Outcome | ContextT | None]: ...
 
 
@@ -137,8 +133,6 @@ class Registrar(Generic[ContextT]):
 
 
 class On(Generic[ContextT]):
-    """A row of `Hooks`: the decorator for one kind of event."""
-
     def __init__(self, name: str) -> None:
         self.kind = SPELLINGS[name]
 

@@ -15,7 +15,6 @@ _MAX_INT_BITS = 2048
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a copy of any value as JSON can express it; what JSON does not have becomes text."""
     return _convert(value, ())
 
 

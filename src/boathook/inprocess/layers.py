@@ -149,7 +149,6 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
 
 
 def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:
-    """Return the outcome of a hook that raised an error; raises it again if `on_failure` is "raise"."""
     if layer.on_failure == "raise":
         raise error
     message = f"hook '{layer.name}' failed: {type(error).__name__}: {error}"

@@ -38,7 +38,6 @@ async def run_tool(
     operation: Callable[[ToolCall], Any],
     permit: Permit | None = None,
 ) -> Outcome:
-    """Call a tool through the hooks of a stack; the outcome's context has the result, or the error."""
     # In an event loop the operation may be async. `permit` decides about calls that no hook allowed.
 
     async def call_tool(final: ToolContext) -> Outcome:

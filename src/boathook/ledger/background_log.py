@@ -11,8 +11,6 @@ MAX_ENTRY_BYTES = 1 << 16
 
 
 class BackgroundLog:
-    """An append-only text file of bounded size; writing to it never raises and never waits."""
-
     def __init__(self, path: str) -> None:
         self.path = path
 

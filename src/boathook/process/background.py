@@ -14,7 +14,6 @@ _WORKERS = 8
 
 class RefusingRunner(Protocol):
     def find_refusal(self, call: Call) -> str: ...
-
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]: ...
 
 

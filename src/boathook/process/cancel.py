@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Call
 
     class CallRunner(Protocol):
-        """Runs calls; data readable on `cancel` ends them early."""
-
         def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]: ...
 
 

@@ -56,7 +56,6 @@ class JobContext(Value):
         return next((project for _, _, project in self.projects if project), "")
 
     def choose_project(self, hook: Hook, event: Event) -> str:
-        """Return the project that a hook gets: that of its source, else of one with its dialect, else of the first source."""
         dialect = hook.dialect.name
         same_dialect = [(source, project) for source, spoken, project in self.projects if spoken == dialect]
         own = [project for source, project in same_dialect if source == hook.source]

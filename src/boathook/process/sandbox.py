@@ -53,8 +53,6 @@ class SandboxSupport(Value):
 
 
 class SandboxSpec(Value):
-    """The sandbox of one hook as plain values: its level, the path of bwrap if that makes it, and the folders that are open."""
-
     level: str
     network: bool
     bwrap: str
@@ -65,7 +63,6 @@ class SandboxSpec(Value):
 def plan_sandbox(
     hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "", marks: tuple[str, ...] = ()
 ) -> tuple[SandboxSpec | None, str]:
-    """Return the sandbox that a hook needs, None if it needs none, or the reason why it cannot have it."""
     # Prompt and http hooks run in a process of ours, which runs no code of theirs. `marks` are files that only projects have.
     if hook.sandbox == BASIC or isinstance(hook.handler, Prompt | Http):
         return None, ""
@@ -141,8 +138,6 @@ def _try_bwrap() -> tuple[bool, str]:
 
 
 class Sandbox:
-    """The sandbox of one running hook: the command that starts it there, and the temporary folder that is removed with it."""
-
     def __init__(self, job: Job, limits: ProcessLimits) -> None:
         spec = SandboxSpec(*job.sandbox)
         self._own_folder = ""

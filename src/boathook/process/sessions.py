@@ -54,7 +54,6 @@ class Sessions:
         return int(text) if text.isascii() and text.isdigit() else 0
 
     def count_stop(self, session: str, *, blocked: bool) -> None:
-        """Count a refused stop; one that is let through ends the turn and resets the count."""
         path = self._find_path(session, "stops")
         if path is None or (not blocked and not os.path.exists(path)):
             return

@@ -112,7 +112,6 @@ def _close_on_exec() -> None:
 
 
 def compute_limits(timeout: float) -> ProcessLimits:
-    """Return the limits of a hook, never above the current ones. Called before a hook starts, when there is time."""
     import resource
 
     most = {

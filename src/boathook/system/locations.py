@@ -164,7 +164,6 @@ def list_without_names(sources: "Iterable[LocatedSource]") -> "tuple[str, ...]":
 
 
 def resolve_folder(folder: "UserFolder", env: "Environment", given: "Mapping[str, str] | None" = None) -> str:
-    """Return the path of a folder of the user: the given one, else what its variable says if that is plain, else the default."""
     return _resolve_folder(folder, env, _home(env), given or {})
 
 

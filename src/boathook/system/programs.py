@@ -141,7 +141,6 @@ def points_into(path: str, tops: Iterable[str]) -> bool:
 
 
 def find_foreign_owner(path: str) -> str | None:
-    """Return why a folder is not safe to run hooks from: another user owns it or anybody can write to it."""
     try:
         status = os.stat(path)
     except OSError:

@@ -42,8 +42,6 @@ _NO_COPY = "its private copy could not be made in the state folder. Find the cau
 
 
 class HookContent(Value):
-    """A hook of a project with everything that would run, read once: this is what a person reviews and trusts."""
-
     hook: Hook
     project: str
     identity: str
@@ -84,7 +82,6 @@ class TrustJudge:
     def judge_hooks(
         self, read_hooks: tuple[ReadHook, ...], project: str, config: HooksConfig, user_folder: str
     ) -> tuple[ReadHook, ...]:
-        """Return the hooks of a source as they may run; those of the user, from `user_folder`, need no trust."""
         others = tuple(hook for hook, _ in read_hooks)
         judged: list[ReadHook] = []
         for hook, written in read_hooks:

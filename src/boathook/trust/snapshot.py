@@ -46,7 +46,6 @@ class Snapshot(Value):
 
 
 def read_snapshot(root: str) -> Snapshot:
-    """Read a folder or a single file; raise SnapshotError, which names the path, if it has something it must not have."""
     reader = _SnapshotReader(root)
     try:
         handle = os.open(root, _FILE_FLAGS)
@@ -125,7 +124,6 @@ class _SnapshotReader:
 
 
 def describe_root(root: str, snapshot: Snapshot) -> str:
-    """Return the line for a root in the digest of a hook: the digest of its snapshot, and its name, which a script may see."""
     return f"{snapshot.compute_digest()} {os.path.basename(root)}"
 
 
