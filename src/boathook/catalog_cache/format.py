@@ -56,17 +56,14 @@ def compiled_path(locations: "Locations") -> "str | None":
     """Return the file of the compiled catalogue for some locations, or None if it must not or cannot be kept."""
     # A cache inside a project would be the project's word about itself, so it is not used.
     projects = locations.projects
-    if locations.untrusted or any(_is_inside(locations.cache, project) for project in projects):
+    tops = tuple([project.rstrip("/") + "/" for project in projects if project != "/"])
+    if locations.untrusted or (locations.cache + "/").startswith(tops):
         return None
     name = (projects[0] if projects else "/").replace("%", "%25").replace("/", "%2F")
     name += f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
     if len(name.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
         return None
     return f"{locations.cache}/{name}"
-
-
-def _is_inside(folder: str, top: str) -> bool:
-    return top != "/" and (folder + "/").startswith(top.rstrip("/") + "/")
 
 
 def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:

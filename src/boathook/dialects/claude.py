@@ -201,7 +201,9 @@ class _Reading:
         self.notes: list[str] = []
 
     def outcome(self) -> tuple[Outcome, tuple[str, ...]]:
-        decision, said = self._read_decision()
+        newer, older = self._read_newer(), self._read_older()
+        # The newer fields count, unless the older ones object more.
+        decision, said = newer if newer[0] >= older[0] else older
         contexts, messages = texts(self.nested.get("additionalContext")), texts(self.answer.get("systemMessage"))
         if contexts and not self.row.context:
             self._note_idle("'additionalContext'")
@@ -228,11 +230,6 @@ class _Reading:
 
     def _note_idle(self, what: str) -> None:
         self.notes.append(f"{what} has no effect on {self.row.name}")
-
-    def _read_decision(self) -> tuple[Decision, Said]:
-        """Return the decision and its reason: that of the newer fields, unless those of old object more."""
-        newer, older = self._read_newer(), self._read_older()
-        return newer if newer[0] >= older[0] else older
 
     def _read_newer(self) -> tuple[Decision, Said]:
         word = self.nested.get("permissionDecision")

@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boathook.core.event import EventKind
     from boathook.core.hook import Hook
 
 EFFECTS = ("block", "ask", "stop", "rewrite", "context")
@@ -24,7 +23,8 @@ def wants(hook: Hook) -> tuple[str, ...]:
     metadata: Any = hook.metadata
     found: Any = metadata.get("effects") if isinstance(hook.metadata, dict) else None
     if found is None:
-        return ("block",) if hook.kind is not None and _can_be_blocked(hook.kind) else ()
+        can_block = hook.kind is not None and not hook.kind.block.startswith(("recorded", "none"))
+        return ("block",) if can_block else ()
     words: Any = found.replace(",", " ").split() if isinstance(found, str) else found
     return tuple(word for word in EFFECTS if isinstance(words, list) and word in words)
 
@@ -41,10 +41,6 @@ def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
     if wants(hook):
         return (f"it runs after {stop.name}, but {host.title} does not hear what it answers; the person does",)
     return ()
-
-
-def _can_be_blocked(kind: EventKind) -> bool:
-    return not kind.block.startswith(("recorded", "none"))
 
 
 def _list_unheard(hook: Hook, host: Host, row: HostEvent) -> list[str]:

@@ -54,14 +54,14 @@ def capabilities() -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for kind in KINDS:
         found = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
-        if any(found) or kind.name in DERIVED_KINDS:
-            rows.append((kind.name, *(_cell(kind.name, host, row) for host, row in zip(hosts, found, strict=True))))
+        if not any(found) and kind.name not in DERIVED_KINDS:
+            continue
+        cells = []
+        for host, row in zip(hosts, found, strict=True):
+            is_made = row is None and any(kind.name in list_derived_kinds(host, one) for one in host.events)
+            cells.append(MADE if is_made else letters(host, row))
+        rows.append((kind.name, *cells))
     return rows
-
-
-def _cell(kind: str, host: Host, row: HostEvent | None) -> str:
-    made = row is None and any(kind in list_derived_kinds(host, one) for one in host.events)
-    return MADE if made else letters(host, row)
 
 
 def spoken(saying: Template) -> str:

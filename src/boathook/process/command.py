@@ -65,7 +65,10 @@ def _complete_command(
     handler: Command, job: Job, env: dict[bytes, bytes], folders: dict[str, str], avoid: tuple[str, ...]
 ) -> Job:
     if handler.words is not None:
-        program, *words = (_fill_folders(word, folders) for word in (handler.text, *handler.words))
+        filled = [handler.text, *handler.words]
+        for name, value in folders.items():
+            filled = [word.replace(f"${{{name}}}", value) for word in filled]
+        program, *words = filled
         path = find_program(program, env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape"))
         return job.replace(argv=(path or program, *words))
     if handler.shell == "powershell":
@@ -74,12 +77,6 @@ def _complete_command(
             return job.replace(refused="its shell is powershell, which is not found on the PATH")
         return job.replace(argv=(shell, "-NoProfile", "-NonInteractive", "-Command", handler.text))
     return job.replace(argv=(find_program("bash", avoid=avoid) or "/bin/sh", "-c", handler.text))
-
-
-def _fill_folders(word: str, folders: dict[str, str]) -> str:
-    for name, value in folders.items():
-        word = word.replace(f"${{{name}}}", value)
-    return word
 
 
 def _complete_prompt(handler: Prompt, job: Job, model: str) -> Job:

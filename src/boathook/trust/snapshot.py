@@ -80,7 +80,10 @@ class _SnapshotReader:
             below = f"{path}/{name}" if path else name
             mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
-                self._add_link(os.readlink(name, dir_fd=handle), below)
+                target = os.readlink(name, dir_fd=handle)
+                if _leaves_folder(target, below.count("/")):
+                    raise SnapshotError(f"{self._get_full_path(below)} is a link that leaves the folder")
+                self._add(SnapshotItem(below, LINK, 0, target.encode("utf-8", "surrogateescape")))
             elif stat.S_ISDIR(mode):
                 self._read_below(handle, name, _FOLDER_FLAGS, below, depth + 1)
             elif stat.S_ISREG(mode):
@@ -108,11 +111,6 @@ class _SnapshotReader:
             if self.size > MAX_SNAPSHOT_BYTES:
                 raise SnapshotError(f"{self.root} has more than {MAX_SNAPSHOT_BYTES >> 20} MiB")
         self._add(SnapshotItem(path, FILE, stat.S_IMODE(status.st_mode), b"".join(chunks)))
-
-    def _add_link(self, target: str, path: str) -> None:
-        if _leaves_folder(target, path.count("/")):
-            raise SnapshotError(f"{self._get_full_path(path)} is a link that leaves the folder")
-        self._add(SnapshotItem(path, LINK, 0, target.encode("utf-8", "surrogateescape")))
 
     def _add(self, item: SnapshotItem) -> None:
         self.items.append(item)
