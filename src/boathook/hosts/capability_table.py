@@ -56,7 +56,7 @@ def capabilities() -> list[tuple[str, ...]]:
         found = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
         if not any(found) and kind.name not in DERIVED_KINDS:
             continue
-        cells = []
+        cells: list[str] = []
         for host, row in zip(hosts, found, strict=True):
             is_made = row is None and any(kind.name in list_derived_kinds(host, one) for one in host.events)
             cells.append(MADE if is_made else letters(host, row))
