@@ -57,7 +57,7 @@ def _no_variables(_: Place) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Alias:
-    """What hooks are told of a tool that its model knows under another name: the name, and the keys that become others."""
+    """What hooks get for a tool that the model knows under another name: the name, and the keys that differ."""
 
     name: str
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class Deferred:
-    """Tools that a model is told by name alone, in a text, until it looks them up.
+    """Tools that a model gets by name alone, in a text, until it looks them up.
 
     `search`: the tool that does; `text` and `name`: where the names stand; `guarded`: those whose input guards look at, which are
     looked up in the run without hooks; `declared`: where they are declared then, if not among the tools of the next request.
@@ -169,7 +169,7 @@ CLAUDE_DEFERRED = Deferred(
 
 # Codex
 
-# hooks hear of the shell as Claude Code has it; all other tools of the main agent keep their names
+# hooks get the shell as Claude Code has it; all other tools of the main agent keep their names
 CODEX_ALIASES = {"exec_command": Alias("Bash", {"cmd": "command"})}
 
 

@@ -58,7 +58,7 @@ class Case:
         return row is not None and bool(row.get_template(what)) and what not in row.documented
 
     def cannot(self, kind: str, what: str, words: str) -> tuple[str, list[str]]:
-        """Give why something is not possible, and what is wrong with how that was told."""
+        """Return why something is not possible, and what is wrong with how that was reported."""
         row = self.row(kind)
         if row is None:
             return f"{self.table.title} has no event {kind}", []
@@ -166,16 +166,16 @@ def _after(seen: Observation, step: str) -> tuple[float, str] | None:
 def _block(case: Case) -> Result:
     hooked, control = case.hooked, case.control
     following = _after(hooked, "block")
-    heard = following is not None and BLOCKED in following[1]
+    reached_model = following is not None and BLOCKED in following[1]
     return _result(
         [
             (FORBIDDEN in control.files, "without hooks the command did not run"),
             (not _holds(control, BLOCKED), "the reason was there without hooks"),
             ("block" in [one.step for one in hooked.own], "the command was never called for"),
             (FORBIDDEN not in hooked.files, "the command ran"),
-            (heard or bool(case.table.block_side_effect), "the reason is not in the next request"),
+            (reached_model or bool(case.table.block_side_effect), "the reason is not in the next request"),
         ],
-        "; ".join([*([] if heard else [case.table.block_side_effect]), *_gaps(case)]),
+        "; ".join([*([] if reached_model else [case.table.block_side_effect]), *_gaps(case)]),
     )
 
 

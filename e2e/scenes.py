@@ -1,4 +1,4 @@
-"""Runs that show one thing each, beside the five behaviours: a newcomer's first guard, and calls that come on another's road."""
+"""Runs that show one thing each, beside the five behaviours: a newcomer's first guard, and calls by another agent's settings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _hook(place: Place, name: str, script: str, matcher: str = "") -> None:
     (scripts / "run.sh").chmod(0o755)
 
 
-def _claudes_road(place: Place, env: dict[str, str], boathook: Do) -> None:
+def _use_claudes_settings(place: Place, env: dict[str, str], boathook: Do) -> None:
     """Install for Claude Code in the project alone: Copilot CLI reads that as well, and has other names for its tools there."""
     _hook(place, "count", "exit 0")
     _hook(place, "guard", f"echo '{REFUSED}' >&2\nexit 2", "matcher:\n  tool: '^WriteFile$'\n")
@@ -97,7 +97,7 @@ def _not_by_claudes(seen: Observation) -> Iterator[str]:
         yield "the reason is not in the request after the refused call"
 
 
-def _two_roads(place: Place, env: dict[str, str], boathook: Do) -> None:
+def _use_both_settings(place: Place, env: dict[str, str], boathook: Do) -> None:
     """Install for both. That Copilot CLI reads what is installed for Claude Code is shown by the scene before."""
     _hook(place, "count", "exit 0")
     env["COPILOT_ALLOW_ALL"] = "true"
@@ -114,7 +114,7 @@ def _not_once(seen: Observation) -> Iterator[str]:
 NEWCOMER = Scene(
     "claude", "a newcomer's guard blocks `rm -rf /`", (Step("danger", "rm -rf /"), END), _newcomer, _not_blocked
 )
-CLAUDES_ROAD = Scene(
+CLAUDES_SETTINGS = Scene(
     "copilot",
     "calls that are reached by the command of Claude Code alone are Copilot's, and a guard of files blocks",
     (
@@ -127,14 +127,14 @@ CLAUDES_ROAD = Scene(
         ),
         END,
     ),
-    _claudes_road,
+    _use_claudes_settings,
     _not_by_claudes,
 )
-TWO_ROADS = Scene(
+TWO_SETTINGS = Scene(
     "copilot",
     "a call that is reached by two installed commands runs a hook once",
     (Step("one", "echo hello"), END),
-    _two_roads,
+    _use_both_settings,
     _not_once,
 )
-SCENES = {"newcomer": NEWCOMER, "claudes-road": CLAUDES_ROAD, "two-roads": TWO_ROADS}
+SCENES = {"newcomer": NEWCOMER, "claudes-settings": CLAUDES_SETTINGS, "two-settings": TWO_SETTINGS}

@@ -124,7 +124,7 @@ HARMLESS: dict[str, dict[str, str]] = {
     "opencode": {"skill": SKILL},
 }
 
-# Not harmless, but nothing that a table could mend: told on the page. Seen with the pinned version.
+# Not harmless, but no table can change that: the page says so. Seen with the pinned version.
 UNHEARD: dict[str, dict[str, str]] = {
     "codex": {
         "write_stdin": "Codex CLI calls no hook for write_stdin, which types into a shell that a command left open"

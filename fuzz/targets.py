@@ -1,7 +1,7 @@
 """What is fuzzed: one row for every place where bytes of strangers enter, driven as the engine drives it.
 
 `read` may raise what `allowed` names, which is documented; `use` is what the engine does with what was read, and may raise
-nothing. `passes` is how often one input is read, so that its cost can be told for one. `allowance` is above 1 where nobody waits
+nothing. `passes` is how often one input is read, so that the cost of one can be computed. `allowance` is above 1 where nobody waits
 in an agent: the checker looks at the files that commands name, and of commands only the first 8 KiB are searched for calls of
 boathook. `limit` is what the reader takes at most: beyond it there is nothing to measure.
 """
@@ -28,8 +28,7 @@ from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
 from boathook.dialects import claude, native
 from boathook.dialects.dialect import Dialect, find_dialect
 from boathook.engine import Engine, EngineParts
-from boathook.entry import fast_path as threshold
-from boathook.entry import run_once as oneshot
+from boathook.entry import fast_path, run_once
 from boathook.entry.options import parse_options
 from boathook.errors import DialectError
 from boathook.hosts.host import list_host_names, load_host
@@ -328,8 +327,8 @@ def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
         lines: list[bytes] = []
         home = scratch().encode()
         with _patched(lines, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
-            threshold._find_answer(parse_options(["--host", host]), data)
-            code = oneshot.main(["--host", host], data)
+            fast_path._find_answer(parse_options(["--host", host]), data)
+            code = run_once.main(["--host", host], data)
         return code, b"".join(lines)
 
     return run
@@ -347,8 +346,8 @@ class _patched:  # noqa: N801
 
         self.changes: list[tuple[Any, str, Any]] = [
             (system, "environ", environ),
-            (oneshot, "write_all", write),
-            (oneshot, "_catch_signals", lambda: None),
+            (run_once, "write_all", write),
+            (run_once, "_catch_signals", lambda: None),
         ]
 
     def __enter__(self) -> None:

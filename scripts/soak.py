@@ -22,7 +22,7 @@ from typing import Any
 from boathook.ledger.reader import LedgerReader, verify_chain
 
 ROOT = Path(__file__).resolve().parent.parent
-DOOR = ROOT / "src/boathook/entry/hook_entry.py"
+HOOK_ENTRY = ROOT / "src/boathook/entry/hook_entry.py"
 PROCESSES, BY_ENTRY = 8, 2
 EVERY = 10
 GROWTH_LIMIT = 16 << 20
@@ -130,7 +130,7 @@ def event(number: int) -> dict[str, Any]:
 def send_by_entry(numbers: range) -> dict[str, Any]:
     """Send events as a host does."""
     faults = []
-    argv = [sys.executable, "-I", "-S", str(DOOR), "--host", "native", "--event", "pre-tool-call"]
+    argv = [sys.executable, "-I", "-S", str(HOOK_ENTRY), "--host", "native", "--event", "pre-tool-call"]
     for number in numbers:
         done = subprocess.run(
             argv, input=json.dumps(event(number)).encode(), capture_output=True, timeout=60, check=False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathook.hosts.host import list_host_names
-from e2e.scenes import CLAUDES_ROAD, GUARD, MADE, NEWCOMER, RAN, REFUSED, SCENES, TWO_ROADS
+from e2e.scenes import CLAUDES_SETTINGS, GUARD, MADE, NEWCOMER, RAN, REFUSED, SCENES, TWO_SETTINGS
 from e2e.server import Request
 from e2e.stage import Observation
 
@@ -49,7 +49,7 @@ def test_a_guard_that_did_not_is_complained_of(changes, complaint):
 @pytest.mark.parametrize(("hosts", "fine"), [(["copilot"], True), (["copilot", "claude"], False), ([], False)])
 def test_a_call_that_ran_hooks_more_than_once_is_complained_of(hosts, fine):
     ledger = [{"event": "pre-tool-call", "host": host} for host in hosts]
-    assert (list(TWO_ROADS.complaints(Observation("copilot", "two-roads", ledger=ledger))) == []) is fine
+    assert (list(TWO_SETTINGS.complaints(Observation("copilot", "two-settings", ledger=ledger))) == []) is fine
 
 
 def call(tool: str, decision: str = "none", host: str = "copilot", **given: str) -> dict[str, object]:
@@ -65,11 +65,11 @@ def observe(**changes: object) -> Observation:
     steps = [("shell", ""), ("file", ""), ("edit", REFUSED), ("stop", REFUSED)]
     requests = [Request(0.0, "/v1/chat/completions", step, is_own=True, body=body) for step, body in steps]
     fields = {"requests": requests, "ledger": [SHELL, WRITE, EDIT], "files": {"README.md": 1.0}, **changes}
-    return Observation("copilot", "claudes-road", **fields)
+    return Observation("copilot", "claudes-settings", **fields)
 
 
 def test_calls_on_the_path_of_claude_code_are_seen():
-    assert list(CLAUDES_ROAD.complaints(observe())) == []
+    assert list(CLAUDES_SETTINGS.complaints(observe())) == []
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_calls_on_the_path_of_claude_code_are_seen():
     ],
 )
 def test_calls_on_that_path_that_are_anothers_are_complained_of(changes, complaint):
-    assert complaint in "; ".join(CLAUDES_ROAD.complaints(observe(**changes)))
+    assert complaint in "; ".join(CLAUDES_SETTINGS.complaints(observe(**changes)))
 
 
 def test_a_scene_is_of_a_host():

@@ -39,7 +39,7 @@ ROWS: dict[str, tuple[tuple[int, str, str], ...]] = {
         (29, "NUL or lone surrogates in names", "cleaned for the environment, never raised"),
         (30, "the work dir is gone or closed", "run in the project, with a word about it"),
         (31, "no more processes or descriptors", "one retry, then failed as out of resources"),
-        (32, "the host ignores SIGCHLD", "ends are heard by pidfd"),
+        (32, "the host ignores SIGCHLD", "ends are noticed by pidfd"),
         (33, "the clock jumps", "deadlines are monotonic"),
         (34, "a hook starts the engine again", "refused at a depth of three"),
     ),
