@@ -46,14 +46,3 @@ def _needs_docstring(value: object) -> bool:
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
     is_documented_kind = isinstance(function, type | property) or inspect.isfunction(function)
     return is_documented_kind and not inspect.getdoc(function)
-
-
-def test_functions_are_short() -> None:
-    long = []
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                size = (node.end_lineno or 0) - node.lineno + 1
-                if size > 50:
-                    long.append(f"{path.name}:{node.lineno} {node.name} has {size} lines")
-    assert long == []

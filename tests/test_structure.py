@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from boathook.hosts.host import list_host_names
+
 SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
@@ -17,12 +19,16 @@ MODULES = {
 }
 
 
+def is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
 def iter_imports(nodes: Iterable[ast.stmt], *, is_inside: bool) -> Iterator[ast.Import | ast.ImportFrom]:
     """Yield import statements, without those for type checkers; `is_inside` adds those inside functions."""
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
-        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        elif is_for_type_checkers(node):
             yield from iter_imports(node.orelse, is_inside=is_inside)
         elif is_inside or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for field in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -62,12 +68,16 @@ SHARED_NAMES = {
 
 
 def iter_public_names(module: str) -> Iterator[str]:
-    for node in ast.parse(MODULES[module].read_text()).body:
+    pending: list[ast.AST] = list(ast.parse(MODULES[module].read_text()).body)
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield from (target.id for target in targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.If | ast.Try | ast.ExceptHandler) and not is_for_type_checkers(node):
+            pending += ast.iter_child_nodes(node)
 
 
 def test_no_public_name_is_defined_in_two_modules():
@@ -82,6 +92,17 @@ def test_no_public_name_is_defined_in_two_modules():
 
 
 def test_no_file_name_is_used_twice_except_by_agents():
-    agents = {path.stem for path in SOURCE.glob("boathook/hosts/*.py")}
+    agents = {name.replace("-", "_") for name in list_host_names()}
     counts = Counter(path.stem for path in MODULES.values() if not path.stem.startswith("__"))
     assert {name for name, count in counts.items() if count > 1} - agents == set()
+
+
+def test_functions_are_short():
+    long = []
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                size = (node.end_lineno or 0) - node.lineno + 1
+                if size > 50:
+                    long.append(f"{module}:{node.lineno} {node.name} has {size} lines")
+    assert long == []

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import boathook
+from tests.output_validation import validate_output
 
 TOY = '''"""Toy, an agent for tests: its events and tools have names that no other agent has."""
 
@@ -68,6 +69,7 @@ class Copy:
         command = [sys.executable, "-m", "boathook", *arguments]
         done = subprocess.run(command, cwd=self.project, env=self.env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+        validate_output(arguments, done.stdout)
         return done.stdout
 
     def play(self, line: str, *flags: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -131,8 +133,4 @@ def test_it_is_installed_and_uninstalled(copy):
 
 
 def test_hooks_are_checked_for_it(copy):
-    checked = subprocess.run(
-        [sys.executable, "-m", "boathook", "check", "--host", "toy", "--json"],
-        cwd=copy.project, env=copy.env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert json.loads(checked.stdout)["diagnostics"] == []
+    assert json.loads(copy.boathook("check", "--host", "toy", "--json"))["diagnostics"] == []

@@ -28,6 +28,7 @@ from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import SOURCES, Source
 from boathook.sources.source_hooks import SourceHooks
 from boathook.system.locations import SourceFolders
+from tests.output_validation import validate_output
 
 # The toy: toy.json holds {"NAME": {"on": EVENT, "tool": REGEX, "run": COMMAND}}
 
@@ -93,6 +94,7 @@ def states(**options) -> dict[str, str]:
 def run(*args: str) -> str:
     done = CliRunner().invoke(cli, args, standalone_mode=False)
     assert done.exception is None
+    validate_output(args, done.stdout)
     return done.stdout
 
 
