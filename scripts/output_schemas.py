@@ -209,7 +209,7 @@ _HOST_STATUS = _make_object(
     {
         "host": _TEXT,
         "program": _TEXT_OR_NULL,
-        "settings": _TEXT,
+        "runs_itself": _TEXTS,
         "evidence": _TEXT,
         "statuses": _make_list(
             _make_object(

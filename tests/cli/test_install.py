@@ -197,6 +197,16 @@ def test_what_hooks_cannot_do_there_is_reported_and_strict_refuses(project, run)
     assert run("install", "claude", "--strict")[0] == 0
 
 
+def test_strict_ignores_hooks_that_the_agent_runs_itself(project, run, monkeypatch):
+    monkeypatch.chdir(project.path)
+    entry = {"PreCompact": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
+    project.write_settings("project", {"hooks": entry})
+    assert run("install", "copilot", "--strict", "--yes")[0] == 0
+    project.write_settings("user", {"hooks": entry})
+    code, _, err = run("install", "copilot", "--strict", "--yes")
+    assert (code, "copilot lacks features for 1 hook" in err) == (1, True)
+
+
 def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):
     assert run("status")[0] == 0
     run("install", "claude")
@@ -204,8 +214,8 @@ def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):
     found = json.loads(out)
     assert (code, found["ok"], [host["host"] for host in found["hosts"]]) == (0, True, USERS)
     first = found["hosts"][0]
-    assert (first["settings"], first["statuses"]) == (
-        "by the host itself",
+    assert (first["runs_itself"], first["statuses"]) == (
+        ["settings"],
         [
             {
                 "host": "claude",

@@ -711,9 +711,14 @@ def test_a_table_is_sound(host):
         assert not row.output or row.kind.rewrites_output
 
 
-def test_no_host_gets_an_ask_where_that_hangs_or_is_ignored():
-    can_ask = {host for host in list_host_names() for row in load_host(host).events if row.ask}
-    assert can_ask == {"claude", "copilot", "droid", "qwen", "vscode"}
+@pytest.mark.parametrize("host", list_host_names())
+def test_an_ask_is_only_sent_before_something_that_can_also_be_blocked(host):
+    assert all(row.block and row.kind.is_pre for row in load_host(host).events if row.ask)
+
+
+@pytest.mark.parametrize("host", ["cline", "codex", "cursor", "gemini", "kimi-cli", "kimi-code", "opencode"])
+def test_no_ask_is_sent_where_that_hangs_or_is_ignored(host):
+    assert not any(row.ask for row in load_host(host).events)
 
 
 def test_copilot_never_ends_with_another_exit_code_than_0():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from boathook.core.hook import PROJECT, USER
 from boathook.errors import ConfigError
-from boathook.hosts.setup import BY_BOTH, FLAT, GROUPS, PLUGIN, TABLES, list_setups, load_setup
+from boathook.hosts.setup import FLAT, GROUPS, PLUGIN, TABLES, list_setups, load_setup
 from boathook.install import command_line as lines
 from boathook.install.codex import compute_trust_hash
 from boathook.install.host_files import make_entry
@@ -614,20 +614,32 @@ def test_paths_with_spaces_and_quotes_are_quoted(project):
     assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
 
 
-def test_a_host_that_runs_hooks_of_settings_files_itself_has_them_left_out():
-    assert {setup.name for setup in list_setups() if setup.settings_runner == "by the host itself"} == {
-        *("claude", "cursor", "vscode")
-    }
-    assert [setup.name for setup in list_setups() if setup.settings_runner == BY_BOTH] == ["copilot"]
-    assert all(setup.evidence for setup in list_setups())
+@pytest.mark.parametrize("setup", list_setups(), ids=lambda setup: setup.name)
+def test_hooks_that_an_agent_runs_itself_are_left_out(project, setup):
+    words = lines.make_command(setup, "Stop", target_of(project).folders)
+    assert [words[at + 1] for at, word in enumerate(words) if word == "--without"] == [*setup.runs_itself]
+    assert {*setup.runs_itself} <= {"settings", "project-settings"}
+    assert setup.evidence
 
 
-def test_timeouts_are_in_the_unit_of_the_host_and_within_its_limits():
-    assert {(setup.name, setup.compute_timeout("SessionEnd")) for setup in list_setups()} == {
-        *(("claude", 60), ("codex", 3), ("copilot", 600), ("gemini", 600_000), ("kimi-code", 600), ("kimi-cli", 600)),
-        *(("qwen", 600_000), ("cline", 600), ("opencode", 600), ("cursor", 600), ("vscode", 600)),
-        *(("droid", 600), ("kiro-cli", 600), ("windsurf", 600)),
+def test_it_is_known_who_runs_hooks_of_settings_files():
+    runners = {name: load_setup(name).settings_runner for name in ("claude", "codex", "copilot")}
+    assert runners == {
+        "claude": "by the agent",
+        "codex": "by boathook",
+        "copilot": "the project's by the agent, yours by boathook",
     }
+
+
+@pytest.mark.parametrize("setup", list_setups(), ids=lambda setup: setup.name)
+def test_timeouts_are_in_the_unit_of_the_host_and_within_its_limits(setup):
+    limits = {event: setup.max_seconds.get(event, 600) for event in (*setup.events, "SessionEnd")}
+    assert {event: setup.compute_timeout(event) / setup.units_per_second for event in limits} == limits
+
+
+@pytest.mark.parametrize(("host", "timeout"), [("claude", 60), ("codex", 3), ("gemini", 600_000), ("kimi-code", 600)])
+def test_a_timeout_is_written_as_the_host_reads_it(host, timeout):
+    assert load_setup(host).compute_timeout("SessionEnd") == timeout
 
 
 def test_one_tool_call_of_cursor_is_registered_once_and_copilot_in_one_spelling():

@@ -17,7 +17,7 @@ from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USE
 from boathook.errors import ConfigError
 from boathook.hosts.capabilities import misfits
 from boathook.hosts.host import load_host
-from boathook.hosts.setup import BY_HOST, Setup, list_setups, load_setup
+from boathook.hosts.setup import Setup, list_setups, load_setup
 from boathook.install import status as host_status
 from boathook.install.apply import adopt_installation, apply_plan, forget_installation
 from boathook.install.formats import TRUST_TABLES
@@ -159,7 +159,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
 
 
 def _list_lacking_features(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
-    catalog = load_catalog(project, state=state, without=("settings",) if setup.settings_runner == BY_HOST else ())
+    catalog = load_catalog(project, state=state, without=setup.runs_itself)
     host = load_host(setup.name)
     texts = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in _INACTIVE_STATES}
     return {name: lines for name, lines in texts.items() if lines}
@@ -296,7 +296,7 @@ def _name_action(change: FileChange) -> str:
 
 def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
     program, rows = find_host_program(setup) or None, [one.to_json() for one in statuses if one.host == setup.name]
-    about = {"host": setup.name, "program": program, "settings": setup.settings_runner, "evidence": setup.evidence}
+    about = {"host": setup.name, "program": program, "runs_itself": list(setup.runs_itself), "evidence": setup.evidence}
     return {**about, "statuses": rows}
 
 

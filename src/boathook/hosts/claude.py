@@ -88,7 +88,7 @@ HOST = Host(
 
 
 def make_setup() -> h.Setup:
-    from boathook.hosts.setup import BY_HOST, GROUPS, Setup, Switch
+    from boathook.hosts.setup import GROUPS, Setup, Switch
 
     return Setup(
         "claude",
@@ -106,7 +106,7 @@ def make_setup() -> h.Setup:
                 project=(".claude/settings.json", ".claude/settings.local.json"),
             ),
         ),
-        settings_runner=BY_HOST,
+        runs_itself=("settings",),
         evidence="they are its own",
         project_steps=("trust the folder when Claude Code asks (claude -p does not ask)",),
     )

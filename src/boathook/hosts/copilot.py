@@ -129,7 +129,7 @@ HOST = Host(
 
 
 def make_setup() -> h.Setup:
-    from boathook.hosts.setup import BY_BOTH, FLAT, FolderTrust, Setup, Switch
+    from boathook.hosts.setup import FLAT, FolderTrust, Setup, Switch
 
     return Setup(
         "copilot",
@@ -153,7 +153,7 @@ def make_setup() -> h.Setup:
                 ),
             ),
         ),
-        settings_runner=BY_BOTH,
+        runs_itself=("project-settings",),
         evidence="a trusted project's .claude/settings.json and settings.local.json, seen in 1.0.102; yours it does not read",
         folder_trust=FolderTrust("config.json", ("trustedFolders",), value=True, needed=True),
         reads_files_of=("claude",),

@@ -71,7 +71,7 @@ HOST = Host(
 
 
 def make_setup() -> h.Setup:
-    from boathook.hosts.setup import BY_HOST, FLAT, Setup
+    from boathook.hosts.setup import FLAT, Setup
 
     return Setup(
         "cursor",
@@ -82,7 +82,7 @@ def make_setup() -> h.Setup:
         FLAT,
         entry_fields={},
         extra_values={("version",): 1},
-        settings_runner=BY_HOST,
+        runs_itself=("settings",),
         evidence="its documentation: .claude settings, if third-party hooks are turned on in its settings",
         reads_files_of=("claude",),
         user_steps=("turn on third-party hooks in Cursor's settings, if it is to run hooks of settings.json as well",),

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 GROUPS, FLAT, LIST, TABLES, FILES, PLUGIN = "groups", "flat", "list", "tables", "files", "plugin"
-BY_HOST, BY_US = "by the host itself", "by boathook"
-BY_BOTH = "of a project by the host itself, yours by boathook"
 # Our own deadlines are shorter, and the host must not cut them.
 _TIMEOUT_SECONDS = 600
 ENTRY_NAME = "boathook"
@@ -41,9 +39,9 @@ class Setup(Value):
     # `project_file` are below the two (for FILES, folders). In a LIST and in TABLES an entry has its event at `event_key`, and
     # its handler may be an object at `handler_key`; without `timeout_key` it has no timeout. `units_per_second` is the unit of
     # its timeouts; `max_seconds`: events with a shorter limit; `extra_values` are written beside the hooks; `unless_variable`
-    # is set by another agent that reads the same file. `settings_runner` says who runs the hooks of settings.json, `evidence`
-    # how that is known; `reads_files_of`: agents whose files it reads too; `has_entry_trust`: it runs only entries whose hash
-    # it trusts.
+    # is set by another agent that reads the same file. `runs_itself`: sources whose hooks it runs itself, as values of
+    # `run --without`; `evidence`: how that is known; `reads_files_of`: agents whose files it reads too; `has_entry_trust`: it
+    # runs only entries whose hash it trusts.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -60,7 +58,7 @@ class Setup(Value):
     max_seconds: Mapping[str, int] = {}
     has_comments: bool = False
     switches: tuple[Switch, ...] = ()
-    settings_runner: str = BY_US
+    runs_itself: tuple[str, ...] = ()
     evidence: str = ""
     reads_files_of: tuple[str, ...] = ()
     unless_variable: str = ""
@@ -72,6 +70,13 @@ class Setup(Value):
     @property
     def events(self) -> tuple[str, ...]:
         return tuple(event.name for event in load_host(self.name).events if event.is_installed)
+
+    @property
+    def settings_runner(self) -> str:
+        if "settings" in self.runs_itself:
+            return "by the agent"
+        is_split = "project-settings" in self.runs_itself
+        return "the project's by the agent, yours by boathook" if is_split else "by boathook"
 
     def compute_timeout(self, event: str) -> int:
         return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS)) * self.units_per_second

@@ -51,7 +51,7 @@ HOST = Host(
 
 
 def make_setup() -> h.Setup:
-    from boathook.hosts.setup import BY_HOST, FLAT, Setup
+    from boathook.hosts.setup import FLAT, Setup
 
     return Setup(
         "vscode",
@@ -60,7 +60,7 @@ def make_setup() -> h.Setup:
         "hooks/boathook-vscode.json",
         ".github/hooks/boathook-vscode.json",
         FLAT,
-        settings_runner=BY_HOST,
+        runs_itself=("settings",),
         evidence="its documentation: chat.hookFilesLocations names .claude settings by default",
         reads_files_of=("claude", "copilot"),
         unless_variable="COPILOT_HOOK_DIR",

@@ -11,7 +11,7 @@ import sys
 from boathook.core.shell import get_assigned_name
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.hosts.setup import BY_BOTH, BY_HOST, Setup
+from boathook.hosts.setup import Setup
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, has_own_command
 from boathook.sources.source import SOURCES
@@ -36,11 +36,10 @@ def resolve_user_folders(state: str) -> dict[str, str]:
 
 
 def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:
-    excluded = {BY_HOST: "settings", BY_BOTH: "project-settings"}.get(setup.settings_runner)
     words = [
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
         *[word for option, path in folders.items() for word in (f"--{option}", path)],
-        *(["--without", excluded] if excluded else []),
+        *[word for source in setup.runs_itself for word in ("--without", source)],
     ]
     try:
         "".join(words).encode()

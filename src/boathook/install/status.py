@@ -14,7 +14,7 @@ from boathook.core.hook import PROJECT, USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.host import load_host
-from boathook.hosts.setup import BY_BOTH, FILES, GROUPS, PLUGIN, TABLES, Setup, list_setups
+from boathook.hosts.setup import FILES, GROUPS, PLUGIN, TABLES, Setup, list_setups
 from boathook.install import host_files
 from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
 from boathook.install.formats import FORMATS, HostFile, list_handlers
@@ -221,7 +221,7 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     notes: list[str] = []
     for setup in list_setups():
         for (other, scope), path in paths.items():
-            if other not in setup.reads_files_of or (setup.settings_runner == BY_BOTH and scope == USER):
+            if other not in setup.reads_files_of or (scope == USER and "project-settings" in setup.runs_itself):
                 continue
             effect = _RUNS_ONCE if load_host(other).foreign_keys else _RUNS_TWICE if setup.name in hosts else ""
             notes.append(f"{setup.name} also reads {path}: it calls what is installed for {other}{effect}")
