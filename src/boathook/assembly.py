@@ -7,8 +7,9 @@ import os
 from boathook.catalog_cache.format import load_compiled
 from boathook.core.value import Value
 from boathook.core.verdict import Policy
-from boathook.engine import Engine, EngineParts, TracingRunner, make_timestamp
+from boathook.engine import Engine, EngineParts, TracingRunner
 from boathook.errors import ConfigError
+from boathook.ledger.writer import Recorder
 from boathook.process.hook_runner import HookRunner, JobContext
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from boathook.core.catalog import Catalog
     from boathook.core.event import EventKind
-    from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
+    from boathook.core.verdict import Call, Exit, Skip, StartedHook
     from boathook.dialects.dialect import Dialect
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from boathook.trust.store import TrustStore
 
     Path = str | os.PathLike[str]
-
-_LOG_NAME = "background.log"
 
 
 class Sender(Value):
@@ -56,10 +55,9 @@ class _EngineSetup(Value):
     process: ProcessRunner
     job_context: JobContext
     state: str
-    origin: dict[str, str] = {}  # noqa: RUF012  (never changed)
+    recorder: Recorder | None = None
     can_ask: bool = True
     trace: Callable[[str], None] | None = None
-    dialect: Dialect | None = None
 
 
 def load(
@@ -86,14 +84,15 @@ def load(
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
     origin = {"host": "python", "project": catalog.project}
+    recorder = Recorder(locations.state, origin, is_whole=catalog.settings.record == "whole")
 
     def report_end(call: Call, end: Exit) -> None:
-        text = record_async_end(locations.state, {**origin, **call.describe()}, call.hook.trigger, end)
+        text = recorder.write_async_end(call.describe(), call.hook.trigger, end)
         if debug is not None:
             debug(text.rstrip())
 
     setup = _EngineSetup(
-        catalog, ProcessRunner(), _make_job_context(catalog), locations.state, origin, can_ask=can_ask, trace=debug
+        catalog, ProcessRunner(), _make_job_context(catalog), locations.state, recorder, can_ask=can_ask, trace=debug
     )
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
 
@@ -105,7 +104,7 @@ def _import_for(catalog: Catalog) -> None:
     from boathook.core.hook import Script
     from boathook.dialects.dialect import find_dialect
 
-    names = ["ledger.record", "ledger.writer"]
+    names = ["ledger.record"]
     if not all(isinstance(hook.handler, Script) for hook in catalog.hooks):
         names.append("process.command")
     for name in names:
@@ -164,17 +163,23 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
 
     catalog = _load_catalog_for(kind, locations)
     spawn = prepare_own_process()
+    settings = catalog.settings
     origin = {"host": sender.dialect.name, "project": catalog.project}
-
+    recorder = Recorder(
+        locations.state,
+        origin,
+        sender.dialect,
+        is_whole=settings.record == "whole",
+        refuses_degraded=settings.degraded == "refuse",
+    )
     setup = _EngineSetup(
         catalog,
         ProcessRunner(spawn, exclusive=True),
         _make_job_context(catalog, sender.project),
         locations.state,
-        origin,
+        recorder,
         can_ask=sender.can_ask,
-        trace=sender.write_debug if sender.is_debug or catalog.settings.debug else None,
-        dialect=sender.dialect,
+        trace=sender.write_debug if sender.is_debug or settings.debug else None,
     )
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
@@ -231,52 +236,15 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
     sessions = Sessions(f"{setup.state}/sessions")
     hooks = HookRunner(setup.process, setup.job_context, sessions)
 
-    def record(verdict: Verdict, seconds: float) -> str:
-        degraded: tuple[str, ...] = ()
-        if setup.dialect is not None:
-            degraded = setup.dialect.list_degraded(verdict, refuses=settings.degraded == "refuse")
-        return _write_record(
-            setup.state, verdict, seconds, setup.origin, is_whole=settings.record == "whole", degraded=degraded
-        )
-
-    def find_log_error() -> str:
-        from boathook.ledger.background_log import BackgroundLog
-
-        return BackgroundLog(f"{setup.state}/{_LOG_NAME}").find_error()
-
     parts = EngineParts(
         hooks if setup.trace is None else TracingRunner(hooks, setup.trace),
         make_background(hooks),
         Policy(settings.max_stop_blocks, setup.can_ask, settings.strict_exit_codes),
         setup.trace,
         sessions,
-        find_log_error,
-        record,
+        setup.recorder,
     )
     return Engine(setup.catalog, parts)
-
-
-def _write_record(
-    state: str, verdict: Verdict, seconds: float, origin: dict[str, str], *, is_whole: bool, degraded: tuple[str, ...]
-) -> str:
-    from boathook.ledger.record import make_dispatch_record, must_sync
-    from boathook.ledger.writer import Ledger
-
-    now = make_timestamp()
-    record = make_dispatch_record(verdict, origin, time=now, seconds=seconds, whole=is_whole, degraded=degraded)
-    return Ledger(state).append(record, sync=must_sync(record))
-
-
-def record_refusal(state: str, host: str, kind: EventKind, reason: str) -> str:
-    from boathook.core.event import Event
-    from boathook.core.outcome import Outcome
-    from boathook.core.verdict import Verdict
-    from boathook.ledger.writer import make_record_id
-
-    event = Event(kind, make_timestamp())
-    refusal = Outcome.block(reason)
-    verdict = Verdict(event, event, refusal, id=make_record_id())
-    return _write_record(state, verdict, 0.0, {"host": host, "project": ""}, is_whole=False, degraded=())
 
 
 def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
@@ -286,36 +254,11 @@ def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False)
     open_folder, marks = scratch if writable else "", _list_project_marks()
     job_context = JobContext((("", "", scratch),), catalog.settings.model, scratch, open_folder, marks)
     setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state")
-    return _make_engine(setup, lambda hooks: BackgroundPool(hooks, lambda _call, _end: None)).without_record()
+    return _make_engine(setup, lambda hooks: BackgroundPool(hooks, lambda _call, _end: None))
 
 
 def supervise_async_hook() -> None:
     from boathook.process.supervisor import run_supervisor
 
-    run_supervisor(record_async_end)
-
-
-def record_async_end(state: str, about: dict[str, str], trigger: str, end: Exit) -> str:
-    from boathook.ledger.background_log import BackgroundLog
-    from boathook.ledger.record import make_end_record
-    from boathook.ledger.writer import Ledger, make_record_id
-
-    error_message = Ledger(state).append(make_end_record(about, end, id=make_record_id(), time=make_timestamp()))
-    text = _format_async_end(about["hook"], trigger, end)
-    if error_message:
-        text += f"  warning: {error_message}\n"
-    BackgroundLog(f"{state}/{_LOG_NAME}").write(text)
-    return text
-
-
-def _format_async_end(name: str, trigger: str, end: Exit) -> str:
-    from boathook.core.text import clean_text
-
-    result = f"{end.error}: {end.detail}" if end.error else f"exit={end.code}"
-    milliseconds = round(end.seconds * 1000)
-    lines = [f"{make_timestamp()} [ASYNC] Completed hook '{name}' for event '{trigger}' in {milliseconds}ms: {result}"]
-    for stream, data in (("stdout", end.stdout), ("stderr", end.stderr)):
-        text = clean_text(data.decode("utf-8", "replace"), 16384)
-        lines += [f"  {stream}: {line}" for line in text.splitlines()]
-    lines += [f"  warning: {text}" for text in end.warnings]
-    return "\n".join(lines) + "\n"
+    state, origin, call, trigger, end = run_supervisor()
+    Recorder(state, origin).write_async_end(call, trigger, end)

@@ -11,8 +11,9 @@ from boathook.core.outcome import Decision
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, OK, Call, Exit, Policy, Run, Skip, StartedHook, Verdict
 from boathook.errors import DialectError
+from boathook.ledger.writer import make_record_id, make_timestamp
 from boathook.process.cancel import Cancellation
-from boathook.system.locations import current_dir, make_absolute, system
+from boathook.system.locations import current_dir, make_absolute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.dispatch import Dispatch
     from boathook.core.hook import Hook
+    from boathook.ledger.writer import Recorder
     from boathook.process.cancel import CallRunner
     from boathook.trust.verify import VerifiedCatalog
 
@@ -43,15 +45,12 @@ _RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 
 class EngineParts(Value):
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
-    # `find_log_error` returns why the log of async hooks cannot be written, or "". `record` writes a verdict and its duration
-    # in seconds to the ledger, and returns an error message or "".
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None
     trace: Callable[[str], None] | None = None
     stop_counts: StopCounts | None = None
-    find_log_error: Callable[[], str] = str
-    record: Callable[[Verdict, float], str] | None = None
+    recorder: Recorder | None = None
 
 
 class Engine:
@@ -98,14 +97,8 @@ class Engine:
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         """Return an engine for some of the hooks, with the same parts; without `diagnostics` it does not report broken files."""
         reported = self.catalog.diagnostics if diagnostics else ()
-        return self._with(self.catalog.replace(hooks=hooks, diagnostics=reported), self._parts)
-
-    def without_record(self) -> Engine:
-        """Return the same engine without a ledger."""
-        return self._with(self.catalog, self._parts.replace(record=None))
-
-    def _with(self, catalog: Catalog, parts: EngineParts) -> Engine:
-        return Engine(catalog, parts.replace(stop_counts=self._stop_counts))
+        catalog = self.catalog.replace(hooks=hooks, diagnostics=reported)
+        return Engine(catalog, self._parts.replace(stop_counts=self._stop_counts))
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
         """Wait for async hooks that still run; return how many are left."""
@@ -186,7 +179,7 @@ class Engine:
         return runs
 
     def _finish(self, verdict: Verdict, background: tuple[Call, ...], started: float) -> Verdict:
-        record_id = system.urandom(6).hex() if self._parts.record is not None else ""
+        record_id = make_record_id() if self._parts.recorder is not None else ""
         if background:
             calls = tuple(call.replace(dispatch=record_id) for call in background)
             started_hooks, skips = self._start_background(calls)
@@ -207,18 +200,20 @@ class Engine:
         has_effects = verdict.runs or verdict.background or any(skip.is_warning for skip in verdict.skipped)
         # With "whole" every event is kept, because a new hook may be tried on it later.
         is_recorded = has_effects or self.catalog.settings.record == "whole"
-        if self._parts.record is None or not is_recorded:
+        recorder = self._parts.recorder
+        if recorder is None or not is_recorded:
             return verdict
         recorded = verdict.replace(id=record_id)
         try:
-            error_message = self._parts.record(recorded, time.perf_counter() - started)
+            error_message = recorder.write(recorded, time.perf_counter() - started)
         except Exception as error:  # noqa: BLE001
             error_message = f"boathook/ledger cannot be written ({type(error).__name__}: {error}): the record is lost"
         return verdict.replace(skipped=(*verdict.skipped, _warn(error_message))) if error_message else recorded
 
     def _start_background(self, calls: tuple[Call, ...]) -> tuple[tuple[StartedHook, ...], tuple[Skip, ...]]:
         results: list[StartedHook | Skip] = []
-        if error_message := self._parts.find_log_error():
+        recorder = self._parts.recorder
+        if recorder is not None and (error_message := recorder.find_log_error()):
             results.append(_warn(error_message))
         for call in calls:
             try:
@@ -289,11 +284,6 @@ def _format_run(run: Run) -> list[str]:
         lines.append(f"[HOOK DEBUG] Stderr: {run.stderr}")
     lines += [f"[HOOK DEBUG] Note: {text}" for text in run.notes]
     return lines
-
-
-def make_timestamp() -> str:
-    seconds = time.time()
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"
 
 
 def _warn(error_message: str) -> Skip:

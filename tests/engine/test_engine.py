@@ -16,8 +16,9 @@ import boathook
 from boathook.core.event import POST_STOP, PRE_STOP, PRE_TOOL, Event
 from boathook.core.outcome import Decision
 from boathook.core.verdict import FAILED, TIMEOUT, Call, Exit, Policy, StartedHook
-from boathook.engine import DRAIN_SECONDS, TracingRunner, make_timestamp
+from boathook.engine import DRAIN_SECONDS, TracingRunner
 from boathook.errors import DialectError
+from boathook.ledger.writer import make_timestamp
 from tests.core.builders import a_call, a_hook, inputs, patterns, tool_patterns, tools
 from tests.engine.fakes import Background, Runner, an_engine, says
 

@@ -26,35 +26,38 @@ class Recorder:
         self.verdicts: list[Verdict] = []
         self.seconds: list[float] = []
 
-    def __call__(self, verdict: Verdict, seconds: float) -> str:
+    def write(self, verdict: Verdict, seconds: float) -> str:
         self.verdicts.append(verdict)
         self.seconds.append(seconds)
         return self.error
 
+    def find_log_error(self) -> str:
+        return ""
+
 
 def test_a_dispatch_that_ran_a_hook_is_recorded_once_with_its_id_and_time():
     recorder = Recorder()
-    verdict = an_engine([a_hook("one"), a_hook("two")], {}, record=recorder).dispatch(a_call())
+    verdict = an_engine([a_hook("one"), a_hook("two")], {}, recorder=recorder).dispatch(a_call())
     assert (recorder.verdicts, len(verdict.id), recorder.seconds[0] >= 0) == ([verdict], 12, True)
     assert verdict.to_json()["id"] == verdict.id
 
 
 def test_an_async_dispatch_is_recorded_the_same_way():
     recorder = Recorder()
-    verdict = asyncio.run(an_engine([a_hook()], {}, record=recorder).adispatch(a_call()))
+    verdict = asyncio.run(an_engine([a_hook()], {}, recorder=recorder).adispatch(a_call()))
     assert recorder.verdicts == [verdict]
 
 
 def test_what_concerned_no_hook_is_not_recorded():
     recorder = Recorder()
     hooks = [a_hook("other", tool="Write"), a_hook("off", state=DISABLED, state_reason="disabled")]
-    verdict = an_engine(hooks, {}, record=recorder).dispatch(a_call())
+    verdict = an_engine(hooks, {}, recorder=recorder).dispatch(a_call())
     assert (recorder.verdicts, verdict.id, verdict.skipped) == ([], "", (Skip("off", "disabled", state=DISABLED),))
 
 
 def test_a_hook_that_should_have_run_is_recorded():
     recorder = Recorder()
-    verdict = an_engine([a_hook("bad", state=INVALID, state_reason="unreadable")], {}, record=recorder).dispatch(
+    verdict = an_engine([a_hook("bad", state=INVALID, state_reason="unreadable")], {}, recorder=recorder).dispatch(
         a_call()
     )
     assert recorder.verdicts == [verdict]
@@ -62,7 +65,7 @@ def test_a_hook_that_should_have_run_is_recorded():
 
 def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
     recorder = Recorder()
-    engine = an_engine([a_hook("later", background=True)], {}, record=recorder)
+    engine = an_engine([a_hook("later", background=True)], {}, recorder=recorder)
     verdict = engine.dispatch(a_call())
     assert (recorder.verdicts, len(verdict.background)) == ([verdict], 1)
     [[call]] = engine._parts.background.did
@@ -71,24 +74,26 @@ def test_a_hook_in_the_background_knows_the_id_of_its_dispatch():
 
 def test_an_error_of_the_recorder_is_reported_and_changes_no_decision():
     message = "/s/ledger cannot be written (No space left on device): the record is lost"
-    engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=Recorder(message))
+    engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, recorder=Recorder(message))
     verdict = engine.dispatch(a_call())
     assert (verdict.decision.word, verdict.reasons, verdict.id) == ("block", ("no",), "")
     assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", message, is_warning=True),), (message,))
 
 
 def test_an_exception_of_the_recorder_is_an_error_too():
-    def fail(verdict: Verdict, seconds: float) -> str:
-        raise RuntimeError("oops")
+    class FailingRecorder(Recorder):
+        def write(self, verdict: Verdict, seconds: float) -> str:
+            raise RuntimeError("oops")
 
-    verdict = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, record=fail).dispatch(a_call())
+    engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, recorder=FailingRecorder())
+    verdict = engine.dispatch(a_call())
     message = "boathook/ledger cannot be written (RuntimeError: oops): the record is lost"
     assert (verdict.decision.word, verdict.warnings()) == ("block", (message,))
 
 
 def test_an_engine_for_some_of_the_hooks_records_as_well():
     recorder = Recorder()
-    engine = an_engine([a_hook("one"), a_hook("two")], {}, record=recorder)
+    engine = an_engine([a_hook("one"), a_hook("two")], {}, recorder=recorder)
     verdict = engine.only(engine.catalog.hooks[:1]).dispatch(a_call())
     assert (recorder.verdicts, [run.hook.name for run in verdict.runs]) == ([verdict], ["one"])
 

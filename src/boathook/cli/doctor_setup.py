@@ -12,7 +12,6 @@ from boathook.core.catalog import Catalog
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_dialect
-from boathook.engine import make_timestamp
 from boathook.errors import ConfigError
 from boathook.hosts.host import HostEvent, load_host
 from boathook.hosts.setup import Setup, load_setup
@@ -21,7 +20,7 @@ from boathook.install.probe import ProbeResult, find_probe_command, list_install
 from boathook.install.registry import Installation, InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
-from boathook.ledger.writer import Ledger, make_record_id
+from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import find_own_path, is_own_command

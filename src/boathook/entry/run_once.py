@@ -106,9 +106,10 @@ class _EventRun:
 
     def _record_refusal(self, message: str, kind: EventKind) -> None:
         try:
-            from boathook.assembly import record_refusal
+            from boathook.ledger.writer import Recorder
 
-            error_message = record_refusal(self._find_state(), self.dialect.name, kind, message)
+            recorder = Recorder(self._find_state(), {"host": self.dialect.name, "project": ""})
+            error_message = recorder.write_refusal(kind, message)
         except Exception as error:  # noqa: BLE001  (the refusal itself must go out)
             error_message = f"{type(error).__name__}: {error}"
         if error_message:

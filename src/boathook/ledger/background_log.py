@@ -6,6 +6,12 @@ import errno
 import os
 import stat
 
+from boathook.core.text import clean_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.core.verdict import Exit
+
 MAX_LOG_BYTES = 1 << 20
 MAX_ENTRY_BYTES = 1 << 16
 
@@ -47,3 +53,14 @@ class BackgroundLog:
             os.close(handle)
             raise OSError(errno.EINVAL, "it is not a regular file")
         return handle
+
+
+def format_async_end(time: str, name: str, trigger: str, end: Exit) -> str:
+    result = f"{end.error}: {end.detail}" if end.error else f"exit={end.code}"
+    milliseconds = round(end.seconds * 1000)
+    lines = [f"{time} [ASYNC] Completed hook '{name}' for event '{trigger}' in {milliseconds}ms: {result}"]
+    for stream, data in (("stdout", end.stdout), ("stderr", end.stderr)):
+        text = clean_text(data.decode("utf-8", "replace"), 16384)
+        lines += [f"  {stream}: {line}" for line in text.splitlines()]
+    lines += [f"  warning: {text}" for text in end.warnings]
+    return "\n".join(lines) + "\n"

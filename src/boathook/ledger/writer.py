@@ -1,4 +1,4 @@
-"""The ledger: one line per record, each chained to the one before by its hash, in one file or more per day."""
+"""Write the ledger: one line per record, each chained to the one before by its hash, in one file or more per day."""
 
 # A line ends with its link: `"seq":N,"prev":"<hash of the line before>","hash":"<of this line up to here>"}`. Writers take
 # turns by a lock on `ledger.lock`, which also holds the head: the segment, its size, and the last link. They open everything
@@ -19,7 +19,15 @@ from boathook.core.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
+
+    from boathook.core.event import EventKind
+    from boathook.core.verdict import Exit, Verdict
+    from boathook.ledger.background_log import BackgroundLog
+
+    class DegradingDialect(Protocol):
+        def list_degraded(self, verdict: Verdict, *, refuses: bool) -> tuple[str, ...]: ...
+
 
 LOCK_NAME, SPILL_NAME = "ledger.lock", "ledger-spill.jsonl"
 MAX_LINE_BYTES = 1 << 16
@@ -50,6 +58,68 @@ class LedgerHead(Value):
     segment: str
     size: int
     link: ChainLink
+
+
+class Recorder:
+    """Writes what the hooks of a project did to the ledger, and how async hooks ended to their log as well."""
+
+    # `origin` has the "host" and the "project". `dialect` lists what its host cannot do of a verdict.
+    def __init__(
+        self,
+        state: str,
+        origin: dict[str, str],
+        dialect: DegradingDialect | None = None,
+        *,
+        is_whole: bool = False,
+        refuses_degraded: bool = False,
+    ) -> None:
+        self._state, self._origin, self._dialect = state, origin, dialect
+        self._is_whole, self._refuses_degraded = is_whole, refuses_degraded
+
+    def write(self, verdict: Verdict, seconds: float) -> str:
+        """Write a verdict; return an error message, or ""."""
+        from boathook.ledger.record import make_dispatch_record, must_sync
+
+        degraded: tuple[str, ...] = ()
+        if self._dialect is not None:
+            degraded = self._dialect.list_degraded(verdict, refuses=self._refuses_degraded)
+        now = make_timestamp()
+        record = make_dispatch_record(
+            verdict, self._origin, time=now, seconds=seconds, whole=self._is_whole, degraded=degraded
+        )
+        return Ledger(self._state).append(record, sync=must_sync(record))
+
+    def write_refusal(self, kind: EventKind, reason: str) -> str:
+        """Write that an event was refused before any hook could run; return an error message, or ""."""
+        from boathook.core.event import Event
+        from boathook.core.outcome import Outcome
+        from boathook.core.verdict import Verdict
+
+        event = Event(kind, make_timestamp())
+        return self.write(Verdict(event, event, Outcome.block(reason), id=make_record_id()), 0.0)
+
+    def write_async_end(self, call: dict[str, str], trigger: str, end: Exit) -> str:
+        """Write the end of an async hook to the ledger and the log; return what the log got."""
+        from boathook.ledger.background_log import format_async_end
+        from boathook.ledger.record import make_end_record
+
+        now = make_timestamp()
+        record = make_end_record({**self._origin, **call}, end, id=make_record_id(), time=now)
+        error_message = Ledger(self._state).append(record)
+        text = format_async_end(now, call["hook"], trigger, end)
+        if error_message:
+            text += f"  warning: {error_message}\n"
+        self._open_log().write(text)
+        return text
+
+    def find_log_error(self) -> str:
+        """Return why the log of async hooks cannot be written, or ""."""
+        return self._open_log().find_error()
+
+    def _open_log(self) -> BackgroundLog:
+        from boathook.ledger.background_log import BackgroundLog
+
+        return BackgroundLog(f"{self._state}/background.log")
 
 
 class Ledger:
@@ -164,7 +234,7 @@ class Ledger:
 
             lines = (line for name in names for line in _read_part(self._path(name)).splitlines(keepends=True))
             first = next((link for line in lines if (link := read_link(line))), ChainLink(last.seq + 1))
-            record = make_pruned_record(removed, first.seq, id=make_record_id(), time=format_time(self._now()))
+            record = make_pruned_record(removed, first.seq, id=make_record_id(), time=make_timestamp(self._now()))
             line, last = chain_line(dump_line(record)[:-2], last)
             size = _append(handle, line, size)
             _try_write_head(lock, LedgerHead(current, size, last))
@@ -390,5 +460,7 @@ def make_record_id() -> str:
     return os.urandom(6).hex()
 
 
-def format_time(seconds: float) -> str:
+def make_timestamp(seconds: float | None = None) -> str:
+    if seconds is None:
+        seconds = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"

@@ -12,8 +12,6 @@ from boathook.process.runner import ProcessRunner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from boathook.process.hook_runner import HookRunner
     from boathook.process.spawn import Spawn
 
@@ -29,7 +27,7 @@ def start_supervisor(
     if job.refused:
         return Skip(call.hook.name, job.refused, is_warning=True)
     fields = tuple(dict(job.env) if name == "env" else getattr(job, name) for name in Job.FIELDS)
-    data = make_memory_file(marshal.dumps((state, {**origin, **call.describe()}, call.hook.trigger, fields)))
+    data = make_memory_file(marshal.dumps((state, origin, call.describe(), call.hook.trigger, fields)))
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
         argv = (sys.executable, "-I", "-S", HOOK_ENTRY, SUPERVISE_FLAG)
@@ -39,13 +37,14 @@ def start_supervisor(
         os.close(null)
 
 
-def run_supervisor(report: Callable[[str, dict[str, str], str, Exit], object]) -> None:
+def run_supervisor() -> tuple[str, dict[str, str], dict[str, str], str, Exit]:
+    """Run the job on stdin; return the state folder, the origin, the description and the trigger of its call, and its end."""
     data = b""
     while part := os.read(0, 1 << 20):
         data += part
-    state, about, trigger, job = marshal.loads(data)
+    state, origin, call, trigger, job = marshal.loads(data)
 
     from boathook.process.spawn import prepare_own_process
 
     (end,) = ProcessRunner(prepare_own_process(), exclusive=True).run_all([Job(*job)])
-    report(state, about, trigger, end)
+    return state, origin, call, trigger, end
