@@ -170,10 +170,10 @@ def hosts() -> str:
         "",
         MADE.strip(),
         "",
-        "The agents that `boathook run --host` speaks to. *Run*: its payloads are captured from that version, and its answers were",
-        "seen to work there, with a model that plays a script. *Read*: only documents or source were looked at.",
+        "The agents whose protocols `boathook run --host` speaks. *Run*: payloads were captured from that version, and answers",
+        "were seen to work there, with a scripted model. *Read*: known only from documentation or source code.",
         "",
-        "| `--host` | agent | how it is known |",
+        "| `--host` | agent | evidence |",
         "|---|---|---|",
         *(f"| `{host.name}` | {host.title} | {host.evidence} |" for host in tables),
         "",
@@ -186,8 +186,8 @@ def hosts() -> str:
         f"|---|{'---|' * len(list_host_names())}",
         *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in capabilities()),
         "",
-        "What a host cannot be told is not lost in silence: a question becomes a refusal where something can be refused, a stop a",
-        "block; a rewrite or context that cannot be given is shown to the person, in the host's own message or on stderr.",
+        "If an agent cannot do what a hook wants, you get a message, in the agent or on stderr. A question becomes a refusal where",
+        "something can be refused, and a stop becomes a block; a rewrite is dropped, and context is shown to you.",
     ]
     for host in tables:
         lines += _host(host)
@@ -206,14 +206,14 @@ def _host(host: Host) -> list[str]:
         f"Event in {at[0]}, session in {at[1]}, folder {f'in {at[2]}' if at[2] else 'not named: the one where it runs'}.",
         *([f"{host.block_side_effect}."] if host.block_side_effect else []),
         "",
-        "| event | here | how it is said |",
+        "| event | here | answers |",
         "|---|---|---|",
     ]
     for row in host.events:
         said = [f"{what}: `{spoken(row.get_template(what))}`" for what in CAPABILITIES if row.get_template(what)]
         lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(said) or '–'} |")
     if host.unmapped_events:
-        lines += ["", f"Without counterpart here, so answered with nothing: {_codes(host.unmapped_events)}."]
+        lines += ["", f"Events that boathook does not use, so their answer is empty: {_codes(host.unmapped_events)}."]
     lines += ["", "| tool | here | keys with other names |", "|---|---|---|"]
     for name, (ours, renames) in host.tools.items():
         keys = [f"`{place}` → `{key}`" if place else f"no `{key}`" for place, key in renames if place != key]
@@ -233,7 +233,7 @@ WORDS = {
     "stop": "end the run",
     "input": "rewrite the input",
     "output": "rewrite the output",
-    "context": "context for the model",
+    "context": "add context for the model",
 }
 HAD = {
     kind
@@ -271,7 +271,7 @@ def _files_of(name: str) -> Iterator[str]:
         f"| for one, `--project` | {where} |",
     )
     yield f"| hooks of settings.json run | {setup.settings_runner}: {setup.evidence} |"
-    yield f"| how it is known | {host.evidence} |"
+    yield f"| evidence | {host.evidence} |"
 
 
 def _capabilities_of(name: str) -> Iterator[str]:
@@ -290,16 +290,18 @@ def _capabilities_of(name: str) -> Iterator[str]:
         elif kind.name in HAD:
             missing.append(kind.name)
     notes = [
-        "\\*: from its documents alone; all else was seen in a run."
+        "\\*: known only from its documentation; everything else was seen in a run."
         if host.version
-        else "All of it is from its documents."
+        else "All of this is known only from its documentation."
     ]
     if deaf:
-        notes.append(f"Hooks run, and only you hear them: {_codes(deaf)}.")
+        notes.append(f"Hooks run, but only you see their answers: {_codes(deaf)}.")
     if made:
-        notes.append(f"Made of a stop that nobody refused, and heard by you alone: {_codes(made)}.")
+        notes.append(
+            f"Derived from a stop that no hook blocked; hooks run, but only you see their answers: {_codes(made)}."
+        )
     if missing:
-        notes.append(f"It does not have, so that hooks for it never run: {_codes(missing)}.")
+        notes.append(f"It does not have these events, so hooks for them never run: {_codes(missing)}.")
     yield from ("", *notes)
 
 
@@ -316,7 +318,7 @@ def _can(host: Host, row: HostEvent) -> str:
         if what == "block" and row.continues_agent:
             word = "send the agent back to work"
         elif what == "block" and not row.kind.is_pre:
-            word = "object to the model"
+            word = "send the model an objection"
         if row.get_template(what):
             said.append(word + ("\\*" if host.version and what in row.documented else ""))
     return ", ".join(said)

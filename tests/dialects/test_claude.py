@@ -622,7 +622,7 @@ def test_an_answer_that_is_too_long_is_unreadable_and_no_less_a_failure_or_a_blo
 # Answers at other exit codes
 
 COUNTS = "exit code {}, but its JSON answer counts"
-VOID = "its 'allow' does not count, for it failed"
+VOID = "its 'allow' is ignored because the hook failed"
 CODES = {
     "a deny": (prints(nested(permissionDecision="deny"), 1), make_outcome(BLOCK, DEFAULT), COUNTS.format(1)),
     "a question": (prints(nested(permissionDecision="ask"), 3), make_outcome(ASK), COUNTS.format(3)),

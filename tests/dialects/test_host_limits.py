@@ -435,13 +435,13 @@ def test_what_a_hook_cannot_do_in_a_host_is_reported():
     assert misfits(everything, load_host("kimi-code")) == (
         f"it cannot ask {where}: what it asks about is denied instead",
         f"it cannot end the run {where}: the call is blocked instead",
-        f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
-        f"it has no ear of the model {where}: the person is told instead",
+        f"it cannot rewrite anything {where}: its change is dropped, and you get a message",
+        f"the model cannot receive context {where}: you see it instead",
     )
     assert misfits(everything, load_host("claude")) == ()
     assert misfits(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
     assert misfits(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
-        "it cannot block in Codex CLI at SessionStart: the person is told instead",
+        "it cannot block in Codex CLI at SessionStart: you get a message instead",
     )
     assert misfits(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
         "it never runs: VS Code has no event like post-session",
@@ -449,7 +449,7 @@ def test_what_a_hook_cannot_do_in_a_host_is_reported():
     after = a_hook(kind=SPELLINGS["post-agent-turn"])
     assert misfits(after, load_host("codex")) == ()
     assert misfits(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
-        "it runs after Stop, but Codex CLI does not hear what it answers; the person does",
+        "it runs after Stop, but Codex CLI cannot receive its answers: you see them instead",
     )
     assert misfits(after, load_host("opencode")) == ()
 
@@ -467,7 +467,7 @@ def test_check_reports_what_does_not_fit_and_is_strict_if_asked(project, hook):
     folder = ("--project", str(project.path))
     code, out, _ = command(project, "check", "--host", "codex", "--host", "claude", "--json", *folder)
     messages = [(one["key"], one["level"], one["message"]) for one in json.loads(out)["diagnostics"]]
-    words = "hook 'guard': it cannot block in {} at SessionStart: the person is told instead"
+    words = "hook 'guard': it cannot block in {} at SessionStart: you get a message instead"
     assert (code, messages) == (
         0,
         [

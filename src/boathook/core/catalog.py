@@ -42,7 +42,7 @@ class Settings(Value):
     model: str = ""
     untrusted: str = "skip"
     record: str = "summary"
-    degraded: str = "tell"
+    degraded: str = "report"
 
 
 class Stage(Value):

@@ -133,7 +133,7 @@ def _read_failed_answer(
     notes += (f"exit code {end.code}, but its JSON answer counts",)
     if outcome.decision == Decision.ALLOW:
         outcome = outcome.replace(decision=Decision.NONE, all_reasons=())
-        notes += ("its 'allow' does not count, for it failed",)
+        notes += ("its 'allow' is ignored because the hook failed",)
     if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.is_final):
         raise AnswerError(FAILED, exit_words(end))
     return outcome, notes

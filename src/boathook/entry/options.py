@@ -17,7 +17,7 @@ FLAGS: "tuple[Flag, ...]" = (
     ("--project", VALUE, True, "DIR", "Start from this folder instead of the current one."),
     ("--json", SWITCH, False, "", "Print the whole verdict as JSON and exit with 0."),
     ("--debug", SWITCH, False, "", "Print debug output to stderr."),
-    ("--no-ask", SWITCH, False, "", "Nobody can answer questions: a hook that asks blocks the tool call."),
+    ("--no-ask", SWITCH, False, "", "Do not ask a person: a hook that asks blocks the tool call instead."),
     ("--without", SOURCE, True, "SOURCE", "Skip hooks that the agent runs itself: {sources}. Can be repeated."),
     ("--trust-all", SWITCH, True, "", "Treat every project hook as trusted. Only if you know what the hooks do."),
 )

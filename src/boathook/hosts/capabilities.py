@@ -1,6 +1,6 @@
 """What a hook cannot do in a host: reported when a host is set up and when hooks are checked."""
 
-# A hook names what it wants under `metadata.effects`; one that does not is taken for a guard where there is something to guard.
+# A hook names what it wants under `metadata.effects`; without that it counts as a guard where something can be blocked.
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
     if stop is None or hook.kind.name not in DERIVED_KINDS:
         return (f"it never runs: {host.title} has no event like {hook.kind.name}",)
     if wants(hook):
-        return (f"it runs after {stop.name}, but {host.title} does not hear what it answers; the person does",)
+        return (f"it runs after {stop.name}, but {host.title} cannot receive its answers: you see them instead",)
     return ()
 
 
@@ -58,18 +58,18 @@ def _describe_substitute(want: str, host: Host, row: HostEvent) -> str:
     where = f"in {host.title} at {row.name}"
     denied = bool(row.block) and row.kind.is_pre and not row.continues_agent
     return {
-        "block": f"it cannot block {where}: the person is told instead",
-        "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'the person is told'} instead",
+        "block": f"it cannot block {where}: you get a message instead",
+        "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'you get a message'} instead",
         "stop": f"it cannot end the run {where}: {_describe_stop(row)} instead",
-        "rewrite": f"it cannot rewrite anything {where}: what it changes is dropped, and the person is told",
-        "context": f"it has no ear of the model {where}: the person is told instead",
+        "rewrite": f"it cannot rewrite anything {where}: its change is dropped, and you get a message",
+        "context": f"the model cannot receive context {where}: you see it instead",
     }[want]
 
 
 def _describe_stop(row: HostEvent) -> str:
     if not row.block or row.continues_agent:
-        return "the person is told"
-    return "the call is blocked" if row.kind.is_pre else "the model is told the reason"
+        return "you get a message"
+    return "the call is blocked" if row.kind.is_pre else "the model receives the reason"
 
 
 def _check_tools(hook: Hook, host: Host) -> list[str]:

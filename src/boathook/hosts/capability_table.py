@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LETTERS = dict(zip(CAPABILITIES, "BALXIOC", strict=True))
 GO_ON = "G"
 MADE = "~"
-SEEN = "capital: seen in a run of the host; small: from its documents alone"
+SEEN = "upper case: seen in a run of the agent; lower case: known only from its documentation"
 LEGEND = (
     ("B", "block"),
     ("G", "send the agent back to work"),
@@ -31,9 +31,9 @@ LEGEND = (
     ("X", "end the run"),
     ("I", "rewrite the input"),
     ("O", "rewrite the output"),
-    ("C", "context for the model"),
-    ("·", "hooks run, nothing can be said"),
-    (MADE, "made of another event; only the person hears what hooks say"),
+    ("C", "add context for the model"),
+    ("·", "hooks run, but the agent takes no answer"),
+    (MADE, "derived from another event; hooks run, but only you see their answers"),
     ("–", "no such event"),
 )
 

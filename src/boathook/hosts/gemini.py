@@ -1,4 +1,4 @@
-"""Gemini CLI. It waits for ever if a hook says `ask` and nobody is there, so that is never said."""
+"""Gemini CLI. It waits forever if a hook answers `ask` and there is no person, so that is never sent."""
 
 from __future__ import annotations
 

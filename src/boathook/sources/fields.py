@@ -209,7 +209,11 @@ HOOKS_TOML_FIELDS = (
     _user("untrusted", WORD, "what an untrusted hook does", "skip", words=("skip", "block")),
     _user("record", WORD, "how much of an event is logged", "summary", words=("summary", "whole")),
     _user(
-        "degraded", WORD, "what happens to an effect that the agent cannot express", "tell", words=("tell", "refuse")
+        "degraded",
+        WORD,
+        "what happens to an effect that the agent cannot express",
+        "report",
+        words=("report", "refuse"),
     ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
