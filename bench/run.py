@@ -379,7 +379,7 @@ def bench_selection(rounds: int) -> list[Row]:
     from boathook.core.event import PRE_TOOL, Event
     from boathook.core.hook import Hook, Script
     from boathook.core.matcher import Matcher, compile_pattern
-    from boathook.dialects.dialect import find_dialect
+    from boathook.dialects.dialect import find_hook_dialect
 
     def catalog(count: int) -> Catalog:
         hooks = [
@@ -390,7 +390,7 @@ def bench_selection(rounds: int) -> list[Row]:
                 "project",
                 Script("/none"),
                 "/none",
-                find_dialect("native"),
+                find_hook_dialect("native"),
                 matcher=Matcher(
                     compile_pattern(TOOLS[n % 4]), compile_pattern(PATTERNS[n % len(PATTERNS)].format(n=n))
                 ),

@@ -25,8 +25,8 @@ from boathook.core.json_text import dump_line
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.shell import ShellCommand, ShellReader
 from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
-from boathook.dialects import claude, native
-from boathook.dialects.dialect import Dialect, find_dialect
+from boathook.dialects import claude
+from boathook.dialects.dialect import HostDialect, find_hook_dialect, find_host_dialect
 from boathook.engine import Engine, EngineParts
 from boathook.entry import fast_path, run_once
 from boathook.entry.options import parse_options
@@ -50,7 +50,8 @@ from boathook.sources.settings_json.settings_file import mentions_hooks, read_se
 from fuzz import seeds
 from fuzz.shapes import LIMIT, Family
 
-DIALECTS = tuple(find_dialect(name) for name in list_host_names())
+NATIVE_HOST = find_host_dialect("native")
+DIALECTS = tuple(find_host_dialect(name) for name in list_host_names())
 
 
 class Target(NamedTuple):
@@ -197,12 +198,19 @@ def guards() -> tuple[Hook, ...]:
         names: dict[str, Any] = {"matcher": tool} if tool else {}
         found.append(
             Hook(
-                f"n-{kind.name}", kind, kind.name, USER, Script("/h/n"), "/h/n/HOOK.md", find_dialect("native"), **names
+                f"n-{kind.name}",
+                kind,
+                kind.name,
+                USER,
+                Script("/h/n"),
+                "/h/n/HOOK.md",
+                find_hook_dialect("native"),
+                **names,
             )
         )
         fields: dict[str, Any] = {
             "source": SETTINGS,
-            "dialect": find_dialect("claude"),
+            "dialect": find_hook_dialect("claude"),
             "matcher": Matcher(compile_names("Bash|Shell")),
         }
         found.append(Hook(f"c-{kind.name}", kind, kind.name, PROJECT, Command("./c.sh"), "/c/settings.json", **fields))
@@ -261,7 +269,7 @@ def _answers(dialect: str) -> Callable[[bytes], list[Verdict]]:
 
 def _judgement(data: bytes) -> list[Verdict]:
     asked = Hook(
-        "p", PRE_TOOL, "PreToolUse", USER, Prompt("?"), "/c/settings.json", find_dialect("claude"), source=SETTINGS
+        "p", PRE_TOOL, "PreToolUse", USER, Prompt("?"), "/c/settings.json", find_hook_dialect("claude"), source=SETTINGS
     )
     return [_engine(Exit(0, data), (asked,)).dispatch(Event.of(PRE_TOOL, **CALL))]
 
@@ -275,7 +283,7 @@ def _write(verdicts: list[Verdict]) -> None:
     for verdict in verdicts:
         dump_line(verdict.to_json())
         verdict.warnings()
-        native.write_answer(verdict)
+        NATIVE_HOST.write_answer(verdict)
         for dialect in DIALECTS:
             dialect.write_answer(verdict)
 
@@ -297,7 +305,7 @@ def _by_all(data: bytes) -> list[Event]:
     return [event for event in found if event is not None]
 
 
-def _try(dialect: Dialect, data: bytes) -> Event | None:
+def _try(dialect: HostDialect, data: bytes) -> Event | None:
     row = next(row for row in load_host(dialect.name).events if row.kind is PRE_TOOL)
     try:
         return dialect.read_event(data, row.name)
@@ -381,7 +389,12 @@ TARGETS: tuple[Target, ...] = (
     Target("judgement", _judgement, _write, "claude-answer"),
     Target("reason", _reason, _write, "reason", passes=4),
     Target(
-        "native-event", _named(native.read_event, "pre-tool-call"), _dispatched, "native-event", REFUSED, EVENT_PASSES
+        "native-event",
+        _named(NATIVE_HOST.read_event, "pre-tool-call"),
+        _dispatched,
+        "native-event",
+        REFUSED,
+        EVENT_PASSES,
     ),
     Target(
         "claude-event", _named(DIALECTS[0].read_event, "PreToolUse"), _dispatched, "claude-event", REFUSED, EVENT_PASSES

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.event import EventKind
     from boathook.core.verdict import Call, Exit, Skip, StartedHook
-    from boathook.dialects.dialect import Dialect
+    from boathook.dialects.dialect import HostDialect
     from boathook.engine import BackgroundRunner
     from boathook.loader import Loaded
     from boathook.process.spawn import Spawn
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 class Sender(Value):
     # `write_debug` gets the debug lines if `is_debug`, or if the user's hooks.toml asks for them.
-    dialect: Dialect
+    dialect: HostDialect
     project: str
     can_ask: bool
     is_debug: bool
@@ -102,15 +102,14 @@ def _import_for(catalog: Catalog) -> None:
     from importlib import import_module
 
     from boathook.core.hook import Script
-    from boathook.dialects.dialect import find_dialect
 
     names = ["ledger.record"]
     if not all(isinstance(hook.handler, Script) for hook in catalog.hooks):
         names.append("process.command")
     for name in names:
         import_module(f"boathook.{name}")
-    for dialect in {hook.dialect.name for hook in catalog.hooks}:
-        find_dialect(dialect).read_answer  # noqa: B018
+    for hook in catalog.hooks:
+        hook.dialect.load_functions()
 
 
 def load_catalog(

@@ -127,9 +127,9 @@ class Engine:
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
         if not isinstance(event, Event):
-            from boathook.dialects.native import event_of
+            from boathook.dialects.native import make_event
 
-            event = event_of(dict(event))
+            event = make_event(dict(event))
         if not event.timestamp or not event.work_dir.startswith("/"):
             event = event.replace(
                 timestamp=event.timestamp or make_timestamp(), work_dir=make_absolute(event.work_dir or current_dir())

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from boathook.core.hook import USER
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import load_setup
 from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
@@ -295,7 +295,7 @@ def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
     table = load_host(host)
     rows = list_installed_events(table, load_setup(host))
     assert rows[0].kind_name == "pre-tool-call"
-    event = find_dialect(host).read_event(make_probe_event(table, rows[0], str(tmp_path)), rows[0].name)
+    event = find_host_dialect(host).read_event(make_probe_event(table, rows[0], str(tmp_path)), rows[0].name)
     assert (event.kind.name, event.tool_name, event.tool_input, event.work_dir) == (
         *("pre-tool-call", "boathook-doctor", {}),
         str(tmp_path) if table.folder_keys else "",

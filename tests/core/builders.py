@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 from boathook.core.event import KINDS, PRE_TOOL, Event
 from boathook.core.hook import SETTINGS, Command, Hook, HookHandler, Http, Prompt, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 
 
 def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: Any) -> Hook:
     matcher = Matcher(compile_pattern(tool), compile_pattern(pattern))
     known = {"kind": PRE_TOOL, "trigger": "pre-tool-call", "scope": "user", "path": f"/h/{name}/HOOK.md"}
-    known["dialect"] = find_dialect("native")
+    known["dialect"] = find_hook_dialect("native")
     return Hook(name, handler=Script(f"/h/{name}"), **{**known, "matcher": matcher, **fields})
 
 
 def a_settings_hook(name: str = "guard", handler: HookHandler | None = None, *, tool: str = "", **fields: Any) -> Hook:
     """Return a hook as settings.json has them; unless one is given, its handler is its own."""
     known = {"kind": PRE_TOOL, "trigger": "PreToolUse", "scope": "user", "path": "/c/settings.json"}
-    known |= {"matcher": Matcher(compile_names(tool)), "source": SETTINGS, "dialect": find_dialect("claude")}
+    known |= {"matcher": Matcher(compile_names(tool)), "source": SETTINGS, "dialect": find_hook_dialect("claude")}
     return Hook(name, handler=handler or Command(f"./{name}.sh"), **{**known, **fields})
 
 

@@ -28,7 +28,7 @@ from boathook.core.hook import (
     hook_to_data,
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from tests.core.builders import a_hook, a_settings_hook, handlers, json_objects, kinds, patterns, tool_patterns
 
 names = st.lists(st.text(max_size=5), max_size=3).map(tuple)
@@ -63,7 +63,7 @@ hooks = st.builds(
     metadata=st.none() | json_objects,
     source=st.sampled_from([HOOK_MD, SETTINGS, PLUGIN]),
     place=st.text(),
-    dialect=st.sampled_from([find_dialect("native"), find_dialect("claude")]),
+    dialect=st.sampled_from([find_hook_dialect("native"), find_hook_dialect("claude")]),
     state=st.sampled_from([ARMED, INVALID, DISABLED]),
     state_reason=st.text(),
     diagnostics=problems,
@@ -73,7 +73,7 @@ KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
 
 @given(hooks)
 def test_a_hook_survives_as_plain_data(hook):
-    again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_dialect)
+    again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_hook_dialect)
     assert again == hook
     assert [p and p.words for p in (again.matcher.tool, again.matcher.pattern)] == [
         p and p.words for p in (hook.matcher.tool, hook.matcher.pattern)
@@ -93,13 +93,13 @@ def test_a_handler_of_every_kind_survives_with_all_its_fields(word):
     hook = a_settings_hook(handler=WHOLE[word])
     data = marshal.loads(marshal.dumps(hook_to_data(hook)))
     assert data[Hook.FIELDS.index("handler")][0] == word
-    assert hook_from_data(data, KINDS_BY_NAME, find_dialect) == hook
+    assert hook_from_data(data, KINDS_BY_NAME, find_hook_dialect) == hook
 
 
 def test_a_line_for_the_shell_is_not_a_program_without_arguments():
     line, program = a_settings_hook(handler=Command("x")), a_settings_hook(handler=Command("x", ()))
     assert line != program
-    assert [hook_from_data(hook_to_data(hook), KINDS_BY_NAME, find_dialect) for hook in (line, program)] == [
+    assert [hook_from_data(hook_to_data(hook), KINDS_BY_NAME, find_hook_dialect) for hook in (line, program)] == [
         line,
         program,
     ]
@@ -107,9 +107,9 @@ def test_a_line_for_the_shell_is_not_a_program_without_arguments():
 
 def test_a_matcher_survives_with_what_it_asks_and_as_it_was_written():
     hook = a_settings_hook(matcher=Matcher(compile_names("startup, clear"), subject="source"))
-    again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_dialect).matcher
+    again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_hook_dialect).matcher
     assert (again, again.tool.display_text) == (hook.matcher, "startup, clear")
-    assert hook_from_data(hook_to_data(a_settings_hook(matcher=ALL)), KINDS_BY_NAME, find_dialect).matcher is ALL
+    assert hook_from_data(hook_to_data(a_settings_hook(matcher=ALL)), KINDS_BY_NAME, find_hook_dialect).matcher is ALL
 
 
 @pytest.mark.parametrize(("source", "expected"), [(HOOK_MD, False), (SETTINGS, True), (PLUGIN, True)])

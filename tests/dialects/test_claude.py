@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boathook.core.event import SPELLINGS, UNMAPPED, Event
+from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import Command, HookHandler, Http, Prompt, Script
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
@@ -22,11 +22,11 @@ from boathook.dialects.claude import (
     read_answer,
     write_event,
 )
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from tests.core.builders import a_settings_hook, json_objects, json_values
 
-HOST = find_dialect("claude")
+HOST = find_host_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
 MAPPED = [path for path in CAPTURED if HOST.read_event(path.read_bytes()).kind is not UNMAPPED]
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
@@ -143,7 +143,8 @@ def test_every_renamed_field_is_in_the_table_above():
 @given(st.sampled_from(NAMES), json_objects)
 def test_fields_that_the_engine_does_not_know_are_kept(name, fields):
     row = CLAUDE_EVENTS_BY_NAME[name]
-    taken = {"session_id", "cwd", "hook_event_name", *(one for pair in row.renames for one in pair)}
+    taken = {"session_id", "cwd", "hook_event_name", HOST_EVENT, HOST_KEYS, HOST_TOOL}
+    taken |= {one for pair in row.renames for one in pair}
     unknown = {key: value for key, value in fields.items() if key not in taken}
     line = write_event(Event(row.kind, "t", "s", "/w", {}, unknown))
     found = json.loads(line)

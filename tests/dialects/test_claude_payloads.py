@@ -13,13 +13,13 @@ from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import Verdict
 from boathook.dialects import claude
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from tests.scratch_project import ScratchProject
 
-HOST = find_dialect("claude")
+HOST = find_host_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
 
 

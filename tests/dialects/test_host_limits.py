@@ -13,7 +13,7 @@ import pytest
 from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Outcome
 from boathook.core.verdict import Verdict
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.capabilities import misfits, wants
 from boathook.hosts.detection import detect_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
@@ -353,11 +353,11 @@ SHAPES = {
 @pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
 def test_every_shape_in_which_cline_takes_commands_is_one_text_for_a_guard(given):
     call = {"hookName": "PreToolUse", "preToolUse": {"toolName": "run_commands", "parameters": given}}
-    event = find_dialect("cline").read_event(json.dumps(call).encode(), "PreToolUse")
+    event = find_host_dialect("cline").read_event(json.dumps(call).encode(), "PreToolUse")
     assert event.tool_name == "Shell"
     assert event.tool_input["command"].endswith("rm -rf /")
     changed = event.with_data(tool_input={**event.tool_input, "command": "ls"})
-    end = find_dialect("cline").write_answer(Verdict(changed, event, Outcome()))
+    end = find_host_dialect("cline").write_answer(Verdict(changed, event, Outcome()))
     assert json.loads(end.stdout) == {"overrideInput": {"commands": ["ls"]}}
 
 
@@ -413,7 +413,7 @@ def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(project, hoo
 def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_path(tool, given, ours):
     fields = {"hook_event_name": "PreToolUse", "timestamp": "t", "tool_name": tool, "tool_input": given}
     assert detect_caller(load_host("claude"), fields, {}) == "copilot"
-    event = find_dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
+    event = find_host_dialect("copilot").read_event(json.dumps(fields).encode(), "PreToolUse")
     assert (event.tool_name, event.tool_input) == ours
 
 

@@ -13,12 +13,14 @@ from boathook.core.event import SPELLINGS, Event
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.text import clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
-from boathook.dialects.native import event_of, read_answer, read_event, write_answer, write_event
+from boathook.dialects.native import NativeHost, make_event, read_answer, write_event
 from boathook.errors import DialectError
 from tests.core.builders import a_call, a_hook, fields, json_objects, json_values, kinds
 from tests.growth import grows_in_proportion
 from tests.scratch_project import CALL as TOOL_CALL
 
+HOST = NativeHost("native")
+read_event, write_answer = HOST.read_event, HOST.write_answer
 NONE, ALLOW, ASK, BLOCK, STOP = map(Decision, range(5))
 PRE = Call(a_hook(), a_call())
 POST = Call(a_hook(), a_call(kind="post-tool-call"))
@@ -123,7 +125,7 @@ def test_junk_for_an_event_is_refused_and_nothing_else(data, name):
 @given(json_objects, st.none() | st.sampled_from(sorted(SPELLINGS)))
 def test_any_object_is_an_event_or_refused(found, name):
     try:
-        event = event_of(found, name)
+        event = make_event(found, name)
     except DialectError:
         return
     assert event.kind is SPELLINGS[name or found["event_type"]]

@@ -30,8 +30,7 @@ from boathook.core.hook import (
 )
 from boathook.core.outcome import Outcome
 from boathook.core.verdict import Verdict
-from boathook.dialects import native
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.entry.fast_path import _prove_nothing_to_do, _read_fast_options
 from boathook.entry.options import Options, parse_options
 from boathook.hosts.host import list_host_names, load_host
@@ -125,7 +124,7 @@ def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothin
 
 def engine_is_silent(catalog: Catalog, data: bytes, name: str | None) -> bool:
     """Say whether the engine has no hook to run for an event, nothing to tell and no debug lines to write."""
-    return is_silent(catalog, native.read_event(data, name))
+    return is_silent(catalog, find_host_dialect("native").read_event(data, name))
 
 
 def is_silent(catalog: Catalog, event: Event) -> bool:
@@ -188,7 +187,7 @@ def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_re
 
 def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -> bool:
     """Say whether the engine would do nothing for a host's event, and for those made of it."""
-    dialect = find_dialect(host)
+    dialect = find_host_dialect(host)
     event = dialect.read_event(data, name)
     assert event.kind is not UNMAPPED
     later = dialect.derive_events(Verdict(event, event, Outcome()))
@@ -293,7 +292,7 @@ def test_junk_is_left_to_the_engine(here, data):
 def test_any_bytes_are_left_to_the_engine_or_are_an_event(here, data, name):
     write_cache_of(here, Catalog())
     certain = _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None
-    assert not certain or isinstance(native.read_event(data, name), Event)
+    assert not certain or isinstance(find_host_dialect("native").read_event(data, name), Event)
 
 
 def test_an_input_too_long_to_be_searched_is_left_to_the_engine(here):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from boathook.core.event import KINDS, find_kind
 from boathook.core.hook import Hook, Script
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS
 from boathook.sources.hook_md.folder import read_hook
@@ -43,7 +43,7 @@ def _hook(kind="pre-tool-call", tool=None, pattern=None, **fields):
         "user",
         Script("/f"),
         "/f/HOOK.md",
-        find_dialect("native"),
+        find_hook_dialect("native"),
         matcher=matcher,
         **fields,
     )
@@ -75,7 +75,7 @@ def test_every_example_hook_gets_an_event(path):
 @pytest.mark.parametrize("row", [row for row in CLAUDE_EVENTS if row.subject], ids=lambda row: row.name)
 def test_a_matcher_of_settings_gets_what_it_asks_for(row):
     matcher = Matcher(compile_names("special|other"), subject=row.subject)
-    hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_dialect("native"), matcher=matcher)
+    hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_hook_dialect("native"), matcher=matcher)
     event = build_sample_event(hook, "/w")
     assert event is not None
     assert hook.matcher.explain_mismatch(event) == ""

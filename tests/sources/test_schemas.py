@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import ERROR, Diagnostic, Hook, Script
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from boathook.sources import fields
 from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Sequence, read_frontmatter
 from boathook.sources.hook_md.manifest import parse_manifest
@@ -250,7 +250,7 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
         field.key: field.default for field in fields.HOOKS_TOML_FIELDS if field.user_only and field.default is not None
     }
     assert found == {name: value for name, value in Settings._defaults.items() if name != "model"}
-    hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md", find_dialect("native"))
+    hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md", find_hook_dialect("native"))
     table: dict[str, Any] = {
         field.key: field.default
         for field in (

@@ -17,7 +17,7 @@ from boathook.cli.commands import cli
 from boathook.core.event import find_kind
 from boathook.core.hook import ARMED, MODIFIED, PROJECT, UNTRUSTED, USER, Command, Hook
 from boathook.core.matcher import Matcher, compile_pattern
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from boathook.entry.fast_path import _find_answer
 from boathook.entry.options import list_flags, parse_options
 from boathook.errors import UsageError
@@ -52,7 +52,7 @@ def read_file(path: str, scope: str) -> list[Hook]:
             scope,
             Command(row["run"]),
             path,
-            find_dialect("native"),
+            find_hook_dialect("native"),
             matcher=Matcher(compile_pattern(row["tool"])),
             source=TOY.name,
         )

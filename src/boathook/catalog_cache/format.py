@@ -41,11 +41,11 @@ class Compiled:
         from boathook.core.catalog import Catalog, Settings
         from boathook.core.event import KINDS
         from boathook.core.hook import Diagnostic, hook_from_data
-        from boathook.dialects.dialect import find_dialect
+        from boathook.dialects.dialect import find_hook_dialect
 
         kinds = {one.name: one for one in KINDS}
         return Catalog(
-            tuple([hook_from_data(data, kinds, find_dialect) for data in self.section(f"hooks {kind.name}")]),
+            tuple([hook_from_data(data, kinds, find_hook_dialect) for data in self.section(f"hooks {kind.name}")]),
             Settings(*self.head["settings"]),
             tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
             self.head["projects"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.event import SPELLINGS
-from boathook.dialects.dialect import NATIVE, find_dialect
+from boathook.dialects.dialect import NATIVE, find_host_dialect
 from boathook.hosts.host import Host, HostEvent, list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_names import CLAUDE_TOOLS, find_canonical_name, find_claude_name, list_known_tools
 
@@ -50,7 +50,7 @@ def _make_rule(host: Host) -> dict[str, Any]:
         "folder_keys": host.folder_keys,
         "foreign_keys": host.foreign_keys,
         "project_variable": host.project_variable,
-        "answer": find_dialect(host.name).write_nothing().stdout,
+        "answer": find_host_dialect(host.name).write_nothing().stdout,
     }
 
 

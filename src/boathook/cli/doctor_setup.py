@@ -11,7 +11,7 @@ from boathook.cli.show import pick_fields
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.host import HostEvent, load_host
 from boathook.hosts.setup import Setup, load_setup
@@ -157,7 +157,7 @@ def _choose_event(setup: Setup, catalog: Catalog, scratch: str) -> HostEvent:
     host = load_host(setup.name)
     rows = list_installed_events(host, setup)
     for row in rows:
-        plan = catalog.plan(find_dialect(setup.name).read_event(make_probe_event(host, row, scratch), row.name))
+        plan = catalog.plan(find_host_dialect(setup.name).read_event(make_probe_event(host, row, scratch), row.name))
         if not plan.stages and not plan.background:
             return row
     return rows[0]

@@ -18,7 +18,7 @@ from boathook.core.event import Event
 from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Http, Prompt
 from boathook.core.value import Value
 from boathook.core.verdict import OK
-from boathook.dialects.native import event_of
+from boathook.dialects.native import make_event
 from boathook.engine import Engine
 from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.reader import LedgerReader
@@ -171,7 +171,7 @@ def _restore_event(record: dict[str, Any], scratch: str) -> Event | None:
     """Return the recorded event, moved to a scratch folder; None if it was not recorded whole."""
     with contextlib.suppress(BoathookError):
         if isinstance(whole := record.get("whole"), dict):
-            return event_of({**whole, "work_dir": scratch})
+            return make_event({**whole, "work_dir": scratch})
     return None
 
 

@@ -11,25 +11,11 @@ from boathook.core.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Protocol
+    from typing import Any
 
     from boathook.core.event import Event, EventKind
     from boathook.core.outcome import Outcome
     from boathook.core.verdict import Call, Exit
-
-    class HookDialect(Protocol):
-        name: str
-        # Names of variables. Every hook gets those with a prefix and those of the project.
-        variable_prefixes: tuple[str, ...]
-        project_variables: tuple[str, ...]
-        env_file_variable: str
-        # For hooks that are commands: those of the project and of the plugin's folder, and those that are empty by default.
-        folder_variables: tuple[str, str]
-        empty_variables: tuple[str, ...]
-
-        def write_event(self, event: Event, trigger: str) -> bytes: ...
-        def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]: ...
-
 
 USER, PROJECT = "user", "project"
 SCOPES = (USER, PROJECT, "local")
@@ -123,6 +109,32 @@ class Needs(Value):
     os: tuple[str, ...] = ()
 
 
+class HookDialect(Value):
+    """What hooks read and write: a row. `module` has its functions, and is imported when one of them is first called."""
+
+    name: str
+    module: str
+    # Names of variables. For hooks that are commands: those of the project and of the plugin's folder, and those that are
+    # empty by default.
+    folder_variables: tuple[str, str] = ("", "")
+    empty_variables: tuple[str, ...] = ()
+    # For every hook. They are the standard's names and those of agents, because agents share hooks.
+    variable_prefixes: tuple[str, ...] = ("AGENT", "KIMI")
+    project_variables: tuple[str, ...] = ("CLAUDE_PROJECT_DIR", "MONOCO_PROJECT_ROOT")
+    env_file_variable: str = "CLAUDE_ENV_FILE"
+
+    def load_functions(self) -> Any:
+        return __import__(self.module, fromlist=["write_event"])
+
+    def write_event(self, event: Event, trigger: str) -> bytes:
+        written: bytes = self.load_functions().write_event(event, trigger)
+        return written
+
+    def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
+        answer: tuple[Outcome, tuple[str, ...]] = self.load_functions().read_answer(call, end, strict=strict)
+        return answer
+
+
 class Hook(Value):
     """A hook as loaded; only an armed one runs. `state_reason` says why it is not armed."""
 
@@ -192,7 +204,7 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
 
 
 def hook_from_data(
-    data: tuple[Any, ...], kinds: dict[str, EventKind], find_dialect: Callable[[str], HookDialect]
+    data: tuple[Any, ...], kinds: dict[str, EventKind], find_hook_dialect: Callable[[str], HookDialect]
 ) -> Hook:
     plain = dict(zip(Hook.FIELDS, data, strict=True))
     tool, pattern, subject = plain["matcher"]
@@ -201,7 +213,7 @@ def hook_from_data(
     plain["handler"] = HANDLERS[word](*fields)
     is_all = not (tool or pattern)
     plain["matcher"] = ALL if is_all else Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), subject)
-    plain["dialect"] = find_dialect(plain["dialect"])
+    plain["dialect"] = find_hook_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])
     plain["diagnostics"] = tuple(Diagnostic(*problem) for problem in plain["diagnostics"])
     plain["approval"] = Approval(*plain["approval"]) if plain["approval"] else None

@@ -1,85 +1,100 @@
-"""Dialects: a host speaks one to the engine, and the engine speaks one to each hook."""
+"""The dialects: what hosts write to the engine and read from it, and what hooks read and write."""
 
 from __future__ import annotations
 
-from boathook.errors import DialectError
+from boathook.core.hook import HookDialect
+from boathook.core.verdict import Exit
+from boathook.errors import DialectError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping, Sequence
 
-    from boathook.core.event import Event
-    from boathook.core.outcome import Outcome
-    from boathook.core.verdict import Call, Exit
-    from boathook.dialects.host_dialect import HostDialect
-
-    # `native` has the functions of both halves as well: see `dialects.native`.
-    class _BothHalves(HostDialect):
-        def write_event(self, event: Event, trigger: str) -> bytes: ...
-        def read_answer(self, call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]: ...
-
-else:
-    _BothHalves = object
+    from boathook.core.event import Event, EventKind
+    from boathook.core.verdict import Verdict
 
 NATIVE = "native"
-# Each has a module of this name in this folder.
-HOOK_DIALECTS = (NATIVE, "claude")
-_HOOK_FUNCTIONS = ("write_event", "read_answer")
-# The names of variables of hooks that are commands, by dialect: see HookDialect.
-_FOLDER_VARIABLES = {"claude": ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT")}
-_EMPTY_VARIABLES = {"claude": ("CLAUDE_CODE_REMOTE",)}
+_ROWS = (
+    HookDialect(NATIVE, f"{__package__}.native"),
+    HookDialect(
+        "claude",
+        f"{__package__}.claude",
+        folder_variables=("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"),
+        empty_variables=("CLAUDE_CODE_REMOTE",),
+    ),
+)
+HOOK_DIALECTS = {row.name: row for row in _ROWS}
 
 
-class Dialect(_BothHalves):
-    """A protocol on both borders of the engine. A run needs few of the halves, so each is imported when it is first used."""
+def find_hook_dialect(name: str) -> HookDialect:
+    dialect = HOOK_DIALECTS.get(name)
+    if dialect is None:
+        raise DialectError(f"hooks cannot use the dialect '{name}' (known: {', '.join(HOOK_DIALECTS)})")
+    return dialect
 
-    # The standard's names and those of agents, in all dialects, because agents share hooks.
-    variable_prefixes: tuple[str, ...] = ("AGENT", "KIMI")
-    project_variables: tuple[str, ...] = ("CLAUDE_PROJECT_DIR", "MONOCO_PROJECT_ROOT")
-    env_file_variable = "CLAUDE_ENV_FILE"
+
+class HostDialect:
+    """How a host writes events and reads answers. The defaults are right for a host that can express everything."""
+
+    # The variable in which the host names the project's folder.
+    project_variable = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.folder_variables = _FOLDER_VARIABLES.get(name, ("", ""))
-        self.empty_variables: tuple[str, ...] = _EMPTY_VARIABLES.get(name, ())
 
-    def __repr__(self) -> str:
-        return f"<Dialect {self.name}>"
+    def read_event(self, data: bytes, name: str | None = None) -> Event:
+        raise NotImplementedError
 
-    if not TYPE_CHECKING:
+    def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
+        """Write a verdict; `later` has the verdicts on derived events. With `refuses`, refuse what cannot be expressed."""
+        raise NotImplementedError
 
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("_"):
-                raise AttributeError(name)
-            half = _load_hook_half(self.name) if name in _HOOK_FUNCTIONS else _load_host_half(self.name)
-            # Later calls find the function itself.
-            value = self.__dict__[name] = getattr(half, name)
-            return value
+    def write_nothing(self) -> Exit:
+        return Exit(0)
 
+    def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
+        """Refuse an event that could not be read. Also return its kind if the host does get a refusal."""
+        return Exit(code), None
 
-def _load_host_half(name: str) -> Any:
-    if name == NATIVE:
-        from boathook.dialects import native
+    def find_caller(self, data: bytes, env: Mapping[bytes, bytes]) -> str:
+        """Return the host that really calls, "" if it is this one."""
+        return ""
 
-        return native
-    from boathook.dialects.host_dialect import HostDialect
-    from boathook.hosts.host import load_host
+    def find_result_file(self, event: Event) -> str:
+        """Return the file that says whether the tool call failed, "" if the event says it."""
+        return ""
 
-    return HostDialect(load_host(name))
+    def apply_result(self, event: Event, text: str) -> Event:
+        return event
 
+    def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
+        """Return the events that the host does not have and that follow from this verdict."""
+        return ()
 
-def _load_hook_half(name: str) -> Any:
-    if name not in HOOK_DIALECTS:
-        raise DialectError(f"hooks cannot use the dialect '{name}' (known: {', '.join(HOOK_DIALECTS)})")
-    return __import__(f"{__package__}.{name}", fromlist=["write_event"])
-
-
-_dialects: dict[str, Dialect] = {}
+    def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
+        """Return what hooks wanted and the host cannot express."""
+        return ()
 
 
-def find_dialect(name: str) -> Dialect:
-    """Return the dialect of this name; there is one object for each, so they can be compared."""
-    dialect = _dialects.get(name)
+_host_dialects: dict[str, HostDialect] = {}
+
+
+def find_host_dialect(name: str) -> HostDialect:
+    dialect = _host_dialects.get(name)
     if dialect is None:
-        dialect = _dialects[name] = Dialect(name)
+        dialect = _host_dialects[name] = _load_host_dialect(name)
     return dialect
+
+
+def _load_host_dialect(name: str) -> HostDialect:
+    # Imported by name, because a run needs only one of them, and because both import this module.
+    module, class_name = "native", "NativeHost"
+    if name != NATIVE:
+        from boathook.hosts.host import list_host_names
+
+        agents = list_host_names()
+        if name not in agents:
+            raise UsageError(f"unknown host '{name}' (known: {', '.join((NATIVE, *agents))})")
+        module, class_name = "agent_host", "AgentHost"
+    host_class: type[HostDialect] = getattr(__import__(f"{__package__}.{module}", fromlist=[class_name]), class_name)
+    return host_class(name)

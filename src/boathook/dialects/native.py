@@ -19,11 +19,12 @@ from boathook.dialects.answers import (
     refuse_buried,
     texts,
 )
+from boathook.dialects.dialect import HostDialect
 from boathook.errors import DialectError, NotJson, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from boathook.dialects.answers import Types
@@ -41,7 +42,6 @@ _TYPES: Types = {
     "continue": FLAG,
 }
 _DECISIVE = ("decision", "continue", "modified_input", "modified_output", "additional_context", "system_message")
-project_variable = ""
 FIELD_TYPES: Types = {
     **dict.fromkeys(("event_type", "timestamp", "session_id", "work_dir"), TEXT),
     "context": OBJECT,
@@ -49,20 +49,7 @@ FIELD_TYPES: Types = {
 }
 
 
-def read_event(data: bytes, name: str | None = None) -> Event:
-    try:
-        fields = parse_host_object(data)
-    except NotJson as error:
-        # Without a host no model can have written this, so it is a mistake of the caller and no way past the guards.
-        raise DialectError(str(error)) from None
-    return event_of(fields, name)
-
-
-def find_caller(data: bytes, env: Mapping[bytes, bytes]) -> str:  # noqa: ARG001
-    return ""
-
-
-def event_of(fields: dict[str, Any], name: str | None = None) -> Event:
+def make_event(fields: dict[str, Any], name: str | None = None) -> Event:
     fields = {key: value for key, value in fields.items() if value is not None or key not in FIELD_TYPES}
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
@@ -177,50 +164,41 @@ def _read_decision(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decisi
     return decision, said
 
 
-def write_answer(verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:  # noqa: ARG001
-    """Write a verdict: exit code 2 with the reasons, or one JSON object, or nothing. It can say everything that hooks want."""
-    if verdict.decision == Decision.BLOCK:
-        reasons = "\n".join(verdict.reasons) or "blocked by a hook"
-        return Exit(2, stderr=(reasons + "\n").encode("utf-8", "backslashreplace"))
-    answer: dict[str, Any] = {}
-    reasons = "\n".join(verdict.reasons)
-    if verdict.decision == Decision.STOP:
-        answer["continue"] = False
-        answer["stop_reason"] = reasons or "stopped by a hook"
-    elif verdict.decision:
-        answer["decision"] = verdict.decision.word
-        if reasons:
-            answer["reason"] = reasons
-    if verdict.modified_input is not None:
-        answer["modified_input"] = verdict.modified_input
-    if verdict.outcome.output is not ABSENT:
-        answer["modified_output"] = verdict.outcome.output
-    if verdict.additional_context:
-        answer["additional_context"] = "\n".join(verdict.additional_context)
-    if verdict.system_message:
-        answer["system_message"] = "\n".join(verdict.system_message)
-    return Exit(0, stdout=dump_line(answer) if answer else b"")
+class NativeHost(HostDialect):
+    def read_event(self, data: bytes, name: str | None = None) -> Event:
+        try:
+            fields = parse_host_object(data)
+        except NotJson as error:
+            # Without a host no model can have written this, so it is a mistake of the caller and no way past the guards.
+            raise DialectError(str(error)) from None
+        return make_event(fields, name)
 
-
-def write_nothing() -> Exit:
-    return Exit(0)
-
-
-def refuse(name: str | None, reason: str, code: int) -> tuple[Exit, None]:  # noqa: ARG001
-    return Exit(code), None
-
-
-def derive_events(verdict: Verdict) -> tuple[Event, ...]:  # noqa: ARG001
-    return ()
-
-
-def find_result_file(event: Event) -> str:  # noqa: ARG001
-    return ""
-
-
-def apply_result(event: Event, text: str) -> Event:  # noqa: ARG001
-    return event
-
-
-def list_degraded(verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    return ()
+    def write_answer(
+        self,
+        verdict: Verdict,
+        later: Sequence[Verdict] = (),  # noqa: ARG002
+        *,
+        refuses: bool = False,  # noqa: ARG002
+    ) -> Exit:
+        """Write a verdict: exit code 2 with the reasons, or one JSON object, or nothing. It can say everything that hooks want."""
+        if verdict.decision == Decision.BLOCK:
+            reasons = "\n".join(verdict.reasons) or "blocked by a hook"
+            return Exit(2, stderr=(reasons + "\n").encode("utf-8", "backslashreplace"))
+        answer: dict[str, Any] = {}
+        reasons = "\n".join(verdict.reasons)
+        if verdict.decision == Decision.STOP:
+            answer["continue"] = False
+            answer["stop_reason"] = reasons or "stopped by a hook"
+        elif verdict.decision:
+            answer["decision"] = verdict.decision.word
+            if reasons:
+                answer["reason"] = reasons
+        if verdict.modified_input is not None:
+            answer["modified_input"] = verdict.modified_input
+        if verdict.outcome.output is not ABSENT:
+            answer["modified_output"] = verdict.outcome.output
+        if verdict.additional_context:
+            answer["additional_context"] = "\n".join(verdict.additional_context)
+        if verdict.system_message:
+            answer["system_message"] = "\n".join(verdict.system_message)
+        return Exit(0, stdout=dump_line(answer) if answer else b"")

@@ -7,7 +7,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Flag = tuple[str, str, bool, str, str]
 
-NATIVE_HOST = "native"
 SWITCH, VALUE, SOURCE, FOLDER = "switch", "value", "source", "folder"
 # Each row: the flag, what it takes, whether the fast path may answer with it, what help calls its value, and the help.
 # Plain tuples, because every start of `run` makes them. The folders of the user are flags, too: see `list_flags`.
@@ -26,7 +25,7 @@ FLAGS: "tuple[Flag, ...]" = (
 class Options:
     def __init__(self) -> None:
         self.event: str | None = None
-        self.host = NATIVE_HOST
+        self.host = "native"
         self.project: str | None = None
         self.without: tuple[str, ...] = ()
         self.folders: dict[str, str] = {}

@@ -7,7 +7,7 @@ import os
 from boathook.core.event import UNMAPPED, parse_host_object
 from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
-from boathook.dialects.dialect import NATIVE, find_dialect
+from boathook.dialects.dialect import NATIVE, HostDialect, find_host_dialect
 from boathook.entry.options import Options, parse_options
 from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
 from boathook.sources.source import SOURCES
@@ -37,10 +37,12 @@ class Interrupted(BaseException):
 
 
 def main(args: list[str], data: bytes | None = None) -> int:
-    run = _EventRun(Options())
+    # Until the options are read, errors are written for a host without a dialect of its own.
+    run = _EventRun(Options(), HostDialect(NATIVE))
     try:
         _catch_signals()
-        run = _EventRun(_parse_options(args))
+        options = parse_options(args)
+        run = _EventRun(options, find_host_dialect(options.host))
         data = read_all(0) if data is None else data
         return run.answer(data)
     except (BeyondLimits, NotJson) as error:
@@ -59,23 +61,10 @@ def main(args: list[str], data: bytes | None = None) -> int:
         return run.refuse(f"internal error: {type(error).__name__}: {error}", 1)
 
 
-def _parse_options(args: list[str]) -> Options:
-    options = parse_options(args)
-    if options.host == NATIVE:
-        return options
-    from boathook.hosts.host import list_host_names
-
-    hosts = (NATIVE, *list_host_names())
-    if options.host not in hosts:
-        raise UsageError(f"unknown host '{options.host}' (known: {', '.join(hosts)})")
-    return options
-
-
 class _EventRun:
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.dialect = find_dialect(options.host)
-        # what hooks.toml wants if the host cannot be told everything
+    def __init__(self, options: Options, dialect: HostDialect) -> None:
+        self.options, self.dialect = options, dialect
+        # What hooks.toml wants if the host cannot express everything.
         self.refuses_degraded = False
 
     def answer(self, data: bytes) -> int:
@@ -124,7 +113,7 @@ class _EventRun:
             return False
         from boathook.hosts.detection import calls_boathook, list_own_files
 
-        self.dialect = find_dialect(caller)
+        self.dialect = find_host_dialect(caller)
         folder = parse_host_object(data).get("cwd") or current_dir()
         installations = _read_installations(f"{self._find_state()}/installed.json")
         files = list_own_files(installations, caller, folder if isinstance(folder, str) else "/")

@@ -185,7 +185,7 @@ HOOK_MD_FIELDS = (
     ENV_FIELD,
     SANDBOX_FIELD,
     NETWORK_FIELD,
-    Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
+    Field("dialect", WORD, "the protocol of the script", NATIVE, words=tuple(HOOK_DIALECTS)),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
 

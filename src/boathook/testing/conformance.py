@@ -206,9 +206,9 @@ class LibraryRun:
 
     @property
     def dialect(self) -> Any:
-        from boathook.dialects.dialect import find_dialect
+        from boathook.dialects.dialect import find_host_dialect
 
-        return find_dialect(self.workspace.vector.run.get("host", "native"))
+        return find_host_dialect(self.workspace.vector.run.get("host", "native"))
 
     def read_event(self, event: Any) -> Any:
         filled, run = self.workspace.fill_placeholders(event), self.workspace.vector.run

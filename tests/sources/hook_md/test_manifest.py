@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from boathook.core.event import SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from boathook.sources.fields import HOOK_MD_FIELDS, MAX_DIAGNOSTICS, is_hook_name
 from boathook.sources.hook_md.frontmatter import Scalar
 from boathook.sources.hook_md.manifest import parse_manifest, read_whole_number
@@ -34,7 +34,14 @@ def problem(line: int | None, key: str, level: str, message: str, fix: str = "")
 
 
 PLAIN = Hook(
-    "guard", SPELLINGS["pre-tool-call"], "pre-tool-call", "user", Script(FOLDER), PATH, find_dialect("native"), "a test"
+    "guard",
+    SPELLINGS["pre-tool-call"],
+    "pre-tool-call",
+    "user",
+    Script(FOLDER),
+    PATH,
+    find_hook_dialect("native"),
+    "a test",
 )
 
 
@@ -85,7 +92,7 @@ metadata:
             env=("TOKEN",),
             sandbox="restricted",
             network=True,
-            dialect=find_dialect("claude"),
+            dialect=find_hook_dialect("claude"),
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),
         frozenset(FIELDS),

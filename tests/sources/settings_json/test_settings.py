@@ -27,7 +27,7 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.loader import load_hooks
@@ -108,7 +108,7 @@ def test_every_field_of_a_command_is_read(one):
         background=True,
         source=SETTINGS,
         place=PLACE,
-        dialect=find_dialect("claude"),
+        dialect=find_hook_dialect("claude"),
     )
 
 
@@ -435,7 +435,7 @@ def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
         Command(""),
         "file",
         source=SETTINGS,
-        dialect=find_dialect("claude"),
+        dialect=find_hook_dialect("claude"),
         place=place,
         state=INVALID,
         state_reason=f"{place}: {message}" + (f" ({fix})" if fix else ""),
@@ -535,7 +535,7 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
         Command(""),
         "file",
         source=SETTINGS,
-        dialect=find_dialect("claude"),
+        dialect=find_hook_dialect("claude"),
         place=PLACE,
         state=DISABLED,
         state_reason=message,

@@ -19,7 +19,7 @@ from boathook.core.hook import (
     Hook,
     Script,
 )
-from boathook.dialects.dialect import NATIVE, find_dialect
+from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.sources.hook_md.manifest import escape_undecodable, parse_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system import files
@@ -155,7 +155,9 @@ def read_hook(path: str, folder: str, scope: str) -> ReadHook:
 def _build_invalid(path: str, folder: str, scope: str, reason: str) -> ReadHook:
     name, file = (escape_undecodable(os.path.basename(one)) for one in (folder, path))
     message = f"{file} {reason}"
-    hook = Hook(name, None, "", scope, Script(folder), path, find_dialect(NATIVE), state=INVALID, state_reason=message)
+    hook = Hook(
+        name, None, "", scope, Script(folder), path, find_hook_dialect(NATIVE), state=INVALID, state_reason=message
+    )
     return hook.replace(diagnostics=(Diagnostic(path, None, "", ERROR, message),)), frozenset()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.hook import ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
-from boathook.dialects.dialect import NATIVE, find_dialect
+from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 from boathook.sources.fields import (
@@ -37,7 +37,7 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
     shown_name = escape_undecodable(folder_name)
     checker = FieldChecker(path, scope, YAML_PAIR, {"name": shown_name})
     data: dict[str, Any] = {}
-    fields: dict[str, Any] = {"name": shown_name, "kind": None, "trigger": "", "dialect": find_dialect(NATIVE)}
+    fields: dict[str, Any] = {"name": shown_name, "kind": None, "trigger": "", "dialect": find_hook_dialect(NATIVE)}
     try:
         frontmatter = read_frontmatter(text)
     except FrontmatterError as error:
@@ -82,7 +82,7 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, An
         message = f"the dialect '{dialect}' has no event like {kind.name}; native is used"
         checker.report(ERROR, "dialect", message, "remove it")
     elif dialect != NATIVE:
-        fields["dialect"] = find_dialect(dialect)
+        fields["dialect"] = find_hook_dialect(dialect)
     return fields
 
 

@@ -23,7 +23,7 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_names, compute_weight
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources import fields
@@ -31,7 +31,7 @@ from boathook.sources.fields import JSON_PAIR, MAX_SECONDS, FieldChecker, descri
 from boathook.sources.own_commands import PROGRAM_NAME, is_only_own_command, is_own_command
 from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
 
-DIALECT = find_dialect("claude")
+DIALECT = find_hook_dialect("claude")
 # A file of many large patterns would keep RE2 busy for minutes.
 _MAX_PATTERN_WEIGHT = 40_000
 _MIN_PATTERN_WEIGHT, _RULE_CHAR_WEIGHT = 200, 10

@@ -17,7 +17,7 @@ from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import Verdict
 from boathook.dialects.claude import write_event
-from boathook.dialects.dialect import find_dialect
+from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import DialectError
 from boathook.hosts.host import CAPABILITIES, list_host_names, load_host
 from boathook.hosts.tool_calls import LIST_MARK, restore_input, translate_call
@@ -42,7 +42,7 @@ def shown(path: Path) -> str:
 
 
 def read(path: Path) -> Event:
-    return find_dialect(host_of(path)).read_event(path.read_bytes(), path.name.split(".")[0])
+    return find_host_dialect(host_of(path)).read_event(path.read_bytes(), path.name.split(".")[0])
 
 
 # Reading
@@ -108,7 +108,7 @@ def test_a_captured_payload_is_of_the_kind_its_name_says(path):
 def test_a_captured_payload_needs_no_name_beside_it_if_it_has_one(path):
     if any(json.loads(path.read_text()).get(key) for key in ("hook_event_name", "hookName")):
         beside = read(path)
-        alone = find_dialect(host_of(path)).read_event(path.read_bytes())
+        alone = find_host_dialect(host_of(path)).read_event(path.read_bytes())
         assert (alone.kind, alone.session_id, alone.data) == (beside.kind, beside.session_id, beside.data)
 
 
@@ -192,7 +192,7 @@ def test_fields_have_the_names_of_the_standard():
 
 
 def event_of(host: str, name: str | None = None, **fields: object) -> Event:
-    return find_dialect(host).read_event(json.dumps(fields).encode(), name)
+    return find_host_dialect(host).read_event(json.dumps(fields).encode(), name)
 
 
 def test_qwens_empty_prompt_is_no_prompt():
@@ -302,7 +302,7 @@ def test_nothing_but_a_fault_with_words_comes_of_any_object(data, host):
         return
     outcome = Outcome(data.draw(st.sampled_from([Decision(n) for n in range(5)])), contexts=("c",), messages=("m",))
     changed = event.with_data(tool_input=data.draw(json_values))
-    assert find_dialect(host).write_answer(Verdict(changed, event, outcome)).code in (0, 2)
+    assert find_host_dialect(host).write_answer(Verdict(changed, event, outcome)).code in (0, 2)
 
 
 # Tools
@@ -432,7 +432,7 @@ def a_verdict(host: str, name: str, outcome: Outcome, **changes: object) -> Verd
 
 
 def answer(host: str, name: str, outcome: Outcome, **changes: object) -> tuple[int, object, str]:
-    end = find_dialect(host).write_answer(a_verdict(host, name, outcome, **changes))
+    end = find_host_dialect(host).write_answer(a_verdict(host, name, outcome, **changes))
     assert end.code is not None
     try:
         message: object = json.loads(end.stdout) if end.stdout else None
@@ -596,7 +596,7 @@ HEARD = {
 def test_what_a_host_can_hear_is_said_its_way(case):
     host, name, outcome, changes, wanted = HEARD[case]
     assert answer(host, name, outcome, **changes) == wanted
-    assert find_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == ()
+    assert find_host_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == ()
 
 
 ASKED = "a hook wanted to ask, which {} cannot at {}: denied instead"
@@ -667,7 +667,7 @@ def test_what_a_host_cannot_express_is_reported_and_the_rest_is_written(case):
         "" if field else f"{lines}\n",
     )
     assert answer(host, name, outcome, **changes) == wanted
-    assert find_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == reported
+    assert find_host_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == reported
 
 
 def test_a_message_for_the_person_goes_where_the_host_shows_it():
@@ -690,7 +690,7 @@ def test_a_stop_where_the_agent_stops_anyway_is_silence():
 
 def test_no_answer_comes_to_an_event_without_counterpart():
     event = event_of("cursor", hook_event_name="afterFileEdit")
-    end = find_dialect("cursor").write_answer(Verdict(event, event, NO))
+    end = find_host_dialect("cursor").write_answer(Verdict(event, event, NO))
     assert (end.code, end.stdout, end.stderr) == (0, b"", b"")
 
 

@@ -16,8 +16,9 @@ from boathook.core.event import (
 from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, loads
 from boathook.core.outcome import ABSENT, Decision
 from boathook.core.verdict import Exit, Verdict
+from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
-from boathook.hosts.host import SPECIFIC_OUTPUT, Host, HostEvent, list_derived_kinds
+from boathook.hosts.host import SPECIFIC_OUTPUT, HostEvent, list_derived_kinds, load_host
 from boathook.hosts.tool_calls import normalize_input, restore_input, translate_call
 from boathook.hosts.tool_names import find_aliases, find_canonical_name
 
@@ -37,10 +38,11 @@ _FILE_MARK = "@"
 _FAILURE_KIND = "post-tool-call-failure"
 
 
-class HostDialect:
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        self.project_variable = host.project_variable
+class AgentHost(HostDialect):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.host = load_host(name)
+        self.project_variable = self.host.project_variable
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         fields = parse_host_object(data)
