@@ -29,7 +29,7 @@ from boathook.agent.scripted import ScriptedModel
 from boathook.cli.commands import COMMANDS, cli
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
 from boathook.core.outcome import Decision, Outcome
-from boathook.dialects.claude import FILLED
+from boathook.dialects.claude import DEFAULT_FIELDS
 from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, spoken
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS, ClaudeEvent
@@ -100,7 +100,7 @@ def settings() -> str:
         "",
         "| event | fields that are always there, and their value if the host leaves them out |",
         "|---|---|",
-        f"| all | {_filled(FILLED)} |",
+        f"| all | {_filled(DEFAULT_FIELDS)} |",
     ]
     lines += [f"| {row.name} | {_filled(row.filled)} |" for row in CLAUDE_EVENTS]
     names = ", ".join(f"`{name}`" for name in UNMAPPED_CLAUDE_EVENTS)

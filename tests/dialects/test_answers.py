@@ -14,10 +14,10 @@ from boathook.dialects.answers import (
     begins_like_json,
     check_types,
     default_reason,
-    exit_words,
-    reason_in,
-    refuse_buried,
-    texts,
+    describe_exit,
+    read_stderr_reason,
+    refuse_hidden_json,
+    to_texts,
 )
 from tests.core.builders import a_hook, json_values
 
@@ -50,10 +50,10 @@ BURIED = {
 @pytest.mark.parametrize(("text", "where"), BURIED.values(), ids=BURIED)
 def test_an_answer_buried_in_text_is_refused_with_its_place(text, where):
     if where is None:
-        refuse_buried(text, ("a", "b"))
+        refuse_hidden_json(text, ("a", "b"))
         return
     with pytest.raises(JsonError) as error:
-        refuse_buried(text, ("a", "b"))
+        refuse_hidden_json(text, ("a", "b"))
     assert str(error.value) == f"text before the JSON object at {where}"
 
 
@@ -61,7 +61,7 @@ def test_an_answer_buried_in_text_is_refused_with_its_place(text, where):
 @example("", {"a": {}}, "")
 def test_no_object_with_a_known_key_stays_hidden_in_text(before, found, behind):
     with pytest.raises(JsonError):
-        refuse_buried(f"{before}{json.dumps(found)}{behind}", ("a",))
+        refuse_hidden_json(f"{before}{json.dumps(found)}{behind}", ("a",))
 
 
 TYPES = {"flag": (bool, "true or false"), "text": (str, "text"), "object": (dict, "an object"), "any": (object, "any")}
@@ -105,13 +105,13 @@ WORDS = {
 
 @pytest.mark.parametrize(("end", "message"), WORDS.values(), ids=WORDS)
 def test_how_a_hook_failed_is_said_in_words(end, message):
-    assert exit_words(end) == message
+    assert describe_exit(end) == message
 
 
 def test_what_stands_on_stderr_is_cleaned_and_cut():
-    assert reason_in(Exit(2, stderr=b" \x1b[1mno\x1b[0m\x07\r\nnever \n")) == "no\nnever"
-    assert reason_in(Exit(2, stderr=b"x" * 9000)) == "x" * 8192 + "… [cut, 9,000 characters]"
+    assert read_stderr_reason(Exit(2, stderr=b" \x1b[1mno\x1b[0m\x07\r\nnever \n")) == "no\nnever"
+    assert read_stderr_reason(Exit(2, stderr=b"x" * 9000)) == "x" * 8192 + "… [cut, 9,000 characters]"
 
 
 def test_a_text_is_an_effect_unless_nothing_is_left_of_it():
-    assert [texts(text) for text in (" a\n", "", None, " \x07 ")] == [("a",), (), (), ()]
+    assert [to_texts(text) for text in (" a\n", "", None, " \x07 ")] == [("a",), (), (), ()]

@@ -16,9 +16,9 @@ from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
 from boathook.dialects.claude import (
     ANSWER_TYPES,
-    ASKED_TYPES,
     JUDGEMENT_TYPES,
     NESTED_TYPES,
+    PERMISSION_TYPES,
     read_answer,
     write_event,
 )
@@ -326,8 +326,8 @@ def test_a_folder_that_speaks_this_dialect_is_read_the_same_way():
 
 DENY = '{"hookSpecificOutput": {"permissionDecision": "deny"}}'
 BURIED = "text before the JSON object at"
-UNKNOWN = "not known here: '{}'"
-MISPLACED = "'{}' has no effect there: it belongs into 'hookSpecificOutput'"
+UNKNOWN = "unknown keys: '{}'"
+MISPLACED = "'{}' has no effect there: write it inside 'hookSpecificOutput'"
 CALLS = {
     "allow": (nested(permissionDecision="allow"), make_outcome(ALLOW)),
     "allow with a reason": (
@@ -345,7 +345,7 @@ CALLS = {
     "defer": (
         nested(permissionDecision="defer"),
         make_outcome(ASK),
-        "'defer' is read as 'ask': nothing can be put off here",
+        "'defer' is read as 'ask', because a call cannot be deferred here",
     ),
     "block": ({"decision": "block", "reason": "no"}, make_outcome(BLOCK, "no")),
     "approve": ({"decision": "approve"}, make_outcome(ALLOW)),
@@ -431,7 +431,7 @@ PERMISSIONS = {
     "granted for good": ({"behavior": "allow", "interrupt": True}, make_outcome(ALLOW)),
     "an input alone": ({"updatedInput": {"a": 1}}, make_outcome(NONE, input={"a": 1})),
     "a message alone": ({"message": "m"}, make_outcome(NONE)),
-    "nulls": (dict.fromkeys(ASKED_TYPES), make_outcome(NONE)),
+    "nulls": (dict.fromkeys(PERMISSION_TYPES), make_outcome(NONE)),
     "an unknown key": ({"colour": 1}, make_outcome(NONE), UNKNOWN.format("hookSpecificOutput.decision.colour")),
 }
 
@@ -554,7 +554,11 @@ def test_every_field_that_has_a_type_is_in_the_table_above():
         deep = inside.get("decision") if isinstance(inside.get("decision"), dict) else {}
         found |= {*top, *(f".{key}" for key in inside), *(f"..{key}" for key in deep)}
     free = {".updatedToolOutput", ".updatedMCPToolOutput"}
-    assert found | free == {*ANSWER_TYPES, *(f".{key}" for key in NESTED_TYPES), *(f"..{key}" for key in ASKED_TYPES)}
+    assert found | free == {
+        *ANSWER_TYPES,
+        *(f".{key}" for key in NESTED_TYPES),
+        *(f"..{key}" for key in PERMISSION_TYPES),
+    }
 
 
 INFO = '{"level": "info"}\n'
@@ -829,7 +833,7 @@ SNIPPETS = [
 noise = st.binary(max_size=60) | st.lists(st.sampled_from(SNIPPETS), max_size=12).map(b"".join)
 words = st.sampled_from(["allow", "deny", "ask", "defer", "approve", "block", "", "x"])
 values = words | st.booleans() | st.none() | json_values
-deep = st.dictionaries(st.sampled_from([*ASKED_TYPES, "x"]), values, max_size=4)
+deep = st.dictionaries(st.sampled_from([*PERMISSION_TYPES, "x"]), values, max_size=4)
 inner = st.dictionaries(st.sampled_from([*NESTED_TYPES, "x"]), values | deep, max_size=5)
 objects = st.dictionaries(st.sampled_from([*ANSWER_TYPES, "ok", "x"]), values | inner, max_size=5)
 outputs = noise | objects.map(lambda found: json.dumps(found).encode())

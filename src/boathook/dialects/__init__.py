@@ -1,1 +1,1 @@
-"""Tongues of hosts and hooks, one file each; none knows another."""
+"""The protocols of hosts and hooks: how events and answers are written as bytes."""

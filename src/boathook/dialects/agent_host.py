@@ -1,4 +1,4 @@
-"""The host side of the dialects of all agents in `hosts`: one reader, one writer. What a host cannot express goes to the person."""
+"""The dialects of all agents in `hosts`: one reader, one writer. What an agent cannot express is reported to the person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boathook.hosts.host import Renames, Template
 
 
-# What hosts send for an agent that has nothing more to do; a stop for any other reason cannot be refused.
+# What hosts send if an agent has nothing more to do; a stop for any other reason cannot be refused.
 _NORMAL_STOPS = ("end_turn", "completed", "stop")
 # Before the place of a failure: the file that is named there has it.
 _FILE_MARK = "@"
@@ -155,9 +155,9 @@ class AgentHost(HostDialect):
         return Exit(0, stdout=f"{self.host.empty_answer}\n".encode() if self.host.empty_answer else b"")
 
     def refuse(self, name: str | None, reason: str, code: int) -> tuple[Exit, EventKind | None]:
-        """Refuse an event that could not be read. A host that fails closed would hide why, so it gets the reason."""
+        """Refuse an event that could not be read. A host that fails closed would hide the reason, so it is in the answer."""
         if name is None:
-            # Which event it is cannot be known. Most hosts take exit code 2 for a refusal.
+            # The event is unknown. Most hosts read exit code 2 as a refusal.
             return Exit(code), None
         row = self.host.find_event(name)
         if row is None or not _can_refuse(row) or not (code == 2 or self.host.fails_closed):
@@ -168,7 +168,7 @@ class AgentHost(HostDialect):
         return answer.make_exit(self.host.empty_answer), row.kind
 
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
-        """Write a verdict for the host; of `later`, the verdicts on derived events, only the person hears."""
+        """Write a verdict for the host. Only the person sees the messages of `later`, the verdicts on derived events."""
         row = self._find_row_of(verdict.event)
         if row is None:
             return Exit(0)
@@ -177,7 +177,7 @@ class AgentHost(HostDialect):
         messages = [*verdict.system_message, *notes]
         messages += [text for one in later for text in (*one.system_message, *self.list_degraded(one))]
         if self.host.message:
-            # Nobody sees stderr there.
+            # Such a host does not show stderr.
             messages += [text for one in (verdict, *later) for text in one.warnings()]
         if messages:
             answer.add(self.host.message or (("stderr", "$"),), "\n".join(messages))

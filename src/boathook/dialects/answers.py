@@ -1,4 +1,4 @@
-"""What the answers of hooks have in common, whatever tongue they are in."""
+"""What the answers of hooks have in common in all dialects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Types = Mapping[str, tuple[type, str]]
 
-# The types of fields, and how they are called.
+# The types of fields, and what messages call them.
 TEXT, OBJECT, FLAG, ANY_VALUE = (str, "text"), (dict, "an object"), (bool, "true or false"), (object, "a value")
 
 
@@ -23,8 +23,8 @@ def begins_like_json(text: str) -> bool:
     return text[:1] in ("{", "[", '"')
 
 
-def refuse_buried(text: str, keys: Iterable[str]) -> None:
-    """Refuse plain text with an answer in it: taken for mere text, a deny behind a log line would be lost."""
+def refuse_hidden_json(text: str, keys: Iterable[str]) -> None:
+    """Refuse plain text that contains an answer, because a deny after a log line would be lost as mere text."""
     first = text.find("{")
     for key in keys if first >= 0 else ():
         at = text.find(f'"{key}"', first)
@@ -37,9 +37,9 @@ def refuse_buried(text: str, keys: Iterable[str]) -> None:
 def check_types(answer: Any, types: Types, where: str = "") -> None:
     if not isinstance(answer, dict):
         raise JsonError(f"the top level is {describe_json_type(answer)}, not an object")
-    found: dict[str, Any] = answer  # pyright: ignore[reportUnknownVariableType]
+    fields: dict[str, Any] = answer  # pyright: ignore[reportUnknownVariableType]
     for key, (wanted, words) in types.items():
-        value = found.get(key)
+        value = fields.get(key)
         if value is not None and not isinstance(value, wanted):
             raise JsonError(f"'{where}{key}' must be {words}, not {describe_json_type(value)}")
 
@@ -48,19 +48,19 @@ def default_reason(hook: Hook) -> str:
     return f"blocked by hook '{hook.name}'"
 
 
-def reason_in(end: Exit) -> str:
+def read_stderr_reason(end: Exit) -> str:
     return clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS)
 
 
-def exit_words(end: Exit) -> str:
+def describe_exit(end: Exit) -> str:
     if end.code is None:
         return "it did not run"
-    how = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
-    said = reason_in(end)
+    ending = f"killed by signal {-end.code}" if end.code < 0 else f"exit code {end.code}"
+    reason = read_stderr_reason(end)
     hint = " (only exit 2 blocks)" if end.code == 1 else ""
-    return f"{how}{hint}: {said}" if said else f"{how}{hint}"
+    return f"{ending}{hint}: {reason}" if reason else f"{ending}{hint}"
 
 
-def texts(text: str | None) -> tuple[str, ...]:
-    found = clean_text(text or "")
-    return (found,) if found else ()
+def to_texts(text: str | None) -> tuple[str, ...]:
+    clean = clean_text(text or "")
+    return (clean,) if clean else ()

@@ -1,4 +1,4 @@
-"""The dialect of hooks in settings.json, whichever host calls; `hosts.claude_events` says what each event can express."""
+"""The dialect of hooks in settings.json, for every host; `hosts.claude_events` lists what each event can express."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from boathook.dialects.answers import (
     TEXT,
     check_types,
     default_reason,
-    exit_words,
-    reason_in,
-    refuse_buried,
-    texts,
+    describe_exit,
+    read_stderr_reason,
+    refuse_hidden_json,
+    to_texts,
 )
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
 from boathook.hosts.tool_names import CLAUDE_TOOLS, find_claude_name
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from boathook.dialects.answers import Types
 
-    Said = tuple[tuple[Decision, str], ...]
+    Reasons = tuple[tuple[Decision, str], ...]
 
-FILLED: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
+DEFAULT_FIELDS: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
 
-_DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK, "defer": Decision.ASK}
-LEGACY = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
-BEHAVIOURS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
+_PERMISSION_DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK, "defer": Decision.ASK}
+_OLD_DECISIONS = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
+_BEHAVIORS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
 ANSWER_TYPES: Types = {
     "continue": FLAG,
     "stopReason": TEXT,
@@ -45,7 +45,7 @@ ANSWER_TYPES: Types = {
     "reason": TEXT,
     "hookSpecificOutput": OBJECT,
 }
-NESTED = "hookSpecificOutput"
+_NESTED = "hookSpecificOutput"
 NESTED_TYPES: Types = {
     "hookEventName": TEXT,
     "permissionDecision": TEXT,
@@ -56,9 +56,9 @@ NESTED_TYPES: Types = {
     "updatedToolOutput": ANY_VALUE,
     "updatedMCPToolOutput": ANY_VALUE,
 }
-ASKED_TYPES: Types = {"behavior": TEXT, "message": TEXT, "updatedInput": OBJECT, "interrupt": FLAG}
+PERMISSION_TYPES: Types = {"behavior": TEXT, "message": TEXT, "updatedInput": OBJECT, "interrupt": FLAG}
 JUDGEMENT_TYPES: Types = {"ok": FLAG, "reason": TEXT}
-_DECISIVE = ("decision", "continue", NESTED, "permissionDecision", "systemMessage")
+_DECISIVE = ("decision", "continue", _NESTED, "permissionDecision", "systemMessage")
 
 
 def _flatten_message(name: str, value: Any) -> Any:
@@ -69,9 +69,10 @@ def _flatten_message(name: str, value: Any) -> Any:
 def _make_fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
     data = {names.get(key, key): _flatten_message(key, value) for key, value in event.data.items()}
-    said = row.name if row else data.get("hook_event_name") or event.kind.name
-    first = {"session_id": event.session_id, "cwd": event.work_dir, "hook_event_name": said}
-    return {**first, **data, **first}  # a host may have other things of these names
+    event_name = row.name if row else data.get("hook_event_name") or event.kind.name
+    first = {"session_id": event.session_id, "cwd": event.work_dir, "hook_event_name": event_name}
+    # Also last, because the data of a host may have other values of these names.
+    return {**first, **data, **first}
 
 
 def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
@@ -80,13 +81,13 @@ def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
     _name_tool(event, fields)
     if event.context:
         fields.setdefault("context", event.context)
-    for key, value in (*FILLED, *(row.filled if row else ())):
+    for key, value in (*DEFAULT_FIELDS, *(row.filled if row else ())):
         fields.setdefault(key, value)
     return dump_line(fields)
 
 
 def _name_tool(event: Event, fields: dict[str, Any]) -> None:
-    """Name a translated tool call as Claude Code does: by its own names and keys if they came from there, else by ours of it."""
+    """Restore Claude Code's name and keys of a call that came from there; give other calls the name that Claude Code uses."""
     theirs = fields.pop(HOST_TOOL, None)
     keys = fields.pop(HOST_KEYS, None)
     fields.pop(HOST_EVENT, None)
@@ -98,9 +99,9 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
 
 
 def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:  # noqa: ARG001
-    asked = isinstance(call.hook.handler, Prompt | Http)
-    if asked and end.code != 0:
-        raise AnswerError(FAILED, reason_in(end) or exit_words(end))
+    is_remote = isinstance(call.hook.handler, Prompt | Http)
+    if is_remote and end.code != 0:
+        raise AnswerError(FAILED, read_stderr_reason(end) or describe_exit(end))
     row = CLAUDE_EVENTS_BY_KIND.get(call.event.kind.name) or ClaudeEvent(
         call.event.kind.name, call.event.kind.name, refuses=True, context=True
     )
@@ -115,14 +116,14 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
         answer = _parse_answer(text)
     except JsonError as error:
         if end.code != 0:
-            raise AnswerError(FAILED, exit_words(end)) from None
+            raise AnswerError(FAILED, describe_exit(end)) from None
         raise AnswerError(UNREADABLE, f"the answer is not valid: {error}") from None
     if answer is None:
         if end.code != 0:
-            raise AnswerError(FAILED, exit_words(end))
-        said = texts(text)
-        return (Outcome(contexts=said) if row.plain else Outcome(logs=said)) if said else NOTHING, ()
-    outcome, notes = _Reading(call, row, answer).outcome()
+            raise AnswerError(FAILED, describe_exit(end))
+        plain = to_texts(text)
+        return (Outcome(contexts=plain) if row.plain else Outcome(logs=plain)) if plain else NOTHING, ()
+    outcome, notes = _AnswerReader(call, row, answer).read()
     return (outcome, notes) if end.code == 0 else _read_failed_answer(call, end, outcome, notes)
 
 
@@ -135,50 +136,50 @@ def _read_failed_answer(
         outcome = outcome.replace(decision=Decision.NONE, all_reasons=())
         notes += ("its 'allow' is ignored because the hook failed",)
     if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.is_final):
-        raise AnswerError(FAILED, exit_words(end))
+        raise AnswerError(FAILED, describe_exit(end))
     return outcome, notes
 
 
 def _parse_answer(text: str) -> dict[str, Any] | None:
-    if not text.startswith("{"):  # Claude Code takes nothing else for JSON
-        refuse_buried(text, _DECISIVE)
+    # Claude Code reads nothing else as JSON.
+    if not text.startswith("{"):
+        refuse_hidden_json(text, _DECISIVE)
         return None
     answer: dict[str, Any] = loads(text)
     check_types(answer, ANSWER_TYPES)
-    nested = answer.get(NESTED) or {}
-    check_types(nested, NESTED_TYPES, f"{NESTED}.")
-    check_types(nested.get("decision") or {}, ASKED_TYPES, f"{NESTED}.decision.")
-    _check_word(
-        answer.get("decision"), LEGACY, "decision", f" (a tool call is denied with {NESTED}.permissionDecision)"
-    )
-    _check_word(nested.get("permissionDecision"), _DECISIONS, f"{NESTED}.permissionDecision")
-    _check_word((nested.get("decision") or {}).get("behavior"), BEHAVIOURS, f"{NESTED}.decision.behavior")
+    nested = answer.get(_NESTED) or {}
+    check_types(nested, NESTED_TYPES, f"{_NESTED}.")
+    check_types(nested.get("decision") or {}, PERMISSION_TYPES, f"{_NESTED}.decision.")
+    hint = f" (a tool call is denied with {_NESTED}.permissionDecision)"
+    _check_decision(answer.get("decision"), _OLD_DECISIONS, "decision", hint)
+    _check_decision(nested.get("permissionDecision"), _PERMISSION_DECISIONS, f"{_NESTED}.permissionDecision")
+    _check_decision((nested.get("decision") or {}).get("behavior"), _BEHAVIORS, f"{_NESTED}.decision.behavior")
     return answer
 
 
-def _check_word(word: str | None, words: dict[str, Decision], key: str, hint: str = "") -> None:
+def _check_decision(word: str | None, words: dict[str, Decision], key: str, hint: str = "") -> None:
     if word is not None and word not in words:
         raise JsonError(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
 
 
 def _read_refusal(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
-    """Read exit 2: a block where the event can be refused, else a word to the person. JSON beside it can only add to that."""
-    outcome, reason = NOTHING, reason_in(end)
+    """Read exit 2: a block if the event can be refused, else a message to the person. JSON can only add to that."""
+    outcome, reason = NOTHING, read_stderr_reason(end)
     notes: tuple[str, ...] = ()
     try:
         answer = _parse_answer(decode(end.stdout).strip()) or {}
     except JsonError:
         answer = {}
     if answer:
-        outcome, notes = _Reading(call, row, answer).outcome()
-        spoken = "\n".join(text for decision, text in outcome.all_reasons if decision != Decision.STOP)
-        reason = reason or spoken or (clean_text(answer.get("reason") or "", MAX_REASON_CHARS) if row.refuses else "")
+        outcome, notes = _AnswerReader(call, row, answer).read()
+        reasons = "\n".join(text for decision, text in outcome.all_reasons if decision != Decision.STOP)
+        reason = reason or reasons or (clean_text(answer.get("reason") or "", MAX_REASON_CHARS) if row.refuses else "")
         if outcome.decision != Decision.STOP:
             outcome = outcome.replace(decision=Decision.NONE)
         outcome = outcome.replace(all_reasons=tuple(one for one in outcome.all_reasons if one[0] == Decision.STOP))
     if not row.refuses:
-        told = reason or f"hook '{call.hook.name}' ended with exit 2"
-        return outcome | Outcome(messages=(f"{told} ({row.name} cannot be blocked)",)), notes
+        message = reason or f"hook '{call.hook.name}' ended with exit 2"
+        return outcome | Outcome(messages=(f"{message} ({row.name} cannot be blocked)",)), notes
     return Outcome.block(reason or default_reason(call.hook)) | outcome, notes
 
 
@@ -189,97 +190,101 @@ def _read_judgement(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
         raise JsonError('there is no "ok": the model is to answer {"ok": true} or {"ok": false, "reason": "…"}')
     reason = clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
     if answer["ok"]:
-        return Outcome(logs=texts(reason)) if reason else NOTHING, ()
+        return Outcome(logs=to_texts(reason)) if reason else NOTHING, ()
     return Outcome.block(reason or default_reason(call.hook)), ()
 
 
-class _Reading:
+class _AnswerReader:
     def __init__(self, call: Call, row: ClaudeEvent, answer: dict[str, Any]) -> None:
         self.call, self.row, self.answer = call, row, answer
-        self.nested: dict[str, Any] = answer.get(NESTED) or {}
-        self.asked: dict[str, Any] = self.nested.get("decision") or {}
+        self.nested: dict[str, Any] = answer.get(_NESTED) or {}
+        self.permission: dict[str, Any] = self.nested.get("decision") or {}
         self.notes: list[str] = []
 
-    def outcome(self) -> tuple[Outcome, tuple[str, ...]]:
+    def read(self) -> tuple[Outcome, tuple[str, ...]]:
         newer, older = self._read_newer(), self._read_older()
         # The newer fields count, unless the older ones object more.
-        decision, said = newer if newer[0] >= older[0] else older
-        contexts, messages = texts(self.nested.get("additionalContext")), texts(self.answer.get("systemMessage"))
+        decision, reasons = newer if newer[0] >= older[0] else older
+        contexts, messages = to_texts(self.nested.get("additionalContext")), to_texts(self.answer.get("systemMessage"))
         if contexts and not self.row.context:
-            self._note_idle("'additionalContext'")
+            self._note_no_effect("'additionalContext'")
             contexts = ()
-        if self.row.continues_agent and contexts and decision == Decision.NONE:  # as Claude Code has it
-            decision, said, contexts = Decision.BLOCK, ((Decision.BLOCK, contexts[0]),), ()
+        # In Claude Code, context at a stop sends the agent back to work.
+        if self.row.continues_agent and contexts and decision == Decision.NONE:
+            decision, reasons, contexts = Decision.BLOCK, ((Decision.BLOCK, contexts[0]),), ()
         if decision == Decision.BLOCK and not self.row.refuses:
-            self._note_idle("a block")
-            messages += tuple(text for _, text in said)
-            decision, said = Decision.NONE, ()
-        if decision == Decision.BLOCK and not said:
-            said = ((decision, default_reason(self.call.hook)),)
+            self._note_no_effect("a block")
+            messages += tuple(text for _, text in reasons)
+            decision, reasons = Decision.NONE, ()
+        if decision == Decision.BLOCK and not reasons:
+            reasons = ((decision, default_reason(self.call.hook)),)
         if self.answer.get("continue") is False:
             stop = clean_text(self.answer.get("stopReason") or self.answer.get("reason") or "", MAX_REASON_CHARS)
-            decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
-        kind, asked, nested = self.call.event.kind, self.asked, self.nested
-        inputs = (asked.get("updatedInput"), nested.get("updatedInput"))
+            decision, reasons = Decision.STOP, (*reasons, *(((Decision.STOP, stop),) if stop else ()))
+        kind, nested = self.call.event.kind, self.nested
+        inputs = (self.permission.get("updatedInput"), nested.get("updatedInput"))
         outputs = (nested.get("updatedToolOutput"), nested.get("updatedMCPToolOutput"))
         new_input = self._change("updatedInput", *inputs, can_change=kind.rewrites_input)
         new_output = self._change("updatedToolOutput", *outputs, can_change=kind.rewrites_output)
-        outcome = Outcome(decision, said, new_input, new_output, contexts, messages)
-        self._look_for_idle_keys()
+        outcome = Outcome(decision, reasons, new_input, new_output, contexts, messages)
+        self._report_unused_keys()
         return outcome, tuple(self.notes)
 
-    def _note_idle(self, what: str) -> None:
+    def _note_no_effect(self, what: str) -> None:
         self.notes.append(f"{what} has no effect on {self.row.name}")
 
-    def _read_newer(self) -> tuple[Decision, Said]:
+    def _read_newer(self) -> tuple[Decision, Reasons]:
         word = self.nested.get("permissionDecision")
         if word is not None and self.row.name != "PreToolUse":
-            self._note_idle("'permissionDecision'")
+            self._note_no_effect("'permissionDecision'")
             word = None
-        if self.asked and self.row.name != "PermissionRequest":
-            self._note_idle(f"'{NESTED}.decision'")
-            self.asked = {}
+        if self.permission and self.row.name != "PermissionRequest":
+            self._note_no_effect(f"'{_NESTED}.decision'")
+            self.permission = {}
         if word is not None:
             if word == "defer":
-                self.notes.append("'defer' is read as 'ask': nothing can be put off here")
+                self.notes.append("'defer' is read as 'ask', because a call cannot be deferred here")
             return self._make_reason(
-                _DECISIONS[word], self.nested.get("permissionDecisionReason") or self.answer.get("reason")
+                _PERMISSION_DECISIONS[word], self.nested.get("permissionDecisionReason") or self.answer.get("reason")
             )
-        behaviour = self.asked.get("behavior")
-        if behaviour is None:
+        behavior = self.permission.get("behavior")
+        if behavior is None:
             return Decision.NONE, ()
-        decision = BEHAVIOURS[behaviour]
-        if decision == Decision.BLOCK and self.asked.get("interrupt"):
+        decision = _BEHAVIORS[behavior]
+        if decision == Decision.BLOCK and self.permission.get("interrupt"):
             decision = Decision.STOP
-        return self._make_reason(decision, self.asked.get("message"))
+        return self._make_reason(decision, self.permission.get("message"))
 
-    def _read_older(self) -> tuple[Decision, Said]:
+    def _read_older(self) -> tuple[Decision, Reasons]:
         word = self.answer.get("decision")
         if word == "approve" and self.row.name not in ("PreToolUse", "PermissionRequest"):
-            self._note_idle("'approve'")
+            self._note_no_effect("'approve'")
             word = None
-        return self._make_reason(LEGACY[word], self.answer.get("reason")) if word is not None else (Decision.NONE, ())
+        if word is None:
+            return Decision.NONE, ()
+        return self._make_reason(_OLD_DECISIONS[word], self.answer.get("reason"))
 
-    def _make_reason(self, decision: Decision, reason: str | None) -> tuple[Decision, Said]:
+    def _make_reason(self, decision: Decision, reason: str | None) -> tuple[Decision, Reasons]:
         text = clean_text(reason or "", MAX_REASON_CHARS)
         return decision, ((decision, text),) if text else ()
 
     def _change(self, key: str, *values: Any, can_change: bool) -> Any:
         value = next((value for value in values if value is not None), ABSENT)
         if value is not ABSENT and not can_change:
-            self._note_idle(f"'{key}'")
+            self._note_no_effect(f"'{key}'")
             return ABSENT
         return value
 
-    def _look_for_idle_keys(self) -> None:
-        said = self.nested.get("hookEventName")
-        if said is not None and said != self.row.name:
-            self.notes.append(f"'hookEventName' says '{said}', but the event is {self.row.name}")
+    def _report_unused_keys(self) -> None:
+        name = self.nested.get("hookEventName")
+        if name is not None and name != self.row.name:
+            self.notes.append(f"'hookEventName' says '{name}', but the event is {self.row.name}")
         for key in self.answer:
             if key in NESTED_TYPES and key not in ANSWER_TYPES:
-                self.notes.append(f"'{key}' has no effect there: it belongs into '{NESTED}'")
+                self.notes.append(f"'{key}' has no effect there: write it inside '{_NESTED}'")
         unknown = [key for key in self.answer if key not in (*ANSWER_TYPES, *NESTED_TYPES)]
-        unknown += [f"{NESTED}.{key}" for key in self.nested if key not in NESTED_TYPES]
-        unknown += [f"{NESTED}.decision.{key}" for key in self.asked if key not in ASKED_TYPES]
-        if unknown and "hook_event_name" not in self.answer:  # a logger that prints its input means nothing by it
-            self.notes.append(f"not known here: {', '.join(map(repr, unknown))}")
+        unknown += [f"{_NESTED}.{key}" for key in self.nested if key not in NESTED_TYPES]
+        unknown += [f"{_NESTED}.decision.{key}" for key in self.permission if key not in PERMISSION_TYPES]
+        # A logger may print its input, which is not meant as an answer.
+        if unknown and "hook_event_name" not in self.answer:
+            self.notes.append(f"unknown keys: {', '.join(map(repr, unknown))}")

@@ -1,4 +1,4 @@
-"""The native dialect: that of HOOK.md hooks and of `boathook run`. An answer to a host is also a valid answer of a hook."""
+"""The native dialect, of HOOK.md hooks and of `boathook run`. An answer to a host is also a valid answer of a hook."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from boathook.dialects.answers import (
     begins_like_json,
     check_types,
     default_reason,
-    exit_words,
-    reason_in,
-    refuse_buried,
-    texts,
+    describe_exit,
+    read_stderr_reason,
+    refuse_hidden_json,
+    to_texts,
 )
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import DialectError, NotJson, UnknownEvent
@@ -88,11 +88,11 @@ def write_event(event: Event, trigger: str) -> bytes:
 
 
 def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:
-    """Read a hook's answer; notes say what had no effect. `strict` is the reading in which only exit 2 blocks."""
+    """Read a hook's answer, and notes on what had no effect. With `strict`, only exit 2 blocks."""
     if end.code == 2:
         return _make_block(call, end), ()
     if end.code != 0:
-        raise AnswerError(FAILED, exit_words(end))
+        raise AnswerError(FAILED, describe_exit(end))
     if end.overflow:
         raise AnswerError(UNREADABLE, "the answer is longer than 1 MiB")
     if not end.stdout:
@@ -100,8 +100,8 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     try:
         text = decode(end.stdout).strip()
         if not begins_like_json(text):
-            refuse_buried(text, _DECISIVE)
-            contexts = texts(text)
+            refuse_hidden_json(text, _DECISIVE)
+            contexts = to_texts(text)
             return Outcome(contexts=contexts) if contexts else NOTHING, ()
         answer = loads(text)
         _check_answer(answer)
@@ -111,7 +111,7 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
 
 
 def _make_block(call: Call, end: Exit) -> Outcome:
-    reason = reason_in(end)
+    reason = read_stderr_reason(end)
     if not reason:
         try:
             answer = loads(decode(end.stdout))
@@ -130,12 +130,12 @@ def _check_answer(answer: Any) -> None:
 
 def _make_outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[Outcome, tuple[str, ...]]:
     kind, notes = call.event.kind, []
-    decision, said = _read_decision(answer)
+    decision, reasons = _read_decision(answer)
     if strict and decision == Decision.BLOCK:
         notes.append("'deny' has no effect: with strict_exit_codes only exit 2 blocks")
-        decision, said = Decision.NONE, ()
-    if decision == Decision.BLOCK and not said:
-        said = ((decision, default_reason(call.hook)),)
+        decision, reasons = Decision.NONE, ()
+    if decision == Decision.BLOCK and not reasons:
+        reasons = ((decision, default_reason(call.hook)),)
     changes = []
     for key, allowed in (("modified_input", kind.rewrites_input), ("modified_output", kind.rewrites_output)):
         value = answer.get(key)
@@ -144,12 +144,12 @@ def _make_outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[
         changes.append(ABSENT if value is None or not allowed else value)
     outcome = Outcome(
         decision,
-        said,
+        reasons,
         changes[0],
         changes[1],
-        texts(answer.get("additional_context")),
-        texts(answer.get("system_message")),
-        texts(answer.get("log")),
+        to_texts(answer.get("additional_context")),
+        to_texts(answer.get("system_message")),
+        to_texts(answer.get("log")),
     )
     return outcome, tuple(notes)
 
@@ -157,11 +157,11 @@ def _make_outcome(call: Call, answer: dict[str, Any], *, strict: bool) -> tuple[
 def _read_decision(answer: dict[str, Any]) -> tuple[Decision, tuple[tuple[Decision, str], ...]]:
     word, reason = answer.get("decision"), clean_text(answer.get("reason") or "", MAX_REASON_CHARS)
     decision = _DECISIONS[word.lower()] if word is not None else Decision.NONE
-    said: tuple[tuple[Decision, str], ...] = ((decision, reason),) if reason and decision else ()
+    reasons: tuple[tuple[Decision, str], ...] = ((decision, reason),) if reason and decision else ()
     if answer.get("continue") is False:
         stop = clean_text(answer.get("stop_reason") or "", MAX_REASON_CHARS) or reason
-        decision, said = Decision.STOP, (*said, *(((Decision.STOP, stop),) if stop else ()))
-    return decision, said
+        decision, reasons = Decision.STOP, (*reasons, *(((Decision.STOP, stop),) if stop else ()))
+    return decision, reasons
 
 
 class NativeHost(HostDialect):
@@ -169,7 +169,7 @@ class NativeHost(HostDialect):
         try:
             fields = parse_host_object(data)
         except NotJson as error:
-            # Without a host no model can have written this, so it is a mistake of the caller and no way past the guards.
+            # Without an agent, no model can have written this to get past the guards: it is a mistake of the caller.
             raise DialectError(str(error)) from None
         return make_event(fields, name)
 
@@ -180,7 +180,7 @@ class NativeHost(HostDialect):
         *,
         refuses: bool = False,  # noqa: ARG002
     ) -> Exit:
-        """Write a verdict: exit code 2 with the reasons, or one JSON object, or nothing. It can say everything that hooks want."""
+        """Write a verdict: exit code 2 with the reasons, or one JSON object, or nothing."""
         if verdict.decision == Decision.BLOCK:
             reasons = "\n".join(verdict.reasons) or "blocked by a hook"
             return Exit(2, stderr=(reasons + "\n").encode("utf-8", "backslashreplace"))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boathook.core.event import Event, EventKind
     from boathook.core.verdict import Verdict
 
-# of the end of a transcript
+# How much is read of the end of a transcript.
 MAX_TAIL_BYTES = 1 << 18
 
 
@@ -57,7 +57,7 @@ def main(args: list[str], data: bytes | None = None) -> int:
         return 128 + int(signal.args[0])
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # noqa: BLE001  (whatever it is, the host gets a message and an exit code)
+    except Exception as error:  # noqa: BLE001  (the host always gets a message and an exit code)
         return run.refuse(f"internal error: {type(error).__name__}: {error}", 1)
 
 
@@ -232,12 +232,14 @@ def _wait_for(handle: int, *, reading: bool) -> None:
     poll.poll()
 
 
-_caught: list[int] = []  # an exception raised in the wrong moment, within an import say, is lost; this is not
+# An exception can be lost, for example inside an import, so the signals are also kept here.
+_caught: list[int] = []
 
 
 def _catch_signals() -> None:
-    """End hooks when this process is asked to end, and be told of their ends even if the host ignores its children's."""
-    import _signal as signal  # pyright: ignore[reportMissingImports]  `signal` imports enum, which costs half an interpreter start
+    """End hooks when this process is asked to end, and notice their ends even if the host ignores SIGCHLD."""
+    # `signal` imports enum, which costs half an interpreter start.
+    import _signal as signal  # pyright: ignore[reportMissingImports]
 
     def interrupt(number: int, _: object) -> None:
         _caught.append(number)
