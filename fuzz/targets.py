@@ -210,6 +210,7 @@ def guards() -> tuple[Hook, ...]:
         )
         fields: dict[str, Any] = {
             "source": SETTINGS,
+            "runs_together": True,
             "dialect": find_hook_dialect("claude"),
             "matcher": Matcher(compile_names("Bash|Shell")),
         }

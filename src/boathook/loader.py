@@ -114,7 +114,7 @@ def _read_config(path: str, scope: str) -> HooksConfig:
 def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
     hook, written = read_hook
     tuned = tune_hook(hook, written, project, user)
-    if hook.is_grouped:
+    if hook.runs_together:
         tuned = tuned.replace(priority=hook.priority)
     return disable_hook(tuned, project, user)
 

@@ -22,7 +22,8 @@ def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: 
 def a_settings_hook(name: str = "guard", handler: HookHandler | None = None, *, tool: str = "", **fields: Any) -> Hook:
     """Return a hook as settings.json has them; unless one is given, its handler is its own."""
     known = {"kind": PRE_TOOL, "trigger": "PreToolUse", "scope": "user", "path": "/c/settings.json"}
-    known |= {"matcher": Matcher(compile_names(tool)), "source": SETTINGS, "dialect": find_hook_dialect("claude")}
+    known |= {"matcher": Matcher(compile_names(tool)), "dialect": find_hook_dialect("claude")}
+    known |= {"source": SETTINGS, "runs_together": True}
     return Hook(name, handler=handler or Command(f"./{name}.sh"), **{**known, **fields})
 
 

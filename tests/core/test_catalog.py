@@ -331,10 +331,10 @@ def test_stages_stand_in_order_and_those_that_run_together_are_one(hooks, tool):
     orders = [stage.order for stage in stages]
     assert orders == sorted(set(orders))
     for stage in stages:
-        assert [hook.is_grouped for hook in stage.hooks] == [stage.order == GROUP_ORDER] * len(stage.hooks)
+        assert [hook.runs_together for hook in stage.hooks] == [stage.order == GROUP_ORDER] * len(stage.hooks)
         assert stage.order == GROUP_ORDER or stage.order == stage.hooks[0].order
         assert list(stage.hooks) == sorted(stage.hooks, key=lambda hook: hook.order)
-    alone = [(hook.priority, at) for at, stage in enumerate(stages) for hook in stage.hooks if not hook.is_grouped]
+    alone = [(hook.priority, at) for at, stage in enumerate(stages) for hook in stage.hooks if not hook.runs_together]
     middle = [at for at, stage in enumerate(stages) if stage.order == GROUP_ORDER]
     assert len(middle) <= 1
     assert all((at < middle[0]) == (priority >= 100) for priority, at in alone if middle)
@@ -357,10 +357,10 @@ def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
     assert len(set(placed)) == len(placed)
     assert set(placed) | {hook.name for hook in left_out} == {hook.name for hook in meant}
     for hook in left_out:
-        assert hook.is_grouped
+        assert hook.runs_together
         assert hook.state == ARMED
-        likes = [one for one in staged if one.is_grouped and one.state == ARMED and one.handler == hook.handler]
-        late = [one for one in plan.background if one.is_grouped and one.handler == hook.handler]
+        likes = [one for one in staged if one.runs_together and one.state == ARMED and one.handler == hook.handler]
+        late = [one for one in plan.background if one.runs_together and one.handler == hook.handler]
         assert (len(likes) <= 1, len(late) <= 1, hook.background or bool(likes)) == (True, True, True)
         assert min(map(guards_as_well, (*likes, *late))) <= guards_as_well(hook)
         assert not (likes and late) or late[0].scope == "user" != likes[0].scope

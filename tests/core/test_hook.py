@@ -62,6 +62,7 @@ hooks = st.builds(
     env=names,
     metadata=st.none() | json_objects,
     source=st.sampled_from([HOOK_MD, SETTINGS, PLUGIN]),
+    runs_together=st.booleans(),
     place=st.text(),
     dialect=st.sampled_from([find_hook_dialect("native"), find_hook_dialect("claude")]),
     state=st.sampled_from([ARMED, INVALID, DISABLED]),
@@ -110,11 +111,6 @@ def test_a_matcher_survives_with_what_it_asks_and_as_it_was_written():
     again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_hook_dialect).matcher
     assert (again, again.tool.display_text) == (hook.matcher, "startup, clear")
     assert hook_from_data(hook_to_data(a_settings_hook(matcher=ALL)), KINDS_BY_NAME, find_hook_dialect).matcher is ALL
-
-
-@pytest.mark.parametrize(("source", "expected"), [(HOOK_MD, False), (SETTINGS, True), (PLUGIN, True)])
-def test_hooks_run_together_unless_they_have_a_folder_of_their_own(source, expected):
-    assert a_hook(source=source).is_grouped is expected
 
 
 def test_only_a_script_has_a_folder():

@@ -28,9 +28,10 @@ from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import SOURCES, Source
 from boathook.sources.source_hooks import SourceHooks
 from boathook.system.locations import SourceFolders
+from tests.core.builders import a_call
 from tests.output_validation import validate_output
 
-# The toy: toy.json holds {"NAME": {"on": EVENT, "tool": REGEX, "run": COMMAND}}
+# The toy: toy.json holds {"NAME": {"on": EVENT, "tool": REGEX, "run": COMMAND, "priority": NUMBER}}
 
 
 def read_toy(folders: SourceFolders) -> SourceHooks:
@@ -54,7 +55,9 @@ def read_file(path: str, scope: str) -> list[Hook]:
             path,
             find_hook_dialect("native"),
             matcher=Matcher(compile_pattern(row["tool"])),
+            priority=row.get("priority", 100),
             source=TOY.name,
+            runs_together=TOY.runs_together,
         )
         for name, row in rows.items()
     ]
@@ -67,6 +70,7 @@ TOY = Source(
     markers=("/.toy/toy.json",),
     reader=f"{__name__}:read_toy",
     dialect="native",
+    runs_together=False,
 )
 CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}}
 GUARD = {"on": "pre-tool-call", "tool": "Shell", "run": "echo no >&2; exit 2"}
@@ -118,6 +122,26 @@ def test_its_hooks_run_in_their_project(project, toys):
     with boathook.load(project.path / "src", trust_all=True) as engine:
         verdict = engine.dispatch({**CALL, "work_dir": str(project.path / "src")})
     assert (verdict.decision.word, verdict.reasons) == ("block", (str(project.path),))
+
+
+def test_its_hooks_run_one_after_another_by_priority_beside_those_of_other_sources(project, toys):
+    toys(USER, late={**GUARD, "priority": 50}, first={**GUARD, "priority": 300}, second={**GUARD, "priority": 200})
+    project.write_hook("guard", fields={"priority": 250})
+    stages = load_catalog().plan(a_call()).stages
+    assert [[hook.name for hook in stage.hooks] for stage in stages] == [["first"], ["guard"], ["second"], ["late"]]
+
+
+def test_its_hooks_form_one_stage_if_its_row_says_so(project, toys, monkeypatch):
+    monkeypatch.setattr(TOY, "runs_together", True)
+    toys(USER, one=GUARD, other={**GUARD, "run": "exit 0"}, same=GUARD)
+    project.write_hook("guard", fields={"priority": 50})
+    stages = load_catalog().plan(a_call()).stages
+    assert [[hook.name for hook in stage.hooks] for stage in stages] == [["one", "other"], ["guard"]]
+
+
+def test_its_hooks_are_checked(toys):
+    toys(USER, mine={**GUARD, "tool": "Nothing"})
+    assert "matches no known tool" in run("check")
 
 
 def test_its_folders_are_found_by_option_variable_and_default(project, toys, monkeypatch):

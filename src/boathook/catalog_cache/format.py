@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 6
+FORMAT = 7
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another version has made is not used, and files that change with a version are
 # watched (`write.TABLES`). To import the version itself would take longer.

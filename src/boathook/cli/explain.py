@@ -76,7 +76,7 @@ def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
     """Return a row per hook of the event's kind, in the order of running: sync ones first, then async ones."""
     hooks = sorted(
         catalog.find_hooks(event.kind),
-        key=lambda hook: (hook.background, *((GROUP_ORDER,) if hook.is_grouped else ()), hook.order),
+        key=lambda hook: (hook.background, *((GROUP_ORDER,) if hook.runs_together else ()), hook.order),
     )
     answers = [(hook, *_explain_hook(hook, event, catalog.settings.model)) for hook in hooks]
     running = deduplicate(tuple(hook for hook, would_run, _ in answers if would_run))

@@ -15,7 +15,7 @@ from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
 from boathook.cli.trust_review import TrustCandidate, print_review
 from boathook.core.approval import DENY, TRUST, TrustRecord
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, HOOK_MD, USER
+from boathook.core.hook import ARMED, USER
 from boathook.errors import TrustError
 from boathook.loader import Loaded
 from boathook.trust.judge import HookContent, get_identity, read_hook_content
@@ -217,14 +217,14 @@ def _make_row(project: str, identity: str, name: str, state: str, record: TrustR
 def _list_candidates(loaded: Loaded) -> list[TrustCandidate]:
     hooks = loaded.catalog.hooks
     states = {(hook.source, hook.path, hook.place or hook.path): hook.state for hook in hooks if hook.scope != USER}
-    own_names = {hook.name for hook in hooks if hook.scope == USER and hook.source == HOOK_MD}
+    own_names = {(hook.source, hook.name) for hook in hooks if hook.scope == USER and not hook.runs_together}
     candidates = []
     for hook, project, record, config in (
         (one.hook, one.project, one.record, one.config) for one in loaded.project_hooks
     ):
         key = (os.path.realpath(project), get_identity(hook, project))
         state = states.get((hook.source, hook.path, hook.place or hook.path), hook.state)
-        is_override = hook.source == HOOK_MD and hook.name in own_names
+        is_override = (hook.source, hook.name) in own_names
         content, message = None, ""
         try:
             content = read_hook_content(hook, project, config)

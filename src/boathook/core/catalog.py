@@ -75,8 +75,8 @@ class Catalog(Value):
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event; those that run together form one stage, each handler once."""
         matching = deduplicate(self._get_selector(event.kind).select(event))
-        stages = [Stage(hook.order, (hook,)) for hook in matching if not _is_deferred(hook) and not hook.is_grouped]
-        if group := tuple(hook for hook in matching if hook.is_grouped and not _is_deferred(hook)):
+        stages = [Stage(hook.order, (hook,)) for hook in matching if not _is_deferred(hook) and not hook.runs_together]
+        if group := tuple(hook for hook in matching if hook.runs_together and not _is_deferred(hook)):
             stages.append(Stage(GROUP_ORDER, group))
             stages.sort(key=lambda stage: stage.order)
         return Plan(tuple(stages), tuple(filter(_is_deferred, matching)))
@@ -109,19 +109,19 @@ def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     # That is one whose answer counts, then one that blocks when it fails, then the one with the longest timeout, then the
     # first. The user's hook always stays: one of a project runs with fewer variables and could be made to fail. If the user's
     # runs in the background, one whose answer counts stays, too.
-    if not any(hook.is_grouped for hook in hooks):
+    if not any(hook.runs_together for hook in hooks):
         return hooks
     best: dict[object, list[Hook]] = {}
     # A project's hook, a deferred one, one that does not block and one with a shorter timeout come later.
     for hook in sorted(hooks, key=lambda h: (h.scope != USER, _is_deferred(h), h.on_failure != "block", -h.timeout)):
-        if hook.is_grouped and not should_block_unrun(hook):
+        if hook.runs_together and not should_block_unrun(hook):
             better = best.setdefault(hook.handler, [])
             if not better or (_is_deferred(better[0]) and not _is_deferred(hook)):
                 better[:] = [hook, *better]
     return tuple(
         hook
         for hook in hooks
-        if not hook.is_grouped or should_block_unrun(hook) or any(one is hook for one in best[hook.handler])
+        if not hook.runs_together or should_block_unrun(hook) or any(one is hook for one in best[hook.handler])
     )
 
 
@@ -147,7 +147,7 @@ def can_take_part(hook: Hook) -> bool:
 def should_report_skip(hook: Hook) -> bool:
     """Whether to warn that a hook did not run: it cannot, or another replaced one that the user wrote or trusted."""
     is_wanted = hook.scope == USER or hook.approval is not None
-    is_replaced = hook.state == SHADOWED and is_wanted and not hook.is_grouped
+    is_replaced = hook.state == SHADOWED and is_wanted and not hook.runs_together
     return is_replaced or hook.state in REPORTED_STATES
 
 

@@ -156,6 +156,8 @@ class Hook(Value):
     env: tuple[str, ...] = ()
     metadata: Any = None
     source: str = HOOK_MD
+    # As its source says: see `boathook.sources.source`.
+    runs_together: bool = False
     place: str = ""
     state: str = ARMED
     state_reason: str = ""
@@ -182,11 +184,6 @@ class Hook(Value):
     def folder(self) -> str:
         """Return the folder of a HOOK.md hook, "" for others."""
         return self.handler.folder if isinstance(self.handler, Script) else ""
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether the hook runs in one stage with others, as those of settings.json do."""
-        return self.source != HOOK_MD
 
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:

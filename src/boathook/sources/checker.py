@@ -6,7 +6,7 @@ import os
 
 from boathook.core.catalog import Catalog
 from boathook.core.event import EventKind
-from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook, Script
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.sources.fields import suggest
@@ -97,7 +97,7 @@ def _guess_scope(path: str) -> str:
 
 
 def check_hook(hook: Hook) -> list[Diagnostic]:
-    if hook.is_grouped:
+    if not isinstance(hook.handler, Script):
         return [*hook.diagnostics, *check_settings_hook(hook)]
     diagnostics = [*hook.diagnostics]
     path = find_entry_point(hook.folder)

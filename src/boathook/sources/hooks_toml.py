@@ -117,7 +117,7 @@ def _list_ineffective(hooks: tuple[Hook, ...], project: HooksConfig, user: Hooks
     for name, tuning in project.override:
         if name in users and name not in projects and tuning != {"on_failure": "block"}:
             yield project, "hooks.override", f"a project can only set on_failure = block for your hook '{name}'"
-    grouped = {hook.name for hook in hooks if hook.is_grouped}
+    grouped = {hook.name for hook in hooks if hook.runs_together}
     for config in (user, project):
         for name, tuning in config.override:
             if name in grouped and "priority" in tuning:

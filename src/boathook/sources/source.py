@@ -15,10 +15,11 @@ class Source:
 
     `name` is the `source` of its hooks; `without` is what `run --without` calls it. `markers` are the files, below the folder of
     a project, that make it a project of this source. `reader` names the function that reads the hooks as `module:function`. The
-    hooks of a source that speak its `dialect` get its project.
+    hooks of a source that speak its `dialect` get its project. If it `runs_together`, its hooks form one stage without
+    priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts.
     """
 
-    __slots__ = ("dialect", "markers", "name", "reader", "user_folder", "without")
+    __slots__ = ("dialect", "markers", "name", "reader", "runs_together", "user_folder", "without")
 
     def __init__(
         self,
@@ -29,8 +30,9 @@ class Source:
         markers: "tuple[str, ...]",
         reader: str,
         dialect: str,
+        runs_together: bool,
     ) -> None:
-        self.name, self.without, self.dialect = name, without, dialect
+        self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
         self.user_folder, self.markers, self.reader = user_folder, markers, reader
 
     @property
@@ -50,6 +52,7 @@ HOOK_MD_SOURCE = Source(
     markers=("/.agents/hooks",),
     reader="boathook.sources.hook_md.folder:read_hook_folders",
     dialect="native",
+    runs_together=False,
 )
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",
@@ -61,6 +64,7 @@ SETTINGS_JSON_SOURCE = Source(
     markers=("/.claude/settings.json", "/.claude/settings.local.json"),
     reader="boathook.sources.settings_json.settings:read_settings_files",
     dialect="claude",
+    runs_together=True,
 )
 # All sources, in the order in which they count.
 SOURCES: "list[Source]" = [HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE]

@@ -6,7 +6,7 @@ import os
 
 from boathook.core.approval import compute_hook_digest
 from boathook.core.catalog import Catalog, Plan, mark_untrusted
-from boathook.core.hook import ARMED, HOOK_MD, MODIFIED, SHADOWED, USER
+from boathook.core.hook import ARMED, MODIFIED, SHADOWED, USER
 from boathook.trust.snapshot import SnapshotError, describe_root, has_copies, read_snapshot
 
 TYPE_CHECKING = False
@@ -36,9 +36,9 @@ def find_change(approval: Approval) -> str:
     return "" if is_copied else "the private copy that it runs from is missing or changed"
 
 
-def _restore(hook: Hook, changed_names: set[str]) -> Hook:
-    is_replaced = hook.state == SHADOWED and hook.scope == USER and hook.source == HOOK_MD
-    return hook.replace(state=ARMED, state_reason="") if is_replaced and hook.name in changed_names else hook
+def _restore(hook: Hook, changed_names: set[tuple[str, str]]) -> Hook:
+    is_replaced = hook.state == SHADOWED and hook.scope == USER and (hook.source, hook.name) in changed_names
+    return hook.replace(state=ARMED, state_reason="") if is_replaced else hook
 
 
 class VerifiedCatalog:
@@ -56,7 +56,7 @@ class VerifiedCatalog:
             if not changed:
                 return plan
             rest = (changed.get(hook.order, hook) for hook in self._catalog.hooks)
-            names = {hook.name for hook in changed.values() if hook.source == HOOK_MD}
+            names = {(hook.source, hook.name) for hook in changed.values() if not hook.runs_together}
             self._catalog = self._catalog.replace(hooks=tuple(_restore(hook, names) for hook in rest))
 
     def find_skips(self, event: Event) -> tuple[Skip, ...]:

@@ -107,6 +107,7 @@ def test_every_field_of_a_command_is_read(one):
         timeout=5.0,
         background=True,
         source=SETTINGS,
+        runs_together=True,
         place=PLACE,
         dialect=find_hook_dialect("claude"),
     )
@@ -435,6 +436,7 @@ def broken(trigger: str, place: str, message: str, fix: str = "") -> Hook:
         Command(""),
         "file",
         source=SETTINGS,
+        runs_together=True,
         dialect=find_hook_dialect("claude"),
         place=place,
         state=INVALID,
@@ -535,6 +537,7 @@ def test_a_type_that_claude_code_alone_has_is_listed_and_not_run(one, kind, dige
         Command(""),
         "file",
         source=SETTINGS,
+        runs_together=True,
         dialect=find_hook_dialect("claude"),
         place=PLACE,
         state=DISABLED,

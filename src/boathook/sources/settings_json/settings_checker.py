@@ -109,8 +109,9 @@ class _CommandChecker:
         folders = {_PROJECT_DIR: self.project, _PLUGIN_ROOT: command.root}
         self.known = {name: value for name, value in folders.items() if value}
         self.has_space = any(space in self.project for space in " \t\n")
-        event = CLAUDE_EVENTS_BY_NAME[hook.trigger]
-        self.can_block = event.refuses and not hook.background and hook.on_failure != "block"
+        # Another source may name its events in another way.
+        event = CLAUDE_EVENTS_BY_NAME.get(hook.trigger)
+        self.can_block = (event is None or event.refuses) and not hook.background and hook.on_failure != "block"
         # A line with `||` has an answer for a command that fails.
         self.handles_failure = command.words is None and "||" in command.text
 

@@ -30,6 +30,7 @@ from boathook.sources import fields
 from boathook.sources.fields import JSON_PAIR, MAX_SECONDS, FieldChecker, describe_value, split_url
 from boathook.sources.own_commands import PROGRAM_NAME, is_only_own_command, is_own_command
 from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
+from boathook.sources.source import SETTINGS_JSON_SOURCE
 
 DIALECT = find_hook_dialect("claude")
 # A file of many large patterns would keep RE2 busy for minutes.
@@ -83,8 +84,19 @@ class FileContext:
         return self._chars >= 0 and is_own_command(command)
 
     def build_hook(self, row: ClaudeEvent, place: str, name: str, handler: HookHandler, **changes: Any) -> Hook:
-        common: dict[str, Any] = {"source": self.source, "place": place}
-        return Hook(name, row.kind, row.name, self.scope, handler, self.path, DIALECT, **common, **changes)
+        return Hook(
+            name,
+            row.kind,
+            row.name,
+            self.scope,
+            handler,
+            self.path,
+            DIALECT,
+            source=self.source,
+            runs_together=SETTINGS_JSON_SOURCE.runs_together,
+            place=place,
+            **changes,
+        )
 
     def build_invalid(self, row: ClaudeEvent, place: str, message: str, fix: str = "", definition: Any = None) -> Hook:
         """Return the hook of an entry that cannot be used: it never runs, and every event of its kind reports it."""
