@@ -10,7 +10,7 @@ from boathook.core.verdict import Policy
 from boathook.engine import Engine, EngineParts, TracingRunner
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Recorder
-from boathook.process.hook_runner import HookRunner, JobContext
+from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
 from boathook.sources.source import SOURCES
@@ -123,7 +123,7 @@ def load_catalog(
 def locate(
     project: Path | None = None, *, without: Collection[str] = (), trust_all: bool = False, **folders: Path | None
 ) -> Locations:
-    known = {option for option, *_ in list_user_folders(SOURCES)}
+    known = {folder.option for folder in list_user_folders(SOURCES)}
     if unknown := folders.keys() - known:
         raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
     given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
@@ -222,7 +222,7 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
 
 
 def _make_job_context(catalog: Catalog, host_project: str = "") -> JobContext:
-    projects = tuple([(one.name, one.dialect, catalog.find_project(one.name)) for one in SOURCES])
+    projects = tuple([SourceProject(one.name, one.dialect, catalog.find_project(one.name)) for one in SOURCES])
     return JobContext(projects, catalog.settings.model, host_project, marks=_list_project_marks())
 
 
@@ -251,7 +251,7 @@ def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False)
     from boathook.process.background import BackgroundPool
 
     open_folder, marks = scratch if writable else "", _list_project_marks()
-    job_context = JobContext((("", "", scratch),), catalog.settings.model, scratch, open_folder, marks)
+    job_context = JobContext((SourceProject("", "", scratch),), catalog.settings.model, scratch, open_folder, marks)
     setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state")
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, lambda _call, _end: None))
 

@@ -15,7 +15,7 @@ from boathook.core.verdict import REFUSED, Call
 from boathook.dialects.claude import write_event
 from boathook.process.child import Job
 from boathook.process.command import NO_MODEL, compute_ask_seconds, fill_header, start_command
-from boathook.process.hook_runner import HookRunner, JobContext
+from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
 from boathook.process.runner import ProcessRunner
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.system.programs import find_program
@@ -287,7 +287,7 @@ def test_a_script_is_not_for_this_way_of_starting():
 
 
 def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running(tmp_path):
-    runner = HookRunner(ProcessRunner(), JobContext((("HOOK.md", "native", str(tmp_path)),)))
+    runner = HookRunner(ProcessRunner(), JobContext((SourceProject("HOOK.md", "native", str(tmp_path)),)))
     handlers = (Command(LONE, ()), Command("cat >&2; exit 2"), Command(f"echo {LONE}"), Command("/bin/sh", ("\0",)))
     event = a_call().replace(work_dir=str(tmp_path))
     calls = tuple(Call(a_settings_hook(f"h{at}", handler), event) for at, handler in enumerate(handlers))
@@ -298,7 +298,12 @@ def test_a_hook_that_cannot_be_started_does_not_keep_its_neighbours_from_running
 
 def test_a_job_runs_in_the_project_of_its_settings_and_knows_it(tmp_path):
     (tmp_path / "claude").mkdir()
-    around = JobContext((("HOOK.md", "native", str(tmp_path)), ("settings.json", "claude", str(tmp_path / "claude"))))
+    around = JobContext(
+        (
+            SourceProject("HOOK.md", "native", str(tmp_path)),
+            SourceProject("settings.json", "claude", str(tmp_path / "claude")),
+        )
+    )
     hook = a_settings_hook("PreToolUse:x#1", Command("x"), timeout=7.0)
     event = a_call().replace(work_dir=str(tmp_path / "gone"))
     job = HookRunner(ProcessRunner(), around, environ={b"PATH": b"/bin", b"BOATHOOK_DEPTH": b"0"}).make_job(

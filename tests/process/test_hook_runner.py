@@ -15,7 +15,7 @@ import boathook
 from boathook.core.event import Event
 from boathook.core.hook import Script
 from boathook.core.verdict import Call
-from boathook.process.hook_runner import DEPTH_VARIABLE, HookRunner, JobContext, count_nested_hooks
+from boathook.process.hook_runner import DEPTH_VARIABLE, HookRunner, JobContext, SourceProject, count_nested_hooks
 from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import probe_sandbox_levels
@@ -60,7 +60,7 @@ def test_an_engine_within_a_hook_knows_how_deep_it_is(project, level):
         pytest.skip("no such sandbox here")
     folder = project.write_hook("guard", script=NESTED)
     environ = {**project.environment, "PYTHON": sys.executable, "PYTHONPATH": str(Path(boathook.__file__).parents[1])}
-    around = JobContext((("HOOK.md", "native", str(project.path)),))
+    around = JobContext((SourceProject("HOOK.md", "native", str(project.path)),))
     event = Event.of("pre-tool-call", session_id="s", work_dir=str(project.path), timestamp="t")
     hooks = HookRunner(ProcessRunner(), around, environ={k.encode(): v.encode() for k, v in environ.items()})
     [end] = hooks.run((Call(a_hook(sandbox=level).replace(handler=Script(str(folder))), event),))

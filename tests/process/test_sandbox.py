@@ -23,7 +23,7 @@ from boathook.core.verdict import FAILED, REFUSED, Call, Exit
 from boathook.process import landlock, sandbox
 from boathook.process.child import Job
 from boathook.process.environment import find_secret_variables, is_secret_variable
-from boathook.process.hook_runner import HookRunner, JobContext
+from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
 from boathook.process.runner import ProcessRunner
 from boathook.process.sandbox import (
     Sandbox,
@@ -79,7 +79,7 @@ def run(project):
 
 def runner(project, environ: dict[str, str] | None = None) -> HookRunner:
     env = {**project.environment, **(environ or {})}
-    around = JobContext((("HOOK.md", "native", str(project.path)),))
+    around = JobContext((SourceProject("HOOK.md", "native", str(project.path)),))
     sessions = Sessions(str(project.state / "sessions"))
     bytewise = {name.encode(): value.encode() for name, value in env.items()}
     return HookRunner(ProcessRunner(), around, sessions, bytewise)
@@ -249,7 +249,7 @@ def test_a_restricted_hook_reads_and_runs_everything(run, tmp_path):
 
 @needs_restricted
 def test_a_project_that_holds_the_home_folder_opens_nothing(project):
-    around = JobContext((("HOOK.md", "native", str(project.base)),))
+    around = JobContext((SourceProject("HOOK.md", "native", str(project.base)),))
     call = a_call(project, f"touch {project.home}/x 2>/dev/null || echo no", sandbox="restricted")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
     assert (end.code, end.stdout, list(project.home.iterdir())) == (0, b"no\n", [])
@@ -422,7 +422,7 @@ def test_no_place_that_is_or_holds_a_hidden_one_is_shown(project, monkeypatch, p
 
 @needs_isolated
 def test_an_isolated_hook_writes_to_a_scratch_folder_if_it_has_one(project):
-    around = JobContext((("HOOK.md", "native", str(project.path)),), scratch=str(project.path))
+    around = JobContext((SourceProject("HOOK.md", "native", str(project.path)),), scratch=str(project.path))
     call = a_call(project, f"touch made; touch {project.base}/made 2>/dev/null || echo no", sandbox="isolated")
     [end] = HookRunner(ProcessRunner(), around).run((call,))
     assert (end.stdout, [path.name for path in project.path.iterdir()]) == (b"", ["made"])

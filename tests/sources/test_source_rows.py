@@ -27,7 +27,7 @@ from boathook.loader import load_hooks
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import SOURCES, Source
 from boathook.sources.source_hooks import SourceHooks
-from boathook.system.locations import SourceFolders
+from boathook.system.locations import SourceFolders, UserFolder
 from tests.core.builders import a_call
 from tests.output_validation import validate_output
 
@@ -66,7 +66,7 @@ def read_file(path: str, scope: str) -> list[Hook]:
 TOY = Source(
     "toy.json",
     without="toy",
-    user_folder=("toy", b"TOY_HOME", ".toy", "", "Your folder with toy.json."),
+    user_folder=UserFolder("toy", b"TOY_HOME", ".toy", help="Your folder with toy.json."),
     markers=("/.toy/toy.json",),
     reader=f"{__name__}:read_toy",
     dialect="native",

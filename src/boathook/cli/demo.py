@@ -55,7 +55,7 @@ def play_demo() -> int:
         echo(f"A project with {len(DEMO_HOOK_NAMES)} hooks in .agents/hooks: {', '.join(DEMO_HOOK_NAMES)}.", "bold")
         echo(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
         # Empty folders of the user keep your own hooks out of the demo.
-        folders: dict[str, Any] = {option: f"{folder}/{option}" for option, *_ in list_user_folders(SOURCES)}
+        folders: dict[str, Any] = {one.option: f"{folder}/{one.option}" for one in list_user_folders(SOURCES)}
         with load(project, trust_all=True, **folders) as engine:
             code = _run_agent(engine, project)
         echo("")

@@ -36,7 +36,7 @@ class Options:
 def list_flags() -> "tuple[Flag, ...]":
     return (
         *FLAGS,
-        *[("--" + option, FOLDER, True, "DIR", text) for option, _, _, _, text in list_user_folders(SOURCES)],
+        *[("--" + folder.option, FOLDER, True, "DIR", folder.help) for folder in list_user_folders(SOURCES)],
     )
 
 

@@ -32,7 +32,7 @@ class InstalledCommand(Value):
 def resolve_user_folders(state: str) -> dict[str, str]:
     """Return the user's folders as they are now, by option; a command names them so that no variable of a host moves them."""
     env = read_environment()
-    return {folder[0]: resolve_folder(folder, env, {"state": state}) for folder in list_user_folders(SOURCES)}
+    return {folder.option: resolve_folder(folder, env, {"state": state}) for folder in list_user_folders(SOURCES)}
 
 
 def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:

@@ -40,12 +40,18 @@ _CODE_PREFIXES = tuple(CODE_VARIABLE_PREFIXES)
 _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
+class SourceProject(Value):
+    source: str
+    dialect: str
+    path: str
+
+
 class JobContext(Value):
-    """What jobs are made with: the project of each source, with the source's name and dialect, and the model to ask."""
+    """What jobs are made with: the project of each source, and the model to ask."""
 
     # `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level;
     # `marks` are files that only projects have.
-    projects: tuple[tuple[str, str, str], ...] = ()
+    projects: tuple[SourceProject, ...] = ()
     model: str = ""
     host_project: str = ""
     scratch: str = ""
@@ -53,18 +59,16 @@ class JobContext(Value):
 
     @property
     def project(self) -> str:
-        return next((project for _, _, project in self.projects if project), "")
+        return next((project.path for project in self.projects if project.path), "")
 
     def choose_project(self, hook: Hook, event: Event) -> str:
-        dialect = hook.dialect.name
-        same_dialect = [(source, project) for source, spoken, project in self.projects if spoken == dialect]
-        own = [project for source, project in same_dialect if source == hook.source]
-        first = [project for _, _, project in self.projects[:1]]
-        candidates = (*own, *[project for _, project in same_dialect], *first, self.host_project)
-        return next(filter(None, candidates), event.work_dir)
+        same_dialect = [project for project in self.projects if project.dialect == hook.dialect.name]
+        own = [project for project in same_dialect if project.source == hook.source]
+        paths = [project.path for project in (*own, *same_dialect, *self.projects[:1])]
+        return next(filter(None, (*paths, self.host_project)), event.work_dir)
 
     def list_projects(self, event: Event) -> tuple[str, ...]:
-        return (*[project for _, _, project in self.projects], self.host_project, event.work_dir)
+        return (*[project.path for project in self.projects], self.host_project, event.work_dir)
 
 
 class HookRunner:

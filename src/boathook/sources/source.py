@@ -1,13 +1,13 @@
 """The sources of hooks, one row each. The fast path imports this, so readers are named and not imported."""
 
-from boathook.system.locations import CONFIG_FOLDER
+from boathook.system.locations import CONFIG_FOLDER, UserFolder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boathook.sources.source_hooks import SourceHooks
-    from boathook.system.locations import SourceFolders, UserFolder
+    from boathook.system.locations import SourceFolders
 
 
 class Source:
@@ -57,9 +57,11 @@ HOOK_MD_SOURCE = Source(
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",
     without="settings",
-    user_folder=(
-        *("claude", b"CLAUDE_CONFIG_DIR", ".claude", ""),
-        "Your folder with settings.json, ignoring environment variables.",
+    user_folder=UserFolder(
+        "claude",
+        b"CLAUDE_CONFIG_DIR",
+        ".claude",
+        help="Your folder with settings.json, ignoring environment variables.",
     ),
     markers=("/.claude/settings.json", "/.claude/settings.local.json"),
     reader="boathook.sources.settings_json.settings:read_settings_files",

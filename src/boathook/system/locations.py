@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     Environment = Mapping[bytes, bytes]
-    UserFolder = tuple[str, bytes, str, str, str]
 
     class LocatedSource(Protocol):
         """What is needed of a source to locate its files; see `boathook.sources.source`."""
@@ -36,17 +35,32 @@ SHARED = 0o1002
 MAX_PATH_CHARS = 4096
 
 
-# How a folder of the user is found: the option that names it, a variable, its default below the home folder, what is below
-# that, and help for the option. Plain tuples, because every start of `run` makes them.
-CONFIG_FOLDER: "UserFolder" = (
-    *("config", b"XDG_CONFIG_HOME", ".config", "/agents"),
-    "Your folder with hooks/ and hooks.toml, ignoring environment variables.",
+class UserFolder:
+    """How a folder of the user is found: by an option, else by a variable, else by its default in the home folder."""
+
+    # `below` is appended to what the variable or the default says.
+    __slots__ = ("below", "default", "help", "option", "variable")
+
+    def __init__(self, option: str, variable: bytes, default: str, below: str = "", help: str = "") -> None:  # noqa: A002
+        self.option, self.variable, self.default = option, variable, default
+        self.below, self.help = below, help
+
+
+CONFIG_FOLDER = UserFolder(
+    "config",
+    b"XDG_CONFIG_HOME",
+    ".config",
+    "/agents",
+    help="Your folder with hooks/ and hooks.toml, ignoring environment variables.",
 )
-STATE_FOLDER: "UserFolder" = (
-    *("state", b"XDG_STATE_HOME", ".local/state", "/boathook"),
-    "Folder of the trust store and the ledger, instead of the default one.",
+STATE_FOLDER = UserFolder(
+    "state",
+    b"XDG_STATE_HOME",
+    ".local/state",
+    "/boathook",
+    help="Folder of the trust store and the ledger, instead of the default one.",
 )
-CACHE_FOLDER: "UserFolder" = ("cache", b"XDG_CACHE_HOME", ".cache", "/boathook", "")
+CACHE_FOLDER = UserFolder("cache", b"XDG_CACHE_HOME", ".cache", "/boathook")
 
 
 class SourceFolders:
@@ -139,7 +153,7 @@ def resolve_locations(
         return folders
 
     located = [locate(source, ()) for source in sources]
-    doubtful = {folder: path for folder, path in paths.items() if folder[0] not in given}
+    doubtful = {folder: path for folder, path in paths.items() if folder.option not in given}
     untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
     if untrusted:
         located = [locate(source, untrusted) for source in sources]
@@ -168,13 +182,12 @@ def resolve_folder(folder: "UserFolder", env: "Environment", given: "Mapping[str
 
 
 def _resolve_folder(folder: "UserFolder", env: "Environment", home: str, given: "Mapping[str, str]") -> str:
-    option, variable, default, below, _ = folder
-    path = given.get(option)
+    path = given.get(folder.option)
     if path:
         return make_absolute(path)
-    value = env.get(variable)
-    base = _text(value).rstrip("/") if value and _is_plain(value) else f"{home}/{default}"
-    return base + below
+    value = env.get(folder.variable)
+    base = _text(value).rstrip("/") if value and _is_plain(value) else f"{home}/{folder.default}"
+    return base + folder.below
 
 
 def _is_plain(value: bytes) -> bool:
