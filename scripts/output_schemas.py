@@ -9,10 +9,9 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from boathook.cli.show import OUTPUT_VERSION
 from boathook.core.hook import ERROR, HANDLERS, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
-from boathook.core.verdict import OK, STATUS_WORDS
+from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hosts.host import CAPABILITIES
 from boathook.ledger.schema import RECORD_SCHEMAS
 

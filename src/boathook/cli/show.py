@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from boathook.core.text import CONTROL_CHARS
+from boathook.core.verdict import OUTPUT_VERSION
 
-OUTPUT_VERSION = 1
 STATE_STYLES = {
     **dict.fromkeys(("armed", "trusted"), "green"),
     **dict.fromkeys(("invalid", "error"), "bold red"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from boathook.core.event import Event
     from boathook.core.hook import Hook
 
+# Of everything that `--json` prints.
+OUTPUT_VERSION = 1
 STATUS_WORDS = {
     "failed": "failed",
     "timeout": "timed out",
@@ -226,7 +228,7 @@ class Verdict(Value):
     def to_json(self) -> dict[str, Any]:
         """Return the whole verdict as `run --json` prints it."""
         return {
-            "version": 1,
+            "version": OUTPUT_VERSION,
             "event": self.event.kind.name,
             "decision": self.decision.word,
             "reasons": list(self.reasons),
