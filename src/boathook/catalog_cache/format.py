@@ -6,7 +6,9 @@
 
 import marshal
 import sys
-from _imp import source_hash  # what .pyc files are checked with: fast, and built in
+
+# What .pyc files are checked with: fast, and built in.
+from _imp import source_hash
 
 from boathook.system.locations import system
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = 7
 MAGIC = b"boathook compiled catalogue\n"
-# The path is that of this installation: what another version has made is not used, and files that change with a version are
-# watched (`write.TABLES`). To import the version itself would take longer.
+# The path is that of this installation: what another one has made is not used, and the files of hosts and tools are watched
+# (see `write_compiled`). To import the version itself would take longer.
 VERSION = (FORMAT, __file__, sys.hexversion, sys.implementation.cache_tag)
 MAX_NAME_BYTES = 240
 O_FLAGS = system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK

@@ -46,7 +46,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     sections: dict[str, Any] = {}
     for kind in KINDS:
         hooks = catalog.find_hooks(kind)
-        sections[f"rows {kind.name}"] = _rows(catalog, hooks, kind)
+        sections[f"rows {kind.name}"] = _make_rows(catalog, hooks, kind)
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
     sections |= make_host_sections()
     sections["tools"] = make_tools_section()
@@ -57,14 +57,13 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     return True
 
 
-def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
-    """Return what the door asks: per tool matcher the words of the patterns. None: the engine must see every event."""
-    doubts = [hook for hook in hooks if hook.state in UNTRUSTED_STATES]  # told when they match, as if they ran
-    loud = [hook for hook in hooks if should_report_skip(hook) and not can_take_part(hook) and hook not in doubts]
-    errors = [d for d in catalog.diagnostics if d.level == "error"]
-    active = [hook for hook in hooks if can_take_part(hook) or hook in doubts]
-    wanted = catalog.settings.debug or catalog.settings.record == "whole"
-    if loud or errors or wanted or (active and not kind.has_tool):
+def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
+    """Return what the fast path asks: per tool matcher the words of the patterns. None: the engine must see every event."""
+    active = [hook for hook in hooks if _is_active(hook)]
+    has_skips = any(should_report_skip(hook) and not _is_active(hook) for hook in hooks)
+    has_errors = any(diagnostic.level == "error" for diagnostic in catalog.diagnostics)
+    needs_all = catalog.settings.debug or catalog.settings.record == "whole"
+    if has_skips or has_errors or needs_all or (active and not kind.has_tool):
         return None
     rows: dict[Any, Any] = {}
     for hook in active:
@@ -75,6 +74,11 @@ def _rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[A
         else:
             rows[tool] = rows.get(tool, ()) + words.any_of
     return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
+
+
+def _is_active(hook: Hook) -> bool:
+    # Untrusted hooks are reported when they match, as if they ran.
+    return can_take_part(hook) or hook.state in UNTRUSTED_STATES
 
 
 def _tool_words(words: PrefilterWords | None, hook: Hook) -> tuple[Any, Any]:

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 COMMON_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context")
 _TOOL_FIELDS = ("tool_name", "tool_input", "tool_use_id")
 _SUBAGENT_FIELDS = ("subagent_name", "subagent_type", "task_description")
-HOST_TOOL = "host_tool_name"  # what the host calls the tool, where `tool_name` is a translation
-HOST_KEYS = "host_tool_keys"  # the host's key of each of ours that was renamed in `tool_input`
+# What the host calls the tool, where `tool_name` is a translation.
+HOST_TOOL = "host_tool_name"
+# The host's key of each of ours that was renamed in `tool_input`.
+HOST_KEYS = "host_tool_keys"
 HOST_EVENT = "host_event_name"
-DERIVED = "derived_from"  # the host's event that this one was made of: the host has none of its own
+# The event of the host that this one was made from, because the host has none of its own.
+DERIVED = "derived_from"
 _STOP_FIELDS = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
 
 
@@ -131,7 +134,8 @@ KINDS: tuple[EventKind, ...] = (
 PRE_SESSION, POST_SESSION, PRE_TURN, POST_TURN, PRE_STOP, POST_STOP = KINDS[:6]
 PRE_TOOL, POST_TOOL = KINDS[6:8]
 
-UNMAPPED = EventKind("unmapped", (), (), "none", extension=True)  # an event of a host that has no counterpart here
+# An event of a host that has no counterpart here.
+UNMAPPED = EventKind("unmapped", (), (), "none", extension=True)
 
 SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling in (kind.name, *kind.spellings)}
 

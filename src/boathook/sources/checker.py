@@ -65,7 +65,9 @@ def _check_project(path: str) -> list[Diagnostic]:
 
 def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
     diagnostics = [problem for file in files for problem in file.diagnostics]
-    diagnostics += [problem for file in files for hook in file.hooks for problem in check_hook(hook)]
+    for file in files:
+        for hook in file.hooks:
+            diagnostics += check_hook(hook)
     return _sort_diagnostics(diagnostics)
 
 
