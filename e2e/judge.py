@@ -55,7 +55,7 @@ class Case:
     def can(self, kind: str, what: str) -> bool:
         """Say whether the agent was seen to take something at an event."""
         row = self.row(kind)
-        return row is not None and bool(row.get_template(what)) and what not in row.documented
+        return row is not None and bool(row.get_template(what)) and not row.is_untested(what)
 
     def cannot(self, kind: str, what: str, words: str) -> tuple[str, list[str]]:
         """Return why something is not possible, and what is wrong with how that was reported."""

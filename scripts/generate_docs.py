@@ -30,7 +30,14 @@ from boathook.cli.commands import COMMANDS, cli
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
 from boathook.core.outcome import Decision, Outcome
 from boathook.dialects.claude import DEFAULT_FIELDS
-from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, spoken
+from boathook.hosts.capability_table import (
+    CAPABILITY_WORDS,
+    CASE_LEGEND,
+    CONTINUE_WORDS,
+    LEGEND,
+    format_template,
+    make_capability_table,
+)
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS, ClaudeEvent
 from boathook.hosts.host import CAPABILITIES, Host, HostEvent, list_derived_kinds, list_host_names, load_host
@@ -180,11 +187,11 @@ def hosts() -> str:
         "## What hooks can do there",
         "",
         ", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND) + ".",
-        f"{SEEN}.",
+        f"{CASE_LEGEND}.",
         "",
         f"| event | {' | '.join(list_host_names())} |",
         f"|---|{'---|' * len(list_host_names())}",
-        *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in capabilities()),
+        *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in make_capability_table()),
         "",
         "If an agent cannot do what a hook wants, you get a message, in the agent or on stderr. A question becomes a refusal where",
         "something can be refused, and a stop becomes a block; a rewrite is dropped, and context is shown to you.",
@@ -210,8 +217,9 @@ def _host(host: Host) -> list[str]:
         "|---|---|---|",
     ]
     for row in host.events:
-        said = [f"{what}: `{spoken(row.get_template(what))}`" for what in CAPABILITIES if row.get_template(what)]
-        lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(said) or '–'} |")
+        templates = {name: row.get_template(name) for name in CAPABILITIES if row.get_template(name)}
+        answers = [f"{name}: `{format_template(template)}`" for name, template in templates.items()]
+        lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(answers) or '–'} |")
     if host.unmapped_events:
         lines += ["", f"Events that boathook does not use, so their answer is empty: {_codes(host.unmapped_events)}."]
     lines += ["", "| tool | here | keys with other names |", "|---|---|---|"]
@@ -226,16 +234,7 @@ def _host(host: Host) -> list[str]:
 PART = re.compile(
     r"(<!-- generated: (?P<part>[a-z]+)(?: of (?P<host>[a-z-]+))?; `make docs` -->\n).*?(<!-- end -->)", re.DOTALL
 )
-WORDS = {
-    "block": "block",
-    "ask": "ask a person",
-    "allow": "allow without asking",
-    "stop": "end the run",
-    "input": "rewrite the input",
-    "output": "rewrite the output",
-    "context": "add context for the model",
-}
-HAD = {
+KINDS_OF_AGENTS = {
     kind
     for name in list_host_names()
     for row in load_host(name).events
@@ -277,28 +276,28 @@ def _files_of(name: str) -> Iterator[str]:
 def _capabilities_of(name: str) -> Iterator[str]:
     """Say what hooks can do in a host, event by event."""
     host, setup = load_host(name), load_setup(name)
-    deaf, made, missing = [], [], []
+    unanswered, derived, missing = [], [], []
     yield from ("| event | there | hooks can |", "|---|---|---|")
     for kind in KINDS:
         rows = [row for row in host.events if kind.name in row.kind_names and row.name in setup.events]
-        if rows and (said := _can(host, rows[0])):
-            yield f"| `{kind.name}` | {_there(kind, rows)} | {said} |"
+        if rows and (words := _describe_capabilities(host, rows[0])):
+            yield f"| `{kind.name}` | {_there(kind, rows)} | {words} |"
         elif rows:
-            deaf.append(kind.name)
+            unanswered.append(kind.name)
         elif any(kind.name in list_derived_kinds(host, row) for row in host.events):
-            made.append(kind.name)
-        elif kind.name in HAD:
+            derived.append(kind.name)
+        elif kind.name in KINDS_OF_AGENTS:
             missing.append(kind.name)
     notes = [
         "\\*: known only from its documentation; everything else was seen in a run."
         if host.version
         else "All of this is known only from its documentation."
     ]
-    if deaf:
-        notes.append(f"Hooks run, but only you see their answers: {_codes(deaf)}.")
-    if made:
+    if unanswered:
+        notes.append(f"Hooks run, but only you see their answers: {_codes(unanswered)}.")
+    if derived:
         notes.append(
-            f"Derived from a stop that no hook blocked; hooks run, but only you see their answers: {_codes(made)}."
+            f"Derived from a stop that no hook blocked; hooks run, but only you see their answers: {_codes(derived)}."
         )
     if missing:
         notes.append(f"It does not have these events, so hooks for them never run: {_codes(missing)}.")
@@ -310,18 +309,17 @@ def _there(kind: EventKind, rows: list[HostEvent]) -> str:
     return f"{names} of a tool that failed" if kind.name not in {row.kind_name for row in rows} else names
 
 
-def _can(host: Host, row: HostEvent) -> str:
-    """Give what can be said at an event, in words."""
-    said = []
-    for what in CAPABILITIES:
-        word = WORDS[what]
-        if what == "block" and row.continues_agent:
-            word = "send the agent back to work"
-        elif what == "block" and not row.kind.is_pre:
+def _describe_capabilities(host: Host, row: HostEvent) -> str:
+    words = []
+    for name in CAPABILITIES:
+        _, word = CAPABILITY_WORDS[name]
+        if name == "block" and row.continues_agent:
+            _, word = CONTINUE_WORDS
+        elif name == "block" and not row.kind.is_pre:
             word = "send the model an objection"
-        if row.get_template(what):
-            said.append(word + ("\\*" if host.version and what in row.documented else ""))
-    return ", ".join(said)
+        if row.get_template(name):
+            words.append(word + ("\\*" if host.version and row.is_untested(name) else ""))
+    return ", ".join(words)
 
 
 def _overview(_: str | None) -> Iterator[str]:
@@ -334,7 +332,7 @@ def _overview(_: str | None) -> Iterator[str]:
         host, setup = load_host(name), load_setup(name)
         path = "/".join(part for part in ("~", setup.home[1], setup.user_file) if part)
         row = next(row for row in host.events if row.kind_name == "pre-tool-call")
-        yield f"| [{host.title}]({name}.md) | `boathook install {name}` | `{path}` | {_can(host, row)} |"
+        yield f"| [{host.title}]({name}.md) | `boathook install {name}` | `{path}` | {_describe_capabilities(host, row)} |"
 
 
 PARTS: Mapping[str, Any] = {"files": _files_of, "capabilities": _capabilities_of, "overview": _overview}

@@ -195,12 +195,12 @@ _HOST = _make_object(
                 {
                     "name": _TEXT,
                     "event": _TEXT,
-                    "can": {**_make_map(_make_map(_ANYTHING)), "propertyNames": _make_choice(*CAPABILITIES)},
-                    "documented": _make_list(_make_choice(*CAPABILITIES)),
+                    "capabilities": {**_make_map(_make_map(_ANYTHING)), "propertyNames": _make_choice(*CAPABILITIES)},
+                    "untested": _make_list(_make_choice(*CAPABILITIES)),
                 }
             )
         ),
-        "elsewhere": _TEXTS,
+        "unmapped_events": _TEXTS,
         "tools": _make_map(_make_object({"tool": _TEXT, "keys": _make_map(_TEXT)})),
     }
 )
@@ -357,7 +357,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
     ),
     "install": _make_output(
         "What was changed for an agent, what is left to do, and per hook what the agent cannot do.",
-        {**_INSTALLATION, "todo": _TEXTS, "misfits": _make_map(_TEXTS)},
+        {**_INSTALLATION, "todo": _TEXTS, "unsupported": _make_map(_TEXTS)},
     ),
     "uninstall": _make_output("What was changed for an agent.", _INSTALLATION),
     "status": _make_output(

@@ -386,8 +386,8 @@ def test_hosts_json_says_how_each_thing_is_said(project: ScratchProject) -> None
     assert stop == {
         "name": "Stop",
         "event": "pre-agent-turn-stop",
-        "can": {"block": {"exit": 2, "stderr": "$"}},
-        "documented": [],
+        "capabilities": {"block": {"exit": 2, "stderr": "$"}},
+        "untested": [],
     }
     assert found["codex"]["tools"]["apply_patch"] == {"tool": "PatchFile", "keys": {"patch": "command"}}
 

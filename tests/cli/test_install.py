@@ -137,7 +137,7 @@ def test_in_json_it_is_said_what_was_done(project, run):
             "project": str(project.path),
             "changed": True,
             "files": [{"path": path, "action": "created"}],
-            "misfits": {},
+            "unsupported": {},
         },
     )
     assert todo[0].startswith("trust the folder when Claude Code asks")
@@ -192,7 +192,7 @@ def test_what_hooks_cannot_do_there_is_reported_and_strict_refuses(project, run)
     assert (code, everything(project)) == (1, before)
     assert "in codex, asker: " in out
     assert "plain" not in out
-    assert "Nothing was written: codex lacks features for 1 hook, and you asked for --strict." in err
+    assert "Nothing was written: codex does not support all effects of 1 hook, and you asked for --strict." in err
     assert run("install", "codex")[0] == 0
     assert run("install", "claude", "--strict")[0] == 0
 
@@ -204,7 +204,7 @@ def test_strict_ignores_hooks_that_the_agent_runs_itself(project, run, monkeypat
     assert run("install", "copilot", "--strict", "--yes")[0] == 0
     project.write_settings("user", {"hooks": entry})
     code, _, err = run("install", "copilot", "--strict", "--yes")
-    assert (code, "copilot lacks features for 1 hook" in err) == (1, True)
+    assert (code, "copilot does not support all effects of 1 hook" in err) == (1, True)
 
 
 def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):

@@ -14,7 +14,7 @@ from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Outcome
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_host_dialect
-from boathook.hosts.capabilities import misfits, wants
+from boathook.hosts.capabilities import find_unsupported, list_wanted_capabilities
 from boathook.hosts.detection import detect_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
@@ -422,44 +422,44 @@ def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_path(to
 
 def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
     answers = {"effects": ["context", "rewrite", "fly"]}
-    assert wants(a_hook(metadata=answers)) == ("rewrite", "context")
-    assert wants(a_hook(metadata={"effects": "ask, block"})) == ("block", "ask")
-    assert wants(a_hook()) == ("block",)
-    assert wants(a_hook(background=True, metadata=answers)) == ()
-    assert wants(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
+    assert list_wanted_capabilities(a_hook(metadata=answers)) == ("input", "context")
+    assert list_wanted_capabilities(a_hook(metadata={"effects": "ask, block"})) == ("block", "ask")
+    assert list_wanted_capabilities(a_hook()) == ("block",)
+    assert list_wanted_capabilities(a_hook(background=True, metadata=answers)) == ()
+    assert list_wanted_capabilities(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
 
 
 def test_what_a_hook_cannot_do_in_a_host_is_reported():
     everything = a_hook(metadata={"effects": ["block", "ask", "stop", "rewrite", "context"]})
     where = "in Kimi Code at PreToolUse"
-    assert misfits(everything, load_host("kimi-code")) == (
+    assert find_unsupported(everything, load_host("kimi-code")) == (
         f"it cannot ask {where}: what it asks about is denied instead",
         f"it cannot end the run {where}: the call is blocked instead",
         f"it cannot rewrite anything {where}: its change is dropped, and you get a message",
         f"the model cannot receive context {where}: you see it instead",
     )
-    assert misfits(everything, load_host("claude")) == ()
-    assert misfits(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
-    assert misfits(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
+    assert find_unsupported(everything, load_host("claude")) == ()
+    assert find_unsupported(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
+    assert find_unsupported(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
         "it cannot block in Codex CLI at SessionStart: you get a message instead",
     )
-    assert misfits(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
+    assert find_unsupported(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
         "it never runs: VS Code has no event like post-session",
     )
     after = a_hook(kind=SPELLINGS["post-agent-turn"])
-    assert misfits(after, load_host("codex")) == ()
-    assert misfits(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
+    assert find_unsupported(after, load_host("codex")) == ()
+    assert find_unsupported(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
         "it runs after Stop, but Codex CLI cannot receive its answers: you see them instead",
     )
-    assert misfits(after, load_host("opencode")) == ()
+    assert find_unsupported(after, load_host("opencode")) == ()
 
 
 def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     message = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
-    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (message,)
-    assert misfits(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
-    assert misfits(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
-    assert misfits(a_hook(tool="^Shell$"), load_host("codex")) == ()
+    assert find_unsupported(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (message,)
+    assert find_unsupported(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
+    assert find_unsupported(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
+    assert find_unsupported(a_hook(tool="^Shell$"), load_host("codex")) == ()
 
 
 def test_check_reports_what_does_not_fit_and_is_strict_if_asked(project, hook):

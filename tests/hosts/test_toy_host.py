@@ -93,7 +93,7 @@ def test_it_is_listed_with_what_it_can_do(copy):
     assert "Toy Agent" in copy.boathook("hosts")
     assert "toy" in copy.boathook("hosts", "--capabilities").splitlines()[0]
     by_name = {host["name"]: host for host in json.loads(copy.boathook("hosts", "--json"))["hosts"]}
-    assert by_name["toy"]["events"][0]["can"] == {"block": {"exit": 2, "stderr": "$"}}
+    assert by_name["toy"]["events"][0]["capabilities"] == {"block": {"exit": 2, "stderr": "$"}}
 
 
 def test_its_events_are_read_and_answered(copy):

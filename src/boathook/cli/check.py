@@ -9,7 +9,7 @@ from boathook.cli.common_options import json_option, project_option
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
-from boathook.hosts.capabilities import misfits
+from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import list_host_names, load_host
 from boathook.sources.checker import check_catalog, check_path
 
@@ -22,7 +22,7 @@ from boathook.sources.checker import check_catalog, check_path
     "hosts",
     multiple=True,
     type=click.Choice(list_host_names()),
-    help="Also warn about features that this agent lacks. Can be repeated.",
+    help="Also warn about what this agent does not support. Can be repeated.",
 )
 @json_option
 @project_option
@@ -70,7 +70,7 @@ def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
         Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {text}", fix)
         for hook in catalog.hooks
         if can_take_part(hook)
-        for text in misfits(hook, host)
+        for text in find_unsupported(hook, host)
     ]
 
 

@@ -6,7 +6,7 @@ import click
 
 from boathook.cli.common_options import json_option
 from boathook.cli.show import echo, print_json, print_table
-from boathook.hosts.capability_table import LEGEND, SEEN, capabilities, to_json
+from boathook.hosts.capability_table import CASE_LEGEND, LEGEND, host_to_json, make_capability_table
 from boathook.hosts.host import list_host_names, load_host
 
 
@@ -19,12 +19,12 @@ def show_hosts(with_capabilities: bool, as_json: bool) -> None:
     These are the names that `run --host`, `install` and `check --host` take.
     """
     if as_json:
-        print_json({"hosts": [to_json(load_host(name)) for name in list_host_names()]})
+        print_json({"hosts": [host_to_json(load_host(name)) for name in list_host_names()]})
     elif with_capabilities:
-        print_table(("EVENT", *list_host_names()), capabilities())
+        print_table(("EVENT", *list_host_names()), make_capability_table())
         echo("")
         echo(", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND))
-        echo(SEEN)
+        echo(CASE_LEGEND)
     else:
         rows = [[name, load_host(name).title, load_host(name).evidence] for name in list_host_names()]
         print_table(("HOST", "AGENT", "EVIDENCE"), rows)

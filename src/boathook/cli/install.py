@@ -15,7 +15,7 @@ from boathook.cli.common_options import add_scope_options, host_argument, json_o
 from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
-from boathook.hosts.capabilities import misfits
+from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import Setup, list_setups, load_setup
 from boathook.install import status as host_status
@@ -40,7 +40,7 @@ _COLUMNS = ("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE")
 @click.command("install")
 @host_argument
 @add_scope_options
-@click.option("--strict", is_flag=True, help="Fail if any hook needs a feature this agent lacks.")
+@click.option("--strict", is_flag=True, help="Fail if any hook needs something this agent does not support.")
 @click.option(
     "--trust-folder",
     is_flag=True,
@@ -79,21 +79,22 @@ def install_host(
     _refuse_untrusted_folders(target, is_state_given=state is not None)
     _refuse_second_scope(setup, target, registry)
     plan = plan_install(setup, target, registry)
-    lacking = _list_lacking_features(setup, project or None, state)
+    unsupported = _find_unsupported_hooks(setup, project or None, state)
     if not as_json:
         _print_diff(plan)
-        for name, texts in lacking.items():
-            for text in texts:
-                echo(f"in {host}, {name}: {text}", "yellow")
-    is_refused = strict and bool(lacking)
+        for text in [f"{name}: {text}" for name, texts in unsupported.items() for text in texts]:
+            echo(f"in {host}, {text}", "yellow")
+    is_refused = strict and bool(unsupported)
     if is_refused:
-        hooks = format_count(len(lacking), "hook")
-        echo(f"Nothing was written: {host} lacks features for {hooks}, and you asked for --strict.", err=True)
+        hooks = format_count(len(unsupported), "hook")
+        message = f"{host} does not support all effects of {hooks}, and you asked for --strict"
+        echo(f"Nothing was written: {message}.", err=True)
     is_done = not is_refused and not dry_run and _apply(plan, registry, yes=yes, is_install=True)
     if plan.is_empty and not dry_run:
         adopt_installation(plan, registry)
     if as_json:
-        print_json({**_plan_to_json(plan, "install", is_done=is_done), "todo": _list_steps(plan), "misfits": lacking})
+        about = _plan_to_json(plan, "install", is_done=is_done)
+        print_json({**about, "todo": _list_steps(plan), "unsupported": unsupported})
     elif is_done or plan.is_empty:
         _print_installation(plan)
     return int(is_refused or not (is_done or dry_run or plan.is_empty))
@@ -158,11 +159,12 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     return int(not is_healthy)
 
 
-def _list_lacking_features(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
+def _find_unsupported_hooks(setup: Setup, project: str | None, state: str | None) -> dict[str, list[str]]:
     catalog = load_catalog(project, state=state, without=setup.runs_itself)
     host = load_host(setup.name)
-    texts = {hook.name: list(misfits(hook, host)) for hook in catalog.hooks if hook.state not in _INACTIVE_STATES}
-    return {name: lines for name, lines in texts.items() if lines}
+    active_hooks = [hook for hook in catalog.hooks if hook.state not in _INACTIVE_STATES]
+    messages = {hook.name: list(find_unsupported(hook, host)) for hook in active_hooks}
+    return {name: texts for name, texts in messages.items() if texts}
 
 
 def _list_steps(plan: InstallPlan) -> list[str]:

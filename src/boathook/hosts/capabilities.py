@@ -14,56 +14,57 @@ if TYPE_CHECKING:
 
     from boathook.core.hook import Hook
 
-EFFECTS = ("block", "ask", "stop", "rewrite", "context")
 
-
-def wants(hook: Hook) -> tuple[str, ...]:
+def list_wanted_capabilities(hook: Hook) -> tuple[str, ...]:
     if hook.background:
         return ()
     metadata: Any = hook.metadata
-    found: Any = metadata.get("effects") if isinstance(hook.metadata, dict) else None
-    if found is None:
+    effects: Any = metadata.get("effects") if isinstance(hook.metadata, dict) else None
+    if effects is None:
         can_block = hook.kind is not None and not hook.kind.block.startswith(("recorded", "none"))
         return ("block",) if can_block else ()
-    words: Any = found.replace(",", " ").split() if isinstance(found, str) else found
-    return tuple(word for word in EFFECTS if isinstance(words, list) and word in words)
+    words: Any = effects.replace(",", " ").split() if isinstance(effects, str) else effects
+    rewritten = "output" if hook.kind and hook.kind.rewrites_output else "input"
+    # Not `allow`: without it the host decides as it would without the hook.
+    effect_names = {"block": "block", "ask": "ask", "stop": "stop", rewritten: "rewrite", "context": "context"}
+    return tuple(name for name, word in effect_names.items() if isinstance(words, list) and word in words)
 
 
-def misfits(hook: Hook, host: Host) -> tuple[str, ...]:
+def find_unsupported(hook: Hook, host: Host) -> tuple[str, ...]:
+    """Return what a hook wants and the host does not support, as messages."""
     if hook.kind is None:
         return ()
     row = next((row for row in host.events if hook.kind.name in row.kind_names), None)
     if row is not None:
-        return (*_list_unheard(hook, host, row), *_check_tools(hook, host))
+        return (*_check_capabilities(hook, host, row), *_check_tools(hook, host))
     stop = next((row for row in host.events if row.kind_name == "pre-agent-turn-stop"), None)
     if stop is None or hook.kind.name not in DERIVED_KINDS:
         return (f"it never runs: {host.title} has no event like {hook.kind.name}",)
-    if wants(hook):
+    if list_wanted_capabilities(hook):
         return (f"it runs after {stop.name}, but {host.title} cannot receive its answers: you see them instead",)
     return ()
 
 
-def _list_unheard(hook: Hook, host: Host, row: HostEvent) -> list[str]:
-    found: list[str] = []
-    for want in wants(hook):
-        needed = ("output" if hook.kind and hook.kind.rewrites_output else "input") if want == "rewrite" else want
-        if not row.get_template(needed):
-            found.append(_describe_substitute(want, host, row))
-    if host.block_side_effect and row.kind_name == "pre-tool-call" and "block" in wants(hook):
-        found.append(host.block_side_effect)
-    return found
+def _check_capabilities(hook: Hook, host: Host, row: HostEvent) -> list[str]:
+    wanted = list_wanted_capabilities(hook)
+    messages = [_describe_substitute(name, host, row) for name in wanted if not row.get_template(name)]
+    if host.block_side_effect and row.kind_name == "pre-tool-call" and "block" in wanted:
+        messages.append(host.block_side_effect)
+    return messages
 
 
-def _describe_substitute(want: str, host: Host, row: HostEvent) -> str:
+def _describe_substitute(capability: str, host: Host, row: HostEvent) -> str:
     where = f"in {host.title} at {row.name}"
     denied = bool(row.block) and row.kind.is_pre and not row.continues_agent
+    rewrite = f"it cannot rewrite anything {where}: its change is dropped, and you get a message"
     return {
         "block": f"it cannot block {where}: you get a message instead",
         "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'you get a message'} instead",
         "stop": f"it cannot end the run {where}: {_describe_stop(row)} instead",
-        "rewrite": f"it cannot rewrite anything {where}: its change is dropped, and you get a message",
+        "input": rewrite,
+        "output": rewrite,
         "context": f"the model cannot receive context {where}: you see it instead",
-    }[want]
+    }[capability]
 
 
 def _describe_stop(row: HostEvent) -> str:

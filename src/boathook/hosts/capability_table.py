@@ -19,68 +19,68 @@ if TYPE_CHECKING:
 
     from boathook.hosts.host import Template
 
-LETTERS = dict(zip(CAPABILITIES, "BALXIOC", strict=True))
-GO_ON = "G"
-MADE = "~"
-SEEN = "upper case: seen in a run of the agent; lower case: known only from its documentation"
+# Each capability: its letter in the table, and what it is.
+CAPABILITY_WORDS = {
+    "block": ("B", "block"),
+    "ask": ("A", "ask a person"),
+    "allow": ("L", "allow without asking"),
+    "stop": ("X", "end the run"),
+    "input": ("I", "rewrite the input"),
+    "output": ("O", "rewrite the output"),
+    "context": ("C", "add context for the model"),
+}
+# What a block is at a stop.
+CONTINUE_WORDS = ("G", "send the agent back to work")
+_DERIVED = "~"
 LEGEND = (
-    ("B", "block"),
-    ("G", "send the agent back to work"),
-    ("A", "ask a person"),
-    ("L", "allow without asking"),
-    ("X", "end the run"),
-    ("I", "rewrite the input"),
-    ("O", "rewrite the output"),
-    ("C", "add context for the model"),
+    *CAPABILITY_WORDS.values(),
+    CONTINUE_WORDS,
     ("·", "hooks run, but the agent takes no answer"),
-    (MADE, "derived from another event; hooks run, but only you see their answers"),
+    (_DERIVED, "derived from another event; hooks run, but only you see their answers"),
     ("–", "no such event"),
 )
+CASE_LEGEND = "upper case: seen in a run of the agent; lower case: known only from its documentation"
 
 
-def letters(host: Host, row: HostEvent | None) -> str:
+def format_capabilities(host: Host, row: HostEvent | None) -> str:
     if row is None:
         return "–"
-    found = ""
-    for what in CAPABILITIES:
-        letter = GO_ON if what == "block" and row.continues_agent else LETTERS[what]
-        if row.get_template(what):
-            found += letter if host.version and what not in row.documented else letter.lower()
-    return found or "·"
+    letters = ""
+    for name in CAPABILITIES:
+        letter, _ = CONTINUE_WORDS if name == "block" and row.continues_agent else CAPABILITY_WORDS[name]
+        if row.get_template(name):
+            letters += letter if host.version and not row.is_untested(name) else letter.lower()
+    return letters or "·"
 
 
-def capabilities() -> list[tuple[str, ...]]:
+def make_capability_table() -> list[tuple[str, ...]]:
     hosts = [load_host(name) for name in list_host_names()]
-    rows: list[tuple[str, ...]] = []
+    lines: list[tuple[str, ...]] = []
     for kind in KINDS:
-        found = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
-        if not any(found) and kind.name not in DERIVED_KINDS:
+        rows = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
+        if not any(rows) and kind.name not in DERIVED_KINDS:
             continue
         cells: list[str] = []
-        for host, row in zip(hosts, found, strict=True):
-            is_made = row is None and any(kind.name in list_derived_kinds(host, one) for one in host.events)
-            cells.append(MADE if is_made else letters(host, row))
-        rows.append((kind.name, *cells))
-    return rows
+        for host, row in zip(hosts, rows, strict=True):
+            is_derived = row is None and any(kind.name in list_derived_kinds(host, one) for one in host.events)
+            cells.append(_DERIVED if is_derived else format_capabilities(host, row))
+        lines.append((kind.name, *cells))
+    return lines
 
 
-def spoken(saying: Template) -> str:
-    parts = [f"{place} {'…' if value == '$' else _word(value)}" for place, value in saying]
-    return ", ".join(parts)
+def format_template(template: Template) -> str:
+    pairs = [(place, str(value).lower() if isinstance(value, bool) else value) for place, value in template]
+    return ", ".join(f"{place} {'…' if value == '$' else value}" for place, value in pairs)
 
 
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def to_json(host: Host) -> dict[str, Any]:
+def host_to_json(host: Host) -> dict[str, Any]:
     return {
         "name": host.name,
         "title": host.title,
         "evidence": host.evidence,
         "version": host.version or None,
-        "events": [_event(host, row) for row in host.events],
-        "elsewhere": list(host.unmapped_events),
+        "events": [_event_to_json(host, row) for row in host.events],
+        "unmapped_events": list(host.unmapped_events),
         "tools": {
             name: {"tool": ours, "keys": {key: place for place, key in reversed(renames) if place}}
             for name, (ours, renames) in host.tools.items()
@@ -88,11 +88,11 @@ def to_json(host: Host) -> dict[str, Any]:
     }
 
 
-def _event(host: Host, row: HostEvent) -> dict[str, Any]:
-    can = [what for what in CAPABILITIES if row.get_template(what)]
+def _event_to_json(host: Host, row: HostEvent) -> dict[str, Any]:
+    templates = {name: dict(row.get_template(name)) for name in CAPABILITIES if row.get_template(name)}
     return {
         "name": row.name,
         "event": row.kind_name,
-        "can": {what: dict(row.get_template(what)) for what in can},
-        "documented": [what for what in can if not host.version or what in row.documented],
+        "capabilities": templates,
+        "untested": [name for name in templates if not host.version or row.is_untested(name)],
     }

@@ -18,9 +18,9 @@ HOST = Host(
     "2.1.325",
     "vendor's documentation",
     (
-        HostEvent("SessionStart", "pre-session", context=h.CONTEXT, stop=h.STOP, unseen="stop"),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, unseen="stop"),
-        HostEvent("PreToolUse", "pre-tool-call", (), (), *h.CALL_ANSWERS, unseen="allow stop"),
+        HostEvent("SessionStart", "pre-session", context=h.CONTEXT, stop=h.STOP, untested="stop"),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, untested="stop"),
+        HostEvent("PreToolUse", "pre-tool-call", (), (), *h.CALL_ANSWERS, untested="allow stop"),
         HostEvent(
             "PermissionRequest",
             "permission-request",
@@ -28,7 +28,7 @@ HOST = Host(
             allow=h.GRANT,
             stop=(*h.STOP, *h.REFUSE, (f"{h.SPECIFIC_OUTPUT}.decision.interrupt", True)),
             input=((f"{h.SPECIFIC_OUTPUT}.decision.updatedInput", "$"),),
-            unseen="block allow stop input",
+            untested="block allow stop input",
         ),
         HostEvent(
             "PostToolUse",
@@ -38,7 +38,7 @@ HOST = Host(
             stop=h.STOP,
             output=((f"{h.SPECIFIC_OUTPUT}.updatedToolOutput", "$"),),
             context=h.CONTEXT,
-            unseen="output",
+            untested="output",
         ),
         HostEvent(
             "PostToolUseFailure",
@@ -46,16 +46,18 @@ HOST = Host(
             block=h.CONTEXT,
             stop=h.STOP,
             context=h.CONTEXT,
-            unseen="block context stop",
+            untested="block context stop",
         ),
-        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, unseen="stop"),
+        HostEvent(
+            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, untested="stop"
+        ),
         HostEvent(
             "SubagentStart",
             "pre-subagent",
             renames=(h.SUBAGENT_TYPE,),
             stop=h.STOP,
             context=h.CONTEXT,
-            unseen="stop context",
+            untested="stop context",
         ),
         HostEvent(
             "SubagentStop",
@@ -63,13 +65,13 @@ HOST = Host(
             renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
             block=h.BLOCK,
             stop=h.STOP,
-            unseen="block stop",
+            untested="block stop",
         ),
-        HostEvent("PreCompact", "pre-context-compact", block=h.BLOCK, stop=h.STOP, unseen="block stop"),
-        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, unseen="stop"),
-        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,), stop=h.STOP, unseen="stop"),
-        HostEvent("StopFailure", "turn-failure", stop=h.STOP, unseen="stop"),
-        HostEvent("Notification", "notification", stop=h.STOP, unseen="stop"),
+        HostEvent("PreCompact", "pre-context-compact", block=h.BLOCK, stop=h.STOP, untested="block stop"),
+        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, untested="stop"),
+        HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,), stop=h.STOP, untested="stop"),
+        HostEvent("StopFailure", "turn-failure", stop=h.STOP, untested="stop"),
+        HostEvent("Notification", "notification", stop=h.STOP, untested="stop"),
     ),
     {
         **h.map_tools(Bash="Shell", PowerShell="Shell"),

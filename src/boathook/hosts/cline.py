@@ -14,8 +14,8 @@ HOST = Host(
     "3.0.65",
     "source of August 2026",
     (
-        HostEvent("TaskStart", "pre-session", ("agent_start",), block=_CANCEL, stop=_CANCEL, unseen="block stop"),
-        HostEvent("TaskResume", "pre-session", block=_CANCEL, stop=_CANCEL, unseen="block stop"),
+        HostEvent("TaskStart", "pre-session", ("agent_start",), block=_CANCEL, stop=_CANCEL, untested="block stop"),
+        HostEvent("TaskResume", "pre-session", block=_CANCEL, stop=_CANCEL, untested="block stop"),
         HostEvent(
             "UserPromptSubmit",
             "pre-agent-turn",
@@ -23,7 +23,7 @@ HOST = Host(
             block=_CANCEL,
             stop=_CANCEL,
             context=_CONTEXT,
-            unseen="block stop context",
+            untested="block stop context",
         ),
         HostEvent(
             "PreToolUse",
@@ -62,7 +62,7 @@ HOST = Host(
         ),
         HostEvent("TaskComplete", "post-agent-turn", ("agent_end",), (("turn.outputText", "final_message"),)),
         HostEvent("TaskError", "turn-failure", ("agent_error",)),
-        HostEvent("PreCompact", "pre-context-compact", block=_CANCEL, unseen="block"),
+        HostEvent("PreCompact", "pre-context-compact", block=_CANCEL, untested="block"),
         HostEvent("Notification", "notification"),
         HostEvent("SessionShutdown", "post-session", ("session_shutdown",), (("reason", "exit_reason"),)),
     ),

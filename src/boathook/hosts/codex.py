@@ -11,8 +11,8 @@ HOST = Host(
     "0.166.0",
     "source of August 2026",
     (
-        HostEvent("SessionStart", "pre-session", stop=h.STOP, context=h.CONTEXT, unseen="stop"),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, unseen="stop"),
+        HostEvent("SessionStart", "pre-session", stop=h.STOP, context=h.CONTEXT, untested="stop"),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, untested="stop"),
         HostEvent(
             "PreToolUse",
             "pre-tool-call",
@@ -20,7 +20,7 @@ HOST = Host(
             input=((f"{h.SPECIFIC_OUTPUT}.permissionDecision", "allow"), (f"{h.SPECIFIC_OUTPUT}.updatedInput", "$")),
             context=h.CONTEXT,
         ),
-        HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, unseen="block allow"),
+        HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, untested="block allow"),
         HostEvent(
             "PostToolUse",
             "post-tool-call",
@@ -29,18 +29,20 @@ HOST = Host(
             context=h.CONTEXT,
             failure_at="@transcript_path",
         ),
-        HostEvent("PreCompact", "pre-context-compact", block=h.STOP, stop=h.STOP, unseen="block stop"),
-        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, unseen="stop"),
-        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, unseen="context"),
+        HostEvent("PreCompact", "pre-context-compact", block=h.STOP, stop=h.STOP, untested="block stop"),
+        HostEvent("PostCompact", "post-context-compact", stop=h.STOP, untested="stop"),
+        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, untested="context"),
         HostEvent(
             "SubagentStop",
             "post-subagent",
             renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
             block=h.BLOCK,
             stop=h.STOP,
-            unseen="block stop",
+            untested="block stop",
         ),
-        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, unseen="stop"),
+        HostEvent(
+            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, untested="stop"
+        ),
         HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {

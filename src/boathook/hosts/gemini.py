@@ -12,14 +12,14 @@ HOST = Host(
     "source of August 2026",
     (
         HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
-        HostEvent("BeforeAgent", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, unseen="stop"),
+        HostEvent("BeforeAgent", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, untested="stop"),
         HostEvent(
             "BeforeTool",
             "pre-tool-call",
             block=(("decision", "deny"), ("reason", "$")),
             stop=h.STOP,
             input=((f"{h.SPECIFIC_OUTPUT}.tool_input", "$"),),
-            unseen="stop",
+            untested="stop",
         ),
         HostEvent(
             "AfterTool",
@@ -36,7 +36,7 @@ HOST = Host(
             renames=(("prompt_response", "final_message"),),
             block=h.BLOCK,
             stop=h.STOP,
-            unseen="stop",
+            untested="stop",
         ),
         HostEvent("PreCompress", "pre-context-compact"),
         HostEvent("Notification", "notification"),

@@ -65,9 +65,9 @@ class HostEvent(Value):
 
     # `other_names`: other names that payloads have for it; `renames`: their place and our field; `required_key`: a key without
     # which it is not an event; `tool_name`: the tool of an event that does not name it (`{place}` stands for what is there);
-    # `unseen`: words for what is known from documents only, although the host was run. `failure_at`: the place that says that the
-    # tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place of a file that says
-    # so). `is_installed`: false if it is another name of an event that is installed.
+    # `untested`: words for capabilities that are only known from documents, although the host was run. `failure_at`: the place
+    # that says that the tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place
+    # of a file that says so). `is_installed`: false if it is another name of an event that is installed.
     name: str
     kind_name: str
     other_names: tuple[str, ...] = ()
@@ -82,16 +82,12 @@ class HostEvent(Value):
     required_key: str = ""
     tool_name: str = ""
     failure_at: str = ""
-    unseen: str = ""
+    untested: str = ""
     is_installed: bool = True
 
     @property
     def kind(self) -> EventKind:
         return SPELLINGS[self.kind_name]
-
-    @property
-    def documented(self) -> tuple[str, ...]:
-        return tuple(self.unseen.split())
 
     @property
     def kind_names(self) -> tuple[str, ...]:
@@ -100,6 +96,9 @@ class HostEvent(Value):
     @property
     def continues_agent(self) -> bool:
         return self.kind_name in ("pre-agent-turn-stop", "post-subagent")
+
+    def is_untested(self, capability: str) -> bool:
+        return capability in self.untested.split()
 
     def get_template(self, capability: str) -> Template:
         template: Template = self.__dict__[capability]

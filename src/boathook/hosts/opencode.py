@@ -21,7 +21,7 @@ HOST = Host(
         ),
         HostEvent("post-tool-call-failure", "post-tool-call-failure"),
         HostEvent("pre-agent-turn-stop", "pre-agent-turn-stop"),
-        HostEvent("pre-context-compact", "pre-context-compact", context=_CONTEXT, unseen="context"),
+        HostEvent("pre-context-compact", "pre-context-compact", context=_CONTEXT, untested="context"),
         HostEvent("post-context-compact", "post-context-compact"),
         HostEvent("turn-failure", "turn-failure"),
         HostEvent("post-session", "post-session"),

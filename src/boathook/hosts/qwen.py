@@ -24,20 +24,26 @@ HOST = Host(
             stop=h.STOP,
             context=h.CONTEXT,
             required_key="prompt",
-            unseen="stop",
+            untested="stop",
         ),
-        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, stop=h.STOP, unseen="stop"),
-        HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, unseen="block allow"),
+        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, stop=h.STOP, untested="stop"),
+        HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, untested="block allow"),
         HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.CONTEXT, context=h.CONTEXT),
         HostEvent(
-            "PostToolUseFailure", "post-tool-call-failure", block=h.CONTEXT, context=h.CONTEXT, unseen="block context"
+            "PostToolUseFailure", "post-tool-call-failure", block=h.CONTEXT, context=h.CONTEXT, untested="block context"
         ),
-        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, unseen="stop"),
-        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, unseen="context"),
         HostEvent(
-            "SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT), block=h.BLOCK, unseen="block"
+            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, untested="stop"
         ),
-        HostEvent("PreCompact", "pre-context-compact", context=h.CONTEXT, unseen="context"),
+        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, untested="context"),
+        HostEvent(
+            "SubagentStop",
+            "post-subagent",
+            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
+            block=h.BLOCK,
+            untested="block",
+        ),
+        HostEvent("PreCompact", "pre-context-compact", context=h.CONTEXT, untested="context"),
         HostEvent("PostCompact", "post-context-compact"),
         HostEvent("StopFailure", "turn-failure"),
         HostEvent("Notification", "notification"),
