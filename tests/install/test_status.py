@@ -10,6 +10,7 @@ import pytest
 from boathook.core.hook import PROJECT, USER
 from boathook.hosts.setup import FILES, GROUPS, load_setup
 from boathook.install.command_line import HOOK_ENTRY
+from boathook.install.probe import find_probe_command
 from boathook.install.status import find_double_readers, list_statuses
 from tests.install.helpers import EVERYWHERE, file_of, install, registry_of, state, target_of
 
@@ -85,6 +86,14 @@ def test_a_file_that_was_removed_is_reported(project, host):
     assert state(project, host) == ("altered", ("what was installed is not there any more",))
     install(project, host)
     assert state(project, host) == ("installed", ())
+
+
+def test_a_plugin_whose_command_cannot_be_read_is_altered(project):
+    install(project, "opencode")
+    _replace(project, "opencode", "COMMAND = [", "COMMAND = [oops, ")
+    assert state(project, "opencode") == ("altered", ("the entries are not what would be installed now",))
+    setup = load_setup("opencode")
+    assert find_probe_command(setup, target_of(project), setup.events[0]) is None
 
 
 def test_a_change_elsewhere_in_the_file_is_no_alteration(project):

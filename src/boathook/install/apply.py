@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator
 from boathook.errors import ConfigError
 from boathook.install.command_line import make_command_line
 from boathook.install.file_transaction import FileTransaction, find_missing_folders, find_mode, remove_empty_folder
-from boathook.install.plan import LOCATED_FORMATS, FileChange, InstallPlan, can_restore, read_host_file
+from boathook.install.formats import LOCATED_FORMATS
+from boathook.install.plan import FileChange, InstallPlan, can_restore, read_host_file
 from boathook.install.registry import Installation, InstalledFile, InstallRegistry, hash_bytes
 from boathook.system.files import may_exist
 from boathook.version import __version__

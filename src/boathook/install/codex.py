@@ -15,6 +15,8 @@ from boathook.install.command_line import is_installed_command
 from boathook.install.formats import TRUST_TABLES, HostFile
 from boathook.install.json_edit import JsonEditor
 
+# the table in config.toml with the trust of entries
+ENTRY_TRUST_TABLE = ("hooks", "state")
 _EVENTS_WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 
 
@@ -39,7 +41,7 @@ def make_trust_file(setup: Setup, home: str, hooks: str, text: str) -> HostFile:
             if is_installed_command(handler.get("command"), setup.name):
                 trust = {"trusted_hash": compute_trust_hash(event, handler, group.get("matcher"))}
                 for path in _list_path_spellings(hooks):
-                    wanted["hooks", "state", f"{path}:{make_event_label(event)}:{at}:{index}"] = trust
+                    wanted[*ENTRY_TRUST_TABLE, f"{path}:{make_event_label(event)}:{at}:{index}"] = trust
     return HostFile(os.path.join(home, "config.toml"), TRUST_TABLES, setup, wanted)
 
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Container, Mapping
 from typing import Any, Protocol
 
@@ -14,6 +17,7 @@ from boathook.install.toml_edit import TomlTable, add_table, list_tables, parse_
 
 TRUST_TABLES, JSON_VALUES = "trust", "values"
 INSTALL_MARK = "made by `boathook install"
+_PLUGIN_COMMAND = re.compile(r"COMMAND = (\[.*\])")
 _HOOKS = "hooks"
 _IN_BRACKETS = "'hooks' is a list in brackets"
 _BLANK = "\ufeff \t\r\n"
@@ -46,7 +50,40 @@ class FileFormat(Protocol):
         ...
 
 
-class _JsonEntries:
+class EntryFormat(FileFormat):
+    """A format of the entries that make an agent call us: by default, each has its command at a key."""
+
+    is_grouped = False
+
+    def list_texts(self, text: str, setup: Setup) -> list[str]:  # noqa: ARG002
+        """Return the texts of a whole file in which other people's commands may be."""
+        return []
+
+    def wrap_entry(self, entry: Any) -> Any:
+        """Return a wanted entry as `find_entries` returns it."""
+        return entry
+
+    def get_key(self, event: str, file: HostFile) -> str:  # noqa: ARG002
+        """Return the key in `wanted` of the entry that an event runs."""
+        return event
+
+    def list_commands(self, entry: Any, file: HostFile) -> list[Any]:
+        """Return everything that decides what an entry runs, commands of ours among it."""
+        keys = (file.setup.command_key, "command")
+        return [handler.get(key) for handler in self._list_handlers(entry, file) for key in keys]
+
+    def make_probe_command(self, entry: Any, event: str, file: HostFile) -> str:  # noqa: ARG002
+        return str(self.list_commands(entry, file)[0])
+
+    def _list_handlers(self, entry: Any, file: HostFile) -> list[Mapping[str, Any]]:
+        inner = entry.get(_HOOKS) if isinstance(entry, Mapping) and self.is_grouped else None
+        if file.setup.handler_key and isinstance(entry, Mapping):
+            inner = [entry.get(file.setup.handler_key)]
+        handlers = inner if isinstance(inner, list) else [entry]
+        return [handler for handler in handlers if isinstance(handler, Mapping)]
+
+
+class _JsonEntries(EntryFormat):
     """Entries below `hooks`: in a list for each event, in groups that have a list of their own or flat; or all in one list."""
 
     def __init__(self, *, is_grouped: bool = False, is_one_list: bool = False) -> None:
@@ -71,9 +108,9 @@ class _JsonEntries:
             paths = [path for name, path in self._find_paths(editor, file) if name == event]
             own = next((path for path in paths if len(path) == self._own_path_length), None)
             if own is None:
-                editor.append((_HOOKS,) if self.is_one_list else (_HOOKS, event), self._wrap(entry))
-            elif editor.get(*own) != self._wrap(entry):
-                editor.set(own, self._wrap(entry))
+                editor.append((_HOOKS,) if self.is_one_list else (_HOOKS, event), self.wrap_entry(entry))
+            elif editor.get(*own) != self.wrap_entry(entry):
+                editor.set(own, self.wrap_entry(entry))
             for path in reversed([path for path in paths if path != own]):
                 editor.remove(path)
         for event, path in reversed(self._find_paths(editor, file)):
@@ -96,8 +133,11 @@ class _JsonEntries:
                     remove_json_path(editor, path, old)
         return None if before is None and not editor.value else editor.render()
 
-    def _wrap(self, entry: Any) -> Any:
+    def wrap_entry(self, entry: Any) -> Any:
         return {_HOOKS: [entry]} if self.is_grouped else entry
+
+    def list_texts(self, text: str, setup: Setup) -> list[str]:
+        return _list_texts(JsonEditor(text, comments=setup.has_comments).value)
 
     def _check_structure(self, editor: JsonEditor) -> None:
         if not isinstance(editor.value, dict):
@@ -112,7 +152,7 @@ class _JsonEntries:
         paths: list[tuple[str, JsonPath]] = []
         if self.is_one_list:
             for at, item in enumerate(hooks if isinstance(hooks, list) else ()):
-                if isinstance(item, dict) and _is_our_entry(item, file):
+                if isinstance(item, dict) and self._is_our_entry(item, file):
                     paths.append((str(item.get(file.setup.event_key)), (_HOOKS, at)))
             return paths
         for event, items in hooks.items() if isinstance(hooks, dict) else ():
@@ -124,12 +164,19 @@ class _JsonEntries:
         if not isinstance(item, dict):
             return []
         if not self.is_grouped:
-            return [()] if _is_our_entry(item, file) else []
+            return [()] if self._is_our_entry(item, file) else []
         handlers = item.get(_HOOKS)
         if not isinstance(handlers, list):
             return []
-        ours = [at for at, handler in enumerate(handlers) if isinstance(handler, dict) and _is_our_entry(handler, file)]
+        ours = [
+            at for at, handler in enumerate(handlers) if isinstance(handler, dict) and self._is_our_entry(handler, file)
+        ]
         return [()] if 0 < len(ours) == len(handlers) else [(_HOOKS, at) for at in ours]
+
+    def _is_our_entry(self, entry: Mapping[str, Any], file: HostFile) -> bool:
+        keys = (file.setup.command_key, "command", "bash")
+        handlers = self._list_handlers(entry, file)
+        return any(is_installed_command(handler.get(key), file.setup.name) for handler in handlers for key in keys)
 
 
 def remove_json_path(editor: JsonEditor, path: JsonPath, old: Any) -> None:
@@ -140,18 +187,11 @@ def remove_json_path(editor: JsonEditor, path: JsonPath, old: Any) -> None:
             editor.remove(path[:length])
 
 
-def list_handlers(entry: Any, file: HostFile) -> list[Mapping[str, Any]]:
-    inner = entry.get(_HOOKS) if isinstance(entry, Mapping) and file.format == GROUPS else None
-    if file.setup.handler_key and isinstance(entry, Mapping):
-        inner = [entry.get(file.setup.handler_key)]
-    handlers = inner if isinstance(inner, list) else [entry]
-    return [handler for handler in handlers if isinstance(handler, Mapping)]
-
-
-def _is_our_entry(entry: Mapping[str, Any], file: HostFile) -> bool:
-    keys = (file.setup.command_key, "command", "bash")
-    handlers = list_handlers(entry, file)
-    return any(is_installed_command(handler.get(key), file.setup.name) for handler in handlers for key in keys)
+def _list_texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in _list_texts(one)]
 
 
 def _get_at(value: Any, path: JsonPath) -> Any:
@@ -163,7 +203,7 @@ def _get_at(value: Any, path: JsonPath) -> Any:
     return value
 
 
-class _TomlEntries:
+class _TomlEntries(EntryFormat):
     def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
         entries: dict[str, list[Any]] = {}
         for entry in self._list_entries(text):
@@ -194,6 +234,9 @@ class _TomlEntries:
             expected = {**rest, **({_HOOKS: others} if others else {})}
             _verify_toml(result, expected, "other tables belong to ours, which therefore cannot be removed")
         return None if before is None and not result.strip(_BLANK) else result
+
+    def list_texts(self, text: str, setup: Setup) -> list[str]:  # noqa: ARG002
+        return _list_texts(parse_toml(text))
 
     def _list_entries(self, text: str) -> list[dict[str, Any]]:
         entries = parse_toml(text).get(_HOOKS, [])
@@ -312,7 +355,7 @@ def _verify_toml(text: str, expected: Mapping[str, Any], message: str) -> None:
     raise EditError(message, 1)
 
 
-class _WholeFile:
+class _WholeFile(EntryFormat):
     def find_entries(self, text: str, file: HostFile) -> dict[str, list[Any]]:
         (event,) = file.wanted
         return {event: [text]} if INSTALL_MARK in text else {}
@@ -327,13 +370,42 @@ class _WholeFile:
         return before or None if INSTALL_MARK in text else text
 
 
-FORMATS: Mapping[str, FileFormat] = {
+class _ScriptFile(_WholeFile):
+    def list_commands(self, entry: Any, file: HostFile) -> list[Any]:  # noqa: ARG002
+        return [entry, *(line.removeprefix("exec ") for line in str(entry).splitlines())]
+
+    def make_probe_command(self, entry: Any, event: str, file: HostFile) -> str:  # noqa: ARG002
+        return shlex.quote(file.path)
+
+
+class _PluginFile(_WholeFile):
+    """A plugin for all events, which has the words of the command as a list."""
+
+    def get_key(self, event: str, file: HostFile) -> str:  # noqa: ARG002
+        return str(next(iter(file.wanted)))
+
+    def list_commands(self, entry: Any, file: HostFile) -> list[Any]:  # noqa: ARG002
+        return [_join_words(words) for words in _PLUGIN_COMMAND.findall(str(entry))]
+
+    def make_probe_command(self, entry: Any, event: str, file: HostFile) -> str:
+        return f"{self.list_commands(entry, file)[0]} --event {shlex.quote(event)}"
+
+
+def _join_words(text: str) -> str:
+    try:
+        return shlex.join(json.loads(text))
+    except (ValueError, TypeError):
+        return text
+
+
+ENTRY_FORMATS: Mapping[str, EntryFormat] = {
     GROUPS: _JsonEntries(is_grouped=True),
     FLAT: _JsonEntries(),
     LIST: _JsonEntries(is_one_list=True),
     TABLES: _TomlEntries(),
-    TRUST_TABLES: _TrustTables(),
-    JSON_VALUES: _JsonValues(),
-    FILES: _WholeFile(),
-    PLUGIN: _WholeFile(),
+    FILES: _ScriptFile(),
+    PLUGIN: _PluginFile(),
 }
+# values are recognized by their location alone, and so may be the person's own
+LOCATED_FORMATS: Mapping[str, FileFormat] = {TRUST_TABLES: _TrustTables(), JSON_VALUES: _JsonValues()}
+FORMATS: Mapping[str, FileFormat] = {**ENTRY_FORMATS, **LOCATED_FORMATS}

@@ -10,18 +10,14 @@ from boathook.core.hook import PROJECT
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setup import Setup
-from boathook.install.formats import FORMATS, JSON_VALUES, TRUST_TABLES, HostFile, OccupiedError
+from boathook.install.codex import ENTRY_TRUST_TABLE
+from boathook.install.formats import FORMATS, LOCATED_FORMATS, TRUST_TABLES, HostFile, OccupiedError
 from boathook.install.host_files import InstallTarget, list_dependent_files, list_host_files
 from boathook.install.json_edit import EditError
 from boathook.install.registry import MAX_HOST_FILE_BYTES, Installation, InstalledFile, InstallRegistry, hash_bytes
 from boathook.system.files import FileError, may_exist, read_regular
 
 T = TypeVar("T")
-
-# formats whose values are recognized by their location alone, and so may be the person's own
-LOCATED_FORMATS = (TRUST_TABLES, JSON_VALUES)
-# where Codex keeps the trust of entries
-_CODEX_STATE = ("hooks", "state")
 
 
 class FileChange(Value):
@@ -98,7 +94,7 @@ def _plan_insertion(file: HostFile, old: Installation | None, registry: InstallR
     now, record = read_host_file(real), old.find_file(real) if old else None
     if file.format == TRUST_TABLES and record:
         # The trust of a folder is only removed with everything else.
-        of_entries = [(name, value) for name, value in record.values if name[:2] == _CODEX_STATE]
+        of_entries = [(name, value) for name, value in record.values if name[:2] == ENTRY_TRUST_TABLE]
         file = file.replace(outdated={name: value for name, value in of_entries if name not in file.wanted})
     text = decode_text(now or b"", real)
     after = _call_editor(file, lambda: FORMATS[file.format].insert_entries(text, file))

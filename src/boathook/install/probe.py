@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import time
@@ -12,10 +11,10 @@ from typing import Any
 
 from boathook.core.value import Value
 from boathook.hosts.host import Host, HostEvent
-from boathook.hosts.setup import FILES, PLUGIN, Setup
-from boathook.install.formats import HostFile, list_handlers
+from boathook.hosts.setup import Setup
+from boathook.install.formats import ENTRY_FORMATS
 from boathook.install.host_files import InstallTarget, list_host_files
-from boathook.install.status import PLUGIN_COMMAND, find_installed_entries
+from boathook.install.status import find_installed_entries
 
 _PROBE_NAME = "boathook-doctor"
 _PROBE_SECONDS = 20.0
@@ -61,32 +60,15 @@ def _set_field(fields: dict[str, Any], steps: list[str], value: Any) -> None:
 
 def find_probe_command(setup: Setup, target: InstallTarget, event: str) -> str | None:
     """Return the command of an event, "" if there is none, None if it is not ours: who can write the file must not choose it."""
+    entry_format = ENTRY_FORMATS[setup.format]
     for file in list_host_files(setup, target):
-        key = setup.events[0] if file.format == PLUGIN else event
+        key = entry_format.get_key(event, file)
         entries = find_installed_entries(file).get(key, []) if key in file.wanted else []
         if entries:
-            wanted = _list_commands(file.wanted[key], file)
-            is_unchanged = all(_list_commands(entry, file) == wanted for entry in entries)
-            return _make_probe_command(file.wanted[key], file, event) if is_unchanged else None
+            wanted = entry_format.list_commands(file.wanted[key], file)
+            is_unchanged = all(entry_format.list_commands(entry, file) == wanted for entry in entries)
+            return entry_format.make_probe_command(file.wanted[key], event, file) if is_unchanged else None
     return ""
-
-
-def _list_commands(entry: Any, file: HostFile) -> list[Any]:
-    """Return what decides what is run: the whole text of a script, else the commands."""
-    if file.format == FILES:
-        return [entry]
-    if file.format == PLUGIN:
-        return PLUGIN_COMMAND.findall(entry)
-    return [handler.get(file.setup.command_key) for handler in list_handlers(entry, file)]
-
-
-def _make_probe_command(wanted: Any, file: HostFile, event: str) -> str:
-    if file.format == FILES:
-        return shlex.quote(file.path)
-    if file.format == PLUGIN:
-        (words,) = PLUGIN_COMMAND.findall(wanted)
-        return shlex.join([*json.loads(words), "--event", event])
-    return str(list_handlers(wanted, file)[0][file.setup.command_key])
 
 
 def run_probe(command: str, data: bytes, folder: str) -> ProbeResult:

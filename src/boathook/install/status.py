@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import shutil
 from typing import Any
 
@@ -14,10 +12,10 @@ from boathook.core.hook import PROJECT, USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.host import load_host
-from boathook.hosts.setup import FILES, GROUPS, PLUGIN, TABLES, Setup, list_setups
+from boathook.hosts.setup import Setup, list_setups
 from boathook.install import host_files
 from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
-from boathook.install.formats import FORMATS, HostFile, list_handlers
+from boathook.install.formats import ENTRY_FORMATS, FORMATS, HostFile
 from boathook.install.host_files import InstallTarget, find_config_path, list_host_files, make_folder_trust_file
 from boathook.install.json_edit import EditError, JsonEditor
 from boathook.install.plan import decode_text, read_host_file
@@ -28,7 +26,6 @@ from boathook.process.supervisor import HOOK_ENTRY
 INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
-PLUGIN_COMMAND = re.compile(r"COMMAND = (\[.*\])")
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
 _RUNS_ONCE = "; boathook detects the caller, and runs hooks once"
 _RUNS_TWICE = ", so hooks may run twice"
@@ -109,7 +106,10 @@ def _has_installed_bytes(path: str, old: Installation | None) -> bool:
 
 def _compare_entries(file: HostFile, entries: dict[Any, list[Any]], problems: Problems, *, is_untouched: bool) -> None:
     """Note how entries differ from what would be installed now. In an untouched file, another version wrote them."""
-    commands = [command for values in entries.values() for entry in values for command in list_commands(entry, file)]
+    entry_format = ENTRY_FORMATS[file.format]
+    all_entries = [entry for values in entries.values() for entry in values]
+    texts = [text for entry in all_entries for text in entry_format.list_commands(entry, file)]
+    commands = [command for text in texts if (command := parse_command(text))]
     dead = [problem for command in commands if (problem := _find_command_problem(command))]
     problems[STALE_STATUS] += dead
     found = problems[STALE_STATUS if is_untouched else ALTERED_STATUS]
@@ -122,39 +122,16 @@ def _compare_entries(file: HostFile, entries: dict[Any, list[Any]], problems: Pr
         found.append(f"an entry for {unknown}, which is not one of its events")
     if repeated:
         problems[ALTERED_STATUS].append(f"several entries for {repeated}: hooks run more than once")
-    is_grouped = file.format == GROUPS
-    wanted = {event: [{"hooks": [entry]} if is_grouped else entry] for event, entry in file.wanted.items()}
+    wanted = {event: [entry_format.wrap_entry(entry)] for event, entry in file.wanted.items()}
     if not (dead or missing or unknown or repeated) and entries != wanted:
         found.append("the entries are not what would be installed now")
 
 
-def list_commands(entry: Any, file: HostFile) -> list[InstalledCommand]:
-    if file.format == PLUGIN:
-        match = PLUGIN_COMMAND.search(str(entry))
-        words: list[str] = json.loads(match.group(1)) if match else []
-        texts: list[Any] = [shlex.join(words)]
-    elif file.format == FILES:
-        texts = [line.removeprefix("exec ") for line in str(entry).splitlines()]
-    else:
-        keys = (file.setup.command_key, "command")
-        texts = [handler.get(key) for handler in list_handlers(entry, file) for key in keys]
-    return [command for text in texts if (command := parse_command(text))]
-
-
 def find_unmanaged_commands(setup: Setup, target: InstallTarget) -> list[str]:
     """Return the commands in an agent's file that call boathook and were not installed: with ours, hooks run twice."""
-    if setup.format in (FILES, PLUGIN):
-        return []
-    text = _read_text(find_config_path(setup, target)) or ""
-    value = parse_toml(text) if setup.format == TABLES else JsonEditor(text, comments=setup.has_comments).value
-    return [text for text in _list_texts(value) if is_unmanaged_command(text, setup.name)]
-
-
-def _list_texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for one in inner for text in _list_texts(one)]
+    contents = [_read_text(file.path) or "" for file in list_host_files(setup, target)]
+    texts = [text for content in contents for text in ENTRY_FORMATS[setup.format].list_texts(content, setup)]
+    return [text for text in texts if is_unmanaged_command(text, setup.name)]
 
 
 def _find_command_problem(command: InstalledCommand) -> str:
