@@ -285,9 +285,10 @@ class _Answer:
 
     def add(self, template: Template, value: Any, *, even_empty: bool = False) -> None:
         for place, content in template:
-            if content == "$" and value == "" and not even_empty:
-                continue
-            self._set(place, value if content == "$" else content)
+            if content not in ("$", "$text"):
+                self._set(place, content)
+            elif value != "" or even_empty:
+                self._set(place, value if content == "$" or isinstance(value, str) else dumps(value))
 
     def _set(self, place: str, value: Any) -> None:
         if place == "exit":
@@ -300,8 +301,6 @@ class _Answer:
             for key in outer:
                 fields = fields.setdefault(key, {"hookEventName": self.row.name} if key == SPECIFIC_OUTPUT else {})
             old = fields.get(last)
-            if last == "textResultForLlm" and not isinstance(value, str):
-                value = dumps(value)
             fields[last] = f"{old}\n{value}" if isinstance(old, str) and old != value else value
 
     def make_exit(self, empty_answer: str) -> Exit:

@@ -70,7 +70,7 @@ def make_capability_table() -> list[tuple[str, ...]]:
 
 def format_template(template: Template) -> str:
     pairs = [(place, str(value).lower() if isinstance(value, bool) else value) for place, value in template]
-    return ", ".join(f"{place} {'…' if value == '$' else value}" for place, value in pairs)
+    return ", ".join(f"{place} {'…' if value in ('$', '$text') else value}" for place, value in pairs)
 
 
 def host_to_json(host: Host) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The agents that call this engine, as rows of values: one module for each, so that a run loads only one of them."""
 
-# A template is how something is expressed in an answer: pairs of a place and a value. `$` stands for the text or the value; the
-# places `exit`, `stdout` and `stderr` are not JSON but what their names say. An empty template: the host cannot express it.
+# A template is how something is expressed in an answer: pairs of a place and a value. `$` stands for the text or the value, `$text`
+# for the value as text (JSON if it is something else). The places `exit`, `stdout` and `stderr` are not JSON but what their names
+# say. An empty template: the host cannot express it.
 
 from __future__ import annotations
 
