@@ -29,12 +29,13 @@ CAPABILITY_WORDS = {
     "output": ("O", "rewrite the output"),
     "context": ("C", "add context for the model"),
 }
-# What a block is at a stop.
+# what a block is at a stop
 CONTINUE_WORDS = ("G", "send the agent back to work")
 _DERIVED = "~"
 LEGEND = (
-    *CAPABILITY_WORDS.values(),
+    CAPABILITY_WORDS["block"],
     CONTINUE_WORDS,
+    *[words for name, words in CAPABILITY_WORDS.items() if name != "block"],
     ("·", "hooks run, but the agent takes no answer"),
     (_DERIVED, "derived from another event; hooks run, but only you see their answers"),
     ("–", "no such event"),
