@@ -213,6 +213,9 @@ def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -
         ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"commands": ["ls"]}}}, True),
         ("cline", "PreToolUse", {"tool_call": {"name": "run_commands", "input": {"command": "rm", "args": ["-rf"]}}}, False),
         ("cline", "PreToolUse", {"preToolUse": {"toolName": "run_commands", "parameters": {"x": 1}}}, False),
+        # a text may be JSON, in which the words of a pattern can be escaped
+        ("cline", "PreToolUse", {"tool_call": {"name": "run_commands", "input": '{"commands": ["rm \\u002drf /"]}'}}, False),
+        ("cline", "PreToolUse", {"tool_call": {"name": "run_commands", "input": '{"commands": [[1]]}'}}, False),
         ("cursor", "preToolUse", {"tool_name": "Shell", "tool_input": {"command": "ls"}}, True),
         ("cursor", "preToolUse", {"tool_name": "Shell", "tool_input": {"command": "rm -rf /"}}, False),
         ("opencode", "pre-tool-call", {"event_type": "pre-tool-call", "tool_name": "bash", "tool_input": {}}, True),

@@ -180,7 +180,8 @@ def _find_call(
         return kinds, ("",), {}
     name, tool_input = _find_value(event, name_places), _find_value(event, input_places)
     name = tool_name if name is None and tool_name else name
-    if not isinstance(name, str) or "{" in name:
+    # An input that is a text may be JSON, which the engine parses first.
+    if not isinstance(name, str) or "{" in name or isinstance(tool_input, str):
         return None
     known = tools.get(name) or compiled.section("tools").get(name) if tools is not None else None
     all_names, renames = known or ((name,), ())

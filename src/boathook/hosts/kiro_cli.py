@@ -1,4 +1,4 @@
-"""Kiro CLI 3, and 2 if its agents have the hooks: exit code 2 refuses a prompt or a tool call, plain output is context."""
+"""Kiro CLI 3, and 2 if its agents have the hooks: exit code 2 refuses a tool call and nothing else, plain output is context."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from boathook.hosts.host import Host, HostEvent
 _CONTEXT = (("stdout", "$"),)
 _COMMAND = ("Shell", ())
 _READ = ("ReadFile", (("operations[]", "file_path"), ("path", "file_path")))
-_WRITE = ("WriteFile", (("path", "file_path"), ("file_text", "content")))
+_WRITE = ("WriteFile", (("path", "file_path"), ("file_text", "content"), ("new_str", "content")))
 
 HOST = Host(
     "kiro-cli",
@@ -17,7 +17,7 @@ HOST = Host(
     "vendor's documentation",
     (
         HostEvent("SessionStart", "pre-session", ("agentSpawn",), context=_CONTEXT),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", ("userPromptSubmit",), block=h.EXIT_CODE_2, context=_CONTEXT),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", ("userPromptSubmit",), context=_CONTEXT),
         HostEvent("PreToolUse", "pre-tool-call", ("preToolUse",), block=h.EXIT_CODE_2),
         HostEvent("PostToolUse", "post-tool-call", ("postToolUse",), renames=(h.TOOL_RESPONSE,)),
         HostEvent("Stop", "pre-agent-turn-stop", ("stop",)),

@@ -29,7 +29,7 @@ def translate_call(
         elif found.endswith(LIST_MARK):
             if key in given:
                 names[key] = _move_away(key, given)
-            text = join_lines(given[found.removesuffix(LIST_MARK)])
+            text = join_lines(given[found.removesuffix(LIST_MARK)], key)
             texts |= {key: text} if text is not None else {}
         elif found != key:
             names[found] = key
@@ -89,7 +89,7 @@ def _remove_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping
     left = dict(now)
     for theirs, key in renames:
         listed = theirs.removesuffix(LIST_MARK)
-        text = join_lines(before.get(listed)) if theirs.endswith(LIST_MARK) else None
+        text = join_lines(before.get(listed), key) if theirs.endswith(LIST_MARK) else None
         if text is not None and before.get(key) == text:
             value = left.pop(key, text)
             if value != text:
@@ -97,26 +97,31 @@ def _remove_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping
     return left
 
 
-def join_lines(value: "Any") -> "str | None":
-    """Return a text, a program with arguments, a file, or a list of those as lines of text; None for anything else."""
+def join_lines(value: "Any", key: str = "command") -> "str | None":
+    """Return a text, or a list of texts or objects, as lines of text; None if there is none, or a command cannot be read.
+
+    An object is a program with arguments if the lines become a command, otherwise the path of a file.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
         one: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return _join_program(one)
+        path = one.get("path")
+        return _join_program(one) if key == "command" else path if isinstance(path, str) else None
     if not isinstance(value, list):
         return None
     listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-    parts = [join_lines(one) for one in listed]
+    parts = [join_lines(one, key) for one in listed]
     lines = [part for part in parts if part is not None]
-    return "\n".join(lines) if lines and len(lines) == len(parts) else None
+    is_complete = key != "command" or len(lines) == len(parts)
+    return "\n".join(lines) if lines and is_complete else None
 
 
 def _join_program(value: "dict[str, Any]") -> "str | None":
     for key in ("commands", "cmd"):
         if key in value:
             return join_lines(value[key])
-    command, args = value.get("command", value.get("path")), value.get("args")
+    command, args = value.get("command"), value.get("args")
     if not isinstance(command, str) or args is None:
         return command if isinstance(command, str) else None
     listed: list[Any] = args if isinstance(args, list) else [args]  # pyright: ignore[reportUnknownVariableType]
