@@ -1,4 +1,4 @@
-"""kimi-cli, the older one. A tool call is refused in JSON, a prompt and a stop by exit 2; nothing else is heard."""
+"""kimi-cli, the older one. A tool call is refused in JSON, a prompt and a stop by exit 2; nothing else has an effect."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 # They run on their own thread or loop. What they hand on with `next` runs where the caller waits, so an operation stays on the
 # thread and in the task that called it, and its time does not count as the hook's. A hook that has ended can hand on nothing:
-# an operation must not begin after its caller was told that it will not.
+# an operation must not begin after its caller has learned that it will not.
 
 from __future__ import annotations
 

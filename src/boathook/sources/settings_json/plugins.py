@@ -40,7 +40,7 @@ def load_plugins(claude: str, project: str, files: list[SettingsFile]) -> tuple[
 
 
 def list_kept_plugins(files: list[SettingsFile]) -> list[Diagnostic]:
-    """Return a warning for every plugin of the user that a file of the project disables in vain."""
+    """Return a warning for every plugin of the user that a file of the project tries to disable."""
     users = {name for file in files if file.scope == USER for name, is_on in file.plugins if is_on}
     message = "a project cannot disable your plugins; '{}' stays enabled"
     return [
