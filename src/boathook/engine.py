@@ -189,7 +189,7 @@ class Engine:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
             for skip in verdict.skipped:
-                self._trace(f"[HOOK DEBUG] Skipped hook '{skip.hook}': {skip.reason}")
+                self._trace(f"[HOOK DEBUG] Skipped hook '{skip.subject}': {skip.reason}")
         self._count_stop(verdict)
         if verdict.event.kind is POST_SESSION:
             self.drain()
@@ -207,14 +207,19 @@ class Engine:
         try:
             error_message = recorder.write(recorded, time.perf_counter() - started)
         except Exception as error:  # noqa: BLE001
-            error_message = f"boathook/ledger cannot be written ({type(error).__name__}: {error}): the record is lost"
-        return verdict.replace(skipped=(*verdict.skipped, _warn(error_message))) if error_message else recorded
+            error_message = (
+                f"{recorder.ledger_path} cannot be written ({type(error).__name__}: {error}): the record is lost"
+            )
+        if not error_message:
+            return recorded
+        warning = Skip(recorder.ledger_path, error_message, is_warning=True, is_hook=False)
+        return verdict.replace(skipped=(*verdict.skipped, warning))
 
     def _start_background(self, calls: tuple[Call, ...]) -> tuple[tuple[StartedHook, ...], tuple[Skip, ...]]:
         results: list[StartedHook | Skip] = []
         recorder = self._parts.recorder
         if recorder is not None and (error_message := recorder.find_log_error()):
-            results.append(_warn(error_message))
+            results.append(Skip(recorder.log_path, error_message, is_warning=True, is_hook=False))
         for call in calls:
             try:
                 results += self._parts.background.start((call,))
@@ -284,10 +289,6 @@ def _format_run(run: Run) -> list[str]:
         lines.append(f"[HOOK DEBUG] Stderr: {run.stderr}")
     lines += [f"[HOOK DEBUG] Note: {text}" for text in run.notes]
     return lines
-
-
-def _warn(error_message: str) -> Skip:
-    return Skip(error_message.partition(" cannot ")[0], error_message, is_warning=True)
 
 
 def _fail_all(calls: tuple[Call, ...], error: Exception) -> tuple[Exit, ...]:

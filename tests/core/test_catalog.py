@@ -133,7 +133,7 @@ def test_a_hook_that_matches_is_either_in_the_plan_or_among_the_skipped(hooks, e
     plan = catalog.plan(event)
     meant = {hook.name for hook in one_by_one(hooks, event) if hook.kind is event.kind}
     planned = {hook.name for stage in plan.stages for hook in stage.hooks} | {hook.name for hook in plan.background}
-    skipped = {skip.hook for skip in catalog.find_skips(event)}
+    skipped = {skip.subject for skip in catalog.find_skips(event)}
     invalid = {h.name for h in hooks if h.state == INVALID and h.kind is event.kind and not can_take_part(h)}
     assert planned == {hook.name for hook in hooks if can_take_part(hook)} & meant
     assert skipped == (meant - planned) | invalid
@@ -167,7 +167,7 @@ def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud
 def test_an_untrusted_hook_is_named_only_where_it_matches():
     hook = a_hook(pattern="mkfs", state=UNTRUSTED, state_reason="not yet")
     assert Catalog((hook,)).find_skips(a_call("ls")) == ()
-    assert [skip.hook for skip in Catalog((hook,)).find_skips(a_call("mkfs"))] == ["guard"]
+    assert [skip.subject for skip in Catalog((hook,)).find_skips(a_call("mkfs"))] == ["guard"]
 
 
 def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_nothing_else():
@@ -206,7 +206,9 @@ def test_an_error_in_a_file_that_is_no_hook_is_reported_at_every_event_and_a_war
     error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "fix it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
-    expected = (Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (fix it)", is_warning=True),)
+    expected = (
+        Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (fix it)", is_warning=True, is_hook=False),
+    )
     assert [catalog.find_skips(event) for event in (a_call(), Event.of("Stop"))] == [expected, expected]
 
 

@@ -92,7 +92,7 @@ def test_the_first_block_or_stop_ends_the_rest_which_are_named(answer, word):
 
 def test_hooks_that_do_not_match_are_not_named_after_a_block():
     course = drive([*ABC, a_hook("d", pattern="mkfs", priority=1)], {"a": BLOCK})
-    assert [skip.hook for skip in course.verdict.skipped] == ["b", "c"]
+    assert [skip.subject for skip in course.verdict.skipped] == ["b", "c"]
 
 
 def test_opinions_that_do_not_halt_let_the_rest_run():
@@ -313,7 +313,7 @@ def test_all_blocks_of_a_stage_are_reported_and_a_stop_outweighs_them():
 
 def test_a_block_before_the_stage_names_every_hook_of_it():
     course = drive(FRAMED, {"first": BLOCK})
-    assert [skip.hook for skip in course.verdict.skipped] == ["x", "y", "z", "last"]
+    assert [skip.subject for skip in course.verdict.skipped] == ["x", "y", "z", "last"]
 
 
 def test_a_rewrite_by_one_is_looked_at_by_its_neighbours_but_not_by_its_author():

@@ -21,6 +21,8 @@ from tests.scratch_project import CALL
 class Recorder:
     """Remembers what it is asked to record, and returns an error if it has one."""
 
+    ledger_path = "/s/ledger"
+
     def __init__(self, error: str = "") -> None:
         self.error = error
         self.verdicts: list[Verdict] = []
@@ -77,7 +79,10 @@ def test_an_error_of_the_recorder_is_reported_and_changes_no_decision():
     engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, recorder=Recorder(message))
     verdict = engine.dispatch(a_call())
     assert (verdict.decision.word, verdict.reasons, verdict.id) == ("block", ("no",), "")
-    assert (verdict.skipped, verdict.warnings()) == ((Skip("/s/ledger", message, is_warning=True),), (message,))
+    assert (verdict.skipped, verdict.warnings()) == (
+        (Skip("/s/ledger", message, is_warning=True, is_hook=False),),
+        (message,),
+    )
 
 
 def test_an_exception_of_the_recorder_is_an_error_too():
@@ -87,7 +92,7 @@ def test_an_exception_of_the_recorder_is_an_error_too():
 
     engine = an_engine([a_hook()], {"guard": Exit(2, stderr=b"no")}, recorder=FailingRecorder())
     verdict = engine.dispatch(a_call())
-    message = "boathook/ledger cannot be written (RuntimeError: oops): the record is lost"
+    message = "/s/ledger cannot be written (RuntimeError: oops): the record is lost"
     assert (verdict.decision.word, verdict.warnings()) == ("block", (message,))
 
 

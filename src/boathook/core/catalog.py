@@ -89,7 +89,11 @@ class Catalog(Value):
             if not can_take_part(hook)
             and hook.state_reason != IS_INSTALLED_CALL
             and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
-        ) + tuple(Skip(d.path, f"ignored: {d}", is_warning=True) for d in self.diagnostics if d.level == "error")
+        ) + tuple(
+            Skip(diagnostic.path, f"ignored: {diagnostic}", is_warning=True, is_hook=False)
+            for diagnostic in self.diagnostics
+            if diagnostic.level == "error"
+        )
 
     def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:
         """Return the hooks of a kind, in any state, and those whose kind could not be read."""

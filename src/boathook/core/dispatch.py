@@ -121,7 +121,7 @@ def _run_again(state: _DispatchState) -> StageRuns:
 
 
 def _describe_untrusted(skipped: tuple[Skip, ...]) -> str:
-    names = [f"{skip.hook} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
+    names = [f"{skip.subject} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
     return f"hooks of this project did not run: {', '.join(names)}. Review them: boathook trust" if names else ""
 
 

@@ -145,11 +145,12 @@ def make_failure_outcome(call: Call, status: str, error: str) -> Outcome:
 class Skip(Value):
     """A hook that did not run although the event may have meant it; a warning is printed to stderr."""
 
-    # `state` is that of the hook, if it is the reason.
-    hook: str
+    # `subject` is the name of the hook, or the path of a file unless `is_hook`. `state` is that of the hook, if it is the reason.
+    subject: str
     reason: str
     is_warning: bool = False
     state: str = ""
+    is_hook: bool = True
 
 
 class StartedHook(Value):
@@ -214,7 +215,7 @@ class Verdict(Value):
     def warnings(self) -> tuple[str, ...]:
         """Return a line for every hook that failed or did not run: a failure must never look like consent."""
         lines = [
-            skip.reason if "/" in skip.hook else f"hook '{skip.hook}' did not run: {skip.reason}"
+            f"hook '{skip.subject}' did not run: {skip.reason}" if skip.is_hook else skip.reason
             for skip in self.skipped
             if skip.is_warning
         ]
@@ -239,6 +240,6 @@ class Verdict(Value):
             "feedback": self.feedback,
             "runs": [run.to_json() for run in self.runs],
             "background": [{"hook": hook.hook, "pid": hook.pid} for hook in self.background],
-            "skipped": [{"hook": skip.hook, "why": skip.reason} for skip in self.skipped],
+            "skipped": [{"hook": skip.subject, "why": skip.reason} for skip in self.skipped],
             "id": self.id or None,
         }

@@ -100,7 +100,7 @@ class _RecordBuilder:
             "ms": _to_ms(seconds),
             "hooks": [self._describe_run(run, texts) for run, texts in zip(verdict.runs, clean["runs"], strict=True)],
             "skipped": [
-                {"hook": _shorten_name(skip.hook), "why": self._limit_text(why)}
+                {"hook": _shorten_name(skip.subject), "why": self._limit_text(why)}
                 | ({"state": skip.state} if skip.state else {})
                 for skip, why in zip(verdict.skipped, clean["skips"], strict=True)
             ],

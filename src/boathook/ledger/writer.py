@@ -74,6 +74,7 @@ class Recorder:
         refuses_degraded: bool = False,
     ) -> None:
         self._state, self._origin, self._dialect = state, origin, dialect
+        self.ledger_path, self.log_path = f"{state}/ledger", f"{state}/background.log"
         self._is_whole, self._refuses_degraded = is_whole, refuses_degraded
 
     def write(self, verdict: Verdict, seconds: float) -> str:
@@ -119,7 +120,7 @@ class Recorder:
     def _open_log(self) -> BackgroundLog:
         from boathook.ledger.background_log import BackgroundLog
 
-        return BackgroundLog(f"{self._state}/background.log")
+        return BackgroundLog(self.log_path)
 
 
 class Ledger:
