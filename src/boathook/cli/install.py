@@ -297,7 +297,7 @@ def _name_action(change: FileChange) -> str:
 
 
 def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
-    program, rows = find_host_program(setup) or None, [one.to_json() for one in statuses if one.host == setup.name]
+    program, rows = find_host_program(setup) or None, [one.to_dict() for one in statuses if one.host == setup.name]
     about = {"host": setup.name, "program": program, "runs_itself": list(setup.runs_itself), "evidence": setup.evidence}
     return {**about, "statuses": rows}
 

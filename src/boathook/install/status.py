@@ -40,9 +40,6 @@ class HostStatus(Value):
     path: str
     why: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        return self.to_dict()
-
 
 def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[HostStatus]:
     return [
