@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from boathook.core.dispatch import dispatch
-from boathook.core.event import POST_SESSION, POST_STOP, POST_TURN, PRE_STOP, PRE_TURN, Event
+from boathook.core.event import POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.value import Value
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 
 DRAIN_SECONDS = 5.0
-# After these events a session may refuse its stop as often as before.
-_RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 
 
 class EngineParts(Value):
@@ -232,7 +230,7 @@ class Engine:
     def _count_stop(self, verdict: Verdict) -> None:
         if verdict.event.kind is PRE_STOP:
             self._stop_counts.count_stop(verdict.event.session_id, blocked=verdict.decision == Decision.BLOCK)
-        elif verdict.event.kind in _RESET_KINDS:
+        elif verdict.event.kind in RESET_KINDS:
             self._stop_counts.count_stop(verdict.event.session_id, blocked=False)
 
     def _trace_mismatches(self, event: Event) -> None:

@@ -226,6 +226,14 @@ def test_most_events_of_a_host_are_answered_on_the_fast_path(here, host, name, e
     assert ask(event, host=host, event=name) is quiet
 
 
+def test_the_folder_of_an_event_is_the_one_that_the_engine_takes(here, tmp_path):
+    write_cache_of(here, GUARDS)
+    call = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "cwd": None}
+    assert ask({**call, "workspace_roots": [str(tmp_path)]}, host="cursor", event="preToolUse") is False
+    assert ask({**call, "workspace_roots": [str(here.path)]}, host="cursor", event="preToolUse") is True
+    assert ask({**call, "workspace_roots": "/"}, host="cursor", event="preToolUse") is True
+
+
 CALL = {"event_type": "PreToolUse", "tool_name": "Shell", "tool_input": {"command": "ls -la"}}
 GUARDS = Catalog(
     (

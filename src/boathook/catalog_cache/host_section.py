@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from boathook.core.event import SPELLINGS
+from boathook.dialects.answers import OBJECT, TEXT
 from boathook.dialects.dialect import NATIVE, find_host_dialect
+from boathook.dialects.native import FIELD_TYPES
 from boathook.hosts.host import Host, HostEvent, list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_names import CLAUDE_TOOLS, find_canonical_name, find_claude_name, list_known_tools
 
@@ -11,23 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Where a native event has what, and which of its fields must be what; see dialects/native.py.
-_NATIVE_RULE: dict[str, Any] = {
-    "event_keys": ("event_type",),
-    "text_keys": ("event_type", "session_id", "work_dir", "timestamp", "tool_name"),
-    "object_keys": ("context",),
-    "folder_keys": ("work_dir",),
-    "foreign_keys": (),
-    "project_variable": "",
-    "answer": b"",
-}
-
 
 def make_host_sections() -> dict[str, Any]:
     events = {
         spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ())) for spelling, kind in SPELLINGS.items()
     }
-    sections: dict[str, Any] = {f"host {NATIVE}": (_NATIVE_RULE, events, None)}
+    sections: dict[str, Any] = {f"host {NATIVE}": (_make_native_rule(), events, None)}
     for name in list_host_names():
         host = load_host(name)
         sections[f"host {name}"] = (_make_rule(host), _list_events(host), _list_tools(host))
@@ -40,6 +31,19 @@ def make_tools_section() -> dict[str, Any]:
         for name in (*list_known_tools(), *CLAUDE_TOOLS)
     }
     return {name: (tuple(dict.fromkeys(all_names)), ()) for name, all_names in names.items()}
+
+
+def _make_native_rule() -> dict[str, Any]:
+    dialect = find_host_dialect(NATIVE)
+    return {
+        "event_keys": ("event_type",),
+        "text_keys": tuple(key for key, field_type in FIELD_TYPES.items() if field_type == TEXT),
+        "object_keys": tuple(key for key, field_type in FIELD_TYPES.items() if field_type == OBJECT),
+        "folder_keys": ("work_dir",),
+        "foreign_keys": (),
+        "project_variable": dialect.project_variable,
+        "answer": dialect.write_nothing().stdout,
+    }
 
 
 def _make_rule(host: Host) -> dict[str, Any]:

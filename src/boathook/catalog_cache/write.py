@@ -9,7 +9,7 @@ from typing import Any
 from boathook.catalog_cache.format import compiled_path, pack
 from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, can_take_part, should_report_skip
-from boathook.core.event import KINDS, EventKind
+from boathook.core.event import KINDS, RESET_KINDS, EventKind
 from boathook.core.hook import Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM_CHARS, PrefilterWords, index_words
 from boathook.hosts import host as hosts
@@ -40,6 +40,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         "gram": GRAM_CHARS,
         "projects": catalog.projects,
         "with_tool": tuple(kind.name for kind in KINDS if kind.has_tool),
+        "reset_kinds": tuple(kind.name for kind in RESET_KINDS),
         "settings": catalog.settings.to_tuple(),
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in catalog.diagnostics),
     }

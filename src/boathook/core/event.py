@@ -132,6 +132,8 @@ KINDS: tuple[EventKind, ...] = (
 )
 
 PRE_SESSION, POST_SESSION, PRE_TURN, POST_TURN, PRE_STOP, POST_STOP = KINDS[:6]
+# After these events a session may refuse its stop as often as before.
+RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 PRE_TOOL, POST_TOOL = KINDS[6:8]
 
 # An event of a host that has no counterpart here.

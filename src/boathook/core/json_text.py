@@ -191,6 +191,19 @@ def iter_leaves(value: "Any") -> "Iterator[str]":
             pending.extend(item)
 
 
+def get_at_place(value: "Any", place: str) -> "Any":
+    """Return the value at a place such as `a.b` or `a.0`, None if there is none."""
+    item: Any = value
+    for key in place.split("."):
+        if isinstance(item, dict):
+            item = item.get(key)  # pyright: ignore[reportUnknownMemberType]
+        elif isinstance(item, list) and key.isdigit():
+            item = item[int(key)] if int(key) < len(item) else None
+        else:
+            return None
+    return item
+
+
 def describe_json_type(value: object) -> str:
     return TYPE_WORDS.get(type(value).__name__, type(value).__name__)
 

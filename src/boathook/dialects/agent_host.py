@@ -13,7 +13,7 @@ from boathook.core.event import (
     Event,
     parse_host_object,
 )
-from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, loads
+from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, get_at_place, loads
 from boathook.core.outcome import ABSENT, Decision
 from boathook.core.verdict import Exit, Verdict
 from boathook.dialects.dialect import HostDialect
@@ -90,7 +90,7 @@ class AgentHost(HostDialect):
         kind = row.kind
         if row.failure_at and kind.has_tool and _has_failed(fields, row.failure_at):
             kind = SPELLINGS[_FAILURE_KIND]
-            data.setdefault("error", _get_at(fields, row.failure_at.partition("=")[0]) or "the tool failed")
+            data.setdefault("error", get_at_place(fields, row.failure_at.partition("=")[0]) or "the tool failed")
             data[DERIVED] = row.name
         if row.continues_agent and data.get("stop_reason") in _NORMAL_STOPS:
             data["host_stop_reason"] = data.pop("stop_reason")
@@ -315,7 +315,7 @@ def _can_refuse(row: HostEvent) -> bool:
 
 def _find_text(fields: dict[str, Any], places: Sequence[str]) -> tuple[str, str]:
     for place in places:
-        value = _get_at(fields, place)
+        value = get_at_place(fields, place)
         if isinstance(value, str):
             return place, value
         if value is not None:
@@ -323,28 +323,18 @@ def _find_text(fields: dict[str, Any], places: Sequence[str]) -> tuple[str, str]
     return "", ""
 
 
-def _get_at(fields: Any, place: str) -> Any:
-    """Return the value at a place such as `a.b` or `a.0`, None if there is none."""
-    for key in place.split("."):
-        if isinstance(fields, list) and key.isdigit():
-            fields = fields[int(key)] if int(key) < len(fields) else None
-        else:
-            fields = fields.get(key) if isinstance(fields, dict) else None
-    return fields
-
-
 def _fill_places(text: str, fields: dict[str, Any]) -> str:
     start, brace, rest = text.partition("{")
     if not brace:
         return text
     place, _, rest = rest.partition("}")
-    value = _get_at(fields, place)
+    value = get_at_place(fields, place)
     return start + (value if isinstance(value, str) else "") + _fill_places(rest, fields)
 
 
 def _find_finished_item(line: str, call_id: str) -> dict[str, Any] | None:
     try:
-        item = _get_at(loads(line), "payload.item")
+        item = get_at_place(loads(line), "payload.item")
     except JsonError:
         return None
     return item if isinstance(item, dict) and item.get("id") == call_id and "status" in item else None
@@ -355,14 +345,14 @@ def _has_failed(fields: dict[str, Any], place: str) -> bool:
         return False
     place, equals, start = place.partition("=")
     if equals:
-        return str(_get_at(fields, place)).startswith(start)
-    return _get_at(fields, place[1:]) is False if place.startswith("!") else bool(_get_at(fields, place))
+        return str(get_at_place(fields, place)).startswith(start)
+    return get_at_place(fields, place[1:]) is False if place.startswith("!") else bool(get_at_place(fields, place))
 
 
 def _rename_fields(fields: dict[str, Any], row: HostEvent) -> dict[str, Any]:
     data = dict(fields)
     for theirs, ours in row.renames:
-        value = _get_at(fields, theirs)
+        value = get_at_place(fields, theirs)
         if (value is None and theirs not in fields) or ours in data:
             continue
         data.pop(theirs, None)

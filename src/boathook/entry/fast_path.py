@@ -12,11 +12,11 @@ if "boathook" not in sys.modules:
         _package.__path__ = [__file__.replace("entry/fast_path.py", _name)]
 
 from boathook.catalog_cache.format import load_compiled, may_match
-from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, iter_leaves, loads
+from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, get_at_place, iter_leaves, loads
 from boathook.entry.options import parse_options
 from boathook.sources.source import SOURCES
 from boathook.system.locations import (
-    current_dir,
+    choose_start,
     find_host_project,
     is_dir,
     read_environment,
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from boathook.entry.options import Options
-
-# These end counts of a session.
-_COUNTED_KINDS = ("pre-agent-turn", "post-agent-turn", "post-agent-turn-stop", "post-session")
 
 
 def enter(args: "list[str]") -> "NoReturn":
@@ -132,16 +129,17 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     if call is None:
         return None
     kinds, tool_names, tool_input = call
-    if any(kind in _COUNTED_KINDS for kind in kinds) and is_dir(locations.state + "/sessions"):
+    if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
     is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
     return None if is_wanted else rule["answer"]
 
 
 def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "dict[str, Any]") -> str:
-    start = options.project or find_host_project(rule["project_variable"], env)
-    start = start or _find_value(event, rule["folder_keys"]) or current_dir()
-    if not isinstance(start, str) or not start.startswith("/") or "//" in start or "\0" in start:
+    folders = [get_at_place(event, place) for place in rule["folder_keys"]]
+    folder = next((folder for folder in folders if isinstance(folder, str)), "")
+    start = choose_start(options.project, find_host_project(rule["project_variable"], env), folder)
+    if not start.startswith("/") or "//" in start or "\0" in start:
         return ""
     return "" if "/./" in start + "/" or "/../" in start + "/" else start
 
@@ -156,7 +154,7 @@ def _locate(options: "Options", start: str, env: "Any") -> "Any":
 
 def _is_well_formed(event: "dict[str, Any]", rule: "dict[str, Any]") -> bool:
     """Whether nothing is unusual about an event; the engine reports what is, and finds out whether another agent calls."""
-    texts = [_find_value(event, (key,)) for key in rule["text_keys"]]
+    texts = [get_at_place(event, key) for key in rule["text_keys"]]
     return (
         all(text is None or isinstance(text, str) for text in texts)
         and all(isinstance(event.get(key, {}), dict) for key in rule["object_keys"])
@@ -194,29 +192,16 @@ def _find_call(
             _, tool_input, _ = translate_call(table, name, tool_input)
     if not (tool_input is None or isinstance(tool_input, dict)):
         return None
-    # A command that cannot be read is refused.
-    if all_names[0] == "Shell" and tool_input and not _has_command(tool_input, renames):
+    # The engine refuses some calls of a shell without a command that can be read.
+    if all_names[0] == "Shell" and tool_input and not isinstance(tool_input.get("command"), str):
         return None
     return kinds, all_names, tool_input
 
 
-def _has_command(tool_input: "dict[str, Any]", renames: "Any") -> bool:
-    if "command" in tool_input:
-        return isinstance(tool_input["command"], str)
-    return not any(key == "command" for _, key in renames)
-
-
-def _find_value(event: "Any", places: "tuple[str, ...]") -> "Any":
+def _find_value(event: "dict[str, Any]", places: "tuple[str, ...]") -> "Any":
     for place in places:
-        if place in event:
-            return event[place]
-        value = event if "." in place else None
-        for key in place.split("."):
-            if isinstance(value, list):
-                value = value[int(key)] if key.isdigit() and int(key) < len(value) else None
-            else:
-                value = value.get(key) if isinstance(value, dict) else None
-        if value is not None:
+        value = get_at_place(event, place)
+        if value is not None or place in event:
             return value
     return None
 

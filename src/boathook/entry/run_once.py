@@ -13,6 +13,7 @@ from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
 from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     STATE_FOLDER,
+    choose_start,
     current_dir,
     find_host_project,
     make_absolute,
@@ -136,7 +137,7 @@ class _EventRun:
             raise UsageError(f"--project {options.project} is not a folder")
         env = read_environment()
         host_project = find_host_project(self.dialect.project_variable, env)
-        folder = options.project or host_project or event.work_dir.replace("\0", "") or current_dir()
+        folder = choose_start(options.project, host_project, event.work_dir)
         locations = resolve_locations(
             SOURCES,
             os.path.abspath(make_absolute(folder)),

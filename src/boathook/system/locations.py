@@ -342,6 +342,11 @@ def find_host_project(variable: str, env: "Environment") -> str:
     return found if value.startswith(b"/") and is_dir(found) else ""
 
 
+def choose_start(project: "str | None", host_project: str, folder: str) -> str:
+    """Return the folder from which projects are looked for: an option, the host's variable, the event's or the current one."""
+    return project or host_project or folder.replace("\0", "") or current_dir()
+
+
 def current_dir() -> str:
     try:
         return system.getcwd()
