@@ -234,7 +234,7 @@ def every_sort(project):
 
 @pytest.fixture(scope="module")
 def cached(new_project):
-    """Worlds for all these tests, old enough to be cached: made first, then waited for once."""
+    """Projects for all these tests, old enough to be cached: all are written first, then one wait is enough."""
     builds = {
         f"{group} {name}": build for group, table in (("s", STALE), ("f", FRESH)) for name, (build, _) in table.items()
     }

@@ -76,9 +76,11 @@ def test_every_failure_note_and_loud_skip_is_reported_once():
         Run(a_hook("four"), FAILED, BLOCK, 2, error="is among the reasons"),
         Run(a_hook("five"), OK, BLOCK, 2),
     )
-    skipped = (Skip("off", "disabled"), Skip("bad", "no trigger", is_warning=True))
+    file = Skip("/hooks.toml", "ignored: it is broken", is_warning=True, is_hook=False)
+    skipped = (Skip("off", "disabled"), Skip("a/b", "no trigger", is_warning=True), file)
     assert Verdict(a_call(), a_call(), BLOCK, runs, (), skipped).warnings() == (
-        "hook 'bad' did not run: no trigger",
+        "hook 'a/b' did not run: no trigger",
+        "ignored: it is broken",
         "hook 'one' failed: exit code 1",
         "hook 'two': no effect",
         "hook 'three' gave an unreadable answer: NaN is not JSON",

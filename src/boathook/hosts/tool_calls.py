@@ -60,7 +60,7 @@ def _fields(value: "Any") -> "dict[str, Any]":
 def restore_input(
     tools: "ToolTable", name: str, renamed: "Mapping[str, Any]", before: "Mapping[str, Any]", now: "Mapping[str, Any]"
 ) -> "dict[str, Any]":
-    """Return an input back under the host's keys, whole: `before` is what `inward` gave, `now` what became of it."""
+    """Return a whole input under the host's keys: `before` is what `translate_call` returned, `now` what hooks made of it."""
     _, renames = tools.get(name, (name, ()))
     now = _remove_texts(renames, before, now)
     found = {renamed.get(key, key): value for key, value in now.items() if key in before}
