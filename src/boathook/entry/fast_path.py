@@ -58,7 +58,8 @@ def enter(args: "list[str]") -> "NoReturn":
     try:
         code = main(args, data)
     finally:
-        system._exit(code)  # whatever else comes, such as a second signal: nothing is left to be done
+        # Nothing is left to do, so a second signal cannot change the code.
+        system._exit(code)
 
 
 def _read_fast_options(args: "list[str]") -> "Options | None":
@@ -173,7 +174,7 @@ def _find_call(
     kinds, required_key, tool_name, name_places, input_places = row
     if required_key and not event.get(required_key):
         return None
-    # no tool is called
+    # No tool is called.
     if not name_places:
         return kinds, ("",), {}
     name, tool_input = _find_value(event, name_places), _find_value(event, input_places)
