@@ -80,7 +80,7 @@ class Copy:
         options = ["--event", "aboutToPlay", "--trust-all"]
         data, env = json.dumps(event), {**self.env, **env}
         return subprocess.run(
-            [*command, *options], input=data, cwd=self.home, env=env, capture_output=True, text=True, check=False
+            [*command, *options], input=data, cwd=self.project, env=env, capture_output=True, text=True, check=False
         )
 
 
