@@ -57,79 +57,36 @@ class EventKind(Value):
 
 _RECORDED = "recorded only"
 KINDS: tuple[EventKind, ...] = (
-    EventKind(
-        "pre-session",
-        ("session_start", "session-start", "SessionStart"),
-        ("model", "args", "source"),
-        "the session is refused",
-    ),
-    EventKind(
-        "post-session",
-        ("session_end", "session-end", "SessionEnd"),
-        ("duration_seconds", "total_steps", "exit_reason"),
-        _RECORDED,
-    ),
-    EventKind(
-        "pre-agent-turn",
-        ("before_agent", "before-agent", "pre-agent", "UserPromptSubmit", "ExecutionStart"),
-        ("prompt",),
-        "the turn does not run; the reason goes to the user",
-    ),
-    EventKind(
-        "post-agent-turn",
-        ("after_agent", "after-agent", "post-agent", "ExecutionEnd"),
-        ("duration_seconds", "step_count", "final_message"),
-        "recorded; the reason is offered to the next turn",
-    ),
-    EventKind(
-        "pre-agent-turn-stop",
-        ("before_stop", "Stop"),
-        _STOP_FIELDS,
-        "quality gate: the agent goes on, with the reason as feedback",
-    ),
+    EventKind("pre-session", ("session_start", "session-start", "SessionStart"), ("model", "args", "source"),
+        "the session is refused"),
+    EventKind("post-session", ("session_end", "session-end", "SessionEnd"),
+        ("duration_seconds", "total_steps", "exit_reason"), _RECORDED),
+    EventKind("pre-agent-turn", ("before_agent", "before-agent", "pre-agent", "UserPromptSubmit", "ExecutionStart"),
+        ("prompt",), "the turn does not run; the reason goes to the user"),
+    EventKind("post-agent-turn", ("after_agent", "after-agent", "post-agent", "ExecutionEnd"),
+        ("duration_seconds", "step_count", "final_message"), "recorded; the reason is offered to the next turn"),
+    EventKind("pre-agent-turn-stop", ("before_stop", "Stop"), _STOP_FIELDS,
+        "quality gate: the agent goes on, with the reason as feedback"),
     EventKind("post-agent-turn-stop", (), _STOP_FIELDS, _RECORDED),
-    EventKind(
-        "pre-tool-call",
-        ("before_tool", "before-tool", "pre-tool-use", "PreToolUse"),
-        _TOOL_FIELDS,
-        "the tool does not run; the reason is the tool's error",
-        rewrites_input=True,
-    ),
-    EventKind(
-        "post-tool-call",
-        ("after_tool", "after-tool", "post-tool-use", "PostToolUse"),
-        (*_TOOL_FIELDS, "tool_output", "duration_ms"),
-        "the reason is fed to the model",
-        rewrites_output=True,
-    ),
-    EventKind(
-        "post-tool-call-failure",
-        ("after_tool_failure", "PostToolUseFailure"),
-        (*_TOOL_FIELDS, "error", "duration_ms"),
-        "the reason is fed to the model",
-    ),
+    EventKind("pre-tool-call", ("before_tool", "before-tool", "pre-tool-use", "PreToolUse"), _TOOL_FIELDS,
+        "the tool does not run; the reason is the tool's error", rewrites_input=True),
+    EventKind("post-tool-call", ("after_tool", "after-tool", "post-tool-use", "PostToolUse"),
+        (*_TOOL_FIELDS, "tool_output", "duration_ms"), "the reason is fed to the model", rewrites_output=True),
+    EventKind("post-tool-call-failure", ("after_tool_failure", "PostToolUseFailure"),
+        (*_TOOL_FIELDS, "error", "duration_ms"), "the reason is fed to the model"),
     EventKind("pre-subagent", ("subagent_start", "SubagentStart"), _SUBAGENT_FIELDS, "the subagent is refused"),
-    EventKind(
-        "post-subagent",
-        ("subagent_stop", "SubagentStop"),
-        (*_SUBAGENT_FIELDS, "result"),
-        "the subagent goes on, where the host can",
-    ),
-    EventKind(
-        "pre-context-compact",
-        ("pre_compact", "pre-compact", "PreCompact"),
-        ("trigger", "token_count"),
-        "compaction is skipped, where the host can",
-    ),
+    EventKind("post-subagent", ("subagent_stop", "SubagentStop"), (*_SUBAGENT_FIELDS, "result"),
+        "the subagent goes on, where the host can"),
+    EventKind("pre-context-compact", ("pre_compact", "pre-compact", "PreCompact"), ("trigger", "token_count"),
+        "compaction is skipped, where the host can"),
     EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), _RECORDED),
-    EventKind(
-        "permission-request", ("PermissionRequest",), _TOOL_FIELDS, "denied", extension=True, rewrites_input=True
-    ),
+    EventKind("permission-request", ("PermissionRequest",), _TOOL_FIELDS, "denied", extension=True,
+        rewrites_input=True),
     EventKind("notification", ("Notification",), ("message", "title"), "none", extension=True),
     EventKind("pre-step", ("BeforeStep",), ("step_count",), "none; a stop ends the run", extension=True),
     EventKind("post-step", ("AfterStep",), ("step_count",), "none; a stop ends the run", extension=True),
     EventKind("turn-failure", ("StopFailure", "AgentFailed"), ("error",), "none", extension=True),
-)
+)  # fmt: skip
 
 PRE_SESSION, POST_SESSION, PRE_TURN, POST_TURN, PRE_STOP, POST_STOP = KINDS[:6]
 # After these events a session may refuse its stop as often as before.

@@ -13,60 +13,24 @@ UNMAPPED_CLAUDE_EVENTS = (
 )
 
 HOST = Host(
-    "claude",
-    "Claude Code",
-    "2.1.325",
-    "vendor's documentation",
+    "claude", "Claude Code", "2.1.325", "vendor's documentation",
     (
         HostEvent("SessionStart", "pre-session", context=h.CONTEXT, stop=h.STOP, untested="stop"),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, untested="stop"),
         HostEvent("PreToolUse", "pre-tool-call", (), (), *h.CALL_ANSWERS, untested="allow stop"),
-        HostEvent(
-            "PermissionRequest",
-            "permission-request",
-            block=h.REFUSE,
-            allow=h.GRANT,
+        HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT,
             stop=(*h.STOP, *h.REFUSE, (f"{h.SPECIFIC_OUTPUT}.decision.interrupt", True)),
-            input=((f"{h.SPECIFIC_OUTPUT}.decision.updatedInput", "$"),),
-            untested="block allow stop input",
-        ),
-        HostEvent(
-            "PostToolUse",
-            "post-tool-call",
-            renames=(h.TOOL_RESPONSE,),
-            block=h.BLOCK,
-            stop=h.STOP,
-            output=((f"{h.SPECIFIC_OUTPUT}.updatedToolOutput", "$"),),
-            context=h.CONTEXT,
-            untested="output",
-        ),
-        HostEvent(
-            "PostToolUseFailure",
-            "post-tool-call-failure",
-            block=h.CONTEXT,
-            stop=h.STOP,
-            context=h.CONTEXT,
-            untested="block context stop",
-        ),
-        HostEvent(
-            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, untested="stop"
-        ),
-        HostEvent(
-            "SubagentStart",
-            "pre-subagent",
-            renames=(h.SUBAGENT_TYPE,),
-            stop=h.STOP,
-            context=h.CONTEXT,
-            untested="stop context",
-        ),
-        HostEvent(
-            "SubagentStop",
-            "post-subagent",
-            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
-            block=h.BLOCK,
-            stop=h.STOP,
-            untested="block stop",
-        ),
+            input=((f"{h.SPECIFIC_OUTPUT}.decision.updatedInput", "$"),), untested="block allow stop input"),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP,
+            output=((f"{h.SPECIFIC_OUTPUT}.updatedToolOutput", "$"),), context=h.CONTEXT, untested="output"),
+        HostEvent("PostToolUseFailure", "post-tool-call-failure", block=h.CONTEXT, stop=h.STOP, context=h.CONTEXT,
+            untested="block context stop"),
+        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP,
+            untested="stop"),
+        HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), stop=h.STOP, context=h.CONTEXT,
+            untested="stop context"),
+        HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT), block=h.BLOCK,
+            stop=h.STOP, untested="block stop"),
         HostEvent("PreCompact", "pre-context-compact", block=h.BLOCK, stop=h.STOP, untested="block stop"),
         HostEvent("PostCompact", "post-context-compact", stop=h.STOP, untested="stop"),
         HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,), stop=h.STOP, untested="stop"),
@@ -82,33 +46,21 @@ HOST = Host(
         **h.map_tools(Glob="Glob", Grep="Grep", WebFetch="WebFetch", WebSearch="WebSearch", Agent="Agent"),
         **h.map_tools(Task="Agent", TodoWrite="Todo", AskUserQuestion="AskUser"),
     },
-    UNMAPPED_CLAUDE_EVENTS,
-    message=h.MESSAGE,
-    project_variable="CLAUDE_PROJECT_DIR",
+    UNMAPPED_CLAUDE_EVENTS, message=h.MESSAGE, project_variable="CLAUDE_PROJECT_DIR",
     foreign_keys=("timestamp", "cursor_version"),
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import GROUPS, Setup, Switch
 
     return Setup(
-        "claude",
-        ("claude",),
-        ("CLAUDE_CONFIG_DIR", ".claude"),
-        "settings.json",
-        ".claude/settings.local.json",
-        GROUPS,
+        "claude", ("claude",), ("CLAUDE_CONFIG_DIR", ".claude"), "settings.json", ".claude/settings.local.json", GROUPS,
         max_seconds={"SessionEnd": 60},
         switches=(
-            Switch(
-                ("disableAllHooks",),
-                off=True,
-                user=("settings.json",),
-                project=(".claude/settings.json", ".claude/settings.local.json"),
-            ),
+            Switch(("disableAllHooks",), off=True, user=("settings.json",),
+                project=(".claude/settings.json", ".claude/settings.local.json")),
         ),
-        runs_itself=("settings",),
-        evidence="they are its own",
+        runs_itself=("settings",), evidence="they are its own",
         project_steps=("trust the folder when Claude Code asks (claude -p does not ask)",),
-    )
+    )  # fmt: skip

@@ -40,80 +40,30 @@ _LAST = "last_assistant_message"
 
 CLAUDE_EVENTS: tuple[ClaudeEvent, ...] = (
     ClaudeEvent("SessionStart", "pre-session", "source", context=True, plain=True, filled=(("source", "startup"),)),
-    ClaudeEvent(
-        "UserPromptSubmit",
-        "pre-agent-turn",
-        refuses=True,
-        context=True,
-        plain=True,
-        prompts=True,
-        filled=(("prompt", ""),),
-    ),
+    ClaudeEvent("UserPromptSubmit", "pre-agent-turn", refuses=True, context=True, plain=True, prompts=True,
+        filled=(("prompt", ""),)),
     ClaudeEvent("PreToolUse", "pre-tool-call", TOOL_NAME, refuses=True, context=True, prompts=True, filled=_TOOL),
     ClaudeEvent("PermissionRequest", "permission-request", TOOL_NAME, refuses=True, prompts=True, filled=_TOOL[:2]),
-    ClaudeEvent(
-        "PostToolUse",
-        "post-tool-call",
-        TOOL_NAME,
-        refuses=True,
-        context=True,
-        renames=(("tool_response", "tool_output"),),
-        filled=(*_TOOL, ("tool_response", None)),
-    ),
-    ClaudeEvent(
-        "PostToolUseFailure",
-        "post-tool-call-failure",
-        TOOL_NAME,
-        refuses=True,
-        context=True,
-        filled=(*_TOOL, ("error", "")),
-    ),
-    ClaudeEvent(
-        "Stop",
-        "pre-agent-turn-stop",
-        refuses=True,
-        context=True,
-        prompts=True,
-        continues_agent=True,
-        renames=((_LAST, "final_message"),),
-        filled=(("stop_hook_active", False), (_LAST, "")),
-    ),
-    ClaudeEvent(
-        "SubagentStart",
-        "pre-subagent",
-        "subagent_type",
-        context=True,
-        renames=(_TYPE,),
-        filled=(("agent_id", ""), ("agent_type", "")),
-    ),
-    ClaudeEvent(
-        "SubagentStop",
-        "post-subagent",
-        "subagent_type",
-        refuses=True,
-        context=True,
-        prompts=True,
-        continues_agent=True,
-        renames=(_TYPE, (_LAST, "result")),
-        filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, "")),
-    ),
-    ClaudeEvent(
-        "PreCompact",
-        "pre-context-compact",
-        "trigger",
-        refuses=True,
-        filled=(("trigger", "auto"), ("custom_instructions", "")),
-    ),
-    ClaudeEvent(
-        "PostCompact", "post-context-compact", "trigger", filled=(("trigger", "auto"), ("compact_summary", ""))
-    ),
-    ClaudeEvent(
-        "SessionEnd", "post-session", "exit_reason", renames=(("reason", "exit_reason"),), filled=(("reason", "other"),)
-    ),
+    ClaudeEvent("PostToolUse", "post-tool-call", TOOL_NAME, refuses=True, context=True,
+        renames=(("tool_response", "tool_output"),), filled=(*_TOOL, ("tool_response", None))),
+    ClaudeEvent("PostToolUseFailure", "post-tool-call-failure", TOOL_NAME, refuses=True, context=True,
+        filled=(*_TOOL, ("error", ""))),
+    ClaudeEvent("Stop", "pre-agent-turn-stop", refuses=True, context=True, prompts=True, continues_agent=True,
+        renames=((_LAST, "final_message"),), filled=(("stop_hook_active", False), (_LAST, ""))),
+    ClaudeEvent("SubagentStart", "pre-subagent", "subagent_type", context=True, renames=(_TYPE,),
+        filled=(("agent_id", ""), ("agent_type", ""))),
+    ClaudeEvent("SubagentStop", "post-subagent", "subagent_type", refuses=True, context=True, prompts=True,
+        continues_agent=True, renames=(_TYPE, (_LAST, "result")),
+        filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, ""))),
+    ClaudeEvent("PreCompact", "pre-context-compact", "trigger", refuses=True,
+        filled=(("trigger", "auto"), ("custom_instructions", ""))),
+    ClaudeEvent("PostCompact", "post-context-compact", "trigger",
+        filled=(("trigger", "auto"), ("compact_summary", ""))),
+    ClaudeEvent("SessionEnd", "post-session", "exit_reason", renames=(("reason", "exit_reason"),),
+        filled=(("reason", "other"),)),
     ClaudeEvent("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
-    ClaudeEvent(
-        "Notification", "notification", "notification_type", filled=(("message", ""), ("notification_type", ""))
-    ),
-)
+    ClaudeEvent("Notification", "notification", "notification_type",
+        filled=(("message", ""), ("notification_type", ""))),
+)  # fmt: skip
 CLAUDE_EVENTS_BY_NAME = {row.name: row for row in CLAUDE_EVENTS}
 CLAUDE_EVENTS_BY_KIND = {row.kind_name: row for row in CLAUDE_EVENTS}

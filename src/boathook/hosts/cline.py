@@ -7,59 +7,28 @@ from boathook.hosts.host import Host, HostEvent
 
 _CANCEL = (("cancel", True), ("errorMessage", "$"))
 _CONTEXT = (("contextModification", "$"),)
+_CALL_RENAMES = (
+    ("tool_call.name", "tool_name"), ("tool_call.input", "tool_input"), ("tool_call.id", "tool_use_id"),
+    ("preToolUse.toolName", "tool_name"), ("preToolUse.parameters", "tool_input"),
+)  # fmt: skip
+_RESULT_RENAMES = (
+    ("tool_result.name", "tool_name"), ("tool_result.input", "tool_input"), ("tool_result.id", "tool_use_id"),
+    ("tool_result.output", "tool_output"), ("tool_result.durationMs", "duration_ms"),
+    ("postToolUse.toolName", "tool_name"), ("postToolUse.parameters", "tool_input"),
+    ("postToolUse.result", "tool_output"), ("postToolUse.executionTimeMs", "duration_ms"),
+)  # fmt: skip
 
 HOST = Host(
-    "cline",
-    "Cline",
-    "3.0.65",
-    "source of August 2026",
+    "cline", "Cline", "3.0.65", "source of August 2026",
     (
         HostEvent("TaskStart", "pre-session", ("agent_start",), block=_CANCEL, stop=_CANCEL, untested="block stop"),
         HostEvent("TaskResume", "pre-session", block=_CANCEL, stop=_CANCEL, untested="block stop"),
-        HostEvent(
-            "UserPromptSubmit",
-            "pre-agent-turn",
-            renames=(("userPromptSubmit.prompt", "prompt"),),
-            block=_CANCEL,
-            stop=_CANCEL,
-            context=_CONTEXT,
-            untested="block stop context",
-        ),
-        HostEvent(
-            "PreToolUse",
-            "pre-tool-call",
-            ("tool_call",),
-            (
-                ("tool_call.name", "tool_name"),
-                ("tool_call.input", "tool_input"),
-                ("tool_call.id", "tool_use_id"),
-                ("preToolUse.toolName", "tool_name"),
-                ("preToolUse.parameters", "tool_input"),
-            ),
-            block=_CANCEL,
-            stop=_CANCEL,
-            input=(("overrideInput", "$"),),
-            context=_CONTEXT,
-        ),
-        HostEvent(
-            "PostToolUse",
-            "post-tool-call",
-            ("tool_result",),
-            (
-                ("tool_result.name", "tool_name"),
-                ("tool_result.input", "tool_input"),
-                ("tool_result.id", "tool_use_id"),
-                ("tool_result.output", "tool_output"),
-                ("tool_result.durationMs", "duration_ms"),
-                ("postToolUse.toolName", "tool_name"),
-                ("postToolUse.parameters", "tool_input"),
-                ("postToolUse.result", "tool_output"),
-                ("postToolUse.executionTimeMs", "duration_ms"),
-            ),
-            block=_CONTEXT,
-            context=_CONTEXT,
-            failure_at="!postToolUse.success",
-        ),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", renames=(("userPromptSubmit.prompt", "prompt"),), block=_CANCEL,
+            stop=_CANCEL, context=_CONTEXT, untested="block stop context"),
+        HostEvent("PreToolUse", "pre-tool-call", ("tool_call",), _CALL_RENAMES, block=_CANCEL, stop=_CANCEL,
+            input=(("overrideInput", "$"),), context=_CONTEXT),
+        HostEvent("PostToolUse", "post-tool-call", ("tool_result",), _RESULT_RENAMES, block=_CONTEXT, context=_CONTEXT,
+            failure_at="!postToolUse.success"),
         HostEvent("TaskComplete", "post-agent-turn", ("agent_end",), (("turn.outputText", "final_message"),)),
         HostEvent("TaskError", "turn-failure", ("agent_error",)),
         HostEvent("PreCompact", "pre-context-compact", block=_CANCEL, untested="block"),
@@ -84,24 +53,16 @@ HOST = Host(
         "search_files": ("Grep", (("regex", "pattern"), ("file_pattern", "glob"))),
         "fetch_web_content": ("WebFetch", (("", "url"),)),
     },
-    ("TaskCancel",),
-    event_keys=("hookName",),
-    session_keys=("taskId",),
-    folder_keys=("workspaceRoots.0",),
+    ("TaskCancel",), event_keys=("hookName",), session_keys=("taskId",), folder_keys=("workspaceRoots.0",),
     block_side_effect="Cline ends the whole task when a tool call is refused, and the model does not learn why",
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import FILES, Setup
 
     return Setup(
-        "cline",
-        ("cline",),
-        ("", ""),
-        "Documents/Cline/Hooks",
-        ".clinerules/hooks",
-        FILES,
+        "cline", ("cline",), ("", ""), "Documents/Cline/Hooks", ".clinerules/hooks", FILES,
         evidence="it runs executable files only",
         user_steps=("turn hooks on in the settings of Cline's extension, if you use that one",),
-    )
+    )  # fmt: skip

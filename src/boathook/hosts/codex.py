@@ -6,43 +6,23 @@ from boathook.hosts import host as h
 from boathook.hosts.host import Host, HostEvent
 
 HOST = Host(
-    "codex",
-    "Codex CLI",
-    "0.166.0",
-    "source of August 2026",
+    "codex", "Codex CLI", "0.166.0", "source of August 2026",
     (
         HostEvent("SessionStart", "pre-session", stop=h.STOP, context=h.CONTEXT, untested="stop"),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT, untested="stop"),
-        HostEvent(
-            "PreToolUse",
-            "pre-tool-call",
-            block=h.DENY,
+        HostEvent("PreToolUse", "pre-tool-call", block=h.DENY,
             input=((f"{h.SPECIFIC_OUTPUT}.permissionDecision", "allow"), (f"{h.SPECIFIC_OUTPUT}.updatedInput", "$")),
-            context=h.CONTEXT,
-        ),
+            context=h.CONTEXT),
         HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, untested="block allow"),
-        HostEvent(
-            "PostToolUse",
-            "post-tool-call",
-            renames=(h.TOOL_RESPONSE,),
-            block=h.BLOCK,
-            context=h.CONTEXT,
-            failure_at="@transcript_path",
-        ),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, context=h.CONTEXT,
+            failure_at="@transcript_path"),
         HostEvent("PreCompact", "pre-context-compact", block=h.STOP, stop=h.STOP, untested="block stop"),
         HostEvent("PostCompact", "post-context-compact", stop=h.STOP, untested="stop"),
         HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, untested="context"),
-        HostEvent(
-            "SubagentStop",
-            "post-subagent",
-            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
-            block=h.BLOCK,
-            stop=h.STOP,
-            untested="block stop",
-        ),
-        HostEvent(
-            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, untested="stop"
-        ),
+        HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT), block=h.BLOCK,
+            stop=h.STOP, untested="block stop"),
+        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP,
+            untested="stop"),
         HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
     ),
     {
@@ -54,24 +34,17 @@ HOST = Host(
         "view_image": ("ReadFile", (("path", "file_path"),)),
         "web_search": ("WebSearch", ()),
     },
-    ("Interrupt",),
-    message=h.MESSAGE,
-)
+    ("Interrupt",), message=h.MESSAGE,
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import GROUPS, FolderTrust, Setup, Switch
 
     return Setup(
-        "codex",
-        ("codex",),
-        ("CODEX_HOME", ".codex"),
-        "hooks.json",
-        ".codex/hooks.json",
-        GROUPS,
+        "codex", ("codex",), ("CODEX_HOME", ".codex"), "hooks.json", ".codex/hooks.json", GROUPS,
         max_seconds={"SessionEnd": 3, "Interrupt": 3},
         switches=(Switch(("features", "hooks"), off=False, user=("config.toml",), project=(".codex/config.toml",)),),
-        evidence="it reads hooks.json and config.toml only",
-        has_entry_trust=True,
+        evidence="it reads hooks.json and config.toml only", has_entry_trust=True,
         folder_trust=FolderTrust("config.toml", ("projects",), "trusted", needed=True),
-    )
+    )  # fmt: skip

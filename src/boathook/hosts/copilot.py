@@ -16,87 +16,36 @@ _TOOL = (("toolName", "tool_name"), ("toolArgs", "tool_input"), ("toolInput", "t
 _STOP = (("stopReason", "stop_reason"),)
 _AGENT = (("agentType", "subagent_type"), ("agentName", "subagent_name"))
 
-_PERMISSION_REQUEST = HostEvent(
-    "permissionRequest",
-    "permission-request",
-    renames=_TOOL,
-    block=_REFUSE,
-    allow=(("behavior", "allow"),),
-    stop=(*_REFUSE, ("interrupt", True)),
-    untested="block allow stop",
-)
+_PERMISSION_REQUEST = HostEvent("permissionRequest", "permission-request", renames=_TOOL, block=_REFUSE,
+    allow=(("behavior", "allow"),), stop=(*_REFUSE, ("interrupt", True)), untested="block allow stop")  # fmt: skip
 _PASCAL_CASE_EVENTS = (
     HostEvent("SessionStart", "pre-session", context=_CONTEXT),
     HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, context=_CONTEXT, untested="block"),
-    HostEvent(
-        "PreToolUse",
-        "pre-tool-call",
-        block=h.DENY,
-        ask=h.ASK,
-        allow=h.ALLOW,
-        input=h.INPUT,
-        context=h.CONTEXT,
-        untested="ask allow",
-    ),
+    HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, allow=h.ALLOW, input=h.INPUT, context=h.CONTEXT,
+        untested="ask allow"),
     _PERMISSION_REQUEST.replace(name="PermissionRequest"),
-    HostEvent(
-        "PostToolUse",
-        "post-tool-call",
-        renames=(("tool_result", "tool_output"),),
-        block=h.BLOCK,
-        context=_CONTEXT,
-        untested="block",
-    ),
+    HostEvent("PostToolUse", "post-tool-call", renames=(("tool_result", "tool_output"),), block=h.BLOCK,
+        context=_CONTEXT, untested="block"),
     HostEvent("Stop", "pre-agent-turn-stop", renames=_STOP, block=h.BLOCK),
     HostEvent("SessionEnd", "post-session", renames=(h.EXIT_REASON,)),
-)
+)  # fmt: skip
 
 HOST = Host(
-    "copilot",
-    "Copilot CLI",
-    "1.0.102",
-    "vendor's documentation",
+    "copilot", "Copilot CLI", "1.0.102", "vendor's documentation",
     (
         HostEvent("sessionStart", "pre-session", context=_CONTEXT),
         HostEvent("userPromptSubmitted", "pre-agent-turn", block=h.BLOCK, context=_CONTEXT),
-        HostEvent(
-            "preToolUse",
-            "pre-tool-call",
-            renames=_TOOL,
-            block=_DENY,
-            ask=_ASK,
-            allow=_ALLOW,
-            input=(("modifiedArgs", "$"),),
-            context=_CONTEXT,
-            untested="allow",
-        ),
+        HostEvent("preToolUse", "pre-tool-call", renames=_TOOL, block=_DENY, ask=_ASK, allow=_ALLOW,
+            input=(("modifiedArgs", "$"),), context=_CONTEXT, untested="allow"),
         _PERMISSION_REQUEST,
-        HostEvent(
-            "postToolUse",
-            "post-tool-call",
-            renames=(*_TOOL, ("toolResult", "tool_output")),
-            block=h.BLOCK,
-            output=_OUTPUT,
-            context=_CONTEXT,
-            untested="output",
-        ),
-        HostEvent(
-            "postToolUseFailure",
-            "post-tool-call-failure",
-            renames=_TOOL,
-            block=_CONTEXT,
-            context=_CONTEXT,
-            untested="block context",
-        ),
+        HostEvent("postToolUse", "post-tool-call", renames=(*_TOOL, ("toolResult", "tool_output")), block=h.BLOCK,
+            output=_OUTPUT, context=_CONTEXT, untested="output"),
+        HostEvent("postToolUseFailure", "post-tool-call-failure", renames=_TOOL, block=_CONTEXT, context=_CONTEXT,
+            untested="block context"),
         HostEvent("agentStop", "pre-agent-turn-stop", renames=_STOP, block=h.BLOCK),
         HostEvent("subagentStart", "pre-subagent", renames=_AGENT, context=_CONTEXT, untested="context"),
-        HostEvent(
-            "subagentStop",
-            "post-subagent",
-            renames=(*_AGENT, ("response", "result"), *_STOP),
-            block=h.BLOCK,
-            untested="block",
-        ),
+        HostEvent("subagentStop", "post-subagent", renames=(*_AGENT, ("response", "result"), *_STOP), block=h.BLOCK,
+            untested="block"),
         HostEvent("preCompact", "pre-context-compact"),
         HostEvent("errorOccurred", "turn-failure"),
         HostEvent("notification", "notification", context=_CONTEXT, untested="context"),
@@ -119,42 +68,25 @@ HOST = Host(
         "task": ("Agent", (("agent_type", "subagent_type"),)),
         **h.map_tools(update_todo="Todo", ask_user="AskUser"),
     },
-    ("userPromptTransformed",),
-    event_keys=("hook_event_name", "hookName"),
-    session_keys=("session_id", "sessionId"),
-    fails_closed=True,
-    project_variable="COPILOT_PROJECT_DIR",
+    ("userPromptTransformed",), event_keys=("hook_event_name", "hookName"), session_keys=("session_id", "sessionId"),
+    fails_closed=True, project_variable="COPILOT_PROJECT_DIR",
     caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import FLAT, FolderTrust, Setup, Switch
 
     return Setup(
-        "copilot",
-        ("copilot",),
-        ("COPILOT_HOME", ".copilot"),
-        "hooks/boathook.json",
-        ".github/hooks/boathook.json",
-        FLAT,
-        command_key="bash",
-        timeout_key="timeoutSec",
-        extra_values={("version",): 1},
+        "copilot", ("copilot",), ("COPILOT_HOME", ".copilot"), "hooks/boathook.json", ".github/hooks/boathook.json",
+        FLAT, command_key="bash", timeout_key="timeoutSec", extra_values={("version",): 1},
         switches=(
-            Switch(
-                ("disableAllHooks",),
-                off=True,
-                user=("settings.json", "hooks/boathook.json"),
-                project=(
-                    ".github/hooks/boathook.json",
-                    ".github/copilot/settings.json",
-                    ".github/copilot/settings.local.json",
-                ),
-            ),
+            Switch(("disableAllHooks",), off=True, user=("settings.json", "hooks/boathook.json"),
+                project=(".github/hooks/boathook.json", ".github/copilot/settings.json",
+                    ".github/copilot/settings.local.json")),
         ),
         runs_itself=("project-settings",),
         evidence="a trusted project's .claude/settings.json and settings.local.json, seen in 1.0.102; yours it does not read",
         folder_trust=FolderTrust("config.json", ("trustedFolders",), value=True, needed=True),
         reads_files_of=("claude",),
-    )
+    )  # fmt: skip

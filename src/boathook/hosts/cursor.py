@@ -16,37 +16,20 @@ _UNMAPPED_EVENTS = (
 )
 
 HOST = Host(
-    "cursor",
-    "Cursor",
-    "",
-    "vendor's documentation of August 2026",
+    "cursor", "Cursor", "", "vendor's documentation of August 2026",
     (
         HostEvent("sessionStart", "pre-session", context=_CONTEXT),
         HostEvent("beforeSubmitPrompt", "pre-agent-turn", block=(("continue", False), ("user_message", "$"))),
-        HostEvent(
-            "preToolUse",
-            "pre-tool-call",
-            block=_DENY,
-            allow=(("permission", "allow"),),
-            input=(("updated_input", "$"),),
-        ),
-        HostEvent(
-            "postToolUse", "post-tool-call", renames=(("duration", "duration_ms"),), block=_CONTEXT, context=_CONTEXT
-        ),
-        HostEvent(
-            "postToolUseFailure",
-            "post-tool-call-failure",
-            renames=(("error_message", "error"), ("duration", "duration_ms")),
-        ),
-        HostEvent(
-            "subagentStart",
-            "pre-subagent",
-            renames=(("task", "task_description"),),
-            block=(("permission", "deny"), ("user_message", "$")),
-        ),
-        HostEvent(
-            "subagentStop", "post-subagent", renames=(("task", "task_description"), ("summary", "result")), block=_GO_ON
-        ),
+        HostEvent("preToolUse", "pre-tool-call", block=_DENY, allow=(("permission", "allow"),),
+            input=(("updated_input", "$"),)),
+        HostEvent("postToolUse", "post-tool-call", renames=(("duration", "duration_ms"),), block=_CONTEXT,
+            context=_CONTEXT),
+        HostEvent("postToolUseFailure", "post-tool-call-failure",
+            renames=(("error_message", "error"), ("duration", "duration_ms"))),
+        HostEvent("subagentStart", "pre-subagent", renames=(("task", "task_description"),),
+            block=(("permission", "deny"), ("user_message", "$"))),
+        HostEvent("subagentStop", "post-subagent", renames=(("task", "task_description"), ("summary", "result")),
+            block=_GO_ON),
         HostEvent("stop", "pre-agent-turn-stop", renames=(("status", "stop_reason"),), block=_GO_ON),
         HostEvent("preCompact", "pre-context-compact", renames=(("context_tokens", "token_count"),)),
         HostEvent("sessionEnd", "post-session", renames=(h.EXIT_REASON,)),
@@ -61,30 +44,19 @@ HOST = Host(
         "List": ("ListDir", (("file_path", "path"), ("path", "path"))),
         "Task": ("Agent", ()),
     },
-    _UNMAPPED_EVENTS,
-    session_keys=("conversation_id", "session_id"),
-    folder_keys=("cwd", "workspace_roots.0"),
-    empty_answer="{}",
-    project_variable="CURSOR_PROJECT_DIR",
-    caller=Caller("claude", keys=("cursor_version",)),
-)
+    _UNMAPPED_EVENTS, session_keys=("conversation_id", "session_id"), folder_keys=("cwd", "workspace_roots.0"),
+    empty_answer="{}", project_variable="CURSOR_PROJECT_DIR", caller=Caller("claude", keys=("cursor_version",)),
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import FLAT, Setup
 
     return Setup(
-        "cursor",
-        ("cursor", "cursor-agent"),
-        ("", ".cursor"),
-        "hooks.json",
-        ".cursor/hooks.json",
-        FLAT,
-        entry_fields={},
-        extra_values={("version",): 1},
-        runs_itself=("settings",),
+        "cursor", ("cursor", "cursor-agent"), ("", ".cursor"), "hooks.json", ".cursor/hooks.json", FLAT,
+        entry_fields={}, extra_values={("version",): 1}, runs_itself=("settings",),
         evidence="its documentation: .claude settings, if third-party hooks are turned on in its settings",
         reads_files_of=("claude",),
         user_steps=("turn on third-party hooks in Cursor's settings, if it is to run hooks of settings.json as well",),
         project_steps=("trust the workspace when Cursor asks",),
-    )
+    )  # fmt: skip

@@ -8,17 +8,13 @@ from boathook.hosts.host import Host, HostEvent
 _FILE = (("file_path", "file_path"), ("path", "file_path"))
 
 HOST = Host(
-    "droid",
-    "Factory Droid",
-    "",
-    "vendor's documentation",
+    "droid", "Factory Droid", "", "vendor's documentation",
     (
         HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT),
         HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, allow=h.ALLOW, stop=h.STOP, input=h.INPUT),
-        HostEvent(
-            "PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP, context=h.CONTEXT
-        ),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP,
+            context=h.CONTEXT),
         HostEvent("Stop", "pre-agent-turn-stop", block=h.BLOCK, stop=h.STOP),
         HostEvent("SubagentStop", "post-subagent", block=h.BLOCK, stop=h.STOP),
         HostEvent("PreCompact", "pre-context-compact"),
@@ -36,26 +32,18 @@ HOST = Host(
         "Glob": ("Glob", (("patterns[]", "pattern"), ("folder", "path"))),
         **h.map_tools(Grep="Grep", FetchUrl="WebFetch", WebSearch="WebSearch", Task="Agent", TodoWrite="Todo"),
     },
-    event_keys=("hook_event_name", "hookEventName"),
-    session_keys=("session_id", "sessionId"),
-    message=h.MESSAGE,
+    event_keys=("hook_event_name", "hookEventName"), session_keys=("session_id", "sessionId"), message=h.MESSAGE,
     project_variable="FACTORY_PROJECT_DIR",
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import GROUPS, Setup
 
     return Setup(
-        "droid",
-        ("droid",),
-        ("", ".factory"),
-        "settings.json",
-        ".factory/settings.json",
-        GROUPS,
-        has_comments=True,
+        "droid", ("droid",), ("", ".factory"), "settings.json", ".factory/settings.json", GROUPS, has_comments=True,
         evidence="its documentation names only its own files",
         user_steps=(
             "if you have a .factory/hooks.json, move its hooks to settings.json: Droid reads only one of them",
         ),
-    )
+    )  # fmt: skip

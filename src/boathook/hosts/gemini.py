@@ -68,30 +68,15 @@ def make_setup() -> h.Setup:
     from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
 
     return Setup(
-        "gemini",
-        ("gemini",),
-        ("GEMINI_CLI_HOME", ""),
-        ".gemini/settings.json",
-        ".gemini/settings.json",
-        GROUPS,
-        units_per_second=1000,
-        entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
-        extra_values={("hooksConfig", "enabled"): True},
-        has_comments=True,
+        "gemini", ("gemini",), ("GEMINI_CLI_HOME", ""), ".gemini/settings.json", ".gemini/settings.json", GROUPS,
+        units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
+        extra_values={("hooksConfig", "enabled"): True}, has_comments=True,
         switches=(
-            Switch(
-                ("hooksConfig", "enabled"),
-                off=False,
-                user=(".gemini/settings.json",),
-                project=(".gemini/settings.json",),
-            ),
-            Switch(
-                ("hooksConfig", "disabled"),
-                off=ENTRY_NAME,
-                user=(".gemini/settings.json",),
-                project=(".gemini/settings.json",),
-            ),
+            Switch(("hooksConfig", "enabled"), off=False, user=(".gemini/settings.json",),
+                project=(".gemini/settings.json",)),
+            Switch(("hooksConfig", "disabled"), off=ENTRY_NAME, user=(".gemini/settings.json",),
+                project=(".gemini/settings.json",)),
         ),
         evidence="it reads its own settings only (`gemini hooks migrate` copies)",
         folder_trust=FolderTrust(".gemini/trustedFolders.json", (), "TRUST_FOLDER"),
-    )
+    )  # fmt: skip

@@ -6,10 +6,7 @@ from boathook.hosts import host as h
 from boathook.hosts.host import Host, HostEvent
 
 HOST = Host(
-    "kimi-cli",
-    "kimi-cli",
-    "1.51.0",
-    "source of July 2026",
+    "kimi-cli", "kimi-cli", "1.51.0", "source of July 2026",
     (
         HostEvent("SessionStart", "pre-session"),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2),
@@ -35,18 +32,13 @@ HOST = Host(
         **h.map_tools(Grep="Grep", FetchURL="WebFetch", SearchWeb="WebSearch", SetTodoList="Todo"),
         **h.map_tools(AskUserQuestion="AskUser", Agent="Agent"),
     },
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import TABLES, Setup
 
     return Setup(
-        "kimi-cli",
-        ("kimi-cli", "kimi"),
-        ("KIMI_SHARE_DIR", ".kimi"),
-        "config.toml",
-        "",
-        TABLES,
+        "kimi-cli", ("kimi-cli", "kimi"), ("KIMI_SHARE_DIR", ".kimi"), "config.toml", "", TABLES,
         evidence="it reads its config.toml only",
-    )
+    )  # fmt: skip

@@ -6,10 +6,7 @@ from boathook.hosts import host as h
 from boathook.hosts.host import Host, HostEvent
 
 HOST = Host(
-    "kimi-code",
-    "Kimi Code",
-    "2.1.0",
-    "source of August 2026",
+    "kimi-code", "Kimi Code", "2.1.0", "source of August 2026",
     (
         HostEvent("SessionStart", "pre-session"),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2, context=(("stdout", "$"),)),
@@ -36,18 +33,13 @@ HOST = Host(
         **h.map_tools(TodoList="Todo", AskUserQuestion="AskUser"),
     },
     ("TurnStarted", "Interrupt", "PermissionResult", "UserPromptQueued", "TaskStarted", "SessionHeartbeat"),
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import TABLES, Setup
 
     return Setup(
-        "kimi-code",
-        ("kimi",),
-        ("KIMI_CODE_HOME", ".kimi-code"),
-        "config.toml",
-        "",
-        TABLES,
+        "kimi-code", ("kimi",), ("KIMI_CODE_HOME", ".kimi-code"), "config.toml", "", TABLES,
         evidence="it reads its config.toml only",
-    )
+    )  # fmt: skip

@@ -11,10 +11,7 @@ _READ = ("ReadFile", (("operations[]", "file_path"), ("path", "file_path")))
 _WRITE = ("WriteFile", (("path", "file_path"), ("file_text", "content"), ("new_str", "content")))
 
 HOST = Host(
-    "kiro-cli",
-    "Kiro CLI",
-    "",
-    "vendor's documentation",
+    "kiro-cli", "Kiro CLI", "", "vendor's documentation",
     (
         HostEvent("SessionStart", "pre-session", ("agentSpawn",), context=_CONTEXT),
         HostEvent("UserPromptSubmit", "pre-agent-turn", ("userPromptSubmit",), context=_CONTEXT),
@@ -32,24 +29,17 @@ HOST = Host(
         "str_replace": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),
     },
     ("PostFileSave", "PostFileCreate", "PostFileDelete", "PreTaskExec", "PostTaskExec", "Manual"),
-)
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import LIST, Setup
 
     return Setup(
-        "kiro-cli",
-        ("kiro-cli",),
-        ("", ".kiro"),
-        "hooks/boathook.json",
-        ".kiro/hooks/boathook.json",
-        LIST,
-        event_key="trigger",
-        handler_key="action",
-        extra_values={("version",): "v1"},
+        "kiro-cli", ("kiro-cli",), ("", ".kiro"), "hooks/boathook.json", ".kiro/hooks/boathook.json", LIST,
+        event_key="trigger", handler_key="action", extra_values={("version",): "v1"},
         evidence="its documentation names only its own files",
         user_steps=(
             "use Kiro CLI 3, or copy the commands into the hooks of your agents: version 2 reads no other files",
         ),
-    )
+    )  # fmt: skip

@@ -6,19 +6,18 @@ from boathook.hosts import host as h
 from boathook.hosts.host import Host, HostEvent
 
 _CONTEXT = (("additional_context", "$"),)
+_EDIT_RENAMES = (
+    ("filePath", "file_path"), ("oldString", "old_string"), ("newString", "new_string"), ("replaceAll", "replace_all"),
+)  # fmt: skip
 
 HOST = Host(
-    "opencode",
-    "OpenCode",
-    "1.18.33",
-    "source of August 2026",
+    "opencode", "OpenCode", "1.18.33", "source of August 2026",
     (
         HostEvent("pre-session", "pre-session"),
         HostEvent("pre-agent-turn", "pre-agent-turn", context=_CONTEXT),
         HostEvent("pre-tool-call", "pre-tool-call", block=h.EXIT_CODE_2, input=(("modified_input", "$"),)),
-        HostEvent(
-            "post-tool-call", "post-tool-call", block=_CONTEXT, output=(("modified_output", "$"),), context=_CONTEXT
-        ),
+        HostEvent("post-tool-call", "post-tool-call", block=_CONTEXT, output=(("modified_output", "$"),),
+            context=_CONTEXT),
         HostEvent("post-tool-call-failure", "post-tool-call-failure"),
         HostEvent("pre-agent-turn-stop", "pre-agent-turn-stop"),
         HostEvent("pre-context-compact", "pre-context-compact", context=_CONTEXT, untested="context"),
@@ -30,35 +29,20 @@ HOST = Host(
         "bash": ("Shell", (("workdir", "cwd"),)),
         "read": ("ReadFile", (("filePath", "file_path"),)),
         "write": ("WriteFile", (("filePath", "file_path"),)),
-        "edit": (
-            "EditFile",
-            (
-                ("filePath", "file_path"),
-                ("oldString", "old_string"),
-                ("newString", "new_string"),
-                ("replaceAll", "replace_all"),
-            ),
-        ),
+        "edit": ("EditFile", _EDIT_RENAMES),
         "apply_patch": ("PatchFile", (("patchText", "patch"),)),
         "glob": ("Glob", ()),
         "grep": ("Grep", (("include", "glob"),)),
         **h.map_tools(webfetch="WebFetch", websearch="WebSearch", task="Agent", todowrite="Todo", question="AskUser"),
     },
-    event_keys=("event_type",),
-    folder_keys=("work_dir",),
-    message=(("system_message", "$"),),
-)
+    event_keys=("event_type",), folder_keys=("work_dir",), message=(("system_message", "$"),),
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import PLUGIN, Setup
 
     return Setup(
-        "opencode",
-        ("opencode",),
-        ("XDG_CONFIG_HOME", ".config"),
-        "opencode/plugin/boathook.js",
-        ".opencode/plugin/boathook.js",
-        PLUGIN,
-        evidence="it runs plugins only",
-    )
+        "opencode", ("opencode",), ("XDG_CONFIG_HOME", ".config"), "opencode/plugin/boathook.js",
+        ".opencode/plugin/boathook.js", PLUGIN, evidence="it runs plugins only",
+    )  # fmt: skip

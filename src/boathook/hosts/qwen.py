@@ -11,38 +11,21 @@ _UNMAPPED_EVENTS = (
 )
 
 HOST = Host(
-    "qwen",
-    "Qwen Code",
-    "0.24.4",
-    "source of August 2026",
+    "qwen", "Qwen Code", "0.24.4", "source of August 2026",
     (
         HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
-        HostEvent(
-            "UserPromptSubmit",
-            "pre-agent-turn",
-            block=h.BLOCK,
-            stop=h.STOP,
-            context=h.CONTEXT,
-            required_key="prompt",
-            untested="stop",
-        ),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.BLOCK, stop=h.STOP, context=h.CONTEXT,
+            required_key="prompt", untested="stop"),
         HostEvent("PreToolUse", "pre-tool-call", block=h.DENY, ask=h.ASK, stop=h.STOP, untested="stop"),
         HostEvent("PermissionRequest", "permission-request", block=h.REFUSE, allow=h.GRANT, untested="block allow"),
         HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.CONTEXT, context=h.CONTEXT),
-        HostEvent(
-            "PostToolUseFailure", "post-tool-call-failure", block=h.CONTEXT, context=h.CONTEXT, untested="block context"
-        ),
-        HostEvent(
-            "Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP, untested="stop"
-        ),
+        HostEvent("PostToolUseFailure", "post-tool-call-failure", block=h.CONTEXT, context=h.CONTEXT,
+            untested="block context"),
+        HostEvent("Stop", "pre-agent-turn-stop", renames=(h.LAST_MESSAGE,), block=h.BLOCK, stop=h.STOP,
+            untested="stop"),
         HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT, untested="context"),
-        HostEvent(
-            "SubagentStop",
-            "post-subagent",
-            renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT),
-            block=h.BLOCK,
-            untested="block",
-        ),
+        HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE, h.SUBAGENT_RESULT), block=h.BLOCK,
+            untested="block"),
         HostEvent("PreCompact", "pre-context-compact", context=h.CONTEXT, untested="context"),
         HostEvent("PostCompact", "post-context-compact"),
         HostEvent("StopFailure", "turn-failure"),
@@ -58,31 +41,20 @@ HOST = Host(
         **h.map_tools(glob="Glob", grep_search="Grep", web_fetch="WebFetch", web_search="WebSearch", agent="Agent"),
         **h.map_tools(todo_write="Todo", ask_user_question="AskUser"),
     },
-    _UNMAPPED_EVENTS,
-    message=h.MESSAGE,
-    project_variable="QWEN_PROJECT_DIR",
-)
+    _UNMAPPED_EVENTS, message=h.MESSAGE, project_variable="QWEN_PROJECT_DIR",
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import COMMAND_FIELDS, ENTRY_NAME, GROUPS, FolderTrust, Setup, Switch
 
     return Setup(
-        "qwen",
-        ("qwen",),
-        ("QWEN_HOME", ".qwen"),
-        "settings.json",
-        ".qwen/settings.json",
-        GROUPS,
-        units_per_second=1000,
-        entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
-        has_comments=True,
+        "qwen", ("qwen",), ("QWEN_HOME", ".qwen"), "settings.json", ".qwen/settings.json", GROUPS,
+        units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS}, has_comments=True,
         switches=(
             Switch(("disableAllHooks",), off=True, user=("settings.json",), project=(".qwen/settings.json",)),
-            Switch(
-                ("hooksConfig", "disabled"), off=ENTRY_NAME, user=("settings.json",), project=(".qwen/settings.json",)
-            ),
+            Switch(("hooksConfig", "disabled"), off=ENTRY_NAME, user=("settings.json",),
+                project=(".qwen/settings.json",)),
         ),
-        evidence="it reads its own settings only",
-        folder_trust=FolderTrust("trustedFolders.json", (), "TRUST_FOLDER"),
-    )
+        evidence="it reads its own settings only", folder_trust=FolderTrust("trustedFolders.json", (), "TRUST_FOLDER"),
+    )  # fmt: skip

@@ -28,41 +28,29 @@ _TOOLS: h.ToolTable = {
 }
 
 HOST = Host(
-    "vscode",
-    "VS Code",
-    "",
-    "vendor's documentation of August 2026, source of March 2026",
+    "vscode", "VS Code", "", "vendor's documentation of August 2026, source of March 2026",
     (
         HostEvent("SessionStart", "pre-session", context=h.CONTEXT),
         HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.STOP, stop=h.STOP),
         HostEvent("PreToolUse", "pre-tool-call", (), (), *h.CALL_ANSWERS),
-        HostEvent(
-            "PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP, context=h.CONTEXT
-        ),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_RESPONSE,), block=h.BLOCK, stop=h.STOP,
+            context=h.CONTEXT),
         HostEvent("PreCompact", "pre-context-compact", stop=h.STOP),
         HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_TYPE,), context=h.CONTEXT),
         HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE,), block=_GO_ON),
         HostEvent("Stop", "pre-agent-turn-stop", block=_GO_ON),
     ),
-    _TOOLS,
-    message=h.MESSAGE,
-    caller=Caller("claude", tools=_TOOLS, is_assumed=True),
-)
+    _TOOLS, message=h.MESSAGE, caller=Caller("claude", tools=_TOOLS, is_assumed=True),
+)  # fmt: skip
 
 
 def make_setup() -> h.Setup:
     from boathook.hosts.setup import FLAT, Setup
 
     return Setup(
-        "vscode",
-        ("code",),
-        ("", ".copilot"),
-        "hooks/boathook-vscode.json",
-        ".github/hooks/boathook-vscode.json",
-        FLAT,
+        "vscode", ("code",), ("", ".copilot"), "hooks/boathook-vscode.json", ".github/hooks/boathook-vscode.json", FLAT,
         runs_itself=("settings",),
         evidence="its documentation: chat.hookFilesLocations names .claude settings by default",
-        reads_files_of=("claude", "copilot"),
-        unless_variable="COPILOT_HOOK_DIR",
+        reads_files_of=("claude", "copilot"), unless_variable="COPILOT_HOOK_DIR",
         project_steps=("trust the workspace when VS Code asks",),
-    )
+    )  # fmt: skip

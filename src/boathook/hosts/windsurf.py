@@ -49,13 +49,6 @@ def make_setup() -> h.Setup:
     from boathook.hosts.setup import FLAT, Setup
 
     return Setup(
-        "windsurf",
-        ("windsurf",),
-        ("", ".codeium/windsurf"),
-        "hooks.json",
-        ".windsurf/hooks.json",
-        FLAT,
-        timeout_key="",
-        entry_fields={"show_output": True},
-        evidence="its documentation names only its own hooks.json",
-    )
+        "windsurf", ("windsurf",), ("", ".codeium/windsurf"), "hooks.json", ".windsurf/hooks.json", FLAT,
+        timeout_key="", entry_fields={"show_output": True}, evidence="its documentation names only its own hooks.json",
+    )  # fmt: skip

@@ -11,18 +11,7 @@ from typing import Any
 
 from boathook.core.approval import DENY, Approval, TrustRecord, compute_hook_digest, resolve_copy_path
 from boathook.core.catalog import Settings, mark_untrusted
-from boathook.core.hook import (
-    ARMED,
-    DENIED,
-    DISABLED,
-    MODIFIED,
-    PROJECT,
-    SCOPES,
-    UNTRUSTED,
-    USER,
-    Hook,
-    Script,
-)
+from boathook.core.hook import ARMED, DENIED, DISABLED, MODIFIED, PROJECT, SCOPES, UNTRUSTED, USER, Hook, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
 from boathook.core.value import Value
 from boathook.errors import ConfigError
