@@ -9,15 +9,8 @@ from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
 from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.hooks_toml import (
-    HooksConfig,
-    build_settings,
-    cap_timeout,
-    check_configs,
-    disable_hook,
-    read_hooks_toml,
-    tune_hook,
-)
+from boathook.sources import hooks_toml
+from boathook.sources.hooks_toml import HooksConfig
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
@@ -50,7 +43,7 @@ class _Loading:
     def __init__(self, locations: Locations, trust: TrustStore | None) -> None:
         self.locations, self.trust = locations, trust
         self.user_config = _read_config(locations.config and f"{locations.config}/hooks.toml", USER)
-        self.settings = build_settings(self.user_config)
+        self.settings = hooks_toml.build_settings(self.user_config)
         self.judge = TrustJudge(trust, self.settings) if trust is not None else None
         self.hooks: list[Hook] = []
         self.diagnostics = [
@@ -88,7 +81,7 @@ class _Loading:
         hooks = tuple(self.hooks)
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(
-            found for one in configs for found in check_configs(hooks, one, self.user_config)
+            found for one in configs for found in hooks_toml.check_configs(hooks, one, self.user_config)
         )
         self.diagnostics += _check_trust(trust, judge, self.projects)
         limited = (_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks)
@@ -108,15 +101,15 @@ class _Loading:
 
 
 def _read_config(path: str, scope: str) -> HooksConfig:
-    return read_hooks_toml(path, scope) if path else HooksConfig("", scope)
+    return hooks_toml.read_hooks_toml(path, scope) if path else HooksConfig("", scope)
 
 
 def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
     hook, written = read_hook
-    tuned = tune_hook(hook, written, project, user)
+    tuned = hooks_toml.tune_hook(hook, written, project, user)
     if hook.runs_together:
         tuned = tuned.replace(priority=hook.priority)
-    return disable_hook(tuned, project, user)
+    return hooks_toml.disable_hook(tuned, project, user)
 
 
 def _check_trust(
@@ -159,4 +152,4 @@ def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
     is_unread = is_judged and hook.state == INVALID and hook.scope != USER
     if hook.state in UNTRUSTED_STATES or is_unread:
         hook = mark_untrusted(hook, hook.state, hook.state_reason, settings.untrusted)
-    return cap_timeout(hook, settings)
+    return hooks_toml.cap_timeout(hook, settings)

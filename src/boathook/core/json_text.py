@@ -209,11 +209,6 @@ def describe_json_type(value: object) -> str:
 
 
 TYPE_WORDS = {
-    "NoneType": "null",
-    "bool": "a flag",
-    "int": "a number",
-    "float": "a number",
-    "str": "text",
-    "list": "a list",
+    "NoneType": "null", "bool": "a flag", "int": "a number", "float": "a number", "str": "text", "list": "a list",
     "dict": "an object",
-}
+}  # fmt: skip

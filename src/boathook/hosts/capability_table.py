@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from boathook.core.event import KINDS
-from boathook.hosts.host import (
-    CAPABILITIES,
-    DERIVED_KINDS,
-    Host,
-    HostEvent,
-    list_derived_kinds,
-    list_host_names,
-    load_host,
-)
+from boathook.hosts import host as h
+from boathook.hosts.host import CAPABILITIES, Host, HostEvent, load_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,15 +48,15 @@ def format_capabilities(host: Host, row: HostEvent | None) -> str:
 
 
 def make_capability_table() -> list[tuple[str, ...]]:
-    hosts = [load_host(name) for name in list_host_names()]
+    hosts = [load_host(name) for name in h.list_host_names()]
     lines: list[tuple[str, ...]] = []
     for kind in KINDS:
         rows = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
-        if not any(rows) and kind.name not in DERIVED_KINDS:
+        if not any(rows) and kind.name not in h.DERIVED_KINDS:
             continue
         cells: list[str] = []
         for host, row in zip(hosts, rows, strict=True):
-            is_derived = row is None and any(kind.name in list_derived_kinds(host, one) for one in host.events)
+            is_derived = row is None and any(kind.name in h.list_derived_kinds(host, one) for one in host.events)
             cells.append(_DERIVED if is_derived else format_capabilities(host, row))
         lines.append((kind.name, *cells))
     return lines

@@ -10,17 +10,11 @@ from boathook.core.event import PRE_TOOL
 from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.errors import HookError
+from boathook.inprocess import layers
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.file_hooks import FileHooks
 from boathook.inprocess.json_values import to_json_value
-from boathook.inprocess.layers import (
-    Layer,
-    handle_failure,
-    limit_refusals,
-    make_context_error,
-    read_hook_answer,
-    split_answer,
-)
+from boathook.inprocess.layers import Layer
 from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
@@ -51,7 +45,7 @@ class ChainRun:
     async def resume(self, answer: Any, context: Context, at: int) -> Outcome:
         layer = self._chain.steps[at - 1]
         assert isinstance(layer, Layer)  # noqa: S101
-        outcome, changed = read_hook_answer(layer, answer, context)
+        outcome, changed = layers.read_hook_answer(layer, answer, context)
         self._note_allow(outcome, changed)
         outcome = set_context(outcome, changed) if outcome.is_final else await self.run(changed, at, outcome)
         return drop_same_context(outcome, context)
@@ -93,9 +87,9 @@ class ChainRun:
                 answer = await self._driver.call_hook(layer, context)
             else:
                 answer = layer.hook(context)
-            return read_hook_answer(layer, answer, context)
+            return layers.read_hook_answer(layer, answer, context)
         except Exception as error:  # noqa: BLE001
-            return handle_failure(layer, error, context)
+            return layers.handle_failure(layer, error, context)
 
     async def _run_middleware(self, layer: Layer, context: Context, at: int, earlier: Outcome) -> _Conclusion:
         rest = _Rest(layer, context)
@@ -207,23 +201,23 @@ class _Rest:
         final = self._final_context
         if self.outcome is not None and answer is self.outcome:
             return self.outcome, final, True
-        opinion, changed = (NOTHING, final) if answer is None else split_answer(self._layer, answer, final)
+        opinion, changed = (NOTHING, final) if answer is None else layers.split_answer(self._layer, answer, final)
         if opinion is NOTHING and (changed is final or changed is self._context):
             if self.error is not None:
                 raise self.error
             return self._opinion, final, self._was_called
         is_same_moment = changed.kind is self._context.kind
         if is_same_moment and final.kind is not changed.kind:
-            raise make_context_error(self._layer, changed, final)
+            raise layers.make_context_error(self._layer, changed, final)
         if opinion.all_reasons != self._opinion.all_reasons:
-            opinion, changed = limit_refusals(self._layer, opinion, changed)
+            opinion, changed = layers.limit_refusals(self._layer, opinion, changed)
         return opinion if opinion.decision else self._opinion, changed, self._was_called or not is_same_moment
 
     def conclude_failure(self, error: Exception) -> _Conclusion:
         self._is_over = True
         if error is self.error:
             raise error
-        opinion, changed = handle_failure(self._layer, error, self._final_context)
+        opinion, changed = layers.handle_failure(self._layer, error, self._final_context)
         if self.error is not None and not opinion.is_final:
             raise self.error
         return self._opinion | opinion, changed, self._was_called

@@ -121,13 +121,9 @@ class ToolContext(Context):
     is_allowed: bool = False
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
-        ("name", "tool_name"),
-        ("args", "tool_input"),
-        ("call_id", "tool_use_id"),
-        ("result", "tool_output"),
-        "error",
-        "duration_ms",
-    )
+        ("name", "tool_name"), ("args", "tool_input"), ("call_id", "tool_use_id"), ("result", "tool_output"),
+        "error", "duration_ms",
+    )  # fmt: skip
 
     @classmethod
     def before(cls, name: str, args: Mapping[str, Any], **fields: Any) -> Self:
@@ -213,12 +209,9 @@ class StopContext(Context):
     block_count: int = 0
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
-        ("reason", "stop_reason"),
-        "step_count",
-        ("message", "final_message"),
-        ("was_refused", "stop_hook_active"),
-        ("block_count", "stop_block_count"),
-    )
+        ("reason", "stop_reason"), "step_count", ("message", "final_message"),
+        ("was_refused", "stop_hook_active"), ("block_count", "stop_block_count"),
+    )  # fmt: skip
 
     @classmethod
     def before(cls, **fields: Any) -> Self:
@@ -330,11 +323,8 @@ class SubagentContext(Context):
     result: str | None = None
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
-        ("name", "subagent_name"),
-        ("type", "subagent_type"),
-        ("task", "task_description"),
-        "result",
-    )
+        ("name", "subagent_name"), ("type", "subagent_type"), ("task", "task_description"), "result",
+    )  # fmt: skip
 
     @classmethod
     def on_start(cls, name: str, task: str = "", **fields: Any) -> Self:

@@ -13,16 +13,10 @@ from boathook.core.outcome import Outcome
 from boathook.core.verdict import Verdict
 from boathook.engine import Engine
 from boathook.errors import HookError
+from boathook.inprocess import threads
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.layers import Layer
-from boathook.inprocess.threads import (
-    LoopInbox,
-    RunRest,
-    ThreadInbox,
-    call_in_private_loop,
-    call_on_thread,
-    call_with_timeout,
-)
+from boathook.inprocess.threads import RunRest
 
 if TYPE_CHECKING:
     from boathook.inprocess.stack import Ask, Stack
@@ -44,20 +38,20 @@ def run_sync(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 class SyncDriver:
     in_loop = False
-    make_inbox = ThreadInbox
+    make_inbox = threads.ThreadInbox
 
     async def call_hook(self, layer: Layer, context: Context) -> Any:
         if layer.timeout is not None:
-            return await call_on_thread(self, layer, context)
+            return await threads.call_on_thread(self, layer, context)
         return _wait_for(layer.hook(context), layer.name)
 
     async def call_middleware(self, layer: Layer, context: Context, run_rest: RunRest) -> Any:
         if layer.is_async:
             _refuse_in_loop(layer.name)
         if layer.timeout is not None:
-            return await call_on_thread(self, layer, context, run_rest)
+            return await threads.call_on_thread(self, layer, context, run_rest)
         if layer.is_async:
-            return await call_in_private_loop(self, layer, context, run_rest)
+            return await threads.call_in_private_loop(self, layer, context, run_rest)
         return layer.hook(context, lambda changed=None: run_sync(run_rest(changed)))
 
     async def process(self, stack: Stack, context: Context, terminal: AsyncTerminal | None = None) -> Outcome:
@@ -80,20 +74,20 @@ class SyncDriver:
 
 class AsyncDriver:
     in_loop = True
-    make_inbox = LoopInbox
+    make_inbox = threads.LoopInbox
 
     async def call_hook(self, layer: Layer, context: Context) -> Any:
         if not layer.is_async:
             # A thread, so that the hook does not block the loop.
-            return await call_on_thread(self, layer, context)
-        return await (layer.hook(context) if layer.timeout is None else call_with_timeout(layer, context))
+            return await threads.call_on_thread(self, layer, context)
+        return await (layer.hook(context) if layer.timeout is None else threads.call_with_timeout(layer, context))
 
     async def call_middleware(self, layer: Layer, context: Context, run_rest: RunRest) -> Any:
         # Sync middleware gets a thread, because it waits for the rest of the chain.
         if not layer.is_async:
-            return await call_on_thread(self, layer, context, run_rest)
+            return await threads.call_on_thread(self, layer, context, run_rest)
         if layer.timeout is not None:
-            return await call_with_timeout(layer, context, run_rest)
+            return await threads.call_with_timeout(layer, context, run_rest)
         return await layer.hook(context, run_rest)
 
     async def process(self, stack: Stack, context: Context, terminal: AsyncTerminal | None = None) -> Outcome:

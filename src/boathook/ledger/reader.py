@@ -11,30 +11,14 @@ from typing import Any, BinaryIO
 
 from boathook.core.json_text import MAX_DEPTH, decode, loads
 from boathook.core.value import Value
+from boathook.ledger import writer
 from boathook.ledger.record import PRUNED_TYPE
 from boathook.ledger.schema import LedgerRecord, check_record
-from boathook.ledger.writer import (
-    HEAD_LOST_FIELD,
-    LEDGER_LOCK_SECONDS,
-    LOCK_NAME,
-    MAX_LINE_BYTES,
-    NOT_A_SEGMENT,
-    SPILL_NAME,
-    ChainLink,
-    LedgerHead,
-    WriterLock,
-    is_unchanged,
-    list_segments,
-    parse_segment_name,
-    peek_head,
-    read_head,
-    read_link,
-)
 
 _EDITED, _GAP, _MISSING, _FOREIGN, _REWRITTEN = "edited", "gap", "missing", "foreign", "rewritten"
 # records of writers that ran at the same time may be in another order
 _MAX_UNORDERED = 64
-_CHUNK_BYTES = MAX_LINE_BYTES + 1024
+_CHUNK_BYTES = writer.MAX_LINE_BYTES + 1024
 _FOLLOW_SECONDS = 0.2
 # a record contains an event that may itself be nested as deep as allowed
 _MAX_RECORD_DEPTH = 2 * MAX_DEPTH
@@ -85,10 +69,10 @@ class LedgerReader:
         chained = (
             record
             for name in self._offsets
-            if name != SPILL_NAME and parse_segment_name(name)[0] >= since[:10]
+            if name != writer.SPILL_NAME and writer.parse_segment_name(name)[0] >= since[:10]
             for record in self._read_file(name)
         )
-        streams = (self._sort(chained), self._sort(self._read_file(SPILL_NAME)))
+        streams = (self._sort(chained), self._sort(self._read_file(writer.SPILL_NAME)))
         for record in heapq.merge(*streams, key=_get_time):
             if record["time"] >= since:
                 yield record
@@ -115,25 +99,25 @@ class LedgerReader:
             if not line.endswith(b"\n"):
                 return
             self._offsets[name] += len(line)
-            record = self._parse(line, is_chained=name != SPILL_NAME)
+            record = self._parse(line, is_chained=name != writer.SPILL_NAME)
             if record is not None:
                 yield record
 
     def _list_files(self) -> list[str]:
         try:
-            return [*list_segments(self.folder), SPILL_NAME]
+            return [*writer.list_segments(self.folder), writer.SPILL_NAME]
         except OSError:
             return []
 
     def _read_file(self, name: str) -> Iterator[LedgerRecord]:
         path = f"{self.folder}/{name}"
         for line, _ in _iter_lines(path, 0, self._offsets.get(name, 0)):
-            record = self._parse(line, is_chained=name != SPILL_NAME)
+            record = self._parse(line, is_chained=name != writer.SPILL_NAME)
             if record is not None:
                 yield record
 
     def _parse(self, line: bytes, *, is_chained: bool) -> LedgerRecord | None:
-        record = _parse_record(line) if not is_chained or read_link(line) is not None else None
+        record = _parse_record(line) if not is_chained or writer.read_link(line) is not None else None
         if record is None and line.strip():
             self.invalid_lines += 1
         return record
@@ -206,29 +190,29 @@ def verify_chain(folder: str) -> LedgerReport:
     return _ChainCheck(folder, head).run(sizes)
 
 
-def _read_state(folder: str) -> tuple[LedgerHead | None, dict[str, int]]:
+def _read_state(folder: str) -> tuple[writer.LedgerHead | None, dict[str, int]]:
 
     def get_sizes() -> dict[str, int]:
-        return {name: _get_size(f"{folder}/{name}") for name in list_segments(folder)}
+        return {name: _get_size(f"{folder}/{name}") for name in writer.list_segments(folder)}
 
-    path = f"{folder}/{LOCK_NAME}"
+    path = f"{folder}/{writer.LOCK_NAME}"
     if not os.path.lexists(path):
         return None, get_sizes()
     try:
-        with WriterLock(path, LEDGER_LOCK_SECONDS) as lock:
-            return read_head(lock), get_sizes()
+        with writer.WriterLock(path, writer.LEDGER_LOCK_SECONDS) as lock:
+            return writer.read_head(lock), get_sizes()
     except OSError:
         # in this order: records are written before the head that knows of them
-        return peek_head(path), get_sizes()
+        return writer.peek_head(path), get_sizes()
 
 
 class _ChainCheck:
-    def __init__(self, folder: str, head: LedgerHead | None) -> None:
+    def __init__(self, folder: str, head: writer.LedgerHead | None) -> None:
         self.folder, self.head = folder, head
         self.problems: list[LedgerProblem] = []
         self.torn: list[str] = []
-        self.first: tuple[ChainLink, str] | None = None
-        self.last = ChainLink()
+        self.first: tuple[writer.ChainLink, str] | None = None
+        self.last = writer.ChainLink()
         self.records = self.pruned = self.first_kept = 0
 
     def run(self, sizes: dict[str, int]) -> LedgerReport:
@@ -237,7 +221,7 @@ class _ChainCheck:
                 self._check_line(line, f"{name}:{number}")
         self._check_ends()
         self._check_files()
-        path = f"{self.folder}/{SPILL_NAME}"
+        path = f"{self.folder}/{writer.SPILL_NAME}"
         spilled = sum(_parse_record(line) is not None for line, _ in _iter_lines(path, 0, _get_size(path)))
         return LedgerReport(
             len(sizes),
@@ -252,7 +236,7 @@ class _ChainCheck:
         )
 
     def _check_line(self, line: bytes, place: str) -> None:
-        link = read_link(line)
+        link = writer.read_link(line)
         if link is None:
             if _parse_record(line) is not None:
                 self._add(place, _FOREIGN, "a record that is not chained: the ledger did not write it")
@@ -261,7 +245,7 @@ class _ChainCheck:
                 self.torn.append(place)
             return
         self.records += 1
-        if not is_unchanged(line, link):
+        if not writer.is_unchanged(line, link):
             self._add(place, _EDITED, f"record {link.seq} is not as it was written")
         elif _parse_record(line) is None:
             self._add(place, _FOREIGN, f"record {link.seq} has fields that the ledger does not write")
@@ -272,8 +256,8 @@ class _ChainCheck:
         elif link.prev != self.last.hash:
             self._add(place, _GAP, f"record {link.seq} does not follow the record before it")
         if self.head is not None and link.seq == self.head.link.seq and link.hash != self.head.link.hash:
-            self._add(place, _REWRITTEN, f"record {link.seq} is not the one that {LOCK_NAME} knows")
-        if HEAD_LOST_FIELD in line and (_parse_record(line) or {}).get("head_lost"):
+            self._add(place, _REWRITTEN, f"record {link.seq} is not the one that {writer.LOCK_NAME} knows")
+        if writer.HEAD_LOST_FIELD in line and (_parse_record(line) or {}).get("head_lost"):
             message = f"the head was lost when record {link.seq} was written, so records may have been cut before it"
             self._add(place, _MISSING, message)
         if b'"type": "pruned"' in line and (record := _parse_record(line) or {}).get("type") == PRUNED_TYPE:
@@ -287,16 +271,17 @@ class _ChainCheck:
             self.problems.insert(0, LedgerProblem(self.first[1], _GAP, message))
         head = self.head
         if head is None and self.records:
-            self._add(LOCK_NAME, _MISSING, _NO_HEAD)
+            self._add(writer.LOCK_NAME, _MISSING, _NO_HEAD)
         if head is not None and head.link.seq > self.last.seq:
-            message = f"the records end with {self.last.seq}, but {LOCK_NAME} knows of {head.link.seq}"
+            message = f"the records end with {self.last.seq}, but {writer.LOCK_NAME} knows of {head.link.seq}"
             self._add(head.segment, _MISSING, message)
 
     def _check_files(self) -> None:
         for name in sorted(os.listdir(self.folder)):
             if not name.startswith("ledger"):
                 continue
-            if name not in (LOCK_NAME, SPILL_NAME) and parse_segment_name(name) == NOT_A_SEGMENT:
+            is_segment = writer.parse_segment_name(name) != writer.NOT_A_SEGMENT
+            if not is_segment and name not in (writer.LOCK_NAME, writer.SPILL_NAME):
                 self._add(name, _FOREIGN, "a file that the ledger did not make")
             elif not stat.S_ISREG(os.lstat(f"{self.folder}/{name}").st_mode):
                 self._add(name, _FOREIGN, "it is not a regular file")

@@ -16,16 +16,8 @@ _MAX_SIGN_DISTANCE = 12
 # how the names of secrets end, without separators: API_KEY, apiKey and api-key are the same
 _SECRET_ENDINGS = (
     *("token", "secret", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey"),
-    *(
-        "accountkey",
-        "authorization",
-        "credential",
-        "credentials",
-        "cookie",
-        "secretvalue",
-        "secretstring",
-        "tokenvalue",
-    ),
+    *("accountkey", "authorization", "credential", "credentials", "cookie"),
+    *("secretvalue", "secretstring", "tokenvalue"),
 )
 _SECRET_PARTS = ("password", "passwd", "passphrase", "secretaccesskey")
 _SECRET_NAMES = ("auth", "jwt", "otp", "pass", "passcode", "pat", "pin", "pwd")

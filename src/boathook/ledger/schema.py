@@ -18,15 +18,9 @@ _MAX_NUMBER = 10**15
 # objects; a name with ? may be missing; a list holds the schema of its items
 _RUN: LedgerRecord = {
     **dict.fromkeys(("hook", "scope", "source", "path", "status"), _TEXT),
-    "exit": _OPTIONAL_INT,
-    "ms": _NUMBER,
-    "decision": _TEXT,
-    "reason": _OPTIONAL_TEXT,
-    "look": _COUNT,
-    "matched": {},
-    "notes": [_TEXT],
-    "approval?": _TEXT,
-}
+    "exit": _OPTIONAL_INT, "ms": _NUMBER, "decision": _TEXT, "reason": _OPTIONAL_TEXT, "look": _COUNT, "matched": {},
+    "notes": [_TEXT], "approval?": _TEXT,
+}  # fmt: skip
 _CHANGED: LedgerRecord = {
     "tool_input?": {"before": _TEXT, "after": _TEXT, "input?": _ANY},
     "output?": {"after": _TEXT},
@@ -35,30 +29,18 @@ _CHANGED: LedgerRecord = {
 _ABOUT: LedgerRecord = {"host": _TEXT, "session": _TEXT, "project": _TEXT, "event": _TEXT}
 RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     DISPATCH_TYPE: {
-        **_ABOUT,
-        "tool": _TEXT,
-        "input_sha256": _OPTIONAL_TEXT,
-        "input": _ANY,
-        "decision": _TEXT,
-        "reasons": [_TEXT],
-        "changed": _CHANGED,
-        "ms": _NUMBER,
-        "hooks": [_RUN],
+        **_ABOUT, "tool": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,
+        "decision": _TEXT, "reasons": [_TEXT], "changed": _CHANGED, "ms": _NUMBER, "hooks": [_RUN],
         "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
         "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
-        "degraded?": [_TEXT],
-        "derived?": _TEXT,
-        "whole?": _ANY,
+        "degraded?": [_TEXT], "derived?": _TEXT, "whole?": _ANY,
     },
     END_TYPE: {
-        **_ABOUT,
-        **dict.fromkeys(("hook", "dispatch", "status"), _TEXT),
-        "exit": _OPTIONAL_INT,
-        "ms": _NUMBER,
-        "detail?": _TEXT,
+        **_ABOUT, **dict.fromkeys(("hook", "dispatch", "status"), _TEXT),
+        "exit": _OPTIONAL_INT, "ms": _NUMBER, "detail?": _TEXT,
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
-}
+}  # fmt: skip
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {
     f"{key.rstrip('?')}?": schema for fields in RECORD_SCHEMAS.values() for key, schema in fields.items()

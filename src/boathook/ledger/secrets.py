@@ -52,36 +52,24 @@ _NAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("password", ("://",), r"://[^\s/:@\"'<>]*+:([^\s/\"'<>]*)@"),
     ("token", ("://",), r"://([^\s/:@\"'<>]{16,})@"),
-    (
-        "password",
-        ("curl",),
-        r"(?<!\S)(?:-[a-z]{0,6}u|--user|--proxy-user)[ =]?[\"']?(?!\d+:\d+(?!\S))[^\s:\"']{0,64}:([^\s\"']++)",
-    ),
+    ("password", ("curl",),
+        r"(?<!\S)(?:-[a-z]{0,6}u|--user|--proxy-user)[ =]?[\"']?(?!\d+:\d+(?!\S))[^\s:\"']{0,64}:([^\s\"']++)"),
     ("password", ("mysql", "mariadb"), rf"(?<![\w\-])(?:mysql|mariadb)[a-z\-]{{0,12}}+{_WORDS}(?-i:-p){_VALUE}"),
     ("password", ("sshpass",), rf"sshpass{_WORDS}(?-i:-p){_BLANK}{_VALUE}"),
-    (
-        "password",
-        ("docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "registry login"),
-        rf"(?:docker|podman|nerdctl|buildah|skopeo|registry) login{_WORDS}(?-i:-p)[ =]?{_VALUE}",
-    ),
+    ("password", ("docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "registry login"),
+        rf"(?:docker|podman|nerdctl|buildah|skopeo|registry) login{_WORDS}(?-i:-p)[ =]?{_VALUE}"),
     ("bearer", ("bearer",), r"bearer\s{1,4}([A-Za-z0-9._~+/=\-]{8,}+)"),
     ("AWS key", ("akia", "asia", "abia", "acca"), r"(?-i:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})"),
-    (
-        "GitHub token",
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        r"gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_\w{20,}+",
-    ),
+    ("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_\w{20,}+"),
     ("GitLab token", ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"), r"gl(?:pat|dt|rt|ptt|cbt)-[\w.\-]{16,}+"),
     ("Slack token", ("xox", "xapp-"), r"(?:xox[a-z]|xapp)-[A-Za-z0-9\-]{8,}+"),
     ("Slack hook", ("hooks.slack.com/",), r"hooks\.slack\.com/[a-z]{1,20}/([\w/+\-]{8,}+)"),
     ("Discord hook", ("/api/webhooks/",), r"/api/webhooks/\d{1,30}/([\w\-]{16,}+)"),
     ("JWT", ("eyj",), r"(?-i:eyJ[\w\-]{10,}+(?:\.[\w\-]*+){0,4})"),
     ("API key", ("sk-",), r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))sk-[\w\-]{16,}+"),
-    (
-        "Stripe key",
-        ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
-        r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[\w+/=]{16,}+",
-    ),
+    ("Stripe key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
+        r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[\w+/=]{16,}+"),
     ("SendGrid key", ("sg.",), r"(?-i:SG\.[\w\-]{10,}+\.[\w\-]{10,}+)"),
     ("npm token", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
     ("PyPI token", ("pypi-",), r"pypi-[\w\-]{40,}+"),
@@ -94,7 +82,7 @@ _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("Linear key", ("lin_api_",), r"lin_api_[A-Za-z0-9]{30,}+"),
     ("age key", ("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{30,}+"),
     ("Telegram token", (":aa",), r"(?-i:\d{8,10}+:AA[\w\-]{30,}+)"),
-)
+)  # fmt: skip
 _KEY_RULE = (
     "key",
     ("-----begin",),

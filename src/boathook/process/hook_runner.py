@@ -12,16 +12,8 @@ from boathook.process.child import Job
 from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.spawn import encode_variable
-from boathook.system.programs import (
-    CODE_VARIABLE_PREFIXES,
-    CODE_VARIABLES,
-    EntryPoint,
-    choose_command,
-    find_entry_point,
-    find_exposure,
-    find_program,
-    make_stamp,
-)
+from boathook.system import programs
+from boathook.system.programs import EntryPoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +28,7 @@ DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
 MAX_NESTED_HOOKS = 3
 _MAX_CACHED = 256
 _NO_NEEDS = Needs()
-_CODE_PREFIXES = tuple(CODE_VARIABLE_PREFIXES)
+_CODE_PREFIXES = tuple(programs.CODE_VARIABLE_PREFIXES)
 _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
@@ -123,7 +115,7 @@ class HookRunner:
 
             project = self._context.choose_project(hook, event)
             return start_command(hook, job, env, project, self._context.model, self._context.list_projects(event))
-        path = find_entry_point(hook.handler.folder)
+        path = programs.find_entry_point(hook.handler.folder)
         if path is None:
             return job.replace(refused="no entry point")
         if exposure := _find_user_hook_exposure(hook, path):
@@ -132,17 +124,17 @@ class HookRunner:
         return job.replace(argv=entry.argv, warnings=(entry.warning,))
 
     def _remove_project_code(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
-        if CODE_VARIABLES.keys().isdisjoint(env) and not any(name.startswith(_CODE_PREFIXES) for name in env):
+        if programs.CODE_VARIABLES.keys().isdisjoint(env) and not any(name.startswith(_CODE_PREFIXES) for name in env):
             return ()
         from boathook.process.environment import remove_project_code
 
         return remove_project_code(env, self._context.list_projects(event), is_user_hook=hook.scope == USER)
 
     def _choose_entry_point(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
-        current = make_stamp(path)
+        current = programs.make_stamp(path)
         cached = self._entry_points.get(path)
         if cached is None or cached[0] != current:
-            cached = self._entry_points[path] = (current, choose_command(path, avoid))
+            cached = self._entry_points[path] = (current, programs.choose_command(path, avoid))
         return cached[1]
 
     def _make_variables(self, hook: Hook, event: Event) -> dict[bytes, bytes]:
@@ -177,7 +169,7 @@ def _find_user_hook_exposure(hook: Hook, path: str) -> str:
     if hook.scope != USER:
         return ""
     for place in (hook.folder, os.path.dirname(path), path):
-        if why := find_exposure(place):
+        if why := programs.find_exposure(place):
             return f"{place} {why}"
     return ""
 
@@ -220,7 +212,7 @@ def find_unmet_need(hook: Hook, env: Mapping[bytes, bytes]) -> str:
     if hook.needs == _NO_NEEDS:
         return ""
     path = env.get(b"PATH", os.defpath.encode()).decode("utf-8", "surrogateescape")
-    missing = [name for name in hook.needs.bins if find_program(name, path) is None]
+    missing = [name for name in hook.needs.bins if programs.find_program(name, path) is None]
     if missing:
         return f"it requires {', '.join(missing)}, not found on the PATH"
     unset = [name for name in hook.needs.env if not env.get(name.encode())]
