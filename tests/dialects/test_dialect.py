@@ -14,7 +14,9 @@ from boathook.core.verdict import Call, Exit, Verdict
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE, HostDialect, find_hook_dialect, find_host_dialect
 from boathook.entry.options import Options
 from boathook.errors import DialectError, UsageError
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 from boathook.hosts.host import list_host_names
+from boathook.sources.hook_md.manifest import parse_manifest
 from tests.core.builders import a_call, a_hook
 
 
@@ -37,6 +39,21 @@ def test_a_toy_dialect_needs_only_a_module_and_a_row(monkeypatch):
     assert again.dialect.write_event(a_call(), "Call") == f"Call {a_call().tool_name}".encode()
     answer = again.dialect.read_answer(Call(again, a_call()), Exit(3), strict=True)
     assert answer == (NOTHING, (f"{hook.name} 3 True",))
+
+
+@pytest.mark.parametrize(("event", "dialect"), [("pre-step", "toy"), ("post-session", "native")])
+def test_a_toy_dialect_can_be_named_in_hook_md(monkeypatch, event, dialect):
+    monkeypatch.setitem(HOOK_DIALECTS, "toy", HookDialect("toy", "toy_dialect", missing_events=("post-session",)))
+    text = f"---\nname: a\ndescription: A hook\ntrigger: {event}\ndialect: toy\n---\n"
+    hook, _ = parse_manifest(text, path="/p/a/HOOK.md", folder="/p/a", scope="user")
+    assert (hook.dialect.name, hook.state) == (dialect, "armed")
+    messages = [diagnostic.message for diagnostic in hook.diagnostics]
+    assert messages == ["the dialect 'toy' has no event like post-session; native is used"] * (dialect == "native")
+
+
+def test_the_row_of_claude_lists_every_event_that_settings_json_lacks():
+    missing = {kind.name for kind in KINDS} - CLAUDE_EVENTS_BY_KIND.keys()
+    assert set(find_hook_dialect("claude").missing_events) == missing
 
 
 def test_a_dialect_of_an_agent_is_not_one_of_hooks():

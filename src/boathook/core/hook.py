@@ -122,6 +122,8 @@ class HookDialect(Value):
     variable_prefixes: tuple[str, ...] = ("AGENT", "KIMI")
     project_variables: tuple[str, ...] = ("CLAUDE_PROJECT_DIR", "MONOCO_PROJECT_ROOT")
     env_file_variable: str = "CLAUDE_ENV_FILE"
+    # The events that hooks of this dialect cannot have.
+    missing_events: tuple[str, ...] = ()
 
     def load_functions(self) -> Any:
         return __import__(self.module, fromlist=["write_event"])

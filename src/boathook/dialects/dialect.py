@@ -21,6 +21,7 @@ _ROWS = (
         f"{__package__}.claude",
         folder_variables=("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"),
         empty_variables=("CLAUDE_CODE_REMOTE",),
+        missing_events=("post-agent-turn", "post-agent-turn-stop", "pre-step", "post-step"),
     ),
 )
 HOOK_DIALECTS = {row.name: row for row in _ROWS}

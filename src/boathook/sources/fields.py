@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -43,7 +43,7 @@ class Field(Value):
     default: Any = None
     low: int = 0
     high: int = 0
-    words: tuple[str, ...] = ()
+    words: Collection[str] = ()
     fields: tuple[Field, ...] = ()
     example: Any = None
     required: bool = False
@@ -185,7 +185,7 @@ HOOK_MD_FIELDS = (
     ENV_FIELD,
     SANDBOX_FIELD,
     NETWORK_FIELD,
-    Field("dialect", WORD, "the protocol of the script", NATIVE, words=tuple(HOOK_DIALECTS)),
+    Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
 

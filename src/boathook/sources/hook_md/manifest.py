@@ -10,7 +10,6 @@ from boathook.core.hook import ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Sc
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.errors import ConfigError
-from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 from boathook.sources.fields import (
     FLAG,
     HOOK_MD_FIELDS,
@@ -77,13 +76,12 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, An
     if values.get("protected") and checker.scope == PROJECT:
         checker.report(ERROR, "protected", "only a user hook can be protected; it is ignored here", "remove it")
         del fields["protected"]
-    dialect = values.get("dialect", NATIVE)
-    if dialect != NATIVE and kind is not None and kind.name not in CLAUDE_EVENTS_BY_KIND:
-        message = f"the dialect '{dialect}' has no event like {kind.name}; native is used"
+    dialect = find_hook_dialect(values.get("dialect", NATIVE))
+    if kind is not None and kind.name in dialect.missing_events:
+        message = f"the dialect '{dialect.name}' has no event like {kind.name}; {NATIVE} is used"
         checker.report(ERROR, "dialect", message, "remove it")
-    elif dialect != NATIVE:
-        fields["dialect"] = find_hook_dialect(dialect)
-    return fields
+        return fields
+    return {**fields, "dialect": dialect}
 
 
 def _build_matcher(sources: dict[str, str], kind: EventKind | None, checker: FieldChecker) -> Matcher:
