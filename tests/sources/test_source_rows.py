@@ -22,7 +22,8 @@ from boathook.entry.fast_path import _find_answer
 from boathook.entry.options import list_flags, parse_options
 from boathook.errors import UsageError
 from boathook.hosts.setup import load_setup
-from boathook.install.command_line import make_command_line, resolve_user_folders
+from boathook.install.command_line import make_command_line
+from boathook.install.host_files import resolve_install_target
 from boathook.loader import load_hooks
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import SOURCES, Source
@@ -233,5 +234,5 @@ def test_the_fast_path_and_the_engine_agree_on_its_catalogue(project, toys):
 
 
 def test_an_installed_command_names_its_folder(project, toys):
-    line = make_command_line(load_setup("codex"), "PreToolUse", resolve_user_folders(str(project.state)))
+    line = make_command_line(load_setup("codex"), "PreToolUse", resolve_install_target(USER, None, None).folders)
     assert f"--claude {project.claude_folder} --toy {project.home}/.toy --state {project.state}" in line

@@ -25,8 +25,6 @@ from boathook.install.host_files import InstallTarget, make_folder_trust_file, r
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
-from boathook.sources.source import SOURCES
-from boathook.system.locations import read_environment, resolve_locations
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -75,8 +73,8 @@ def install_host(
       boathook install gemini --dry-run
     """
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
-    target = _resolve_target(setup, registry, project, user=user, trust_folder=trust_folder)
-    _refuse_untrusted_folders(target, is_state_given=state is not None)
+    target = _resolve_target(setup, registry, project, state, user=user, trust_folder=trust_folder)
+    _refuse_untrusted_folders(target)
     _refuse_second_scope(setup, target, registry)
     plan = plan_install(setup, target, registry)
     unsupported = _find_unsupported_hooks(setup, project or None, state)
@@ -113,7 +111,7 @@ def uninstall_host(
     Only what `install` added is removed.
     """
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
-    plan = plan_removal(setup, _resolve_target(setup, registry, project, user=user), registry)
+    plan = plan_removal(setup, _resolve_target(setup, registry, project, state, user=user), registry)
     if not as_json:
         _print_diff(plan)
     is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
@@ -148,7 +146,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     Exit codes: 0 every installation works, 1 some do not.
     """
     registry = InstallRegistry(resolve_state(state))
-    statuses = host_status.list_statuses(resolve_install_target(USER, project, registry.state), registry)
+    statuses = host_status.list_statuses(resolve_install_target(USER, project, state), registry)
     notes = host_status.find_double_readers(statuses)
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
@@ -207,7 +205,13 @@ def _list_git_steps(plan: InstallPlan) -> list[str]:
 
 
 def _resolve_target(
-    setup: Setup, registry: InstallRegistry, project: str | None, *, user: bool, trust_folder: bool = False
+    setup: Setup,
+    registry: InstallRegistry,
+    project: str | None,
+    state: str | None,
+    *,
+    user: bool,
+    trust_folder: bool = False,
 ) -> InstallTarget:
     is_project = project is not None
     if user and is_project:
@@ -217,7 +221,7 @@ def _resolve_target(
     if trust_folder and setup.folder_trust is None:
         raise ConfigError(f"boathook does not know how {setup.name} stores trusted folders: trust the folder there")
     scope = PROJECT if is_project else USER
-    target = resolve_install_target(scope, project or None, registry.state, trust_folder=trust_folder)
+    target = resolve_install_target(scope, project or None, state, trust_folder=trust_folder)
     if is_project and not os.path.isdir(target.project) and registry.find(setup.name, PROJECT, target.project) is None:
         raise ConfigError(f"{target.project} is not a folder")
     if is_project and target.project == os.path.realpath(target.variables["HOME"]):
@@ -236,14 +240,11 @@ def _refuse_second_scope(setup: Setup, target: InstallTarget, registry: InstallR
         raise ConfigError(f"{error}. First run: boathook uninstall {setup.name} --project {shlex.quote(project)}")
 
 
-def _refuse_untrusted_folders(target: InstallTarget, *, is_state_given: bool) -> None:
+def _refuse_untrusted_folders(target: InstallTarget) -> None:
     """Refuse to write paths into the agent's configuration that a project's `.env` may have chosen."""
-    given = {"state": target.folders["state"]} if is_state_given else {}
-    locations = resolve_locations(SOURCES, target.project, read_environment(), given=given)
-    untrusted = [path for path in locations.untrusted if path != locations.cache]
-    if untrusted:
+    if target.untrusted:
         fix = "check the environment variables (HOME, XDG_* and others) that lead there"
-        raise ConfigError(f"{untrusted[0]} is inside a project: {fix}")
+        raise ConfigError(f"{target.untrusted[0]} is inside a project: {fix}")
 
 
 def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_install: bool) -> bool:

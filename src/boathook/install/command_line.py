@@ -14,8 +14,6 @@ from boathook.errors import ConfigError
 from boathook.hosts.setup import Setup
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, has_own_command
-from boathook.sources.source import SOURCES
-from boathook.system.locations import list_user_folders, read_environment, resolve_folder
 
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
 # flags of Python, none that makes it run something else
@@ -29,13 +27,8 @@ class InstalledCommand(Value):
     event: str
 
 
-def resolve_user_folders(state: str) -> dict[str, str]:
-    """Return the user's folders as they are now, by option; a command names them so that no variable of a host moves them."""
-    env = read_environment()
-    return {folder.option: resolve_folder(folder, env, {"state": state}) for folder in list_user_folders(SOURCES)}
-
-
 def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:
+    """Return the command; it names the user's folders by their options, so that no variable of a host moves them."""
     words = [
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
         *[word for option, path in folders.items() for word in (f"--{option}", path)],

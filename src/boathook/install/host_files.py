@@ -12,20 +12,30 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setup import ENTRY_NAME, FILES, LIST, PLUGIN, TABLES, Setup
 from boathook.install.codex import make_trust_file
-from boathook.install.command_line import make_command, make_command_line, resolve_user_folders
+from boathook.install.command_line import make_command, make_command_line
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
-from boathook.system.locations import account_home, current_dir, read_environment
+from boathook.sources.source import SOURCES
+from boathook.system.locations import (
+    account_home,
+    current_dir,
+    list_user_folders,
+    read_environment,
+    resolve_locations,
+)
 
 _SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\nexec {command}\n"
 
 
 class InstallTarget(Value):
-    """Where to install; `variables` may move an agent's files; `trust_folder` lets the agent trust all of the project's folder."""
+    """Where to install; `trust_folder` lets the agent trust all of the project's folder."""
 
     scope: str
     project: str
+    # They may move an agent's files.
     variables: Mapping[str, str]
+    # The user's folders by their options, and which of them a project's variables may have chosen.
     folders: dict[str, str]
+    untrusted: tuple[str, ...] = ()
     trust_folder: bool = False
 
 
@@ -97,12 +107,19 @@ def _make_plugin(setup: Setup, target: InstallTarget) -> str:
         return file.read().replace("COMMAND = []", f"COMMAND = {command}", 1)
 
 
-def resolve_install_target(scope: str, project: str | None, state: str, *, trust_folder: bool = False) -> InstallTarget:
+def resolve_install_target(
+    scope: str, project: str | None, state: str | None, *, trust_folder: bool = False
+) -> InstallTarget:
     """Return the target of a command: without a project name, the project of the current folder."""
-    variables = {key.decode(errors="surrogateescape"): os.fsdecode(value) for key, value in read_environment().items()}
+    env = read_environment()
+    variables = {key.decode(errors="surrogateescape"): os.fsdecode(value) for key, value in env.items()}
     if not variables.get("HOME", "").startswith("/"):
         variables["HOME"] = account_home()
-    return InstallTarget(scope, _resolve_project(project), variables, resolve_user_folders(state), trust_folder)
+    top = _resolve_project(project)
+    locations = resolve_locations(SOURCES, top, env, given={"state": state} if state else {})
+    folders = {folder.option: locations.folders[folder.option] for folder in list_user_folders(SOURCES)}
+    untrusted = tuple(path for path in folders.values() if path in locations.untrusted)
+    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder)
 
 
 def _resolve_project(name: str | None) -> str:

@@ -89,8 +89,9 @@ class Locations:
 
     # `start` is where projects are searched from. `config` holds the user's hooks.toml. `untrusted` are folders of the user
     # that variables have put into a project: hooks and hooks.toml there are not read ("" stands for such a folder), and neither
-    # trust nor the cache is believed. With `trust_all` no hook needs trust.
-    __slots__ = ("cache", "config", "sources", "start", "state", "trust_all", "untrusted")
+    # trust nor the cache is believed. `folders` has every folder of the user by its option, believed or not. With `trust_all`
+    # no hook needs trust.
+    __slots__ = ("cache", "config", "folders", "sources", "start", "state", "trust_all", "untrusted")
 
     def __init__(
         self,
@@ -101,9 +102,10 @@ class Locations:
         cache: str = "",
         sources: "tuple[SourceFolders, ...]" = (),
         untrusted: "tuple[str, ...]" = (),
+        folders: "dict[str, str] | None" = None,
         trust_all: bool = False,
     ) -> None:
-        self.start, self.config, self.state, self.cache = start, config, state, cache
+        self.start, self.config, self.state, self.cache, self.folders = start, config, state, cache, folders or {}
         self.sources, self.untrusted, self.trust_all = sources, untrusted, trust_all
 
     def find(self, source: str) -> "SourceFolders":
@@ -165,6 +167,7 @@ def resolve_locations(
         cache=paths[CACHE_FOLDER],
         sources=tuple(located),
         untrusted=untrusted,
+        folders={folder.option: path for folder, path in paths.items()},
         trust_all=trust_all,
     )
 
