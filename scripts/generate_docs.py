@@ -269,7 +269,8 @@ def _files_of(name: str) -> Iterator[str]:
         f"| for all your projects | `{path}`{moved} |",
         f"| for one, `--project` | {where} |",
     )
-    yield f"| hooks of settings.json run | {setup.settings_runner}: {setup.evidence} |"
+    own_sources = ", ".join(f"`{name}`" for name in setup.runs_itself) or "none"
+    yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
     yield f"| evidence | {host.evidence} |"
 
 

@@ -252,7 +252,7 @@ def test_at_a_terminal_it_is_asked(project):
             env=project.environment,
         )
         os.write(leader, word + b"\n")
-        out, _ = child.communicate(timeout=30)
+        out, _ = child.communicate(timeout=120)
         os.close(leader)
         os.close(follower)
         assert b"Write this?" in out

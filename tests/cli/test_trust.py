@@ -22,7 +22,7 @@ def _converse(project, arguments, answers):
     child = subprocess.Popen([sys.executable, "-m", "boathook", *arguments], stdin=follower, stdout=follower,
                              stderr=follower, cwd=project.path, env={**project.environment, "TERM": "dumb"})  # fmt: skip
     os.close(follower)
-    out, until, rest = b"", time.monotonic() + 30, list(answers)
+    out, until, rest = b"", time.monotonic() + 120, list(answers)
     while time.monotonic() < until:
         ready, _, _ = select.select([leader], [], [], 0.1)
         try:
@@ -32,9 +32,11 @@ def _converse(project, arguments, answers):
         if rest and out.endswith(b"[y/N]: "):
             os.write(leader, rest.pop(0).encode() + b"\n")
             out += b" "
-    code = child.wait(10)
     os.close(leader)
-    return code, out.decode()
+    try:
+        return child.wait(60), out.decode()
+    finally:
+        child.kill()
 
 
 def test_what_would_run_is_shown_before_it_is_asked(project):

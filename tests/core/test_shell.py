@@ -249,7 +249,7 @@ def test_a_shell_passes_on_the_same_words(generated):
             scripts.append(text)
             expected += [word.text for word in read]
     done = subprocess.run(
-        ["bash", "-c", "\n".join(scripts)], env=VARIABLES, capture_output=True, timeout=20, check=True
+        ["bash", "-c", "\n".join(scripts)], env=VARIABLES, capture_output=True, timeout=120, check=True
     )
     assert done.stdout.decode().split("\0")[:-1] == expected
 

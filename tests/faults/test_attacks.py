@@ -291,7 +291,7 @@ def test_what_the_caller_had_started_before_is_left_alone(project: FaultProject)
     script = 'sleep 61 & echo $! > "$SCRATCH/pid"; exec "$@"'
     argv = ["/bin/sh", "-c", script, "sh", *project.make_run_argv()]
     ended = subprocess.run(
-        argv, env=project.environment, input=project.make_stdin(), stdout=subprocess.DEVNULL, timeout=20
+        argv, env=project.environment, input=project.make_stdin(), stdout=subprocess.DEVNULL, timeout=120
     )
     pid = (project.scratch / "pid").read_text().strip()
     assert (ended.returncode, [reported.split()[0] for reported in project.list_survivors()]) == (2, [pid])
@@ -402,7 +402,7 @@ else:
 
 
 def test_an_engine_inside_a_hook_of_an_engine_leaves_nothing_either(project: FaultProject) -> None:
-    project.write_hook("nested", NESTED, script_name="run.py", timeout=10_000)
+    project.write_hook("nested", NESTED, script_name="run.py", timeout=LONG_MS)
     result = project.fire_in_process()
     assert (result.runs, (project.scratch / "inside").exists()) == ([("nested", "ok", 0, "none")], True)
     assert_clean(project, result, 10.0)

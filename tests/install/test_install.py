@@ -22,6 +22,8 @@ from boathook.install import command_line as lines
 from boathook.install.codex import compute_trust_hash
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import parse_nodes
+from boathook.sources.source import SOURCES
+from boathook.system.locations import list_without_names
 from tests.install.helpers import (
     EVERYWHERE,
     everything,
@@ -618,17 +620,13 @@ def test_paths_with_spaces_and_quotes_are_quoted(project):
 def test_hooks_that_an_agent_runs_itself_are_left_out(project, setup):
     words = lines.make_command(setup, "Stop", target_of(project).folders)
     assert [words[at + 1] for at, word in enumerate(words) if word == "--without"] == [*setup.runs_itself]
-    assert {*setup.runs_itself} <= {"settings", "project-settings"}
+    assert {*setup.runs_itself} <= {*list_without_names(SOURCES)}
     assert setup.evidence
 
 
-def test_it_is_known_who_runs_hooks_of_settings_files():
-    runners = {name: load_setup(name).settings_runner for name in ("claude", "codex", "copilot")}
-    assert runners == {
-        "claude": "by the agent",
-        "codex": "by boathook",
-        "copilot": "the project's by the agent, yours by boathook",
-    }
+def test_the_sources_that_an_agent_runs_itself_are_known():
+    own_sources = {name: load_setup(name).runs_itself for name in ("claude", "codex", "copilot")}
+    assert own_sources == {"claude": ("settings",), "codex": (), "copilot": ("project-settings",)}
 
 
 @pytest.mark.parametrize("setup", list_setups(), ids=lambda setup: setup.name)

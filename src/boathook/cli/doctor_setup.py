@@ -33,8 +33,7 @@ GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
 START_FAILURES = (126, 127)
 MISSING_PROGRAM = re.compile(r"(?:not found|No such file)")
 _MAX_SHOWN_EVENTS = 3
-# settings.json is the file of the agent whose dialect its hooks speak.
-_SETTINGS_HOST = SETTINGS_JSON_SOURCE.dialect
+_SETTINGS_HOST = SETTINGS_JSON_SOURCE.host
 
 
 class HealthFinding(Value):

@@ -32,7 +32,7 @@ _MAX_SHOWN_FILES = 3
 # Hooks in these states never run, so it does not matter what an agent lacks for them.
 _INACTIVE_STATES = (DENIED, DISABLED, INVALID, SHADOWED)
 _TEMPORARY_FOLDERS = ("/archive-v0/", "/uv/cache/", "/.cache/uv/", "/tmp/")  # noqa: S108
-_COLUMNS = ("HOST", "SCOPE", "STATE", "PROGRAM", "SETTINGS.JSON HOOKS", "FILE")
+_COLUMNS = ("HOST", "SCOPE", "STATE", "PROGRAM", "RUNS ITSELF", "FILE")
 
 
 @click.command("install")
@@ -309,8 +309,8 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     rows = []
     for status in shown:
         setup = setups[status.host]
-        program = os.path.basename(find_host_program(setup)) or "not on PATH"
-        rows.append((status.host, status.scope, status.state, program, setup.settings_runner, status.path))
+        cells = (os.path.basename(find_host_program(setup)) or "not on PATH", ", ".join(setup.runs_itself) or "–")
+        rows.append((status.host, status.scope, status.state, *cells, status.path))
     print_table(_COLUMNS, rows, [_STATUS_STYLES.get(status.state, "bold yellow") for status in shown])
     for status in statuses:
         for why in status.why:

@@ -88,15 +88,16 @@ KINDS: tuple[EventKind, ...] = (
     EventKind("turn-failure", ("StopFailure", "AgentFailed"), ("error",), "none", extension=True),
 )  # fmt: skip
 
-PRE_SESSION, POST_SESSION, PRE_TURN, POST_TURN, PRE_STOP, POST_STOP = KINDS[:6]
-# After these events a session may refuse its stop as often as before.
-RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
-PRE_TOOL, POST_TOOL = KINDS[6:8]
-
 # An event of a host that has no counterpart here.
 UNMAPPED = EventKind("unmapped", (), (), "none", extension=True)
 
 SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling in (kind.name, *kind.spellings)}
+PRE_SESSION, POST_SESSION = SPELLINGS["pre-session"], SPELLINGS["post-session"]
+PRE_TURN, POST_TURN = SPELLINGS["pre-agent-turn"], SPELLINGS["post-agent-turn"]
+PRE_STOP, POST_STOP = SPELLINGS["pre-agent-turn-stop"], SPELLINGS["post-agent-turn-stop"]
+PRE_TOOL, POST_TOOL = SPELLINGS["pre-tool-call"], SPELLINGS["post-tool-call"]
+# After these events a session may refuse its stop as often as before.
+RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 
 
 def find_kind(name: str) -> EventKind:

@@ -71,13 +71,6 @@ class Setup(Value):
     def events(self) -> tuple[str, ...]:
         return tuple(event.name for event in load_host(self.name).events if event.is_installed)
 
-    @property
-    def settings_runner(self) -> str:
-        if "settings" in self.runs_itself:
-            return "by the agent"
-        is_split = "project-settings" in self.runs_itself
-        return "the project's by the agent, yours by boathook" if is_split else "by boathook"
-
     def compute_timeout(self, event: str) -> int:
         return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS)) * self.units_per_second
 

@@ -15,13 +15,7 @@ from boathook.install.codex import make_trust_file
 from boathook.install.command_line import make_command, make_command_line
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
 from boathook.sources.source import SOURCES
-from boathook.system.locations import (
-    account_home,
-    current_dir,
-    list_user_folders,
-    read_environment,
-    resolve_locations,
-)
+from boathook.system import locations
 
 _SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\nexec {command}\n"
 
@@ -111,19 +105,19 @@ def resolve_install_target(
     scope: str, project: str | None, state: str | None, *, trust_folder: bool = False
 ) -> InstallTarget:
     """Return the target of a command: without a project name, the project of the current folder."""
-    env = read_environment()
+    env = locations.read_environment()
     variables = {key.decode(errors="surrogateescape"): os.fsdecode(value) for key, value in env.items()}
     if not variables.get("HOME", "").startswith("/"):
-        variables["HOME"] = account_home()
+        variables["HOME"] = locations.account_home()
     top = _resolve_project(project)
-    locations = resolve_locations(SOURCES, top, env, given={"state": state} if state else {})
-    folders = {folder.option: locations.folders[folder.option] for folder in list_user_folders(SOURCES)}
-    untrusted = tuple(path for path in folders.values() if path in locations.untrusted)
+    resolved = locations.resolve_locations(SOURCES, top, env, given={"state": state} if state else {})
+    folders = {folder.option: resolved.folders[folder.option] for folder in locations.list_user_folders(SOURCES)}
+    untrusted = tuple(path for path in folders.values() if path in resolved.untrusted)
     return InstallTarget(scope, top, variables, folders, untrusted, trust_folder)
 
 
 def _resolve_project(name: str | None) -> str:
-    return find_project_top(os.path.realpath(current_dir())) if name is None else os.path.realpath(name)
+    return find_project_top(os.path.realpath(locations.current_dir())) if name is None else os.path.realpath(name)
 
 
 def find_project_top(start: str) -> str:

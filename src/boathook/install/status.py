@@ -195,7 +195,8 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     notes: list[str] = []
     for setup in list_setups():
         for (other, scope), path in paths.items():
-            if other not in setup.reads_files_of or (scope == USER and "project-settings" in setup.runs_itself):
+            reads_only_projects = any(name.startswith("project-") for name in setup.runs_itself)
+            if other not in setup.reads_files_of or (scope == USER and reads_only_projects):
                 continue
             effect = _RUNS_ONCE if load_host(other).foreign_keys else _RUNS_TWICE if setup.name in hosts else ""
             notes.append(f"{setup.name} also reads {path}: it calls what is installed for {other}{effect}")

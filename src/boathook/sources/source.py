@@ -16,10 +16,11 @@ class Source:
     `name` is the `source` of its hooks; `without` is what `run --without` calls it. `markers` are the files, below the folder of
     a project, that make it a project of this source. `reader` names the function that reads the hooks as `module:function`. The
     hooks of a source that speak its `dialect` get its project. If it `runs_together`, its hooks form one stage without
-    priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts.
+    priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts. `host`
+    is the agent whose own form it is.
     """
 
-    __slots__ = ("dialect", "markers", "name", "reader", "runs_together", "user_folder", "without")
+    __slots__ = ("dialect", "host", "markers", "name", "reader", "runs_together", "user_folder", "without")
 
     def __init__(
         self,
@@ -31,9 +32,10 @@ class Source:
         reader: str,
         dialect: str,
         runs_together: bool,
+        host: str = "",
     ) -> None:
         self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
-        self.user_folder, self.markers, self.reader = user_folder, markers, reader
+        self.user_folder, self.markers, self.reader, self.host = user_folder, markers, reader, host
 
     @property
     def project_folder(self) -> str:
@@ -67,6 +69,7 @@ SETTINGS_JSON_SOURCE = Source(
     reader="boathook.sources.settings_json.settings:read_settings_files",
     dialect="claude",
     runs_together=True,
+    host="claude",
 )
 # All sources, in the order in which they count.
 SOURCES: "list[Source]" = [HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE]
