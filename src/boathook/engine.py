@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from boathook.core.dispatch import dispatch
-from boathook.core.event import POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
+from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.value import Value
@@ -128,6 +128,10 @@ class Engine:
             from boathook.dialects.native import make_event
 
             event = make_event(dict(event))
+        elif HOST_TOOL in event.data and not event.tool_aliases:
+            from boathook.dialects.native import find_host_aliases
+
+            event = event.replace(tool_aliases=find_host_aliases(event.data))
         if not event.timestamp or not event.work_dir.startswith("/"):
             event = event.replace(
                 timestamp=event.timestamp or make_timestamp(), work_dir=make_absolute(event.work_dir or current_dir())

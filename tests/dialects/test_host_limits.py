@@ -263,6 +263,24 @@ def test_a_sender_is_known_by_what_it_sends():
     assert detect_caller(load_host("claude"), {"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
 
 
+@pytest.mark.parametrize("tool", sorted({*load_host("cursor").tools, *CLAUDE_TOOLS, *load_host("vscode").tools}))
+@pytest.mark.parametrize("more", [{}, {"timestamp": "t"}, {"hook_event_name": "BeforeTool"}], ids=str)
+def test_cursor_is_recognized_by_its_version_whatever_tool_it_calls(tool, more):
+    fields = {"cursor_version": "1.7.2", "tool_name": tool, **more}
+    assert detect_caller(load_host("claude"), fields, {b"COPILOT_CLI": b"1"}) == "cursor"
+
+
+def test_a_block_reaches_cursor_through_the_command_of_claude_code(project, hook):
+    hook("guard", "pre-tool-call", "echo no >&2; exit 2")
+    event = {
+        "hook_event_name": "preToolUse",
+        "cursor_version": "1",
+        "tool_name": "Write",
+        "tool_input": {"content": "x"},
+    }
+    assert run(project, "claude", "PreToolUse", event)[1]["permission"] == "deny"
+
+
 @pytest.mark.parametrize("path", sorted((FIXTURES / "claude-code").glob("*.json")), ids=lambda path: path.stem)
 def test_no_payload_of_claude_code_is_taken_for_anothers(path):
     assert detect_caller(load_host("claude"), json.loads(path.read_text()), {b"COPILOT_CLI": b"1"}) == ""

@@ -20,6 +20,8 @@ import pytest
 import boathook
 from boathook.catalog_cache import format as compiled
 from boathook.catalog_cache import write as cache
+from boathook.core.event import PRE_TOOL, Event
+from boathook.inprocess.contexts import ToolContext
 from boathook.loader import load_hooks
 from boathook.process.runner import MAX_PARALLEL_HOOKS
 
@@ -766,3 +768,19 @@ def test_a_rewrite_that_makes_another_hook_match_is_seen_by_it(project, fire):
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"]) == ("block", ["no pushing"])
     assert [run["look"] for run in verdict["runs"]] == [1, 2]
+
+
+def _make_context_event(name: str, theirs: str) -> Event:
+    return ToolContext(kind=PRE_TOOL, name=name, args={}, extra={"host_tool_name": theirs}).to_event()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [_make_context_event, lambda name, theirs: Event.of("pre-tool-call", tool_name=name, host_tool_name=theirs)],
+    ids=["context", "event"],
+)
+@pytest.mark.parametrize(("ours", "theirs"), [("Shell", "Bash"), ("Shell", "run_shell_command"), ("EditFile", "Edit")])
+def test_an_event_made_in_python_is_matched_by_the_names_of_its_host_too(project, make, ours, theirs):
+    project.write_settings("user", {"hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [entry(BLOCKS)]}]}})
+    with boathook.load(project.path) as engine:
+        assert engine.dispatch(make(ours, theirs)).decision.word == "block"

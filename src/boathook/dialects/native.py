@@ -24,7 +24,7 @@ from boathook.errors import DialectError, NotJson, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from boathook.dialects.answers import Types
@@ -57,16 +57,18 @@ def make_event(fields: dict[str, Any], name: str | None = None) -> Event:
     kind = _find_kind(fields.get("event_type"), name)
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
     timestamp, session, folder = (fields.get(key, "") for key in COMMON_FIELDS[1:4])
-    return Event(kind, timestamp, session, folder, fields.get("context", {}), data, _find_aliases(data))
+    return Event(kind, timestamp, session, folder, fields.get("context", {}), data, find_host_aliases(data))
 
 
-def _find_aliases(data: dict[str, Any]) -> tuple[str, ...]:
+def find_host_aliases(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the other names of a tool whose name was translated from that of a host."""
     theirs = data.get(HOST_TOOL)
     if not isinstance(theirs, str):
         return ()
     from boathook.hosts.tool_names import find_aliases
 
-    return find_aliases(data.get("tool_name", ""), theirs)
+    ours = data.get("tool_name")
+    return find_aliases(ours if isinstance(ours, str) else "", theirs)
 
 
 def _find_kind(in_data: str | None, beside: str | None) -> EventKind:

@@ -8,7 +8,7 @@ from boathook.hosts.host import list_host_names, load_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from boathook.hosts.host import Caller, Host
@@ -23,13 +23,15 @@ def detect_caller(host: Host, fields: Mapping[str, Any], env: Mapping[bytes, byt
         if caller is not None and caller.reads == host.name:
             callers[name] = caller
     event, tool = (_get_text(fields, key) for key in (host.event_keys[0], "tool_name"))
-    for name, caller in callers.items():
-        if event in caller.events or tool in caller.tools or any(key in fields for key in caller.keys):
-            return name
-    for name, caller in callers.items():
-        if caller.variable and caller.variable.encode() in env:
-            return name
-    return next((name for name, caller in callers.items() if caller.is_assumed), "")
+    # The surest evidence of all callers comes first: Cursor and Copilot have tools of the same names.
+    tests: tuple[Callable[[Caller], bool], ...] = (
+        lambda caller: any(key in fields for key in caller.keys),
+        lambda caller: event in caller.events,
+        lambda caller: tool in caller.tools,
+        lambda caller: caller.variable.encode() in env,
+        lambda caller: caller.is_assumed,
+    )
+    return next((name for is_caller in tests for name, caller in callers.items() if is_caller(caller)), "")
 
 
 def _get_text(fields: Mapping[str, Any], key: str) -> str | None:
