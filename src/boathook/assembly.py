@@ -141,7 +141,7 @@ def load_with_trust(locations: Locations) -> tuple[Loaded, TrustStore]:
 def open_trust(locations: Locations) -> TrustStore:
     from boathook.trust.store import TrustStore
 
-    return TrustStore(locations.state, is_folder_trusted=locations.state not in locations.untrusted)
+    return TrustStore(locations.state, is_folder_trusted="state" not in locations.untrusted)
 
 
 def resolve_state(state: Path | None) -> str:

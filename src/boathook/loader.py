@@ -48,7 +48,7 @@ class _Loading:
         self.hooks: list[Hook] = []
         self.diagnostics = [
             Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX)
-            for path in locations.untrusted
+            for path in locations.untrusted.values()
             if path not in (locations.state, locations.cache)
         ]
         self.watch: list[str] = []

@@ -193,14 +193,14 @@ def test_every_folder_is_resolved_once(project):
         "HOOK.md": (str(project.config), str(project.path)),
         "settings.json": (str(project.claude_folder), str(below)),
     }
-    assert (found.untrusted, found.trust_all, found.projects) == ((), False, (str(project.path), str(below)))
+    assert (found.untrusted, found.trust_all, found.projects) == ({}, False, (str(project.path), str(below)))
 
 
 def test_a_given_folder_counts_whatever_the_variables_say(project):
     env = {"XDG_CONFIG_HOME": f"{project.path}/c", "CLAUDE_CONFIG_DIR": "/x", "XDG_STATE_HOME": f"{project.path}/s"}
     given = {"config": "/c", "claude": "relative", "state": "/s"}
     found = resolve(project, env=env, given=given)
-    assert (found.config, found.state, found.untrusted) == ("/c", "/s", ())
+    assert (found.config, found.state, found.untrusted) == ("/c", "/s", {})
     assert folders_of(found) == {"HOOK.md": ("/c", ""), "settings.json": (f"{os.getcwd()}/relative", "")}
     assert resolve(project, given={"config": "", "state": ""}).config == str(project.config)
 
@@ -228,10 +228,10 @@ def test_sources_and_their_projects_can_be_left_out(project, without, left):
 
 
 UNTRUSTED = {
-    "XDG_CONFIG_HOME": ("{}/x/agents", {"HOOK.md"}),
-    "CLAUDE_CONFIG_DIR": ("{}/x", {"settings.json"}),
-    "XDG_STATE_HOME": ("{}/x/boathook", set()),
-    "XDG_CACHE_HOME": ("{}/x/boathook", set()),
+    "XDG_CONFIG_HOME": ("config", "{}/x/agents", {"HOOK.md"}),
+    "CLAUDE_CONFIG_DIR": ("claude", "{}/x", {"settings.json"}),
+    "XDG_STATE_HOME": ("state", "{}/x/boathook", set()),
+    "XDG_CACHE_HOME": ("cache", "{}/x/boathook", set()),
 }
 
 
@@ -239,9 +239,9 @@ UNTRUSTED = {
 def test_a_folder_that_a_variable_puts_into_the_project_is_not_believed(project, variable, expected):
     (project.path / ".git").mkdir()
     with_settings(project.path)
-    path, unread = expected
+    option, path, unread = expected
     found = resolve(project, env={variable: f"{project.path}/x"})
-    assert found.untrusted == (path.format(project.path),)
+    assert found.untrusted == {option: path.format(project.path)}
     assert {name for name, (user, _) in folders_of(found).items() if not user} == unread
     assert bool(found.config) == (variable != "XDG_CONFIG_HOME")
     assert folders_of(found)["settings.json"][1] == str(project.path)
@@ -253,6 +253,42 @@ def test_the_folder_of_the_users_own_hooks_is_no_project(project):
     (project.home / ".agents").symlink_to(project.config)
     (project.home / "work").mkdir()
     assert folders_of(resolve(project, project.home / "work"))["HOOK.md"] == (str(project.config), "")
+
+
+def test_a_home_folder_inside_the_repository_makes_none_of_its_hooks_the_users_own(project):
+    """The `.env` of a repository may set HOME; then a guard of the project must not pass for a file of the user."""
+    (project.path / ".git").mkdir()
+    with_settings(project.path)
+    (project.path / ".config/agents/hooks").mkdir(parents=True)
+    (project.path / ".agents").symlink_to(".config/agents")
+    given = {"config": str(project.config), "claude": str(project.claude_folder), "state": str(project.state)}
+    found = resolve(project, env={"HOME": str(project.path)}, given=given)
+    assert found.projects == (str(project.path), str(project.path))
+    assert "config" not in found.untrusted
+    # The same if variables name the folders.
+    variables = {"XDG_CONFIG_HOME": str(project.config.parent), "CLAUDE_CONFIG_DIR": str(project.claude_folder)}
+    found = resolve(project, env={"HOME": str(project.path), **variables})
+    assert (found.projects, found.config) == ((str(project.path), str(project.path)), str(project.config))
+
+
+@pytest.mark.parametrize("given", [{}, {"config": "{}/.config/agents"}], ids=["variables", "an option"])
+def test_a_variable_that_leads_to_another_folder_of_the_account_disables_neither(project, monkeypatch, given):
+    """Hooks may be in a repository of their own, at the account's own place."""
+    agents = project.home / ".config/agents"
+    (agents / ".git").mkdir(parents=True)
+    monkeypatch.setattr(locations, "account_home", lambda: str(project.home))
+    given = {option: path.format(project.home) for option, path in given.items()}
+    env = {"CLAUDE_CONFIG_DIR": str(agents), "XDG_CONFIG_HOME": ""}
+    found = resolve(project, env=env, given=given)
+    assert (found.config, found.untrusted) == (str(agents), {})
+    assert folders_of(found)["settings.json"][0] == str(agents)
+
+
+def test_what_is_not_believed_of_one_folder_does_not_count_for_a_given_one(project):
+    (project.path / ".git").mkdir()
+    shared = str(project.path / "mine")
+    found = resolve(project, env={"CLAUDE_CONFIG_DIR": shared}, given={"config": shared, "state": shared})
+    assert (found.config, found.untrusted) == (shared, {"claude": shared})
 
 
 # Names that are too long (found by fuzzing)

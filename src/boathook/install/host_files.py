@@ -112,7 +112,7 @@ def resolve_install_target(
     top = _resolve_project(project)
     resolved = locations.resolve_locations(SOURCES, top, env, given={"state": state} if state else {})
     folders = {folder.option: resolved.folders[folder.option] for folder in locations.list_user_folders(SOURCES)}
-    untrusted = tuple(path for path in folders.values() if path in resolved.untrusted)
+    untrusted = tuple(path for option, path in folders.items() if option in resolved.untrusted)
     return InstallTarget(scope, top, variables, folders, untrusted, trust_folder)
 
 

@@ -87,10 +87,9 @@ class SourceFolders:
 class Locations:
     """Every folder that matters to one start of the engine."""
 
-    # `start` is where projects are searched from. `config` holds the user's hooks.toml. `untrusted` are folders of the user
-    # that variables have put into a project: hooks and hooks.toml there are not read ("" stands for such a folder), and neither
-    # trust nor the cache is believed. `folders` has every folder of the user by its option, believed or not. With `trust_all`
-    # no hook needs trust.
+    # `start` is where projects are searched from. `config` holds the user's hooks.toml. `folders` has every folder of the user
+    # by its option. `untrusted` has those that variables have put into a project: hooks and hooks.toml there are not read (""
+    # stands for such a folder), and neither trust nor the cache is believed. With `trust_all` no hook needs trust.
     __slots__ = ("cache", "config", "folders", "sources", "start", "state", "trust_all", "untrusted")
 
     def __init__(
@@ -101,12 +100,12 @@ class Locations:
         state: str = "",
         cache: str = "",
         sources: "tuple[SourceFolders, ...]" = (),
-        untrusted: "tuple[str, ...]" = (),
+        untrusted: "dict[str, str] | None" = None,
         folders: "dict[str, str] | None" = None,
         trust_all: bool = False,
     ) -> None:
-        self.start, self.config, self.state, self.cache, self.folders = start, config, state, cache, folders or {}
-        self.sources, self.untrusted, self.trust_all = sources, untrusted, trust_all
+        self.start, self.config, self.state, self.cache = start, config, state, cache
+        self.sources, self.untrusted, self.folders, self.trust_all = sources, untrusted or {}, folders or {}, trust_all
 
     def find(self, source: str) -> "SourceFolders":
         for folders in self.sources:
@@ -144,30 +143,34 @@ def resolve_locations(
         for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *[source.user_folder for source in sources])
     }
 
-    def locate(source: "LocatedSource", untrusted: "tuple[str, ...]") -> "SourceFolders":
-        user = paths[source.user_folder]
-        own_folders: tuple[str, ...] = (user, _resolve_folder(source.user_folder, {}, home, {}))
-        if untrusted:
-            own_folders = tuple([path for path in own_folders if path not in untrusted])
-        folders = SourceFolders(source.name, "" if user in untrusted else user, "", source.markers, own_folders)
+    # What is at its default place in the home folder is the user's own, too, if the home folder is believed.
+    defaults = {source.user_folder: _resolve_folder(source.user_folder, {}, home, {}) for source in sources}
+
+    def locate(source: "LocatedSource", untrusted: "Collection[tuple[UserFolder, str]]") -> "SourceFolders":
+        folder = source.user_folder
+        own = [path for path in (paths[folder], defaults[folder]) if (folder, path) not in untrusted]
+        user = paths[folder] if paths[folder] in own else ""
+        folders = SourceFolders(source.name, user, "", source.markers, tuple(own))
         if f"project-{source.without}" not in without:
             folders.project = folders.find_project(start)
         return folders
 
     located = [locate(source, ()) for source in sources]
-    doubtful = {folder: path for folder, path in paths.items() if folder.option not in given}
+    believed = {(folder, path) for folder, path in paths.items() if folder.option in given}
+    doubtful = {*paths.items(), *defaults.items()} - believed
     untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
     if untrusted:
         located = [locate(source, untrusted) for source in sources]
-    config = paths[CONFIG_FOLDER]
+    folders = {folder.option: path for folder, path in paths.items()}
+    untrusted_folders = {folder.option: path for folder, path in paths.items() if (folder, path) in untrusted}
     return Locations(
         start=start,
-        config="" if config in untrusted else config,
-        state=paths[STATE_FOLDER],
-        cache=paths[CACHE_FOLDER],
+        config="" if "config" in untrusted_folders else folders["config"],
+        state=folders["state"],
+        cache=folders["cache"],
         sources=tuple(located),
-        untrusted=untrusted,
-        folders={folder.option: path for folder, path in paths.items()},
+        untrusted=untrusted_folders,
+        folders=folders,
         trust_all=trust_all,
     )
 
@@ -215,8 +218,8 @@ def account_home() -> str:
 
 
 def _find_untrusted(
-    start: str, folders: "dict[UserFolder, str]", projects: "list[str]", home: str
-) -> "tuple[str, ...]":
+    start: str, folders: "set[tuple[UserFolder, str]]", projects: "list[str]", home: str
+) -> "Collection[tuple[UserFolder, str]]":
     """Return the folders of the user that are in a project: a variable led there, which may be a trick."""
     # Some hosts load a project's `.env`. A folder is in a project if it is below one of `projects`, below any folder that has
     # `.git` or `.agents/hooks`, or below the start itself, unless that is, or holds, the home folder. The account's own folders
@@ -229,18 +232,14 @@ def _find_untrusted(
             tops.add(at)
     tops -= {"", "/"}
     seen: dict[str, bool] = {}
-    holders = {folder: _find_holders(path, tops, seen) for folder, path in folders.items()}
+    holders = {path: _find_holders(path, tops, seen) for _, path in folders}
     if not any(holders.values()):
         return ()
     account = account_home()
-    untrusted = [path for folder, path in folders.items() if not _is_believed(folder, path, holders[folder], account)]
-    return tuple(dict.fromkeys(untrusted))
-
-
-def _is_believed(folder: "UserFolder", path: str, projects: "set[str]", account: str) -> bool:
-    return path == _resolve_folder(folder, {}, account, {}) or all(
-        (account + "/").startswith(project + "/") for project in projects
-    )
+    known = (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *[folder for folder, _ in folders])
+    own = {_resolve_folder(folder, {}, account, {}) for folder in known}
+    own |= {path for path in holders if all(f"{account}/".startswith(f"{project}/") for project in holders[path])}
+    return [(folder, path) for folder, path in folders if path not in own]
 
 
 def _find_holders(folder: str, tops: "set[str]", seen: "dict[str, bool]") -> "set[str]":
