@@ -519,6 +519,8 @@ def test_a_file_of_another_boathook_is_not_used(cached):
     watched = {path for path, _ in head["watch"]}
     hosts = Path(boathook.__file__).parent / "hosts"
     assert {str(hosts), *(str(hosts / f"{name.replace('-', '_')}.py") for name in list_host_names())} <= set(watched)
+    # An upgrade in place writes this file.
+    assert str(hosts.parent / "version.py") in watched
 
 
 def test_the_stamp_of_a_file_changes_with_the_file(tmp_path):

@@ -43,6 +43,10 @@ PLAIN = {
     "~ ~/x a~ A=~/x:~ '~'": [["/home/me", "/home/me/x", "a~", "A=/home/me/x:/home/me", "~"]],
     "A=* A={b,c} A=[d]": [["A=*", "A={b,c}", "A=[d]"]],
     "a >b 2>&1 <c &>d e": [["a", "e"]],
+    # A number is a descriptor only if it ends where the operator begins.
+    "exit 1 >log2>&1": [["exit", "1"]],
+    "a 5 >b2>c": [["a", "5"]],
+    "a 5 2>c 6>d": [["a", "5"]],
     "a 2 >b": [["a", "2"]],
 }
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = 8
 MAGIC = b"boathook compiled catalogue\n"
-# The path is that of this installation: what another one has made is not used, and the files of hosts and tools are watched
-# (see `write_compiled`). To import the version itself would take longer.
+# The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
+# are watched (see `write_compiled`). To import the version itself would take longer.
 VERSION = (FORMAT, __file__, sys.hexversion, sys.implementation.cache_tag)
 MAX_NAME_BYTES = 240
 O_FLAGS = system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK

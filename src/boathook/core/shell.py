@@ -26,7 +26,6 @@ _WORD_ENDS = frozenset(" \t\n;|&()<>")
 _WORD_OR_TEXT_ENDS = _WORD_ENDS | {""}
 # Behind a word, `<(` and `>(` belong to it.
 _PLAIN_WORD_ENDS = _WORD_ENDS - {"<", ">"}
-_DIGITS = frozenset("0123456789")
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _SPECIAL = _WORD_ENDS | frozenset("'\"$`\\~*?[]{}")
 _SPECIAL_IN_DOUBLE = frozenset('"$`\\')
@@ -213,7 +212,8 @@ class ShellReader:
             self._stop_if_strict()
         self.position += len(operator)
         descriptor = ""
-        if command.words and text[start - 1] in _DIGITS and operator[0] != "&" and command.words[-1].raw.isdigit():
+        last = command.words[-1] if command.words and operator[0] != "&" else None
+        if last and last.raw.isdigit() and last.start + len(last.raw) == start:
             descriptor = command.words.pop().raw
         while (char := text[self.position : self.position + 1]) in _BLANKS:
             self.position += 1
