@@ -66,7 +66,7 @@ def test_there_is_a_row_for_every_method() -> None:
 
 
 @pytest.mark.parametrize("method", CHANGES)
-def test_every_method_gives_a_new_builder_and_leaves_the_old_one_as_it_was(
+def test_every_method_returns_a_new_builder_and_leaves_the_old_one_as_it_was(
     project: ScratchProject, method: str
 ) -> None:
     builder = AgentBuilder()
@@ -132,7 +132,7 @@ def test_callbacks_of_steps_get_the_state() -> None:
     assert seen == [("before", 0), ("after", 1)]
 
 
-def test_a_callback_after_tools_hears_of_failures_and_sees_which() -> None:
+def test_a_callback_after_tools_also_receives_failures_with_their_error() -> None:
     seen: list[tuple[str, Any, str]] = []
     builder, _ = agent_of((call("work"), call("fail")), "done", tools=(text_tool("work"), failing_tool()))
     hook = lambda context: seen.append((context.name, context.result, str(context.error or "")))  # noqa: E731
@@ -216,12 +216,12 @@ def test_hooks_of_a_project_take_part(project: ScratchProject) -> None:
     assert list_lines(model.requests[-1])[2:] == ["tool!: never", "tool: work is done"]
 
 
-def test_a_project_that_is_not_there_is_said_at_once(project: ScratchProject) -> None:
+def test_a_missing_project_raises_an_error_at_once(project: ScratchProject) -> None:
     with pytest.raises(ConfigError, match="is not a folder"):
         AgentBuilder().with_hooks_from(project.base / "none")
 
 
-def test_scripts_and_hooks_in_process_share_one_order(project: ScratchProject) -> None:
+def test_scripts_and_in_process_hooks_share_one_order(project: ScratchProject) -> None:
     """A hook in process above the scripts sees the call first, one below sees what the scripts made of it."""
     seen: list[tuple[int, Any]] = []
     project.write_hook("rewrite", script="""echo '{"modified_input": {"n": 2}}'""", fields={"trigger": "PreToolUse"})
@@ -358,7 +358,7 @@ def test_a_processor_of_the_state_is_a_hook_before_or_after_steps(
     assert short == [[line for line in one if line != "…"] for one in heard]
 
 
-def test_a_processor_may_be_an_object_and_works_after_steps_unless_said_otherwise() -> None:
+def test_a_processor_may_be_an_object_and_works_after_steps_by_default() -> None:
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
     adapter = StateProcessorAdapter(Shorter())
     builder.add_hook(adapter.event, adapter).build().run("go")
@@ -370,7 +370,7 @@ def test_a_processor_has_a_place() -> None:
         StateProcessorAdapter(add_a_word, "around")
 
 
-def test_a_processor_that_leaves_the_state_says_nothing() -> None:
+def test_a_processor_that_leaves_the_state_returns_nothing() -> None:
     context: Any = type("Context", (), {"state": AgentState("a")})()
     assert [make_state_hook(hook)(context) for hook in (nothing, lambda state: state)] == [None, None]
     assert make_state_hook(add_a_word).__qualname__ == "add_a_word"

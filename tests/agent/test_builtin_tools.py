@@ -48,11 +48,11 @@ def tree(folder: Path) -> dict[str, str]:
 # Shell
 
 
-def test_a_shell_command_runs_in_the_work_dir_and_gives_both_streams(folder: Path) -> None:
+def test_a_shell_command_runs_in_the_work_dir_and_returns_both_streams(folder: Path) -> None:
     assert use(folder, "Shell", command="pwd; echo oops >&2; cat") == f"{folder}\noops\n"
 
 
-def test_a_failed_shell_command_gives_its_exit_code_and_what_it_said(folder: Path) -> None:
+def test_a_failed_shell_command_returns_its_exit_code_and_its_output(folder: Path) -> None:
     assert use(folder, "Shell", command="echo half; exit 3") == "!exit code 3\nhalf"
     assert use(folder, "Shell", command="kill -9 $$") == "!exit code -9"
 
@@ -66,7 +66,7 @@ def test_a_shell_in_a_work_dir_that_is_gone_fails_as_a_tool_does(tmp_path: Path)
     assert "No such file or directory" in use(tmp_path / "gone", "Shell", command="pwd")
 
 
-def test_of_a_long_output_the_beginning_is_kept_and_the_cut_is_said(folder: Path) -> None:
+def test_a_long_output_is_cut_at_the_end_and_the_cut_is_shown(folder: Path) -> None:
     assert use(folder, "Shell", command="head -c 3000000 /dev/zero | tr '\\0' x") == "x" * 100_000 + CUT
 
 
@@ -173,12 +173,12 @@ def test_a_file_is_read(folder: Path) -> None:
     assert use(folder, "ReadFile", path=str(folder / "src" / "a.py")) == "import os\nprint(os.name)\n"
 
 
-def test_of_a_long_file_the_beginning_is_read_and_the_cut_is_said(folder: Path) -> None:
+def test_a_long_file_is_cut_at_the_end_and_the_cut_is_shown(folder: Path) -> None:
     (folder / "long").write_text("y" * 100_001)
     assert use(folder, "ReadFile", path="long") == "y" * 100_000 + CUT
 
 
-def test_what_cannot_be_read_is_said(folder: Path) -> None:
+def test_a_path_that_cannot_be_read_is_reported(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     found = {path: use(folder, "ReadFile", path=path) for path in ("none", "src", "pipe")}
     assert found == {
@@ -194,7 +194,7 @@ def test_a_file_is_written_with_the_folders_it_needs(folder: Path) -> None:
     assert (folder / "docs" / "new" / "b.md").read_bytes() == "hé\r\n".encode()
 
 
-def test_what_cannot_be_written_is_said_and_leaves_the_file_as_it_was(folder: Path) -> None:
+def test_a_write_that_fails_is_reported_and_leaves_the_file_as_it_was(folder: Path) -> None:
     before = tree(folder)
     assert use(folder, "WriteFile", path="src", content="x") == "!src cannot be written: Is a directory"
     assert use(folder, "WriteFile", path="src/a.py", content="\ud800") == "!'content' cannot be written as UTF-8"
@@ -240,7 +240,7 @@ def test_lines_are_found_in_order_with_their_places(folder: Path) -> None:
     assert use(folder, "Search", pattern="nowhere") == "no matches"
 
 
-def test_a_search_that_cannot_be_made_is_said(folder: Path) -> None:
+def test_a_search_that_cannot_be_made_is_reported(folder: Path) -> None:
     assert use(folder, "Search", pattern="(") == "!the pattern '(' does not compile: missing ): ("
     assert "negative lookahead" in use(folder, "Search", pattern="(?!x)")
     assert use(folder, "Search", pattern="x", path="none") == "!none does not exist"
@@ -248,7 +248,7 @@ def test_a_search_that_cannot_be_made_is_said(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("lines", "more"), [(200, False), (201, True)])
-def test_a_search_gives_so_many_hits_and_says_if_there_are_more(folder: Path, lines: int, more: bool) -> None:
+def test_a_search_returns_at_most_200_hits_and_reports_if_there_are_more(folder: Path, lines: int, more: bool) -> None:
     (folder / "many").write_text("hit\n" * lines)
     found = use(folder, "Search", pattern="hit").splitlines()
     assert found == [f"many:{n}: hit" for n in range(1, 201)] + (["(there are more)"] if more else [])
@@ -464,7 +464,7 @@ def test_a_future_is_waited_for() -> None:
 # failures
 
 
-def test_a_tool_that_is_not_there_is_an_error_the_model_reads_and_hooks_hear_of() -> None:
+def test_a_missing_tool_is_an_error_that_the_model_and_the_hooks_receive() -> None:
     witness = Witness()
     builder, model = agent_of(call("Shel", command="ls"), child_of_nobody(), "done")
     builder.with_hooks(witness.stack).build().run("go")
@@ -505,7 +505,7 @@ FAULTS: dict[str, tuple[BaseException, str]] = {
 
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("is_async", [False, True])
-def test_whatever_a_tool_raises_is_its_error(kind: str, is_async: bool) -> None:
+def test_any_error_that_a_tool_raises_is_the_result_of_its_call(kind: str, is_async: bool) -> None:
     error, text = FAULTS[kind]
 
     def run(*_: Any) -> Any:

@@ -190,7 +190,7 @@ def test_a_blocked_compaction_keeps_the_conversation_and_is_asked_about_again() 
     assert [name for name, *_ in compactions(witness)] == ["pre-context-compact"] * 2
 
 
-def test_a_conversation_is_shortened_when_somebody_says_so() -> None:
+def test_a_conversation_is_shortened_on_request() -> None:
     builder, _, witness = a_long_run("a" * 400, "b" * 400, "c" * 40, budget=None)
     with builder.build().session() as session:
         for prompt in ("one", "two", "three"):

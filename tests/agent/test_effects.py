@@ -169,7 +169,7 @@ def test_the_tables_have_a_row_for_every_kind_of_event() -> None:
     assert list(BLOCKED) == list(STOPPED) == list(PLAYED_IN) == [kind.name for kind in KINDS]
 
 
-def test_a_block_changes_something_exactly_where_the_specification_gives_it_a_meaning() -> None:
+def test_a_block_has_an_effect_exactly_where_the_specification_defines_one() -> None:
     without = {kind.name for kind in KINDS if kind.block.startswith(("recorded only", "none"))}
     assert {event for event, seen in BLOCKED.items() if seen == ORDINARY[PLAYED_IN[event]]} == without
 
@@ -184,7 +184,7 @@ def test_a_hook_without_opinion_leaves_everything_as_it_is(event: str) -> None:
 
 
 @pytest.mark.parametrize("event", BLOCKED)
-def test_a_block_means_what_the_specification_says(event: str) -> None:
+def test_a_block_means_what_the_specification_defines(event: str) -> None:
     scene = Scene(event)
     assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.block(NO)))) == BLOCKED[event]
 

@@ -28,7 +28,7 @@ def test_a_refused_stop_is_reported_to_the_agent_in_these_words() -> None:
     assert (result.status, result.text, result.stop_reason) == ("done", "done, with tests", "no_tool_calls")
 
 
-def test_a_stop_is_refused_three_times_in_a_turn_and_the_person_hears_of_the_fourth() -> None:
+def test_a_stop_is_refused_three_times_in_a_turn_and_the_fourth_is_reported() -> None:
     builder, model = agent_of(*REPLIES)
     with builder.on_stop(refuse).build().session() as session:
         first, second = session.run("go"), session.run("go on")
@@ -131,7 +131,7 @@ def test_a_stop_after_a_persons_refusal_cannot_be_refused() -> None:
     assert len(model.requests) == 1
 
 
-def test_a_stop_at_the_last_step_cannot_be_refused_and_the_person_hears_of_it() -> None:
+def test_a_stop_at_the_last_step_cannot_be_refused_and_that_is_reported() -> None:
     builder, _ = agent_of("one", "two", "three")
     result = builder.with_limits(max_steps=2).on_stop(refuse).build().run("go")
     assert (result.text, result.stop_reason) == ("two", "no_tool_calls")
@@ -153,7 +153,7 @@ def test_a_patient_gate_is_held_by_the_steps_and_by_the_reason_to_stop() -> None
     assert result.messages == (f"a stop for 'max_steps' cannot be refused; the hook's reason: {MORE}",)
 
 
-def test_what_the_agent_said_in_an_earlier_turn_is_not_what_it_says_now() -> None:
+def test_the_last_message_of_an_earlier_turn_is_not_that_of_this_turn() -> None:
     builder, _ = agent_of("first", "")
     witness = Witness()
     with builder.with_hooks(witness.stack).build().session() as session:
@@ -169,7 +169,7 @@ def test_what_the_agent_said_in_an_earlier_turn_is_not_what_it_says_now() -> Non
 # subagents
 
 
-def test_a_subagent_is_sent_back_three_times_and_the_person_hears_of_the_fourth() -> None:
+def test_a_subagent_is_sent_back_three_times_and_the_fourth_stop_is_reported() -> None:
     builder, model = agent_of(child(), "done", helper=REPLIES)
     witness = Witness()
     agent = builder.on_subagent_stop(refuse).with_hooks(witness.stack).build()

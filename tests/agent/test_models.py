@@ -103,7 +103,7 @@ BROKEN_SCRIPTS = {
 
 
 @pytest.mark.parametrize("kind", BROKEN_SCRIPTS)
-def test_a_script_that_cannot_be_played_says_what_is_wrong_with_it(tmp_path: Path, kind: str) -> None:
+def test_a_script_that_cannot_be_played_raises_an_error_with_the_cause(tmp_path: Path, kind: str) -> None:
     content, reported = BROKEN_SCRIPTS[kind]
     path = tmp_path / "script.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -120,7 +120,7 @@ def test_the_second_move_that_is_wrong_is_named(tmp_path: Path) -> None:
         read_script(str(path))
 
 
-def test_a_script_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_script_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be read: .*No such file"):
         read_script(str(tmp_path / "none.json"))
 
@@ -245,7 +245,7 @@ def test_a_blocked_call_is_an_error_for_the_provider(serving: Any) -> None:
     ]
 
 
-def test_the_model_says_how_many_tokens_there_are_or_does_not(serving: Any) -> None:
+def test_the_model_reports_how_many_tokens_there_are_or_does_not(serving: Any) -> None:
     serving("fine", "fine", "fine")
     found = {name: AgentBuilder().with_model(name).build().run("go").steps[0].reply.tokens for name in PROVIDERS}
     assert found == {"openai-chat:gpt-4o": 2, "openai:gpt-4o": None, "anthropic:claude-haiku-4-5": 2}
@@ -321,7 +321,7 @@ def test_calls_text_and_system_are_kept_apart(library: None) -> None:
         ("openai-chat:gpt-4o", "the model openai-chat:gpt-4o cannot be used: "),
     ],
 )
-def test_a_model_that_cannot_be_had_says_why(
+def test_a_model_that_is_not_available_raises_an_error_with_the_reason(
     library: None, name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -339,7 +339,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         load_model("openai:gpt-4o")
 
 
-def test_a_model_is_whatever_answers() -> None:
+def test_a_model_is_any_object_that_answers() -> None:
     class Parrot:
         name = "parrot"
 

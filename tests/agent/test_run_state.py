@@ -79,7 +79,7 @@ def test_context_of_a_session_and_a_turn_comes_before_the_prompt() -> None:
     assert list_lines(model.requests[0]) == ["system: be kind", note("one"), note("two"), note("three"), "user: go"]
 
 
-def test_nothing_stands_between_calls_and_their_results() -> None:
+def test_no_message_comes_between_calls_and_their_results() -> None:
     """Providers refuse a conversation in which something does."""
     tools = (text_tool("deploy", needs_permission=True), failing_tool())
     builder, model = agent_of((call("deploy"), call("fail"), child()), "done", tools=tools, helper=("found",))
@@ -152,7 +152,7 @@ def test_a_message_of_a_script_and_the_news_of_a_broken_one_reach_the_person(pro
     assert result.messages == (NB, "hook 'wreck' failed: exit code 3")
 
 
-def test_the_listener_hears_of_replies_steps_and_events_as_they_happen() -> None:
+def test_the_listener_receives_replies_steps_and_events_as_they_happen() -> None:
     heard: list[str] = []
 
     def listen(what, value):
@@ -246,7 +246,7 @@ def test_timing_a_turn_takes_two_hooks_and_a_value() -> None:
 # states
 
 
-def test_a_state_replaced_before_a_step_is_what_the_model_hears() -> None:
+def test_a_state_replaced_before_a_step_is_what_the_model_receives() -> None:
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work"),))
 
     def only_the_prompt(state: AgentState) -> AgentState:
@@ -257,7 +257,7 @@ def test_a_state_replaced_before_a_step_is_what_the_model_hears() -> None:
     assert [list_lines(heard) for heard in model.requests] == [["user: go"], ["user: go"]]
 
 
-def test_a_state_replaced_after_a_step_is_what_the_model_hears_next() -> None:
+def test_a_state_replaced_after_a_step_is_what_the_model_receives_next() -> None:
     builder, model = agent_of(call("work"), "done", tools=(text_tool("work", "token abc123"),))
 
     def redacted(state: AgentState) -> AgentState:
@@ -287,7 +287,7 @@ def test_values_of_one_hook_and_the_state_of_another_are_both_kept() -> None:
     assert found == [{"a": 1, "b": 2}]
 
 
-def test_a_processor_that_gives_something_else_than_a_state_is_at_fault() -> None:
+def test_a_processor_that_returns_something_else_than_a_state_raises_an_error() -> None:
     builder, _ = agent_of("done")
     with pytest.raises(HookError, match="must return an AgentState or None, not list"):
         builder.on_after_step(lambda state: [state]).build().run("go")  # type: ignore[arg-type,return-value]
@@ -329,7 +329,7 @@ def test_a_hook_that_raises_is_let_pass_or_blocks_as_chosen(choice: str) -> None
 
 
 @pytest.mark.parametrize("event", events(without=("pre-session", "post-session")))
-def test_a_hook_that_raises_ends_the_turn_and_hooks_for_failures_hear_of_it(event: str) -> None:
+def test_a_hook_that_raises_ends_the_turn_and_hooks_for_failures_run(event: str) -> None:
     heard: list[str] = []
     scene = Scene(event)
     builder = scene.builder.on_agent_failed(lambda context: heard.append(context.error_class), priority=1)
@@ -347,7 +347,7 @@ def test_a_hook_that_raises_at_a_failure_does_not_hide_it() -> None:
     assert raised.value.__notes__ == ["a hook failed at turn-failure: KeyError: 'oops'"]
 
 
-def test_a_hook_that_raises_inside_a_subagent_is_no_error_of_a_tool() -> None:
+def test_a_hook_that_raises_inside_a_subagent_is_not_an_error_of_a_tool() -> None:
     builder, model = agent_of(child(), "done", tools=(text_tool("work"),), helper=(call("work"), "found"))
     with pytest.raises(KeyError, match="oops"):
         builder.on_before_tool_use(raises, matcher="work").build().run("go")

@@ -74,7 +74,7 @@ def test_a_turn_comes_to_its_text_and_its_steps() -> None:
     )
 
 
-def test_the_four_ways_to_run_a_turn_give_the_same() -> None:
+def test_the_four_ways_to_run_a_turn_return_the_same() -> None:
     def agent() -> Any:
         return agent_of(call("work"), "done", tools=(text_tool("work"),))[0].build()
 
@@ -88,7 +88,7 @@ def test_the_four_ways_to_run_a_turn_give_the_same() -> None:
     assert asyncio.run(streamed()) == [*whole.steps, whole]
 
 
-def test_a_stream_gives_each_step_before_the_next_begins() -> None:
+def test_a_stream_yields_each_step_before_the_next_begins() -> None:
     log: list[str] = []
 
     def move(answer: Any) -> Any:
@@ -104,7 +104,7 @@ def test_a_stream_gives_each_step_before_the_next_begins() -> None:
     assert log == ["the model is asked", "Step", "the model is asked", "Step", "TurnResult"]
 
 
-def test_an_async_stream_gives_each_step_before_the_next_begins() -> None:
+def test_an_async_stream_yields_each_step_before_the_next_begins() -> None:
     seen, log = asyncio.Event(), []
 
     async def only_then(_: Any) -> str:
@@ -192,7 +192,7 @@ def test_a_refused_turn_does_not_run_and_is_not_remembered() -> None:
     assert witness.kinds.count("post-agent-turn") == 1
 
 
-def test_after_a_stop_later_turns_are_refused_and_the_session_says_so_at_its_end() -> None:
+def test_after_a_stop_later_turns_are_refused_and_the_session_ends_as_stopped() -> None:
     builder, witness, _ = watched(call("work"), "done", tools=(text_tool("work"),))
     with builder.on_before_tool_use(lambda _: Outcome.stop(NO)).build().session() as session:
         assert shown(session.run("go")) == f"stopped: {NO}"
@@ -283,7 +283,7 @@ def test_a_session_is_used_in_a_with_block_and_only_there() -> None:
     assert (len(model.requests), witness.kinds.count("pre-session")) == (1, 1)
 
 
-def test_the_sync_form_says_what_to_do_where_an_event_loop_runs() -> None:
+def test_the_sync_form_raises_an_error_with_a_fix_where_an_event_loop_runs() -> None:
     builder, witness, _ = watched("done")
 
     async def go() -> None:
@@ -317,7 +317,7 @@ def test_a_notification_goes_through_the_hooks() -> None:
 
 @pytest.mark.parametrize("answer", [True, False])
 @pytest.mark.parametrize("how", ["plain", "async", "future"])
-def test_a_person_is_asked_in_any_way_and_what_they_say_counts(answer: bool, how: str) -> None:
+def test_a_person_is_asked_in_any_way_and_their_answer_counts(answer: bool, how: str) -> None:
     asked: list[tuple[str, str]] = []
 
     async def later() -> bool:
@@ -359,7 +359,7 @@ def test_a_person_is_asked_one_thing_after_the_other_also_for_subagents() -> Non
     assert [line.split()[1] for line in log[::2]] == [line.split()[1] for line in log[1::2]]
 
 
-def test_a_tool_that_asks_runs_unasked_where_nobody_can_be_asked() -> None:
+def test_a_tool_that_needs_permission_runs_unasked_if_no_person_can_be_asked() -> None:
     builder, witness, _ = watched(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
     result = builder.build().run("go")
     assert (result.steps[0].results[0].text, "permission-request" in witness.kinds) == ("deploy is done", False)
@@ -419,7 +419,7 @@ def test_the_end_of_a_session_is_reported_with_its_reason() -> None:
     assert ends(witness) == [("done", 1), ("error", 0), ("interrupted", 0)]
 
 
-def test_a_hook_that_raises_at_the_end_of_a_session_is_heard() -> None:
+def test_an_error_of_a_hook_at_the_end_of_a_session_is_raised() -> None:
     def raises(_: Any) -> None:
         raise KeyError("oops")
 
@@ -576,7 +576,7 @@ PROGRAM = """
 
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize("tool", ["waits", "Shell", "blocks", "script"])
-def test_ctrl_c_ends_the_session_and_its_hooks_of_files_have_run(project: ScratchProject, tool: str) -> None:
+def test_ctrl_c_ends_the_session_and_its_file_hooks_have_run(project: ScratchProject, tool: str) -> None:
     os.mkfifo(project.path / "pipe")
     project.write_hook("end", script="cat > end", fields={"trigger": "post-session"})
     if tool == "script":

@@ -265,7 +265,7 @@ def test_every_beginning_has_its_end_inside_what_it_belongs_to() -> None:
     check_nesting(witness.events, never_run={"call-3"})
 
 
-def test_subagents_at_the_same_time_are_told_apart_and_each_is_nested_in_itself() -> None:
+def test_concurrent_subagents_are_distinguished_and_each_is_nested_in_itself() -> None:
     here, there = asyncio.Event(), asyncio.Event()
 
     async def meet(args, _):
