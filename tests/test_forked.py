@@ -89,7 +89,7 @@ def test_a_forked_program_ends_as_a_started_one(code):
     ],
     ids=" ".join,
 )
-def test_the_command_line_says_the_same(project, arguments):
+def test_the_command_line_prints_the_same(project, arguments):
     project.write_hook("guard", script="cat >&2; exit 2")
     event = json.dumps({"event_type": "pre-tool-call", "tool_name": "Shell", "timestamp": "2026-01-31T12:00:00Z"})
     how = {"input": event if arguments[-1:] != ["run"] else "", "text": True, "env": project.environment}
@@ -112,7 +112,7 @@ def test_one_that_takes_too_long_is_killed(tmp_path):
     assert not os.path.exists(f"/proc/{pid}")
 
 
-def test_variables_for_the_interpreter_are_heard():
+def test_variables_for_the_interpreter_are_applied():
     code = "import sys; print(sys.flags.dev_mode, sys.flags.optimize)"
     env = {"PYTHONDEVMODE": "1", "PYTHONOPTIMIZE": "2"}
     assert forked.run([sys.executable, "-c", code], env=env, apart=False, text=True).stdout == "True 2\n"

@@ -198,7 +198,7 @@ def test_a_broken_hook_is_reported_once_in_a_turn_and_not_at_every_event(project
     assert printed.count("hook 'broken' did not run") == 1
 
 
-def test_a_helper_works_under_the_same_hooks_and_says_who_it_is(project: AgentProject) -> None:
+def test_a_helper_works_under_the_same_hooks_and_its_lines_name_it(project: AgentProject) -> None:
     (project.path / "greeting.txt").write_text("hello\n")
     project.write_hook("reader", scope="project", fields={"matcher": "{tool: ReadFile}"}, script="echo no >&2; exit 2")
     done = project.run("agent", "look", "--script", str(SCRIPTS / "ask-a-helper.json"))
@@ -236,13 +236,13 @@ def test_json_lines_hold_every_event_in_the_order_in_which_they_happen(project: 
     assert (result["status"], result["text"], result["steps"], result["decisions"]) == ("done", "Done.", 2, 0)
 
 
-def test_calls_of_one_step_are_told_apart(project: AgentProject) -> None:
+def test_calls_of_one_step_are_numbered(project: AgentProject) -> None:
     both = {"calls": [{"name": "Shell", "args": {"command": f"echo {word}"}} for word in ("one", "two")]}
     lines = project.play(both, "Done.").stdout.splitlines()
     assert {"  call    Shell [1]  echo one", "  tool    Shell [1]: one", "  tool    Shell [2]: two"} <= set(lines)
 
 
-def test_what_goes_to_a_pipe_has_no_escape_sequences_whoever_wrote_them(project: AgentProject) -> None:
+def test_what_goes_to_a_pipe_has_no_escape_sequences_of_any_author(project: AgentProject) -> None:
     project.write_hook("red", scope="project", fields=SHELL, script="printf '\\033[31mno\\033[0m' >&2; exit 2")
     done = project.play({"text": "\x1b[2J\x1b]0;title\x07hm", **shell("printf '\\033[1mx'")}, "\x1b[31mred")
     assert "\x1b" not in done.stdout + done.stderr
@@ -267,7 +267,9 @@ def test_debug_lines_go_to_standard_error(project: AgentProject) -> None:
 
 
 @pytest.mark.parametrize("args", [(), ("--json",)])
-def test_the_last_hooks_run_even_if_nobody_reads_any_more(project: AgentProject, args: tuple[str, ...]) -> None:
+def test_the_last_hooks_run_even_if_the_reader_has_closed_the_pipe(
+    project: AgentProject, args: tuple[str, ...]
+) -> None:
     bye = project.write_end_hook()
     moves = project.write_moves(shell("touch begun; until test -f closed; do sleep 0.05; done"), "Done.")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -285,14 +287,14 @@ def test_the_last_hooks_run_even_if_nobody_reads_any_more(project: AgentProject,
 # Models, scripts and tasks
 
 
-def test_without_a_model_one_line_says_how_to_name_one(project: AgentProject) -> None:
+def test_without_a_model_one_line_shows_how_to_name_one(project: AgentProject) -> None:
     done = project.run("agent", "do it")
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     for way in ("--model PROVIDER:NAME", f"{project.config}/hooks.toml", "--script FILE"):
         assert way in done.stderr
 
 
-def test_the_model_may_stand_in_the_users_hooks_toml_and_the_command_line_comes_first(project: AgentProject) -> None:
+def test_the_model_may_be_in_the_users_hooks_toml_and_the_command_line_comes_first(project: AgentProject) -> None:
     project.write_hooks_toml("user", '[hooks]\nmodel = "nobody:here"\n')
     assert "the model nobody:here cannot be used" in project.run("agent", "do it").stderr
     assert "the model no-one:else cannot be used" in project.run("agent", "do it", "--model", "no-one:else").stderr
@@ -360,7 +362,7 @@ def test_every_scripted_run_of_the_examples_can_be_played(project: AgentProject,
 # Permission
 
 
-def test_without_a_terminal_a_question_means_no_and_how_to_allow_is_said(project: AgentProject) -> None:
+def test_without_a_terminal_a_question_means_no_and_how_to_allow_is_shown(project: AgentProject) -> None:
     done = project.play(call("WriteFile", path="made", content=""), "not reached", args=())
     assert done.returncode == 1
     assert "WriteFile wants to run -> no: there is no terminal to ask at; --yes allows" in done.stdout
@@ -506,7 +508,7 @@ def test_at_a_terminal_the_person_is_asked_and_always_is_remembered_for_the_tool
     assert sorted(path.name for path in project.path.iterdir()) == ["one", "two"]
 
 
-def test_always_is_not_said_about_what_a_hook_finds_doubtful(project: AgentProject) -> None:
+def test_always_does_not_cover_a_call_that_a_hook_asks_about(project: AgentProject) -> None:
     doubt = {**SHELL, "matcher": "{tool: Shell, pattern: two}"}
     project.write_hook("doubt", scope="project", fields=doubt, script='echo \'{"decision": "ask", "reason": "two?"}\'')
     moves = project.write_moves(shell("touch one"), shell("touch two"), "Done.")

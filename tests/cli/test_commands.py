@@ -110,7 +110,7 @@ def test_list_takes_an_event_in_any_spelling(project: ScratchProject) -> None:
     ]
 
 
-def test_list_prompt_gives_name_event_and_description_only(project: ScratchProject) -> None:
+def test_list_prompt_prints_name_event_and_description_only(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD)
     printed = project.run("list", "--prompt").stdout
     assert printed.splitlines()[-1] == "- guard (pre-tool-call): Guards"
@@ -132,7 +132,7 @@ def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: ScratchProject) ->
         assert "─" not in printed.stdout
 
 
-def test_check_is_clean_with_exit_0_and_says_so(project: ScratchProject) -> None:
+def test_check_without_findings_prints_that_and_exits_with_0(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD)
     done = project.run("check", "--strict")
     assert (done.returncode, done.stdout) == (0, "all good\n")
@@ -210,7 +210,7 @@ def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: ScratchPro
     assert ["no entry point" in d["message"] for d in json.loads(done.stdout)["diagnostics"]] == [True]
 
 
-def test_check_of_nothing_says_what_it_takes(project: ScratchProject) -> None:
+def test_check_of_a_missing_path_lists_what_it_takes(project: ScratchProject) -> None:
     done = project.run("check", str(project.path / "nowhere"))
     assert done.returncode == 1
     assert (
@@ -219,7 +219,7 @@ def test_check_of_nothing_says_what_it_takes(project: ScratchProject) -> None:
     )
 
 
-def test_explain_says_for_each_hook_whether_and_why_in_order(project: ScratchProject) -> None:
+def test_explain_shows_for_each_hook_whether_and_why_it_runs_in_order(project: ScratchProject) -> None:
     add_hook(project, "late", GUARD.replace("guard", "late").replace("matcher", "priority: 1\nmatcher"))
     add_hook(project, "early", GUARD.replace("guard", "early").replace("matcher", "priority: 900\nmatcher"))
     add_hook(project, "other", GUARD.replace("guard", "other").replace("Shell", "WriteFile"))
@@ -238,7 +238,7 @@ def test_explain_says_for_each_hook_whether_and_why_in_order(project: ScratchPro
     ]
 
 
-def test_explain_says_of_an_untrusted_hook_that_it_is(project: ScratchProject) -> None:
+def test_explain_reports_that_a_hook_is_untrusted(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD)
     add_hook(project, "mine", GUARD.replace("guard", "mine"), scope="user")
     done = project.run("explain", "PreToolUse", "--tool", "Shell", "--json", trust_all=False)
@@ -281,7 +281,7 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: ScratchProject,
     assert project.run("run", "PreToolUse", stdin=event).returncode == 2
 
 
-def test_a_new_hook_runs_once_it_is_trusted_as_it_says(project: ScratchProject) -> None:
+def test_a_new_hook_runs_once_it_is_trusted_as_new_instructs(project: ScratchProject) -> None:
     made = project.run("new", "fresh", "--event", "PreToolUse", "--pattern", "ls")
     assert [line.split()[0] for line in made.stdout.splitlines()] == ["created", "edit", "check", "trust", "try"]
     event = '{"tool_name": "Shell", "tool_input": {"command": "ls"}}'
@@ -380,7 +380,7 @@ def test_hosts_capabilities_distinguish_seen_from_read(project: ScratchProject) 
     assert (cells["codex"], cells["gemini"], cells["kimi-cli"], cells["cursor"]) == ("BIC", "BxI", "B", "bli")
 
 
-def test_hosts_json_says_how_each_thing_is_said(project: ScratchProject) -> None:
+def test_hosts_json_shows_how_each_capability_is_expressed(project: ScratchProject) -> None:
     found = {row["name"]: row for row in json.loads(project.run("hosts", "--json").stdout)["hosts"]}
     stop = next(row for row in found["kimi-code"]["events"] if row["name"] == "Stop")
     assert stop == {
@@ -407,7 +407,7 @@ def test_hosts_json_says_how_each_thing_is_said(project: ScratchProject) -> None
         (["--event"], "{}", "--event needs a value"),
     ],
 )
-def test_run_says_why_it_cannot_read_its_input_and_exits_with_1(
+def test_run_reports_why_it_cannot_read_its_input_and_exits_with_1(
     project: ScratchProject, args: list[str], stdin: str, message: str
 ) -> None:
     done = project.run("run", *args, stdin=stdin)
@@ -415,7 +415,7 @@ def test_run_says_why_it_cannot_read_its_input_and_exits_with_1(
     assert message in done.stderr
 
 
-def test_run_answers_nothing_when_nobody_has_an_opinion(project: ScratchProject) -> None:
+def test_run_answers_nothing_when_no_hook_has_an_opinion(project: ScratchProject) -> None:
     done = project.run("run", "PreToolUse", stdin='{"tool_name": "Shell", "tool_input": {}}')
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -431,7 +431,7 @@ def test_no_ask_turns_a_question_into_a_block(project: ScratchProject) -> None:
 @pytest.mark.parametrize(
     "args", [["run", "Stop"], ["list"], ["check"], ["explain", "Stop"], ["new", "x", "--event", "Stop"]]
 )
-def test_a_project_that_is_no_folder_is_refused_and_never_taken_for_one_without_hooks(
+def test_a_project_that_is_not_a_folder_is_refused_and_not_taken_for_an_empty_one(
     project: ScratchProject, args: list[str]
 ) -> None:
     done = project.run(*args, "--project", str(project.path / "nowhere"), stdin="{}")
@@ -454,7 +454,7 @@ def test_a_gate_ends_after_three_refusals_even_if_the_sender_does_not_count(proj
     assert "refused 3 times" in json.loads(answers[3].stdout)["system_message"]
 
 
-def test_explain_says_when_it_depends_on_an_input_that_was_not_given(project: ScratchProject) -> None:
+def test_explain_reports_that_it_depends_on_an_input_that_was_not_given(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD.replace("tool: Shell", "tool: Shell\n  pattern: push"))
     (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)["hooks"]
     assert (row["would_run"], row["why"]) == (None, "depends on the input: pass --input (tool Shell, input push)")
@@ -466,13 +466,13 @@ def test_explain_sees_that_a_script_could_not_start(project: ScratchProject) -> 
     assert (row["would_run"], "does not exist here" in row["why"]) == (False, True)
 
 
-def test_check_without_any_hook_does_not_say_that_all_is_good(project: ScratchProject) -> None:
+def test_check_without_any_hook_does_not_report_that_all_is_good(project: ScratchProject) -> None:
     done = project.run("check")
     assert (done.returncode, done.stdout) == (0, "There are no hooks here: nothing to check.\n")
     assert project.run("check", "--strict").returncode == 1
 
 
-def test_debug_shows_what_a_hook_said_on_stderr(project: ScratchProject) -> None:
+def test_debug_shows_what_a_hook_wrote_to_stderr(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD, "#!/bin/sh\necho hello >&2\n")
     done = project.run("run", "PreToolUse", "--debug", stdin='{"tool_name": "Shell"}')
     assert "[HOOK DEBUG] Stderr: hello" in done.stderr.splitlines()

@@ -230,7 +230,7 @@ def test_a_backslash_at_the_end_of_an_argument_is_taken_along(project: ConvertPr
     assert (project.hooks_folder("project") / "printf/scripts/run.sh").read_text().endswith("exec printf 'a\\'\n")
 
 
-def test_a_key_that_nobody_knows_is_noted(project: ConvertProject) -> None:
+def test_an_unknown_key_is_noted(project: ConvertProject) -> None:
     project.write_entries(command("true", colour="red"))
     (note,) = only(project.to_hooks()[1])["notes"]
     assert note.startswith("unknown key 'colour'")
@@ -314,7 +314,7 @@ def test_defaults_of_hooks_toml_do_not_change_a_converted_hook(project: ConvertP
     assert found == [100, "sync", "allow", 60000]
 
 
-def test_what_hooks_toml_says_of_an_entry_is_taken_along(project: ConvertProject) -> None:
+def test_what_hooks_toml_sets_for_an_entry_is_converted_too(project: ConvertProject) -> None:
     project.write_entries(command("true"))
     (name,) = project.read_hook_states()
     project.write_hooks_toml("user", f'[[hooks.override]]\nname = "{name}"\ntimeout = 2000\non_failure = "block"\n')
@@ -398,7 +398,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
 
 
 @pytest.mark.parametrize(("event", "entry", "matcher", "reason"), UNFIT.values(), ids=UNFIT)
-def test_what_cannot_be_said_is_left_with_the_reason(
+def test_an_entry_that_cannot_be_expressed_is_left_with_the_reason(
     project: ConvertProject, event: str, entry: dict[str, Any], matcher: str | None, reason: str
 ) -> None:
     path = project.write_entries(entry, event=event, matcher=matcher)
@@ -618,7 +618,7 @@ def test_a_dry_run_prints_everything_and_writes_nothing(project: ConvertProject)
     assert project.read_files() == before
 
 
-def test_a_real_run_written_with_dry_run_first_gives_just_those_files(project: ConvertProject) -> None:
+def test_a_real_run_writes_exactly_the_files_of_the_dry_run(project: ConvertProject) -> None:
     project.write_entries(command("a.sh"), command("b.sh"), matcher="Bash")
     planned = project.to_hooks("--dry-run", "--move")[1]["files"]
     written = project.to_hooks("--move")[1]["files"]
@@ -679,7 +679,7 @@ def test_local_settings_are_converted_with_a_word_about_who_sees_them(project: C
     assert list(json.loads(path.read_text())["hooks"]) == ["PreToolUse"]
 
 
-def test_local_and_user_cannot_stand_together(project: ConvertProject) -> None:
+def test_local_and_user_cannot_be_used_together(project: ConvertProject) -> None:
     done = project.run("convert", "settings-to-hookmd", "--user", "--local")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--local" in done.stderr
@@ -692,7 +692,7 @@ def test_a_project_is_found_from_below(project: ConvertProject) -> None:
     assert project.read_hook_states()["true"] == "armed"
 
 
-def test_settings_below_that_say_nothing_of_hooks_are_passed_over(project: ConvertProject) -> None:
+def test_settings_below_that_do_not_mention_hooks_are_passed_over(project: ConvertProject) -> None:
     path = project.write_entries(command("true"))
     below = project.path / "pkg"
     (below / ".claude").mkdir(parents=True)
@@ -712,7 +712,7 @@ def test_hooks_do_not_change_their_project(project: ConvertProject) -> None:
         assert "the nearest .agents/hooks is in" in done.stderr
 
 
-def test_the_settings_of_the_home_folder_are_no_projects(project: ConvertProject) -> None:
+def test_the_settings_of_the_home_folder_are_not_those_of_a_project(project: ConvertProject) -> None:
     (project.home / ".agents/hooks").mkdir(parents=True)
     done = project.run("convert", "hookmd-to-settings", "--project", str(project.home))
     assert (done.returncode, done.stdout) == (1, "")
@@ -894,7 +894,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("fields", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_settings_json_cannot_say_is_left(project: ConvertProject, fields: dict[str, Any], reason: str) -> None:
+def test_what_settings_json_cannot_express_is_left(
+    project: ConvertProject, fields: dict[str, Any], reason: str
+) -> None:
     folder = project.write_hook("guard", scope="user", script="exit 2", fields=fields)
     code, report = project.to_settings("--user", "--move")
     assert (code, only(report)["status"], only(report)["reason"]) == (1, "left", reason)
@@ -1022,7 +1024,7 @@ def test_a_hook_that_hides_another_is_left(project: ConvertProject) -> None:
     }
 
 
-def test_hooks_are_left_where_settings_say_that_none_runs(project: ConvertProject) -> None:
+def test_hooks_are_left_where_settings_disable_all_hooks(project: ConvertProject) -> None:
     project.write_hook("guard", scope="project")
     path = project.write_settings("user", {"disableAllHooks": True})
     reason = f"its entry would not run: {path} says disableAllHooks"
@@ -1090,7 +1092,7 @@ def test_a_pattern_that_would_match_everything_there_is_refused() -> None:
 # There and back, and the same effect
 
 
-def test_there_and_back_gives_the_same_events_matchers_and_timeouts(project: ConvertProject) -> None:
+def test_there_and_back_keeps_the_events_matchers_and_timeouts(project: ConvertProject) -> None:
     hooks = {
         "PreToolUse": [
             {"matcher": "Bash", "hooks": [command("a.sh", timeout=5), command("b.sh")]},
@@ -1237,7 +1239,7 @@ def test_a_native_guard_does_the_same_as_an_entry(project: ConvertProject) -> No
     assert send(project, BASH) == first
 
 
-def test_both_run_without_a_move_as_it_says(project: ConvertProject) -> None:
+def test_without_a_move_the_entry_and_the_converted_hook_both_run(project: ConvertProject) -> None:
     project.write_entries(command("echo x >> seen.txt"))
     project.to_hooks()
     project.run("run", stdin=json.dumps({**BASH, "work_dir": str(project.path)}))

@@ -175,7 +175,7 @@ def test_a_ledger_that_cannot_be_written_is_an_error(project):
     assert [row["subject"] for row in found["setup"] if row["level"] == "error"] == ["ledger", "trust"]
 
 
-def test_what_the_machine_offers_is_said(project):
+def test_the_sandbox_levels_of_the_machine_are_reported(project):
     _, found = _examine(project)
     subjects = [row["subject"] for row in found["setup"] if row["subject"].startswith("sandbox")]
     assert subjects == ["sandbox basic", "sandbox restricted", "sandbox isolated"]

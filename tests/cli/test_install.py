@@ -45,7 +45,7 @@ def run(project, monkeypatch, capsysbinary):
     return call
 
 
-def test_install_shows_a_diff_and_does_it_where_nobody_can_be_asked(project, run):
+def test_install_shows_a_diff_and_proceeds_where_no_person_can_be_asked(project, run):
     code, out, _ = run("install", "gemini")
     path = file_of(project, "gemini")
     assert (code, state(project, "gemini")) == (0, ("installed", ()))
@@ -89,7 +89,7 @@ def test_no_host_is_made_to_call_twice_in_a_project(project, run):
     assert (code, f"First run: boathook uninstall codex --project {project.path}" in err) == (1, True)
 
 
-def test_status_says_how_to_fix_what_a_person_can(project, run):
+def test_status_shows_how_to_fix_what_a_person_can_fix(project, run):
     run("install", "claude")
     path = file_of(project, "claude")
     path.write_text(path.read_text().replace('"hooks"', '"disableAllHooks": true, "hooks"', 1))
@@ -122,7 +122,7 @@ def test_folders_that_a_projects_variables_lead_to_are_not_written_down(project,
     assert not file_of(project, "claude").exists()
 
 
-def test_in_json_it_is_said_what_was_done(project, run):
+def test_json_output_reports_what_was_done(project, run):
     path = str(file_of(project, "claude", "project"))
     code, out, _ = run("install", "claude", "--project", str(project.path), "--json")
     found = json.loads(out)
@@ -167,7 +167,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_is_said_and_nothing_is_written(project, run, name):
+def test_wrong_arguments_are_reported_and_nothing_is_written(project, run, name):
     arguments, word = WRONG[name]
     before = everything(project)
     code, _, err = run(*(str(project.home) if one == "HOME" else one for one in arguments))
@@ -334,7 +334,7 @@ def test_doctor_names_what_cannot_run(project):
     assert "not run: the command of PreToolUse is not the one that `install` writes" in texts
 
 
-def test_doctor_says_so_if_a_host_turned_hooks_off(project):
+def test_doctor_reports_that_a_host_turned_hooks_off(project):
     install(project, "qwen")
     path = file_of(project, "qwen")
     path.write_text(path.read_text().replace("{\n", '{\n  "disableAllHooks": true,\n', 1))
@@ -387,7 +387,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
 
 
 @needs_node
-def test_the_plugin_of_opencode_does_what_hooks_say(project):
+def test_the_plugin_of_opencode_does_what_hooks_answer(project):
     seen = f"echo $AGENT_HOOK_EVENT >> {project.base}/seen; cat >> {project.base}/payloads"
     project.write_hook(
         "guard", script="grep -q 'rm -rf' || exit 0; echo no >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"}

@@ -74,7 +74,7 @@ def test_log_shows_only_what_is_asked_for(busy, options, expected):
         assert lines(busy, "log", *options) == ["No record matches."]
 
 
-def test_where_nothing_is_recorded_every_command_says_so(project):
+def test_every_command_reports_an_empty_ledger(project):
     message = f"The ledger in {project.state} is empty."
     why = " A record is written when a hook runs, or should have run."
     assert [lines(project, *words.split()) for words in ("log", "log --since 1h", "stats", "ledger verify")] == [
@@ -164,7 +164,7 @@ def test_bars_are_drawn_for_a_person_who_wants_them(busy, variables, drawn):
     assert ("█" in text) == drawn
 
 
-def test_bars_and_percentiles_are_what_they_say():
+def test_bars_and_percentiles_are_correct():
     tally = HookStats()
     for took, status in [(1, "ok"), (1.5, "ok"), (3, "failed"), (700, "timeout"), (5000, "refused")]:
         tally.add({"ms": took, "status": status, "decision": "none"})
@@ -181,7 +181,7 @@ def test_bars_and_percentiles_are_what_they_say():
     assert [compute_percentile(range(1, 101), share) for share in (50, 95, 99)] == [50, 95, 99]
 
 
-def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
+def test_verify_reports_that_the_chain_is_intact_or_where_it_is_not(busy):
     assert lines(busy, "ledger", "verify")[0] == f"2 records in 1 segment of {busy.state}: the chain is intact"
     [path] = busy.state.glob("ledger-*.jsonl")
     path.write_bytes(path.read_bytes().replace(b'"decision": "block"', b'"decision": "allow"', 1))
@@ -200,7 +200,7 @@ def test_verify_says_that_the_chain_holds_or_where_it_does_not(busy):
     )
 
 
-def test_lines_that_are_no_records_are_reported(busy):
+def test_lines_that_are_not_records_are_reported(busy):
     [path] = busy.state.glob("ledger-*.jsonl")
     with path.open("ab") as file:
         file.write(b"half of a rec")

@@ -80,7 +80,7 @@ def used(project):
 
 
 @pytest.mark.parametrize("command", OUTPUT_SCHEMAS)
-def test_an_output_is_as_its_schema_says(used, command):
+def test_an_output_matches_its_schema(used, command):
     record = json.loads(used.run("log", "--json", stdin=CALL).stdout.splitlines()[0])
     words = ARGUMENTS[command].format(id=record["id"]).split()
     done = used.run(*words, "--json", stdin=CALL)

@@ -54,7 +54,7 @@ def test_a_person_reads_how_many_and_which(project):
     assert done.stdout.count("git push --force") == 2
 
 
-def test_hooks_that_have_not_changed_say_the_same(project):
+def test_hooks_that_have_not_changed_answer_the_same(project):
     _guard(project)
     _record(project)
     code, found = _replay(project)
@@ -165,7 +165,7 @@ def test_a_hook_that_cannot_run_is_an_error_that_helps(project, what):
     assert "Traceback" not in done.stderr
 
 
-def test_an_empty_ledger_is_said(project):
+def test_an_empty_ledger_is_reported(project):
     done = project.run("replay", *CONFINED)
     assert done.returncode == 0
     assert "is empty. A record is written when" in done.stdout

@@ -110,7 +110,7 @@ def test_what_could_deceive_the_eye_is_shown_as_what_it_is(project):
     assert "\x1b" not in out
 
 
-def test_a_settings_entry_shows_its_command_and_says_what_is_bound(project):
+def test_a_settings_entry_shows_its_command_and_what_trust_covers(project):
     project.write_settings("project", make_settings("jq -e .x >/dev/null || exit 2"))
     out = project.run("trust").stdout
     assert "jq -e .x >/dev/null || exit 2" in out
@@ -131,7 +131,7 @@ def test_names_that_are_not_there_are_an_error_that_helps(project):
     )
 
 
-def test_the_list_names_every_hook_and_what_was_said(project):
+def test_the_list_names_every_hook_and_what_was_decided(project):
     project.write_hook("good", scope="project", script="exit 0")
     project.write_hook("bad", scope="project", script="exit 0")
     gone = project.write_hook("gone", scope="project", script="exit 0")
@@ -151,7 +151,7 @@ def test_the_list_names_every_hook_and_what_was_said(project):
     assert "gone" not in project.run("trust", "--list").stdout
 
 
-def test_nothing_to_ask_is_said(project):
+def test_a_project_with_nothing_to_decide_is_reported(project):
     assert "There are no project hooks" in project.run("trust").stdout
     project.write_hook("guard", scope="project", script="exit 0")
     project.trust()
