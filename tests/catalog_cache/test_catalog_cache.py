@@ -267,7 +267,7 @@ def test_what_changes_no_catalogue_does_not_make_it_stale(cached, name):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_what_is_recalled_equals_what_the_files_say(cached, kind):
+def test_what_the_cache_returns_equals_what_the_files_define(cached, kind):
     found = cached["every sort"]
     assert found.load().restore(kind) == of_kind(load_files(found.project).catalog, kind)
 
@@ -313,7 +313,7 @@ def keep_nothing(cache: str, project: str = "/p") -> bool:
     return write_catalog(Catalog(projects=(("HOOK.md", project),)), locations_of(cache, project))
 
 
-def test_a_disk_that_does_not_take_it_is_no_reason_to_fail(tmp_path):
+def test_a_cache_that_cannot_be_written_is_not_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     assert keep_nothing(str(tmp_path / "file")) is False
     taken = Path(path_of(str(tmp_path / "cache")))
@@ -439,7 +439,7 @@ def test_a_file_of_another_user_is_not_trusted(cached):
     assert found.load() is not None
 
 
-def test_what_is_no_regular_file_is_not_trusted_and_not_waited_for(cached, tmp_path):
+def test_a_path_that_is_not_a_regular_file_is_not_trusted_and_not_waited_for(cached, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to(cached["plain"].path)
     names = ["fifo", "link", ".", "gone", "nul\0"]
@@ -561,7 +561,7 @@ def test_the_engine_must_see_every_event_that_a_warning_could_be_about(rows):
     assert set(rows(debug=True).values()) == {None}
 
 
-def test_a_disabled_hook_concerns_nobody_and_a_shadowed_one_of_the_user_is_reported(rows):
+def test_a_disabled_hook_is_left_out_and_a_shadowed_one_of_the_user_is_reported(rows):
     assert [rows(a_hook(state=state))["pre-tool-call"] for state in ("disabled", "shadowed")] == [(), None]
 
 

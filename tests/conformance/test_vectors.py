@@ -76,7 +76,7 @@ def test_ids_are_unique_and_name_their_clause() -> None:
     assert [v.id for v in VECTORS if not v.id.startswith(f"s{int(v.clause[1:]):02d}-")] == []
 
 
-def test_every_vector_says_its_rule_and_expects_something() -> None:
+def test_every_vector_states_its_rule_and_expects_something() -> None:
     assert [v.id for v in VECTORS if not v.title.endswith(".") or not v.expect] == []
 
 
@@ -164,7 +164,7 @@ def test_the_runner_notices_a_wrong_command_line(vector: Vector) -> None:
     assert check_command(vector) != []
 
 
-def test_a_command_that_is_no_implementation_fails() -> None:
+def test_a_command_that_is_not_an_implementation_fails() -> None:
     assert check_command(BY_ID["s19-plain-text"], ["true"]) != []
 
 

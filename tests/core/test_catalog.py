@@ -60,7 +60,7 @@ def test_the_index_finds_words_of_any_length(sources, texts):
     assert [selector.select(event) for event in events] == [one_by_one(hooks, event) for event in events]
 
 
-def test_hooks_are_given_in_the_order_of_running_whatever_the_index_says():
+def test_hooks_are_returned_in_the_order_of_running_with_any_index():
     hooks = [a_hook(f"h{n:03}", pattern=("mkfs", "", "rm -rf", "x|rm ")[n % 4]) for n in range(MANY)]
     selector, event = Selector(hooks), a_call("rm -rf / && mkfs")
     assert [selector.select(event) for _ in range(3)] == [tuple(hooks)] * 3
@@ -202,7 +202,7 @@ def test_a_broken_hook_that_is_set_to_block_takes_part():
     assert [can_take_part(a_hook(state=state, on_failure="block")) for state in (SHADOWED, DISABLED)] == [False, False]
 
 
-def test_an_error_in_a_file_that_is_no_hook_is_reported_at_every_event_and_a_warning_is_not():
+def test_an_error_outside_of_hooks_is_reported_at_every_event_and_a_warning_is_not():
     error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "fix it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
     catalog = Catalog(diagnostics=(error, warning))
@@ -328,7 +328,7 @@ mixed = st.lists(
 
 @given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
 @settings(max_examples=300)
-def test_stages_stand_in_order_and_those_that_run_together_are_one(hooks, tool):
+def test_stages_are_in_order_and_hooks_that_run_together_are_one_stage(hooks, tool):
     stages = planned(*hooks, event=a_call(tool=tool)).stages
     orders = [stage.order for stage in stages]
     assert orders == sorted(set(orders))

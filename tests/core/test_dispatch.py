@@ -66,7 +66,7 @@ def drive(hooks, answers, event=None, policy=None) -> Course:
 ABC = [a_hook("a", priority=300), a_hook("b", priority=200), a_hook("c", priority=100)]
 
 
-def test_an_event_that_concerns_nobody_has_no_opinion():
+def test_an_event_without_matching_hooks_has_no_decision():
     course = drive([], {})
     assert course == Course(Verdict(a_call("v0"), a_call("v0"), Outcome()), (), [])
 
@@ -101,7 +101,7 @@ def test_opinions_that_do_not_halt_let_the_rest_run():
     assert (course.verdict.decision, course.verdict.reasons) == (Decision.ASK, ("sure?",))
 
 
-def test_what_was_said_stands_in_the_order_of_running():
+def test_contexts_and_messages_are_in_the_order_of_running():
     course = drive(ABC, {name: Outcome(contexts=(name,), messages=(name.upper(),)) for name in "abc"})
     assert (course.verdict.additional_context, course.verdict.system_message) == (("a", "b", "c"), ("A", "B", "C"))
 
@@ -135,7 +135,7 @@ def test_an_earlier_hook_that_no_longer_matches_does_not_look_again():
     assert drive(hooks, {"c": rewrite("v1")}).looks[4:] == [("a", 2, "v1"), ("b", 2, "v1")]
 
 
-def test_a_rewrite_into_the_present_input_is_no_change():
+def test_a_rewrite_into_the_present_input_is_not_a_change():
     course = drive(ABC, {"b": rewrite("v0")})
     assert course.looks == [("a", 1, "v0"), ("b", 1, "v0"), ("c", 1, "v0")]
     assert course.verdict.modified_input is None
@@ -147,7 +147,7 @@ def test_a_flag_is_another_input_than_a_number():
     assert [(name, look) for name, look, _ in course.looks] == [("a", 1), ("b", 1), ("a", 2)]
 
 
-def test_two_rewrites_in_a_row_give_the_earlier_hooks_one_second_look_at_the_last():
+def test_after_two_rewrites_in_a_row_the_earlier_hooks_get_one_look_at_the_last():
     course = drive(ABC, {"b": {"v0": rewrite("v1")}, "c": {"v1": rewrite("v2")}})
     assert course.looks == [("a", 1, "v0"), ("b", 1, "v0"), ("c", 1, "v1"), ("a", 2, "v2"), ("b", 2, "v2")]
     assert course.verdict.modified_input == {"command": "v2"}
@@ -203,7 +203,7 @@ def test_a_block_with_a_rewrite_leaves_nothing_to_look_at_again():
 BACKGROUND = [*ABC, a_hook("later", background=True), a_hook("much-later", background=True, pattern="v1")]
 
 
-def test_async_hooks_come_after_the_sync_ones_with_the_event_as_it_then_stands():
+def test_async_hooks_come_after_the_sync_ones_with_the_event_as_it_then_is():
     course = drive(BACKGROUND, {"c": rewrite("v1")})
     assert course.background == (Call(BACKGROUND[3], a_call("v1")), Call(BACKGROUND[4], a_call("v1")))
     assert drive(BACKGROUND, {}).waiting == ["later"]
@@ -224,7 +224,7 @@ def test_async_hooks_start_after_a_blocked_post_event():
     assert course.verdict.skipped == (Skip("c", "not reached: block by 'b'"),)
 
 
-def test_async_hooks_do_not_start_when_nobody_can_be_asked():
+def test_async_hooks_do_not_start_when_no_person_can_be_asked():
     ask = Outcome(Decision.ASK, ((Decision.ASK, "sure?"),))
     course = drive(BACKGROUND, {"a": ask}, policy=Policy(can_ask=False))
     assert course.waiting == []
@@ -382,7 +382,7 @@ def test_a_second_look_that_rewrites_is_looked_at_a_last_time_by_neighbours_and_
 
 
 @pytest.mark.parametrize("late", ["first", "x", "z"])
-def test_a_last_look_that_rewrites_yet_again_blocks_whoever_it_is(late):
+def test_a_last_look_that_rewrites_yet_again_blocks_for_any_hook(late):
     answers = {"x": {"v0": rewrite("v1")}, "y": {"v1": rewrite("v2")}}
     answers[late] = {**answers.get(late, {}), "v2": rewrite("v3")}
     course = drive(FRAMED, answers)
@@ -428,7 +428,7 @@ some_hooks = st.lists(
 
 @given(some_hooks, st.sampled_from(["pre-tool-call", "permission-request"]))
 @settings(max_examples=400)
-def test_whatever_hooks_say_no_guard_is_passed_by(found, kind):
+def test_no_answers_of_hooks_let_a_call_pass_by_a_guard(found, kind):
     event = a_call("v0", kind=kind)
     hooks = [
         a_hook(f"h{n}", pattern=pattern, priority=priority, background=background, kind=event.kind)

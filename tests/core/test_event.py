@@ -179,7 +179,7 @@ def test_a_tool_that_was_not_named_is_empty_and_an_input_that_was_not_given_an_e
     assert Event.of("PreToolUse", tool_input=[]).tool_input == []
 
 
-def test_changing_data_gives_another_event():
+def test_changing_data_returns_another_event():
     event = Event.of("PreToolUse", tool_name="Shell", tool_input={"a": 1})
     assert event.with_data(tool_input={}).data == {"tool_name": "Shell", "tool_input": {}}
     assert event.data == {"tool_name": "Shell", "tool_input": {"a": 1}}

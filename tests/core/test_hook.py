@@ -131,11 +131,11 @@ def test_the_order_is_priority_then_scope_then_name_then_path():
     assert ordered == [("y", "/h"), ("z", "/h"), ("a", "/0"), ("a", "/h"), ("b", "/h"), ("a", "/h"), ("x", "/h")]
 
 
-def test_the_mode_says_sync_or_async():
+def test_the_mode_is_sync_or_async():
     assert [a_hook().mode, a_hook(background=True).mode] == ["sync", "async"]
 
 
-def test_a_diagnostic_says_where_what_and_how_to_fix_it():
+def test_a_diagnostic_shows_the_place_the_error_and_the_fix():
     full = Diagnostic("/a/HOOK.md", 3, "timeout", "error", "is wrong", "fix it")
     assert str(full) == "/a/HOOK.md:3: [timeout] is wrong (fix it)"
     assert str(Diagnostic("/a", None, "", "warning", "is odd")) == "/a: is odd"

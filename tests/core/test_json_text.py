@@ -138,12 +138,12 @@ def test_a_line_is_utf_8_with_spaces_after_colons_and_commas():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
-def test_numbers_that_are_no_json_are_not_written(value):
+def test_numbers_that_are_not_json_are_not_written(value):
     with pytest.raises(ValueError, match="Out of range float values"):
         dumps(value)
 
 
-def test_what_is_no_json_value_is_not_written():
+def test_a_value_that_is_not_json_is_not_written():
     with pytest.raises(TypeError, match="set is not a JSON value"):
         dumps({"a": {1}})
 
@@ -158,7 +158,7 @@ UNDECODABLE = {
 
 
 @pytest.mark.parametrize(("data", "message"), UNDECODABLE.values(), ids=UNDECODABLE)
-def test_bytes_that_are_no_text_are_refused_with_their_place(data, message):
+def test_bytes_that_are_not_text_are_refused_with_their_place(data, message):
     with pytest.raises(JsonError) as error:
         decode(data)
     assert str(error.value) == message

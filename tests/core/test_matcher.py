@@ -84,7 +84,7 @@ def test_events_without_a_tool_ignore_the_matcher(kind):
     assert matches(Event.of(kind, prompt="x"), tool="^Nothing$", pattern="nothing")
 
 
-def test_why_a_matcher_does_not_match_is_said():
+def test_a_matcher_explains_why_it_does_not_match():
     matcher = Matcher(compile_pattern("^Write$"), compile_pattern("mkfs"))
     assert matcher.explain_mismatch(a_call()) == "tool 'Shell' does not match '^Write$'"
     assert matcher.explain_mismatch(a_call(tool="Write")) == "input does not match 'mkfs'"

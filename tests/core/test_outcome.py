@@ -21,13 +21,13 @@ def test_adding_up_is_associative(a, b, c):
 
 
 @given(outcomes)
-def test_an_outcome_that_says_nothing_changes_nothing(outcome):
+def test_an_empty_outcome_changes_nothing(outcome):
     assert outcome | Outcome() == outcome
     assert Outcome() | outcome == outcome
 
 
 @given(st.lists(outcomes, max_size=5))
-def test_the_sum_of_outcomes_is_the_heaviest_decision_and_all_that_was_said_in_order(many):
+def test_the_sum_of_outcomes_is_the_heaviest_decision_and_all_texts_in_order(many):
     total = Outcome()
     for outcome in many:
         total |= outcome
@@ -80,7 +80,7 @@ def test_contexts_within_the_limit_stay_as_they_are():
     assert outcome.limit_contexts() == outcome
 
 
-def test_contexts_beyond_the_limit_are_cut_together_and_the_cut_is_said():
+def test_contexts_beyond_the_limit_are_cut_together_and_the_cut_is_reported():
     outcome = Outcome(contexts=("x" * 9_999, "yz", "gone"), messages=("hello",))
     assert outcome.limit_contexts() == Outcome(
         contexts=("x" * 9_999, "y"),

@@ -60,14 +60,14 @@ WORDS = {FAILED: "failed", TIMEOUT: "timed out", REFUSED: "was refused"}
 
 
 @pytest.mark.parametrize("status", WORDS)
-def test_an_end_with_a_fault_blocks_where_the_hook_says_so_and_names_hook_and_fault(status):
+def test_a_failure_blocks_with_on_failure_block_and_names_hook_and_error(status):
     hook = answering(NEVER, on_failure="block")
     run = Policy().make_run(Call(hook, a_call()), Exit(error=status, detail="it broke"))
     reason = f"hook 'guard' {WORDS[status]}: it broke"
     assert run == Run(hook, status, Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),)), error="it broke")
 
 
-def test_how_the_engine_ended_a_hook_is_no_exit_code_of_its_own():
+def test_the_signal_with_which_the_engine_ends_a_hook_is_not_its_exit_code():
     hook = answering(NEVER)
     run = Policy().make_run(Call(hook, a_call()), Exit(-15, error=TIMEOUT, detail="too slow"))
     assert run == Run(hook, TIMEOUT, Outcome(), None, error="too slow")
@@ -153,7 +153,7 @@ def test_a_question_goes_to_the_host():
     assert Policy(can_ask=True).finish_outcome(a_call(), ASK) == ASK
 
 
-def test_a_question_with_nobody_to_ask_blocks_a_tool_call():
+def test_a_question_blocks_a_tool_call_if_no_person_can_be_asked():
     settled = Policy(can_ask=False).finish_outcome(a_call(), ASK)
     assert (settled.decision, settled.reasons) == (Decision.BLOCK, ("really? (nobody to ask)",))
     silent = Policy(can_ask=False).finish_outcome(a_call(), Outcome(Decision.ASK))
@@ -161,7 +161,7 @@ def test_a_question_with_nobody_to_ask_blocks_a_tool_call():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name != "pre-tool-call"], ids=lambda kind: kind.name)
-def test_a_question_with_nobody_to_ask_stays_a_question_elsewhere(kind):
+def test_a_question_stays_a_question_elsewhere_if_no_person_can_be_asked(kind):
     assert Policy(can_ask=False).finish_outcome(Event.of(kind), ASK) == ASK
 
 

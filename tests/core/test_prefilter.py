@@ -124,7 +124,7 @@ def test_a_branch_with_too_many_ways_to_read_it_is_not_forgotten(opening):
 
 
 @pytest.mark.parametrize("depth", [50, 400, 900])
-def test_groups_in_groups_are_no_trouble(depth):
+def test_nested_groups_are_read(depth):
     source = "(" * depth + "ab" + ")" * depth
     assert compiled(source) is not None
     assert claims_hold(source, "xabx")
@@ -151,7 +151,7 @@ UNDERSTOOD = {
 
 
 @pytest.mark.parametrize(("source", "expected"), UNDERSTOOD.items(), ids=UNDERSTOOD)
-def test_what_is_plainly_understood_gives_words(source, expected):
+def test_a_simple_pattern_has_prefilter_words(source, expected):
     assert find_words(source) == expected
 
 
@@ -159,11 +159,11 @@ UNCLEAR = ["(?i)rm", "(?P<n>a)", "\\x41", "\\pN", "\\Qa\\E", "a*", ".*", "[ab]",
 
 
 @pytest.mark.parametrize("source", UNCLEAR)
-def test_what_is_not_plainly_understood_gives_none(source):
+def test_a_pattern_that_is_not_simple_has_no_prefilter_words(source):
     assert find_words(source) is None
 
 
-def test_more_words_than_they_are_worth_give_none():
+def test_a_pattern_with_too_many_words_has_no_prefilter_words():
     assert find_words("|".join(f"word{n}" for n in range(33))) is None
     assert find_words("|".join(f"word{n}" for n in range(32))) == PrefilterWords(
         tuple(f"word{n}" for n in range(32)), CONTAINS

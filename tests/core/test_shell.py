@@ -190,7 +190,7 @@ OPEN = {"a": None, "a 'b": 2, 'a "b': 2, "a $(b": 2, 'a "$(b': 2, "a `b": 2, "a 
 
 
 @pytest.mark.parametrize("text", OPEN)
-def test_a_tolerant_reader_goes_on_and_says_what_never_ends(text):
+def test_a_tolerant_reader_continues_and_reports_what_never_ends(text):
     reader = ShellReader(text)
     assert reader.read_all()[0].words[0].raw == "a"
     assert reader.open_at == OPEN[text]

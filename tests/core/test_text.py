@@ -58,10 +58,10 @@ def test_escape_sequences_go_and_text_stays(text, expected):
     assert clean_text(text) == expected
 
 
-def test_a_text_beyond_the_limit_is_cut_and_the_cut_is_said():
+def test_a_text_beyond_the_limit_is_cut_and_the_cut_is_shown():
     assert clean_text("x" * MAX_REASON_CHARS, MAX_REASON_CHARS) == "x" * MAX_REASON_CHARS
     assert clean_text("x" * 10_000, MAX_REASON_CHARS) == "x" * 8192 + "… [cut, 10,000 characters]"
 
 
-def test_a_cut_inside_an_escape_sequence_is_still_said():
+def test_a_cut_inside_an_escape_sequence_is_still_shown():
     assert clean_text("abc\x1b]0;a very long title\x07def", 6) == "abc… [cut, 28 characters]"

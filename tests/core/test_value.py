@@ -38,7 +38,7 @@ def test_a_subclass_adds_its_fields_behind_those_of_its_base():
     assert Named(1).name == "origin"
 
 
-def test_names_with_an_underscore_are_no_fields():
+def test_names_with_an_underscore_are_not_fields():
     assert Point.FIELDS == ("x", "y")
 
 
@@ -70,7 +70,7 @@ def test_a_value_does_not_change():
 
 
 @given(st.integers(), st.integers(), st.integers())
-def test_replace_gives_a_changed_copy_and_leaves_the_original(x, y, other):
+def test_replace_returns_a_changed_copy_and_leaves_the_original(x, y, other):
     point = Point(x, y)
     assert point.replace(x=other) == Point(other, y)
     assert point.replace() == point

@@ -10,7 +10,7 @@ from tests.core.builders import a_call, a_hook
 BLOCK = Outcome(Decision.BLOCK, ((Decision.ALLOW, "fine"), (Decision.BLOCK, "no"), (Decision.BLOCK, "never")))
 
 
-def test_a_run_says_everything_about_itself():
+def test_the_json_of_a_run_has_all_its_fields():
     run = Run(a_hook(scope="project"), OK, BLOCK, 2, 0.04567, "", ("a note",), 2)
     assert run.to_json() == {
         "hook": "guard",
@@ -25,12 +25,12 @@ def test_a_run_says_everything_about_itself():
     }
 
 
-def test_a_failed_run_gives_its_fault_as_reason_and_a_silent_one_none():
+def test_the_reason_of_a_failed_run_is_its_error_and_a_silent_run_has_none():
     assert Run(a_hook(), FAILED, Outcome(), 1, error="exit code 1").to_json()["reason"] == "exit code 1"
     assert Run(a_hook(), OK, Outcome(), 0).to_json()["reason"] is None
 
 
-def test_a_verdict_says_everything_about_itself():
+def test_the_json_of_a_verdict_has_all_its_fields():
     before, after = a_call("ls"), a_call("ls -l")
     outcome = Outcome(
         Decision.ASK, ((Decision.ASK, "sure?"),), {"command": "ls -l"}, None, ("context",), ("message",), ("log",)
@@ -59,7 +59,7 @@ def test_an_input_that_is_the_same_again_is_not_modified():
     assert Verdict(a_call(), a_call(), Outcome(input={"command": "ls"})).modified_input is None
 
 
-def test_a_blocked_stop_gives_feedback():
+def test_a_blocked_stop_has_feedback():
     event = Event.of("Stop")
     assert Verdict(event, event, BLOCK).feedback == "[Hook blocked stop: no; never]"
     assert Verdict(event, event, Outcome(Decision.STOP)).feedback is None

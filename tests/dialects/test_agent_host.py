@@ -97,7 +97,7 @@ FAILURES = {"kimi-cli/PostToolUse.ReadFile": "post-tool-call-failure"}  # a file
 
 
 @pytest.mark.parametrize("path", CAPTURED, ids=shown)
-def test_a_captured_payload_is_of_the_kind_its_name_says(path):
+def test_a_captured_payload_is_of_the_kind_in_its_name(path):
     name = path.name.split(".")[0]
     wanted = MAPPED.get(path.parent.name, {}).get(name) or SPELLINGS[name].name
     wanted = FAILURES.get(f"{path.parent.name}/{path.stem}", wanted)
@@ -113,7 +113,7 @@ def test_a_captured_payload_needs_no_name_beside_it_if_it_has_one(path):
 
 
 @pytest.mark.parametrize("path", CAPTURED, ids=shown)
-def test_session_and_folder_are_found_whatever_a_host_calls_them(path):
+def test_session_and_folder_are_found_under_the_names_of_every_host(path):
     payload, event = json.loads(path.read_text()), read(path)
     if event.kind is not UNMAPPED:
         keys = ("session_id", "sessionId", "taskId", "trajectory_id")
@@ -195,7 +195,7 @@ def event_of(host: str, name: str | None = None, **fields: object) -> Event:
     return find_host_dialect(host).read_event(json.dumps(fields).encode(), name)
 
 
-def test_qwens_empty_prompt_is_no_prompt():
+def test_qwens_empty_prompt_is_not_a_prompt():
     assert event_of("qwen", hook_event_name="UserPromptSubmit", prompt="").kind is UNMAPPED
     assert event_of("qwen", hook_event_name="UserPromptSubmit", prompt="x").kind.name == "pre-agent-turn"
 
@@ -205,7 +205,7 @@ def test_cursors_other_events_for_one_tool_call_are_not_hooked(name):
     assert event_of("cursor", hook_event_name=name, command="ls").kind is UNMAPPED
 
 
-def test_cursor_says_its_folder_in_a_list():
+def test_cursor_sends_its_folder_in_a_list():
     event = event_of(
         "cursor", hook_event_name="stop", conversation_id="c", session_id="s", workspace_roots=["/p", "/q"]
     )
@@ -244,7 +244,7 @@ def test_an_event_may_be_named_in_our_spelling():
         ("cline", "PreToolUse", {"workspaceRoots": [5]}),
     ],
 )
-def test_what_is_no_event_is_refused(host, name, fields):
+def test_data_that_is_not_an_event_is_refused(host, name, fields):
     with pytest.raises(DialectError):
         event_of(host, name, **fields)
 
@@ -593,7 +593,7 @@ HEARD = {
 
 
 @pytest.mark.parametrize("case", HEARD)
-def test_what_a_host_can_hear_is_said_its_way(case):
+def test_what_a_host_can_express_is_written_in_its_format(case):
     host, name, outcome, changes, wanted = HEARD[case]
     assert answer(host, name, outcome, **changes) == wanted
     assert find_host_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == ()

@@ -104,11 +104,11 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("end", "message"), WORDS.values(), ids=WORDS)
-def test_how_a_hook_failed_is_said_in_words(end, message):
+def test_the_failure_of_a_hook_is_described(end, message):
     assert describe_exit(end) == message
 
 
-def test_what_stands_on_stderr_is_cleaned_and_cut():
+def test_the_text_on_stderr_is_cleaned_and_cut():
     assert read_stderr_reason(Exit(2, stderr=b" \x1b[1mno\x1b[0m\x07\r\nnever \n")) == "no\nnever"
     assert read_stderr_reason(Exit(2, stderr=b"x" * 9000)) == "x" * 8192 + "… [cut, 9,000 characters]"
 

@@ -416,7 +416,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("title", CALLS)
-def test_an_answer_before_a_tool_call_means_what_the_table_says(title):
+def test_an_answer_before_a_tool_call_means_what_the_table_lists(title):
     answer, outcome, *notes = CALLS[title]
     assert answer_to(a_call(), prints(answer)) == (outcome, tuple(notes))
 
@@ -437,7 +437,7 @@ PERMISSIONS = {
 
 
 @pytest.mark.parametrize("title", PERMISSIONS)
-def test_an_answer_to_a_permission_request_means_what_the_table_says(title):
+def test_an_answer_to_a_permission_request_means_what_the_table_lists(title):
     decision, outcome, *notes = PERMISSIONS[title]
     assert answer_to(a_call("PermissionRequest"), prints(nested(decision=decision))) == (outcome, tuple(notes))
 
@@ -607,12 +607,12 @@ TEXT = {
 
 
 @pytest.mark.parametrize("text", TEXT.values(), ids=TEXT)
-def test_plain_text_is_no_answer(text):
+def test_plain_text_is_not_an_answer(text):
     assert answer_to(a_call("SessionStart"), Exit(0, text.encode())) == (Outcome(contexts=(text,)), ())
     assert answer_to(a_call(), Exit(0, text.encode())) == (Outcome(logs=(text,)), ())
 
 
-def test_bytes_that_are_no_text_are_unreadable_and_a_byte_order_mark_is_forgiven():
+def test_bytes_that_are_not_text_are_unreadable_and_a_byte_order_mark_is_forgiven():
     assert answer_to(a_call(), Exit(0, b"hello \xff")) == junk("not UTF-8 at byte 6")
     assert answer_to(a_call(), Exit(0, b"\xef\xbb\xbf" + DENY.encode())) == (make_outcome(BLOCK, DEFAULT), ())
 
@@ -649,11 +649,11 @@ CODES = {
 
 
 @pytest.mark.parametrize("answer", [{}, nested(permissionDecision="allow"), {"decision": "approve"}])
-def test_a_hook_that_failed_and_says_nothing_or_allows_has_failed(answer):
+def test_a_hook_that_failed_and_answers_nothing_or_allows_has_failed(answer):
     assert answer_to(a_call(), prints(answer, 1)) == (FAILED, "exit code 1 (only exit 2 blocks)")
 
 
-def test_a_hook_that_is_to_block_when_it_fails_does_so_whatever_it_says_short_of_a_block():
+def test_with_on_failure_block_a_failure_counts_unless_the_answer_is_a_block():
     call = a_call()
     call = call.replace(hook=call.hook.replace(on_failure="block"))
     assert answer_to(call, prints({"systemMessage": "m"}, 1)) == (FAILED, "exit code 1 (only exit 2 blocks)")
@@ -722,7 +722,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("title", BESIDE)
-def test_exit_2_blocks_whatever_stands_beside_it_which_can_only_add(title):
+def test_exit_2_blocks_with_any_answer_beside_it_which_can_only_add(title):
     answer, stderr, outcome, *notes = BESIDE[title]
     assert answer_to(a_call(), prints(answer, 2, stderr)) == (outcome, tuple(notes))
 
@@ -808,7 +808,7 @@ UNASKED = {
 
 @pytest.mark.parametrize("handler", [MODEL, SERVER], ids=["prompt", "http"])
 @pytest.mark.parametrize(("end", "why"), UNASKED.values(), ids=UNASKED)
-def test_a_question_that_could_not_be_put_is_a_failure_and_no_answer_whatever_the_exit_code(end, why, handler):
+def test_a_question_that_could_not_be_asked_has_failed_with_any_exit_code(end, why, handler):
     assert answer_to(a_call(handler=handler), end) == (FAILED, why)
 
 
@@ -901,7 +901,7 @@ NESTING = st.sampled_from(["PreToolUse", "Stop", "UserPromptSubmit", "PostToolUs
 
 @given(NESTING, spoken)
 @example("PostToolUse", prints({"hookSpecificOutput": {"updatedToolOutput": ""}}, 0, b""))
-def test_what_a_host_gets_of_an_answer_is_itself_an_answer_that_says_the_same(name, end):
+def test_what_a_host_gets_is_itself_an_answer_with_the_same_meaning(name, end):
     call = a_call(name)
     outcome, _ = read_answer(call, end)
     now = outcome.input if outcome.input is not ABSENT else call.event.tool_input

@@ -77,7 +77,7 @@ def test_fields_have_the_names_of_the_standard():
         (b'{"hook_event_name": "PreToolUse", "x": ' + b"[" * 300 + b"]" * 300 + b"}", None, BeyondLimits),
     ],
 )
-def test_what_is_no_event_is_refused(data, name, error):
+def test_data_that_is_not_an_event_is_refused(data, name, error):
     with pytest.raises(error):
         HOST.read_event(data, name)
 
@@ -196,7 +196,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("title", ANSWERS)
-def test_a_verdict_is_said_as_claude_code_hears_it(title):
+def test_a_verdict_is_written_in_the_format_of_claude_code(title):
     name, outcome, changes, expected = ANSWERS[title]
     assert answer(name, outcome, **changes) == expected
 
@@ -207,7 +207,7 @@ every_event = pytest.mark.parametrize("name", CLAUDE_EVENTS_BY_NAME)
 
 @every_event
 @pytest.mark.parametrize("rewritten", [False, True])
-def test_claude_code_gets_an_allow_only_if_a_hook_said_so(name, rewritten):
+def test_claude_code_gets_an_allow_only_if_a_hook_allowed(name, rewritten):
     for decision in (Decision.NONE, ALLOW, ASK, BLOCK, STOP):
         reported = answer(name, Outcome(decision), **({"tool_input": {"command": "pwd"}} if rewritten else {})) or {}
         inside = reported.get("hookSpecificOutput", {})
@@ -216,7 +216,7 @@ def test_claude_code_gets_an_allow_only_if_a_hook_said_so(name, rewritten):
 
 
 @every_event
-def test_claude_code_hears_a_block_where_it_can_and_the_person_hears_it_elsewhere(name):
+def test_claude_code_gets_a_block_where_it_can_and_the_person_gets_it_elsewhere(name):
     reported = answer(name, make_outcome(BLOCK, "no"))
     inside = reported.get("hookSpecificOutput", {})
     words = (reported.get("decision"), inside.get("permissionDecision"), inside.get("decision", {}).get("behavior"))
@@ -225,7 +225,7 @@ def test_claude_code_hears_a_block_where_it_can_and_the_person_hears_it_elsewher
 
 
 @every_event
-def test_claude_code_hears_a_stop_at_every_event_and_what_is_about_to_happen_does_not(name):
+def test_claude_code_gets_a_stop_at_every_event_and_what_is_about_to_happen_does_not(name):
     refused = {
         "PreToolUse": nested(name, permissionDecision="deny", permissionDecisionReason="enough"),
         "PermissionRequest": nested(name, decision={"behavior": "deny", "message": "enough", "interrupt": True}),

@@ -57,7 +57,7 @@ def records(project: ScratchProject) -> list[dict[str, object]]:
 # Events that a host has not
 
 
-def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(project, hook):
+def test_the_turn_that_ended_is_derived_from_a_stop_that_no_hook_refused(project, hook):
     hook("after", "post-agent-turn", f"cat >> {project.base}/seen; echo >> {project.base}/seen")
     hook("stopped", "post-agent-turn-stop", f"cat >> {project.base}/seen")
     event = {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": False, "last_assistant_message": "done"}
@@ -85,7 +85,7 @@ def test_the_turn_that_ended_is_made_of_a_stop_that_nobody_objected_to(project, 
         ("codex", "Stop", {}, True),
     ],
 )
-def test_an_agent_that_has_no_more_to_do_can_be_sent_back_whatever_its_word_for_that(
+def test_an_agent_that_has_finished_can_be_sent_back_with_any_name_of_its_event(
     project, hook, host, name, event, refused
 ):
     hook("gate", "pre-agent-turn-stop", "echo 'test first' >&2; exit 2")
@@ -236,7 +236,7 @@ def test_a_record_alone_leaves_no_call_to_another_path(project, hook):
     assert (project.base / "seen").exists()
 
 
-def test_claude_code_itself_is_heard_whoever_else_is_installed(project, hook):
+def test_claude_code_itself_is_answered_if_another_host_is_installed(project, hook):
     hook("guard", "pre-tool-call", "echo no >&2; exit 2")
     install(project, "vscode")
     event = {key: value for key, value in COPILOTS.items() if key != "timestamp"}
@@ -309,7 +309,7 @@ def test_what_no_hook_could_look_at_is_refused_in_the_hosts_own_protocol(project
 @pytest.mark.parametrize(
     "data", ["{", '{"tool_name": "Shell", "tool_input": {"command": "rm", "x": NaN}}'], ids=["cut", "NaN"]
 )
-def test_a_call_that_is_no_json_is_refused_for_a_model_may_have_made_it_so(project, host, data):
+def test_a_call_that_is_not_json_is_refused_because_a_model_may_have_written_it(project, host, data):
     row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
     code, out, err = run(project, host, row.name, data)
     assert code == dict(row.block).get("exit", 0)
@@ -338,7 +338,7 @@ def test_a_host_that_wants_an_answer_to_everything_gets_one(project):
     assert run(project, "claude", "PreToolUse", call) == (0, {}, "")
 
 
-def test_a_stop_that_is_no_json_is_a_failure_and_sends_nobody_back_to_work(project):
+def test_a_stop_that_is_not_json_is_a_failure_and_sends_no_agent_back_to_work(project):
     for host, name in (("claude", "Stop"), ("kimi-code", "Stop"), ("copilot", "agentStop"), ("gemini", "AfterAgent")):
         code, out, err = run(project, host, name, "{")
         assert (code, out) == (1, None)
@@ -411,7 +411,7 @@ def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(project, g
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("variables", [{}, {"COPILOT_CLI": "1"}], ids=["", "COPILOT_CLI"])
-def test_a_shell_is_a_shell_whatever_it_is_called_and_whoever_calls(project, hook, host, event, call, variables):
+def test_a_shell_is_a_shell_under_any_name_and_in_every_host(project, hook, host, event, call, variables):
     hook("guard", "pre-tool-call", "echo 'not that' >&2; exit 2", matcher="{tool: ^Shell$, pattern: rm -rf}")
     _, out, _ = run(project, host, event, call, **variables)
     assert "not that" in json.dumps(out)
@@ -438,7 +438,7 @@ def test_copilot_has_claude_codes_names_and_its_own_keys_on_claude_codes_path(to
 # What does not fit
 
 
-def test_a_hook_wants_what_it_says_and_a_guard_wants_to_block():
+def test_a_hook_needs_the_capabilities_it_lists_and_a_guard_needs_to_block():
     answers = {"effects": ["context", "rewrite", "fly"]}
     assert list_wanted_capabilities(a_hook(metadata=answers)) == ("input", "context")
     assert list_wanted_capabilities(a_hook(metadata={"effects": "ask, block"})) == ("block", "ask")

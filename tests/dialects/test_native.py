@@ -107,7 +107,7 @@ WRONG_EVENTS = {
 
 
 @pytest.mark.parametrize(("data", "name", "message"), WRONG_EVENTS.values(), ids=WRONG_EVENTS)
-def test_what_is_no_event_is_refused_in_words(data, name, message):
+def test_data_that_is_not_an_event_is_refused_with_a_reason(data, name, message):
     with pytest.raises(DialectError) as error:
         read_event(data, name)
     assert str(error.value)[: len(message)] == message
@@ -279,7 +279,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("stdout", "expected"), ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_at_exit_0_means_what_the_table_says(stdout, expected):
+def test_an_answer_at_exit_0_means_what_the_table_lists(stdout, expected):
     assert answer_to(PRE, Exit(0, stdout.encode())) == to_answer(expected)
 
 
@@ -328,7 +328,7 @@ STRICT = {
 
 
 @pytest.mark.parametrize(("stdout", "outcome", "notes"), STRICT.values(), ids=STRICT)
-def test_with_strict_exit_codes_a_deny_is_no_opinion_with_a_note(stdout, outcome, notes):
+def test_with_strict_exit_codes_a_deny_has_no_effect_and_is_noted(stdout, outcome, notes):
     assert answer_to(PRE, Exit(0, stdout.encode()), strict=True) == (outcome, notes)
 
 
@@ -410,7 +410,7 @@ DEFAULTS = {BLOCK: "blocked by a hook", STOP: "stopped by a hook"}
 
 
 @given(verdicts)
-def test_an_answer_for_a_host_is_itself_a_valid_answer_that_says_the_same(verdict):
+def test_an_answer_for_a_host_is_itself_a_valid_answer_with_the_same_meaning(verdict):
     outcome, notes = read_answer(Call(a_hook(), verdict.original), write_answer(verdict))
     reason = "\n".join(verdict.reasons) or DEFAULTS.get(verdict.decision, "")
     contexts, messages = "\n".join(verdict.additional_context), "\n".join(verdict.system_message)
