@@ -38,7 +38,7 @@ def as_pattern(expected: str) -> str:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_code_in_a_document_does_what_the_document_says(path: Path, tmp_path: Path) -> None:
+def test_the_code_in_a_document_does_what_the_document_shows(path: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "examples").symlink_to(ROOT / "examples")

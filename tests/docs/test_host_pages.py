@@ -46,7 +46,7 @@ def furnish(name: str, home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list_host_names())
-def test_a_page_of_a_host_says_how_to_install_look_and_remove(name: str) -> None:
+def test_a_page_of_a_host_shows_how_to_install_check_and_remove(name: str) -> None:
     answer = commands(name)
     starts = ("boathook install", "boathook status", "boathook doctor", "echo", "boathook log", "boathook uninstall")
     assert [start for start in starts if not any(line.startswith(start) for line in answer)] == []
@@ -75,7 +75,7 @@ def test_the_commands_of_a_page_leave_the_configuration_as_it_was(name: str, tmp
 
 
 @pytest.mark.parametrize("name", list_host_names())
-def test_a_host_that_nobody_ran_says_so_on_its_page(name: str) -> None:
+def test_the_page_of_a_host_that_was_never_run_warns_that_it_is_not_tested(name: str) -> None:
     was_run = bool(load_host(name).version)
     assert ("This has not been tested" in page(name)) is not was_run
     assert (f"make e2e HOST={name}" in page(name)) is was_run

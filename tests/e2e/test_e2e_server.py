@@ -61,7 +61,7 @@ def test_a_step_may_call_another_tool_in_the_folder_of_the_run():
     assert (found["name"], found["input"]) == ("create", {"path": "/some/where/new", "file_text": "x"})
 
 
-def test_what_is_no_question_is_answered_too(script):
+def test_a_request_that_is_not_a_question_is_answered_too(script):
     assert script.reply("/v1/messages/count_tokens", b"{}")[0] == 200
     assert script.reply("/v1beta/models/m:countTokens", b"{}")[0] == 200
     assert script.reply("/whatever", b"no json")[0] == 404

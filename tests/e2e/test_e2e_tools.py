@@ -53,7 +53,7 @@ def test_known_tools_pass():
     assert faults("opencode", [tool("bash", command=TEXT), tool("skill", name=TEXT)]) == ""
 
 
-def test_harmless_is_said_for_one_host_at_a_time():
+def test_a_tool_is_declared_harmless_for_one_host_at_a_time():
     assert "the tool update_topic is neither" in faults("opencode", [tool("update_topic", title=TEXT)])
 
 
@@ -79,7 +79,7 @@ def test_what_guards_look_at_must_become_their_key(host, name, good, bad, key):
     assert f"nothing of its input becomes {key}: {next(iter(bad))}" in found
 
 
-def test_a_key_that_the_table_gives_up_is_none():
+def test_a_key_that_the_table_drops_is_a_failure():
     table = load_host("gemini")
     tools = {**table.tools, "read_file": ("ReadFile", (("", "file_path"),))}
     broken = type(table)(**{**table.__dict__, "tools": tools})
@@ -135,7 +135,7 @@ def test_what_is_declared_in_a_text_is_found():
     assert "nothing of its input becomes command: script" in faults("qwen", [], said=said("script"))
 
 
-def test_the_look_up_is_no_request_of_the_proof():
+def test_the_look_up_is_not_a_request_of_the_proof():
     names = [LOOK_UP, *(step.name for step in STEPS[:-1])]
     requests = [Request(float(number), "/v1/messages", step, True, "") for number, step in enumerate(names)]
     control = replace(seen("claude", []), requests=requests)
@@ -143,7 +143,7 @@ def test_the_look_up_is_no_request_of_the_proof():
     assert "without hooks the agent made" not in found.note
 
 
-def test_what_no_hook_hears_of_is_reported():
+def test_a_tool_that_calls_no_hook_is_reported():
     shell = tool("exec_command", cmd=TEXT)
     assert faults("codex", [shell, tool("write_stdin", chars=TEXT)]) == ""
     files = {"forbidden-word": 1.0, "before-word": 1.0}

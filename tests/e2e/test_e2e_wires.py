@@ -66,7 +66,7 @@ def said_streamed(name: str, events: list[dict]) -> tuple[str, str, dict]:
 
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize(("answer", "reported"), [(CALL, ("", "Bash", {"command": "ls"})), (TEXT, ("done", "", {}))])
-def test_an_answer_is_said_whole_and_as_a_stream(name, answer, reported):
+def test_an_answer_is_sent_whole_and_as_a_stream(name, answer, reported):
     wire, path = WIRE[name], PATHS[name]
     kind, data = wire.answer(path, {}, answer)
     assert (kind, said_whole(name, json.loads(data))) == ("application/json", reported)

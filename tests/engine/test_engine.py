@@ -228,7 +228,7 @@ WRONG = {
 
 @pytest.mark.parametrize("drive", DRIVES.values(), ids=DRIVES)
 @pytest.mark.parametrize(("fields", "message"), WRONG.values(), ids=WRONG)
-def test_a_mapping_that_is_no_event_is_a_clear_error(drive, fields, message):
+def test_a_mapping_that_is_not_an_event_is_a_clear_error(drive, fields, message):
     with pytest.raises(DialectError) as error:
         drive(an_engine([], {}), fields)
     assert str(error.value) == message
@@ -298,7 +298,7 @@ def test_a_turn_that_ends_starts_the_count_anew(kind):
     assert counts(engine.dispatch(stop())) == FOUR[0]
 
 
-def test_the_event_after_a_stop_says_how_often_it_was_blocked():
+def test_the_event_after_a_stop_holds_how_often_it_was_blocked():
     engine = gate()
     engine.dispatch(stop())
     after = engine.dispatch(Event.of("post-agent-turn-stop", session_id="s"))
@@ -319,7 +319,7 @@ def test_a_host_that_counts_itself_is_believed():
 
 
 @pytest.mark.parametrize("count", [None, "many"])
-def test_a_host_whose_count_is_no_number_is_not_believed(count):
+def test_a_host_whose_count_is_not_a_number_is_not_believed(count):
     engine = gate()
     assert [engine.dispatch(stop(stop_block_count=count)).decision.word for _ in range(4)] == ["block"] * 3 + ["none"]
 
@@ -340,7 +340,7 @@ def test_a_stop_that_cannot_be_refused_does_not_count():
 # The background
 
 
-def test_async_hooks_are_handed_over_once_the_verdict_stands():
+def test_async_hooks_are_handed_over_once_the_verdict_is_final():
     later = a_hook("later", background=True)
     background = Background()
     engine = an_engine([a_hook(), later], {"guard": says(modified_input={"command": "ls -l"})}, background=background)
@@ -362,7 +362,7 @@ def test_the_end_of_a_session_waits_for_the_background():
     assert background.did == [("drain", DRAIN_SECONDS)]
 
 
-def test_draining_gives_what_is_left_and_closing_drains_first():
+def test_draining_returns_what_is_left_and_closing_drains_first():
     background = Background(left=2)
     engine = an_engine([], {}, background=background)
     assert engine.drain(1.5) == 2
@@ -370,7 +370,7 @@ def test_draining_gives_what_is_left_and_closing_drains_first():
     assert background.did == [("drain", 1.5), ("drain", DRAIN_SECONDS), "close"]
 
 
-def test_a_with_block_closes_the_engine_whatever_happens():
+def test_a_with_block_closes_the_engine_even_after_an_error():
     background = Background()
     with pytest.raises(ZeroDivisionError), an_engine([], {}, background=background):
         _ = 1 / 0
@@ -444,7 +444,7 @@ def test_debug_lines_report_failures_logs_notes_second_looks_and_the_background(
     ]
 
 
-def test_a_loaded_engine_reads_strict_exit_codes_and_debug_hears_its_lines(project):
+def test_a_loaded_engine_reads_strict_exit_codes_and_debug_receives_its_lines(project):
     project.write_hooks_toml("user", "[hooks]\nstrict_exit_codes = true\n")
     project.write_hook("guard", script='echo \'{"decision": "deny", "reason": "no"}\'')
     lines: list[str] = []

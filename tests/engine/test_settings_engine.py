@@ -135,7 +135,7 @@ def test_eight_hooks_run_at_the_same_time(project, fire):
     assert [text[0] for text in verdict["additional_context"]] == list("uuupppll")
 
 
-def test_the_same_hooks_in_hook_md_would_wait_for_each_other_in_vain(project):
+def test_the_same_hooks_in_hook_md_would_wait_for_each_other_without_success(project):
     """The counter-test: of hooks that run one after the other the first never sees the second."""
     place = project.base / "place"
     for n in range(2):
@@ -159,7 +159,7 @@ def test_more_hooks_than_may_run_at_once_all_run_and_never_more_than_that_at_onc
     assert (len(counted), max(counted)) == (many, MAX_PARALLEL_HOOKS)
 
 
-def test_a_command_that_stands_in_several_places_runs_once(project, fire):
+def test_a_command_that_is_in_several_places_runs_once(project, fire):
     command = f"echo x >> {project.base}/count; cat > /dev/null"
     project.write_settings("user", settings(PreToolUse=[entry(command, timeout=7)]))
     several = [{"matcher": matcher, "hooks": [entry(command)]} for matcher in ("Bash", "*", "B.*h")]
@@ -171,7 +171,7 @@ def test_a_command_that_stands_in_several_places_runs_once(project, fire):
     assert (project.base / "count").read_text() == "x\n"
 
 
-def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_said(project, fire):
+def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_reported(project, fire):
     path = project.write_settings("user", settings(PreToolUse=[f"echo x >> {project.base}/count"]))
     project.write_settings("project", settings(PreToolUse=[f"echo x >> {project.base}/count"]))
     verdict = fire(TOOL)
@@ -182,7 +182,7 @@ def test_an_entry_that_is_the_same_to_the_letter_runs_once_and_that_is_said(proj
 
 
 @pytest.mark.parametrize("more", [{}, {"statusMessage": "one"}, {"statusMessage": "two"}, {"statusMessage": "three"}])
-def test_a_guard_that_also_stands_there_as_async_still_guards(project, fire, more):
+def test_a_guard_that_is_also_listed_as_async_still_guards(project, fire, more):
     project.write_settings("project", settings(PreToolUse=[entry(BLOCKS, **{"async": True}, **more), entry(BLOCKS)]))
     verdict = fire(TOOL)
     assert (verdict["decision"], verdict["reasons"], verdict["background"]) == ("block", ["no"], [])
@@ -236,7 +236,7 @@ def test_deny_beats_ask_beats_allow_in_one_stage(project, fire):
         assert verdict["reasons"] == [{"block": "deny"}.get(decision, decision)]
 
 
-def test_the_stage_stands_behind_hook_md_hooks_of_priority_100_and_before_those_of_99(project, fire):
+def test_the_stage_runs_after_hook_md_hooks_of_priority_100_and_before_those_of_99(project, fire):
     seen = project.base / "seen"
     for name, priority in (("first", 200), ("usual", 100), ("last", 99)):
         project.write_hook(name, script=f"echo {name} >> {seen}", fields={"priority": priority})
@@ -353,7 +353,7 @@ def test_a_hook_cannot_export_its_way_past_the_depth_limit(project, fire):
 WHERE = """echo "$(pwd -P) $CLAUDE_PROJECT_DIR <${CLAUDE_CODE_REMOTE-unset}> $AGENT_WORK_DIR <$AGENT_HOOK_DIR>" """
 
 
-def test_a_hook_runs_in_its_project_wherever_the_agent_stands(project, fire):
+def test_a_hook_runs_in_its_project_from_any_work_dir_of_the_agent(project, fire):
     project.write_settings("project", settings(UserPromptSubmit=[WHERE]))
     below = project.path / "src" / "deep"
     below.mkdir(parents=True)
@@ -363,7 +363,7 @@ def test_a_hook_runs_in_its_project_wherever_the_agent_stands(project, fire):
         assert reported == [f"{folder.resolve()} {folder} <> {work_dir} <>"]
 
 
-def test_a_hook_reads_where_the_agent_stands(project, fire):
+def test_a_hook_reads_the_work_dir_of_the_agent(project, fire):
     project.write_settings("project", settings(UserPromptSubmit=["cat >&2; exit 2"]))
     below = project.path / "src"
     below.mkdir()

@@ -314,7 +314,7 @@ def test_an_input_too_long_to_be_searched_is_left_to_the_engine(here):
     assert answers == [False, True, False]  # the second grows beyond the limit only when it is written with spaces
 
 
-def test_the_argument_and_the_data_must_say_the_same(here):
+def test_the_argument_and_the_data_must_name_the_same_event(here):
     write_cache_of(here, GUARDS)
     assert ask(CALL, event="PreToolUse") is True
     assert ask({"tool_name": "Read"}, event="PreToolUse") is True

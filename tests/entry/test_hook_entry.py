@@ -188,7 +188,7 @@ def test_a_new_turn_starts_the_count_of_refused_stops_anew_even_where_no_hook_wa
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_project_that_is_no_folder_is_reported(projects, program):
+def test_a_project_that_is_not_a_folder_is_reported(projects, program):
     for folder in ("/no/such/folder", ""):
         command = [*PROGRAMS[program]("Notification"), "--project", folder]
         project = projects["empty"]

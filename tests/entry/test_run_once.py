@@ -52,7 +52,7 @@ def test_hooks_run_though_the_current_folder_was_removed(project):
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "no")
 
 
-def test_an_answer_that_cannot_be_written_is_no_consent(project):
+def test_an_answer_that_cannot_be_written_is_not_consent(project):
     project.write_hook("guard", 'echo \'{"continue": false, "stop_reason": "enough"}\'', scope="project")
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -103,7 +103,7 @@ def test_hooks_that_are_there_but_cannot_be_used_are_reported(project, what):
     assert (done.returncode, "the hooks folder cannot be read" in done.stderr) == (0, True)
 
 
-def test_what_a_manifest_says_reaches_no_terminal_unfiltered(project):
+def test_the_text_of_a_manifest_reaches_no_terminal_unfiltered(project):
     project.write_hook("guard", BLOCK, scope="project", fields={"trigger": '"x\\e]52;c;AAAA\\a"'})
     done = run_event(project)
     assert "unknown event" in done.stderr
