@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> ExampleProject:
 
 
 @pytest.mark.parametrize(("folder", "case"), SCENARIOS)
-def test_a_scenario_ends_as_it_says(folder: Path, case: dict[str, Any], project: ExampleProject) -> None:
+def test_a_scenario_ends_as_expected(folder: Path, case: dict[str, Any], project: ExampleProject) -> None:
     project.copy_hook(folder)
     if "git" in case:
         project.make_repository(case["git"])
@@ -117,7 +117,7 @@ def imported(name: str, patch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("entry", CORPUS, ids=lambda entry: f"{entry['expect']}: {entry['command']}")
-def test_a_command_of_the_corpus_is_judged_as_it_says(entry: dict[str, str], judge: Callable[[str, str], Any]) -> None:
+def test_a_command_of_the_corpus_is_judged_as_expected(entry: dict[str, str], judge: Callable[[str, str], Any]) -> None:
     finding = judge(entry["command"], WORK_DIR)
     assert (finding.decision if finding else "pass") == entry["expect"]
 
@@ -246,7 +246,7 @@ def shell_event(command: str, work_dir: str = "{project}") -> dict[str, Any]:
 # what an example looks like
 
 
-def test_the_checker_has_nothing_to_say_about_the_examples(project: ExampleProject) -> None:
+def test_the_checker_reports_nothing_about_the_examples(project: ExampleProject) -> None:
     answer = project.run("check", "--strict", "--json", str(EXAMPLES / "hooks")).stdout
     assert json.loads(answer)["diagnostics"] == []
 
@@ -277,7 +277,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("folder", HOOKS, ids=NAMES)
-def test_the_patterns_of_an_example_stand_in_single_quotes(folder: Path) -> None:
+def test_the_patterns_of_an_example_are_in_single_quotes(folder: Path) -> None:
     lines = (folder / "HOOK.md").read_text(encoding="utf-8").splitlines()
     patterns = [line.split(": ", 1)[1] for line in lines if re.match(r"  (tool|pattern): ", line)]
     assert [text for text in patterns if text[0] != "'" or text[-1] != "'"] == []

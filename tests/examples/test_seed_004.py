@@ -157,7 +157,7 @@ def test_a_step_context_counts_steps_and_has_the_step_after_it() -> None:
     assert seen == [(0, 1, None), (0, 1, True), (1, 2, None), (1, 2, False)]
 
 
-def test_a_stop_context_says_why_and_a_block_makes_the_agent_go_on() -> None:
+def test_a_stop_context_has_the_reason_and_a_block_makes_the_agent_go_on() -> None:
     seen: list[tuple[str, int]] = []
 
     def gate(context: StopContext) -> Outcome:
@@ -170,7 +170,7 @@ def test_a_stop_context_says_why_and_a_block_makes_the_agent_go_on() -> None:
     assert seen == [("no_tool_calls", 0), ("no_tool_calls", 1)]
 
 
-def test_an_execution_context_says_whether_the_run_starts_or_ends() -> None:
+def test_an_execution_context_shows_whether_the_run_starts_or_ends() -> None:
     seen: list[tuple[bool, int]] = []
 
     def look(context: ExecutionContext) -> Outcome:
@@ -280,7 +280,7 @@ def test_callbacks_for_tools_may_answer_nothing_an_outcome_or_a_changed_context(
     assert RAN == ["ls -a"]
 
 
-def test_a_callback_after_a_tool_hears_of_its_failure_too() -> None:
+def test_a_callback_after_a_tool_receives_its_failure_too() -> None:
     def broken() -> str:
         raise OSError("no disk")
 
@@ -290,7 +290,7 @@ def test_a_callback_after_a_tool_hears_of_its_failure_too() -> None:
     assert seen == ["no disk"]
 
 
-def test_callbacks_for_steps_take_a_state_and_give_one() -> None:
+def test_callbacks_for_steps_take_a_state_and_return_one() -> None:
     heard = ScriptedModel(calls("ls"))
     counted: list[int] = []
 
@@ -308,7 +308,7 @@ def test_callbacks_for_steps_take_a_state_and_give_one() -> None:
     assert (counted, session.state.metadata) == ([1, 2], {"step 1": "done", "step 2": "done"})
 
 
-def test_callbacks_for_the_start_may_prevent_the_run_and_those_for_the_end_hear_of_it() -> None:
+def test_callbacks_for_the_start_may_block_a_run_and_those_for_the_end_see_its_end() -> None:
     ends: list[str | None] = []
     made = builder("hello").on_execution_end(lambda context: ends.append(context.final_message))
     assert made.build().run("hi").text == "hello"
@@ -379,7 +379,7 @@ def test_a_class_with_handle_is_a_hook_that_goes_on_or_does_not() -> None:
     assert (RAN, limiter.count) == (["a", "b"], 2)
 
 
-def test_a_stack_is_used_by_itself_and_every_hook_in_it_hears_of_every_event() -> None:
+def test_a_stack_is_used_by_itself_and_every_hook_in_it_receives_every_event() -> None:
     order: list[str] = []
 
     class Named:
@@ -537,7 +537,7 @@ def test_a_failure_is_written_down_with_all_that_is_known_and_a_grave_one_raises
 # The table
 
 
-def test_every_name_that_the_table_of_names_gives_exists() -> None:
+def test_every_name_in_the_table_of_names_exists() -> None:
     table = (ROOT / "docs" / "reference" / "from-hookstack.md").read_text(encoding="utf-8")
     rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|") and "---" not in line]
     named = {name for row in rows for name in re.findall(r"`([A-Z]\w+(?:\.\w+)*)", row)}

@@ -178,7 +178,7 @@ def test_the_python_script_blocks_by_the_bare_text(project: ExampleProject) -> N
 
 
 @pytest.mark.parametrize("event", [shell("ls"), {**written("x.txt"), "event_type": "pre-tool-call"}])
-def test_the_python_script_says_allow_to_the_rest(event: dict[str, Any], project: ExampleProject) -> None:
+def test_the_python_script_allows_the_rest(event: dict[str, Any], project: ExampleProject) -> None:
     assert play(project, "python-check", event) == ("allow", [])
 
 

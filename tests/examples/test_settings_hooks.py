@@ -221,7 +221,7 @@ def test_a_written_file_is_formatted_by_what_its_name_asks_for(
     assert (reported, play.project.read_file("marks")) == (NOTHING, play.project.fill_in_path(marks))
 
 
-def test_a_formatter_that_is_missing_or_fails_disturbs_nobody(play: Play) -> None:
+def test_a_formatter_that_is_missing_or_fails_has_no_effect(play: Play) -> None:
     play.bring("format-on-write")
     play.project.write_tool("npx", "#!/bin/sh\necho out; echo err >&2; exit 2\n")
     for name in ("app.py", "app.ts"):
@@ -410,14 +410,14 @@ def test_the_desktop_shows_that_the_agent_waits(play: Play) -> None:
         ("git diff --output=x", "none"),
     ],
 )
-def test_nobody_is_asked_about_a_command_that_only_looks(command: str, decision: str, play: Play) -> None:
+def test_a_command_that_only_reads_is_approved_without_a_question(command: str, decision: str, play: Play) -> None:
     play.bring("auto-approve")
     asked = {"tool_name": "Bash", "tool_input": {"command": command}}
     assert play.send("PermissionRequest", **asked) == HostAnswer(decision)
 
 
 @pytest.mark.parametrize(("file", "allowed"), [("README.md", True), ("docs/a.md", True), ("app.py", False)])
-def test_nobody_is_asked_about_reading_documentation(file: str, allowed: bool, play: Play) -> None:
+def test_reading_documentation_is_approved_without_a_question(file: str, allowed: bool, play: Play) -> None:
     play.bring("auto-approve")
     path = str(play.project.path / file)
     expected = HostAnswer("allow", "documentation may be read") if allowed else NOTHING
@@ -487,7 +487,7 @@ def test_a_transcript_is_kept_before_it_is_gone(fixture: str, field: str, play: 
 
 
 @pytest.mark.parametrize("fixture", ["PreCompact", "SubagentStop"])
-def test_without_a_transcript_nothing_is_kept_and_nothing_said(fixture: str, play: Play) -> None:
+def test_without_a_transcript_nothing_is_kept_and_nothing_reported(fixture: str, play: Play) -> None:
     play.bring("keep-transcripts")
     assert play.send(fixture) == NOTHING
     assert not (play.project.path / ".claude" / "transcripts").exists()
@@ -496,7 +496,7 @@ def test_without_a_transcript_nothing_is_kept_and_nothing_said(fixture: str, pla
 # all of them in one project
 
 
-def test_all_together_write_down_and_refuse_and_say_so_once(play: Play) -> None:
+def test_all_together_log_and_refuse_and_report_it_once(play: Play) -> None:
     play.bring(*NAMES)
     command = "grep -r TODO . && git push"
     reason = "- use rg instead of grep: it is faster and skips what git ignores"
@@ -525,7 +525,7 @@ def test_in_a_subfolder_of_the_project_its_hooks_run_all_the_same(play: Play) ->
     assert reported == HostAnswer("block", f".env is protected: {SECRETS}")
 
 
-def test_in_a_package_with_settings_that_say_nothing_of_hooks_they_run_all_the_same(play: Play) -> None:
+def test_in_a_package_with_settings_that_do_not_mention_hooks_they_run_all_the_same(play: Play) -> None:
     play.bring(*NAMES)
     play.project.write_files({"pkg/.claude/settings.local.json": '{"permissions": {"allow": ["Bash(ls)"]}}'})
     event = {"cwd": str(play.project.path / "pkg"), "tool_input": {"file_path": ".env", "content": ""}}
@@ -540,13 +540,13 @@ def test_events_that_no_example_wants_get_no_answer(play: Play) -> None:
 # what an example looks like
 
 
-def test_the_checker_has_nothing_to_say_about_all_of_them_in_one_file(project: ExampleProject) -> None:
+def test_the_checker_reports_nothing_about_all_of_them_in_one_file(project: ExampleProject) -> None:
     project.write_tool("notify-send", MARKS)
     Play(project, IN_PROCESS).bring(*NAMES)
     assert json.loads(project.run("check", "--strict", "--json", str(project.path)).stdout)["diagnostics"] == []
 
 
-def test_all_of_them_are_armed_under_a_name_that_says_what_they_run(project: ExampleProject) -> None:
+def test_all_of_them_are_armed_under_a_name_that_shows_what_they_run(project: ExampleProject) -> None:
     Play(project, IN_PROCESS).bring(*NAMES)
     listed = [(hook["name"].partition("#")[0], hook["state"], hook["diagnostics"]) for hook in project.list_hooks()]
     assert sorted(listed) == [

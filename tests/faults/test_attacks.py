@@ -154,7 +154,7 @@ report({"decision": verdict.decision.word, "ends": [own[0].wait(), own[1].wait()
     assert project.probe(code) == {"decision": "block", "ends": [3, -9], "alive": True}
 
 
-def test_a_process_that_dies_too_late_is_no_zombie_after_the_next_event(project: FaultProject) -> None:
+def test_a_process_that_dies_too_late_is_not_a_zombie_after_the_next_event(project: FaultProject) -> None:
     project.write_hook("guard", NO, timeout=LONG_MS)
     code = """
 from boathook.process import reaper
@@ -236,7 +236,7 @@ def knows_ends_of_reaped_processes() -> bool:
         os.close(handle)
 
 
-def test_a_host_that_waits_for_all_processes_gets_the_block_or_hears_that_it_is_lost(project: FaultProject) -> None:
+def test_a_host_that_waits_for_all_processes_gets_the_block_or_a_report_of_its_loss(project: FaultProject) -> None:
     project.write_hook("guard", f"sleep 0.05; {NO}", timeout=LONG_MS, on_failure="block")
     result = project.fire_in_process(host=THIEF)
     reason = "no" if knows_ends_of_reaped_processes() else "hook 'guard' failed: its exit code was lost"
@@ -470,7 +470,7 @@ def test_a_killed_supervisor_takes_its_async_hooks_with_it(project: FaultProject
     assert project.wait_until_gone() == []
 
 
-def test_async_hooks_start_whatever_the_needs_of_one_of_them_look_like(project: FaultProject) -> None:
+def test_async_hooks_start_even_if_the_requirements_of_one_of_them_are_broken(project: FaultProject) -> None:
     project.write_hook("odd", "", background=True, requires='{bins: ["a\\0b"], env: ["c\\0d"]}')
     project.write_hook("later", "echo done", background=True)
     ended = project.run_plain()

@@ -254,7 +254,7 @@ DAMAGES = {"truncated": "gap", "deleted": "gap", "moved": "gap", "edited": "edit
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_row_84_what_is_done_to_the_files_under_writers_is_seen_and_stops_nobody(tmp_path, damage):
+def test_row_84_damage_to_the_files_under_writers_is_found_and_stops_no_writer(tmp_path, damage):
     report = damaged(tmp_path / "ledger", damage)
     assert {finding.kind for finding in report.findings} == {DAMAGES[damage]}
     assert report.last == 600

@@ -77,7 +77,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
-def test_a_manifest_that_could_do_harm_is_refused_and_says_why(project: FaultProject, text: str, why: str) -> None:
+def test_a_manifest_that_could_do_harm_is_refused_with_the_reason(project: FaultProject, text: str, why: str) -> None:
     project.write_hook("bad", NO, manifest=text)
     result = fire(project)
     assert result.skipped == {"bad": why}
@@ -85,7 +85,7 @@ def test_a_manifest_that_could_do_harm_is_refused_and_says_why(project: FaultPro
 
 
 @pytest.mark.parametrize("text", [case[0] for case in REFUSED.values()], ids=REFUSED)
-def test_a_plain_host_hears_of_a_manifest_that_was_refused(project: FaultProject, text: str) -> None:
+def test_a_refused_manifest_is_reported_to_a_plain_host(project: FaultProject, text: str) -> None:
     project.write_hook("bad", NO, manifest=text)
     project.write_hook("zz-guard", NO, timeout=LONG_MS)
     ended = project.run_plain()
@@ -102,7 +102,7 @@ SLOW_TO_MEND = {
 
 
 @pytest.mark.parametrize("text", SLOW_TO_MEND.values(), ids=SLOW_TO_MEND)
-def test_row_59_what_is_no_yaml_is_given_up_quickly(project: FaultProject, text: str) -> None:
+def test_row_59_text_that_is_not_yaml_is_given_up_quickly(project: FaultProject, text: str) -> None:
     project.write_hook("bad", NO, manifest=in_manifest(text))
     assert list(fire(project).skipped) == ["bad"]
 
@@ -125,7 +125,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("written", NUMBERS.values(), ids=NUMBERS)
-def test_row_55_what_is_no_whole_number_leaves_the_default_and_the_guard_armed(
+def test_row_55_anything_but_a_whole_number_leaves_the_default_and_the_guard_armed(
     project: FaultProject, written: str
 ) -> None:
     project.write_hook("guard", NO, manifest=in_manifest(f"timeout: {written}\npriority: {written}"))
@@ -212,7 +212,7 @@ def test_row_60_a_fifo_as_manifest_is_not_waited_for(project: FaultProject, way:
     assert fire(project, way).skipped == {"bad": "HOOK.md is not a regular file"}
 
 
-def test_row_60_a_fifo_as_script_is_no_entry_point(project: FaultProject, way: str) -> None:
+def test_row_60_a_fifo_as_script_is_not_an_entry_point(project: FaultProject, way: str) -> None:
     os.mkfifo(project.write_hook("bad", None) / "fifo")
     scripts = project.hooks / "bad" / "scripts"
     scripts.mkdir()
@@ -289,7 +289,7 @@ def test_row_63_a_link_to_a_folder_out_of_the_project_is_refused(project: FaultP
     assert fire(project, way).skipped == {"outside": "HOOK.md is a link that leaves the project"}
 
 
-def test_row_64_a_folder_name_that_is_no_utf_8_can_be_named_and_run(project: FaultProject, way: str) -> None:
+def test_row_64_a_folder_name_that_is_not_utf_8_can_be_named_and_run(project: FaultProject, way: str) -> None:
     folder = os.fsencode(project.hooks) + b"/caf\xe9"
     project.write_hook("cafe", "pwd >/dev/null", timeout=LONG_MS)
     os.rename(os.fsencode(project.hooks / "cafe"), folder)
@@ -325,7 +325,9 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_row_65_a_name_that_could_be_more_than_a_name_gives_way_to_the_folder(project: FaultProject, name: str) -> None:
+def test_row_65_a_name_that_could_be_more_than_a_name_yields_to_the_folder_name(
+    project: FaultProject, name: str
+) -> None:
     project.write_hook("folder", NO, manifest=make_manifest("folder").replace("name: folder", f"name: {name}"))
     assert project.fire_in_process().runs == [("folder", "ok", 2, "block")]
 

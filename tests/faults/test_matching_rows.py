@@ -58,7 +58,7 @@ def test_row_71_a_pattern_that_does_not_compile_is_found_at_load_and_never_silen
         assert "does not compile" in result.skipped["guard"]
 
 
-def test_row_71_a_plain_host_hears_of_a_pattern_that_does_not_compile(project: FaultProject) -> None:
+def test_row_71_a_pattern_that_does_not_compile_is_reported_to_a_plain_host(project: FaultProject) -> None:
     guard(project, "(")
     ended = project.run_plain()
     assert ended.code == 0

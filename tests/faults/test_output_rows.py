@@ -80,7 +80,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("data", "error"), UNREADABLE.values(), ids=UNREADABLE)
-def test_an_answer_that_hides_something_is_unreadable_and_says_why(
+def test_an_answer_that_hides_something_is_unreadable_with_the_reason(
     project: FaultProject, way: str, data: bytes, error: str
 ) -> None:
     assert_unreadable(answer(project, way, data), INVALID + error)
@@ -96,7 +96,7 @@ def test_an_unreadable_answer_blocks_where_failing_blocks(project: FaultProject,
 
 
 @pytest.mark.parametrize("data", [case[0] for case in UNREADABLE.values()], ids=UNREADABLE)
-def test_exit_2_blocks_whatever_stands_on_stdout(project: FaultProject, data: bytes) -> None:
+def test_exit_2_blocks_with_any_text_on_stdout(project: FaultProject, data: bytes) -> None:
     result = answer(project, "in process", data, code=2)
     assert (result.decision, result.runs) == ("block", [("says", "ok", 2, "block")])
 

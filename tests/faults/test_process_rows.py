@@ -176,7 +176,7 @@ def test_row_10_an_answer_beyond_the_limit_is_unreadable(project: FaultProject, 
     assert_clean(project, result, LONG)
 
 
-def test_row_12_binary_junk_is_unreadable_and_says_where(project: FaultProject, way: str) -> None:
+def test_row_12_binary_junk_is_unreadable_and_its_place_is_reported(project: FaultProject, way: str) -> None:
     project.write_hook("junk", "printf '\\377\\376\\001junk'", timeout=LONG_MS)
     result = project.fire(way)
     assert result.runs == [("junk", "unreadable", 0, "none")]
@@ -235,7 +235,7 @@ def test_row_14_an_interpreter_that_env_cannot_find_fails_like_any_other(project
 
 
 @pytest.mark.parametrize(("entry", "by"), [("run.sh", "bash"), ("run", "sh")])
-def test_row_15_a_script_without_interpreter_line_is_run_by_a_shell_and_says_so(
+def test_row_15_a_script_without_interpreter_line_is_run_by_a_shell_and_noted(
     project: FaultProject, way: str, entry: str, by: str
 ) -> None:
     project.write_hook("bare", None, timeout=LONG_MS)
@@ -255,7 +255,7 @@ def test_row_15_an_executable_of_no_known_format_does_not_start(project: FaultPr
     )
 
 
-def test_row_16_a_script_without_the_execute_bit_is_run_and_says_so(project: FaultProject, way: str) -> None:
+def test_row_16_a_script_without_the_execute_bit_is_run_and_noted(project: FaultProject, way: str) -> None:
     project.write_hook("bits", "echo no >&2; exit 2", mode=0o644, timeout=LONG_MS)
     result = project.fire(way)
     assert_block(project, result)
@@ -263,7 +263,7 @@ def test_row_16_a_script_without_the_execute_bit_is_run_and_says_so(project: Fau
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
-def test_row_16_a_folder_is_no_script(project: FaultProject, way: str, on_failure: str) -> None:
+def test_row_16_a_folder_is_not_a_script(project: FaultProject, way: str, on_failure: str) -> None:
     folder = project.write_hook("folder", None, timeout=LONG_MS, on_failure=on_failure)
     (folder / "scripts" / "run.sh").mkdir(parents=True)
     result = project.fire(way)
@@ -719,7 +719,7 @@ def test_row_29_a_session_is_named_to_hooks_without_what_no_environment_takes(pr
     assert project.fire(way, {"session_id": "a\0b"}).reasons == ["ab"]
 
 
-def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_said(project: FaultProject, way: str) -> None:
+def test_row_30_a_work_dir_that_is_gone_is_replaced_by_the_project_and_noted(project: FaultProject, way: str) -> None:
     project.write_hook("says", "pwd -P >&2; exit 2", timeout=LONG_MS)
     gone = str(project.path / "gone")
     result = project.fire(way, {"work_dir": gone})
@@ -742,7 +742,7 @@ def test_row_30_a_host_whose_own_folder_is_gone_still_runs_hooks(project: FaultP
 
 
 @pytest.mark.parametrize("on_failure", ["allow", "block"])
-def test_row_31_out_of_descriptors_is_a_failure_that_says_so(project: FaultProject, on_failure: str) -> None:
+def test_row_31_out_of_descriptors_is_a_failure_that_names_the_cause(project: FaultProject, on_failure: str) -> None:
     project.write_hook("guard", "exit 2", timeout=LONG_MS, on_failure=on_failure)
     code = """
 import resource
@@ -781,7 +781,7 @@ def test_row_31_a_fork_that_fails_once_is_tried_again(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
-def test_row_31_a_fork_that_keeps_failing_is_a_failure_that_says_so(number: int) -> None:
+def test_row_31_a_fork_that_keeps_failing_is_a_failure_that_names_the_cause(number: int) -> None:
     def spawn(*args: object) -> int:
         raise OSError(number, os.strerror(number))
 

@@ -253,7 +253,7 @@ def test_a_projects_link_that_stays_within_it_is_followed(project: SettingsProje
     assert (project.fire(way).decision, project.fire(way).skipped) == ("block", {})
 
 
-def test_a_link_of_the_user_is_followed_wherever_it_leads(project: SettingsProject, way: str) -> None:
+def test_a_link_of_the_user_is_followed_to_any_place(project: SettingsProject, way: str) -> None:
     project.write_entries(STAGE_NO, path=project.scratch / "dotfiles.json")
     (project.claude_folder / "settings.json").symlink_to(project.scratch / "dotfiles.json")
     assert project.fire(way).decision == "block"
@@ -380,7 +380,7 @@ TOO_LONG = {"a_line": command("true " + "x" * 200_000), "an_argument": command("
 
 
 @pytest.mark.parametrize("entry", TOO_LONG.values(), ids=TOO_LONG)
-def test_a_command_too_long_for_the_system_fails_and_says_so(
+def test_a_command_too_long_for_the_system_fails_and_names_the_cause(
     project: SettingsProject, way: str, entry: dict[str, Any]
 ) -> None:
     project.write_entries(entry, STAGE_NO)
@@ -649,7 +649,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("talk", "why"), REFUSED.values(), ids=REFUSED)
-def test_a_server_that_gives_no_answer_is_a_failure_that_says_so(
+def test_a_server_that_sends_no_answer_is_a_failure_that_names_the_cause(
     project: SettingsProject, way: str, talk: Talk, why: str
 ) -> None:
     with server(talk) as url:
@@ -662,7 +662,7 @@ def test_a_server_that_gives_no_answer_is_a_failure_that_says_so(
     assert_clean(project, result, LONG)
 
 
-def test_a_server_that_nobody_runs_is_a_failure_that_says_so(project: SettingsProject, way: str) -> None:
+def test_a_server_that_is_not_running_is_a_failure_that_names_the_cause(project: SettingsProject, way: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         url = f"http://127.0.0.1:{held.getsockname()[1]}/hook"
     project.write_entries({**asks(url), "timeout": LONG}, STAGE_NO)
@@ -700,9 +700,7 @@ def test_a_model_that_never_answers_is_given_up(project: SettingsProject, way: s
     assert_clean(project, result, MODEL_T)
 
 
-def test_a_prompt_hook_that_nobody_can_answer_ends_at_once_and_says_how_to_fix_it(
-    project: SettingsProject, way: str
-) -> None:
+def test_a_prompt_hook_without_a_model_ends_at_once_and_shows_how_to_fix_it(project: SettingsProject, way: str) -> None:
     project.write_entries({"type": "prompt", "prompt": "May it?"}, STAGE_NO)
     result = project.fire(way)
     why = (
