@@ -99,7 +99,7 @@ def test_a_call_goes_on_with_all_it_had():
     )
 
 
-def test_contexts_say_what_is_shown_of_them():
+def test_contexts_have_the_documented_properties():
     step, stop, failure = StepContext.before(0), StopContext.before(), EVERY["turn-failure"]
     assert (step.index, step.number, step.event) == (0, 1, "pre-step")
     assert (stop.was_refused, EVERY["pre-agent-turn-stop"].was_refused) == (False, True)
@@ -153,7 +153,7 @@ SENT = {
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_hooks_of_files_see_the_fields_of_the_event(kind):
+def test_file_hooks_see_the_fields_of_the_event(kind):
     context = EVERY[kind]
     assert context.to_event() == Event(context.kind, "", "s", "/w", {}, SENT[kind])
     with_more = dataclasses.replace(context, extra={"agent_id": "a", "path": Path("/x")}, metadata={"k": "v"})
@@ -170,7 +170,7 @@ def verdict(context: Context, outcome: Outcome, *, now: Event | None = None, ski
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_what_hooks_of_files_say_is_taken_in(kind):
+def test_the_answers_of_file_hooks_are_applied(kind):
     context = EVERY[kind].add_context("c0").add_message("m0")
     answer = Outcome(contexts=("c1", "c2"), messages=("m1",))
     broken = Skip("guard", "it has no entry point", is_warning=True)
@@ -244,14 +244,14 @@ ANYTHING = st.recursive(
 
 
 @given(ANYTHING)
-def test_anything_can_be_said_in_json(value):
+def test_any_value_can_be_written_in_json(value):
     answer = to_json_value(value)
     assert loads(dumps(answer)) == answer
     assert to_json_value(answer) == answer
 
 
 @given(json_values)
-def test_json_is_said_as_it_is_and_is_a_copy(value):
+def test_json_values_stay_as_they_are_and_are_copied(value):
     answer = to_json_value(value)
     assert dumps(answer) == dumps(value)
     assert answer is not value or not isinstance(value, dict | list)
@@ -272,11 +272,11 @@ SAID = {
 
 
 @pytest.mark.parametrize(("value", "expected"), SAID.values(), ids=SAID)
-def test_what_json_cannot_say_becomes_text(value, expected):
+def test_what_json_cannot_express_becomes_text(value, expected):
     assert to_json_value(value) == expected
 
 
-def test_what_holds_itself_is_said_once():
+def test_a_value_that_holds_itself_is_written_once():
     circle = {"name": "a"}
     circle["self"] = [circle, circle]
     assert to_json_value(circle) == {"name": "a", "self": ["…", "…"]}
@@ -285,7 +285,7 @@ def test_what_holds_itself_is_said_once():
 
 
 @pytest.mark.parametrize("depth", [180, 181, 500, 5000])
-def test_what_is_too_deep_becomes_text_but_is_said(depth):
+def test_a_value_that_is_too_deep_becomes_text_but_is_written(depth):
     value = "needle"
     for _ in range(depth):
         value = [value]

@@ -110,7 +110,7 @@ def failing(request, gate):
     return hook, timeout, error, reported
 
 
-def test_a_failure_is_raised_unless_it_was_said_otherwise(way, failing):
+def test_a_failure_is_raised_by_default(way, failing):
     hook, timeout, error, reported = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout).with_(noting(notes, "later"))
@@ -132,7 +132,7 @@ def test_an_allowed_failure_is_reported_and_logged_and_the_rest_goes_on(way, fai
     ]
 
 
-def test_a_failure_that_blocks_says_why_and_is_logged(way, failing, caplog):
+def test_a_failure_that_blocks_has_a_reason_and_is_logged(way, failing, caplog):
     hook, timeout, _, reported = failing
     notes = []
     stack = Stack().with_(hook, timeout=timeout, on_failure="block").with_(noting(notes, "later"))
@@ -142,7 +142,7 @@ def test_a_failure_that_blocks_says_why_and_is_logged(way, failing, caplog):
     assert [record.getMessage() for record in caplog.records] == [f"{reported} (at pre-tool-call)"]
 
 
-def test_the_operation_runs_once_whatever_fails_before_it(way, failing):
+def test_the_operation_runs_once_after_any_failure_before_it(way, failing):
     hook, timeout, _, _ = failing
     notes = []
     stack = Stack().with_(hook, on="pre-tool-call", timeout=timeout, on_failure="allow")
@@ -306,7 +306,7 @@ def test_a_sync_hook_that_was_given_up_cannot_start_the_operation_any_more(way, 
     assert notes == ["hook 'guard' did not end within 0.02 s"]
 
 
-def test_an_async_hook_that_was_given_up_and_does_not_give_up_cannot_start_the_operation_either(way):
+def test_an_async_hook_that_outlives_its_timeout_cannot_start_the_operation_either(way):
     notes, ended = [], threading.Event()
 
     async def guard(context, go_on):
@@ -364,7 +364,7 @@ def test_the_event_loop_goes_on_while_a_sync_hook_takes_its_time(gate):
     assert opened == [True]
 
 
-def test_a_hook_left_behind_holds_up_nobody(way, gate):
+def test_a_hook_left_behind_holds_up_no_call(way, gate):
     hooks = Hooks(on_failure="allow")
     hooks.before_tool(timeout=SOON)(hanging(gate))
     for _ in range(5):

@@ -101,7 +101,7 @@ def test_hooks_of_all_forms_are_asked_in_one_order(way, project, load, seen):
     together=st.booleans(),
     inside=st.lists(st.integers(-1, 5), max_size=4),
 )
-def test_files_come_before_hooks_in_process_of_the_same_priority(way, files, together, inside):
+def test_file_hooks_come_before_in_process_hooks_of_the_same_priority(way, files, together, inside):
     order: list[str] = []
     hooks = [a_hook(f"f{at}", priority=priority) for at, priority in enumerate(files)]
     hooks += [a_settings_hook("s")] if together else []
@@ -128,7 +128,7 @@ class Noting(Runner):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_hooks_of_files_hear_of_every_event(way, project, load, seen, kind):
+def test_file_hooks_receive_every_event(way, project, load, seen, kind):
     project.write_hook("listener", script=f"cat >> {seen}", fields={"trigger": kind})
     way.process(load().stack, EVERY[kind])
     sent = json.loads(seen.read_text())
@@ -140,7 +140,7 @@ def test_hooks_of_files_hear_of_every_event(way, project, load, seen, kind):
 # What files say
 
 
-def test_a_script_blocks_and_nobody_after_it_is_asked(way, project, load, seen):
+def test_a_script_blocks_and_no_hook_after_it_runs(way, project, load, seen):
     project.write_hook("guard", script="echo 'not this' >&2; exit 2", fields={"priority": 50})
     hooks = Hooks()
     hooks.before_tool(priority=51)(note(seen, "before"))
@@ -184,7 +184,7 @@ def test_a_script_may_want_a_person_to_decide(way, project, load):
     assert asked == ["sure?"]
 
 
-def test_a_script_may_give_or_deny_permission(way, project, load):
+def test_a_script_may_grant_or_deny_permission(way, project, load):
     project.write_hook("clerk", script=answers(decision="allow"), fields={"trigger": "permission-request"})
     hooks = load()
     hooks.before_tool(lambda context: Outcome.ask("sure?"))
@@ -209,7 +209,7 @@ def test_a_script_may_replace_a_result(way, project, load):
     assert way.run_tool(load().stack, CALL, run) == {"text": "***"}
 
 
-def test_a_script_hears_of_a_failure_and_what_it_says_is_a_note(way, project, load, seen):
+def test_a_script_receives_a_failure_and_its_answer_is_a_note(way, project, load, seen):
     script = f"cat >> {seen}; echo 'try another' >&2; exit 2"
     project.write_hook("consoler", script=script, fields={"trigger": "post-tool-call-failure"})
     error = ValueError("broken")
@@ -235,7 +235,7 @@ def rewrites(command: str) -> str:
     return answers(modified_input={"command": command})
 
 
-def test_a_script_rewrites_and_later_hooks_in_process_see_it(way, project, load):
+def test_a_script_rewrites_and_later_in_process_hooks_see_it(way, project, load):
     project.write_hook("rewriter", script=rewrites("ls -l"))
     hooks, heard = Hooks(), []
     hooks.before_tool(priority=200)(lambda context: heard.append(dict(context.args)))
@@ -415,7 +415,7 @@ def test_async_scripts_start_once_however_often_middleware_tries(way, project, l
     assert seen.read_text().split() == ["later"]
 
 
-def test_a_command_that_stands_there_sync_and_async_runs_once(way, project, load, seen):
+def test_a_command_that_is_listed_sync_and_async_runs_once(way, project, load, seen):
     command = notes(seen, "command")
     project.write_settings("user", settings("PreToolUse", command))
     project.write_settings("project", settings("PreToolUse", command, **{"async": True, "statusMessage": "again"}))
@@ -434,7 +434,7 @@ def told_of(way, stack: Stack) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("more", [{}, {"async": "true"}], ids=["sync", "async"])
-def test_a_hook_that_cannot_run_is_reported_once_whatever_is_cut(way, project, load, more):
+def test_a_hook_that_cannot_run_is_reported_once_even_if_the_stages_are_split(way, project, load, more):
     project.write_hook("hollow", script=None, fields=more)
     project.write_hook("fine", fields={"priority": 50})
     hooks = Hooks()
@@ -464,7 +464,7 @@ def test_a_hook_that_cannot_run_and_is_to_block_then_blocks(way, project, load, 
         way.run_tool(load().stack, CALL, run)
 
 
-def test_hooks_of_files_alone_keep_a_stack_from_being_idle(project, load):
+def test_file_hooks_alone_keep_a_stack_from_being_idle(project, load):
     assert load().stack.is_idle
     project.write_hook("later", fields={"async": "true", "trigger": "post-tool-call"})
     assert not load().stack.is_idle

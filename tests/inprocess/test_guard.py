@@ -97,7 +97,7 @@ FUNCTIONS = st.sampled_from([simple, positional, keyword, many, named, everythin
         st.sampled_from(["a", "b", "c", "d", "e", "x", "rest", "more", "args", "kwargs"]), st.integers(), max_size=5
     ),
 )
-def test_whatever_is_bound_is_unbound_the_same(function, args, kwargs):
+def test_any_bound_arguments_are_unbound_the_same(function, args, kwargs):
     try:
         function(*args, **kwargs)
     except TypeError:
@@ -122,7 +122,7 @@ def test_a_call_that_does_not_fit_is_a_type_error_as_ever():
 # Results, objections, errors
 
 
-def test_a_guarded_function_gives_its_result_and_raises_its_errors():
+def test_a_guarded_function_returns_its_result_and_raises_its_errors():
     hooks = Hooks()
     heard = []
     hooks.after_tool(lambda context: heard.append(context.result))
@@ -355,7 +355,7 @@ def test_async_generators_are_guarded_too():
     assert asyncio.run(main()) == [0, 1, 2, 0]
 
 
-def test_a_blocked_async_generator_says_so_when_it_is_begun():
+def test_a_blocked_async_generator_raises_when_it_is_begun():
     hooks = Hooks()
     hooks.before_tool(lambda context: Outcome.block("no"))
 

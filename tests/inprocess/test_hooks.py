@@ -58,7 +58,7 @@ def test_a_decorator_adds_for_its_event_and_no_other(way, name, kind):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_decorator_gives_back_what_it_was_given(name):
+def test_a_decorator_returns_what_it_was_given(name):
     decorate = getattr(Hooks(), name)
 
     def hook(context): ...
@@ -258,7 +258,7 @@ def test_the_name_of_a_tool_cannot_match_where_there_is_none(kind):
         assert str(error.value) == message
 
 
-def test_an_async_matcher_is_refused_for_nobody_would_wait_for_it():
+def test_an_async_matcher_is_refused_because_its_answer_is_needed_at_once():
     async def match(context):
         return True
 
@@ -270,7 +270,7 @@ def test_an_async_matcher_is_refused_for_nobody_would_wait_for_it():
 # Failures and rounds, where hooks say nothing themselves
 
 
-def test_hooks_take_over_what_a_failure_means_unless_one_says_so_itself(way):
+def test_hooks_take_over_on_failure_unless_one_sets_it_itself(way):
     hooks = Hooks(on_failure="block")
 
     def broken(context):
@@ -323,7 +323,7 @@ def test_how_often_a_gate_may_refuse_can_be_set(way):
     assert answers == [True, False, False]
 
 
-def test_the_base_class_of_matchers_and_contexts_say_nothing_by_themselves():
+def test_the_base_matcher_raises_and_the_base_context_has_no_tool():
     with pytest.raises(NotImplementedError):
         Match()(BEFORE)
     assert Context(BEFORE.kind).tool == ""

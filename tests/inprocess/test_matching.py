@@ -107,7 +107,7 @@ def test_callables_are_asked():
 
 
 @pytest.mark.parametrize("given", [5, None, b"bash", ["bash"]], ids=repr)
-def test_something_else_is_no_matcher(given):
+def test_something_else_is_not_a_matcher(given):
     with pytest.raises(HookError) as reported:
         make_match(given)
     assert str(reported.value) == f"a matcher must be a name, a callable or a Match, not {type(given).__name__}"
@@ -177,7 +177,7 @@ def meant(tree, context) -> bool:
 
 
 @given(TREES, CONTEXTS)
-def test_joined_matchers_mean_what_they_say(tree, context):
+def test_joined_matchers_mean_what_they_are_built_from(tree, context):
     assert built(tree)(context) == make_match(named(tree))(context) == meant(tree, context)
 
 

@@ -126,7 +126,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
-def test_middleware_that_says_nothing_and_goes_on_nowhere_lets_it_go_on(way, answer):
+def test_middleware_that_returns_nothing_and_does_not_go_on_lets_the_call_go_on(way, answer):
     notes = []
 
     def around(context, go_on):
@@ -138,7 +138,7 @@ def test_middleware_that_says_nothing_and_goes_on_nowhere_lets_it_go_on(way, ans
 
 
 @pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
-def test_middleware_that_forgets_to_give_back_what_came_is_forgiven(way, colour, answer):
+def test_middleware_that_forgets_to_return_the_outcome_is_forgiven(way, colour, answer):
     stack = stacked(colour(None, lambda context, found: answer(context)), on="pre-tool-call")
     assert way.run_tool(stack, CALL, run) == "ran ls"
     guard = stack.with_(lambda context: Outcome.block("no"), on="pre-tool-call")
@@ -302,7 +302,7 @@ def test_a_question_that_was_answered_inside_is_settled(way, colour):
     assert outcome.context.result is True
 
 
-def test_what_was_said_before_middleware_is_not_lost(way, colour):
+def test_outcomes_before_middleware_are_not_lost(way, colour):
     stack = stacked(lambda context: Outcome.ask("sure?").replace(messages=("m",)), colour())
     assert way.process(stack, BEFORE) == Outcome.ask("sure?").replace(context=BEFORE.add_message("m"))
     allowing = stacked(lambda context: Outcome(Decision.ALLOW), colour(), on="pre-tool-call")
@@ -330,7 +330,7 @@ def test_what_is_raised_inside_passes_through_untouched(way, colour, failure, er
 
 
 @pytest.mark.parametrize("failure", ["raise", "allow", "block"])
-def test_a_stop_in_the_operation_is_no_failure_of_anyone(way, colour, failure):
+def test_a_stop_in_the_operation_is_not_a_failure_of_a_hook(way, colour, failure):
     stop, notes = Stopped("enough"), []
 
     def operation(call):
@@ -343,7 +343,7 @@ def test_a_stop_in_the_operation_is_no_failure_of_anyone(way, colour, failure):
     assert notes == []
 
 
-def test_middleware_that_swallows_an_error_and_says_nothing_does_not_hide_it(way):
+def test_middleware_that_swallows_an_error_and_returns_nothing_does_not_hide_it(way):
     tries = []
 
     def broken(context):
@@ -465,7 +465,7 @@ def test_sync_middleware_works_in_a_plain_program_inside_of_an_event_loop():
     assert asyncio.run(main()) == "ran ls"
 
 
-def test_an_empty_rest_gives_nothing(way, colour):
+def test_an_empty_rest_of_the_chain_returns_nothing(way, colour):
     found = []
     assert way.process(stacked(colour(None, lambda context, rest: found.append(rest))), BEFORE) == NOTHING
     assert [(rest.decision, rest.context) for rest in found] == [(Decision.NONE, BEFORE)]

@@ -97,7 +97,7 @@ def test_what_a_stack_is_given_beside_hooks_makes_a_new_one_too():
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_a_hook_without_an_event_hears_of_every_one(way, kind):
+def test_a_hook_without_an_event_receives_every_one(way, kind):
     notes = []
     stack = Stack().with_(noting(notes, "any")).with_(noting(notes, "this"), on=kind)
     stack = stack.with_(noting(notes, "other"), on="notification" if kind != "notification" else "pre-step")
@@ -165,7 +165,7 @@ def test_the_end_of_a_chain_may_be_async_in_an_event_loop():
 
 
 @pytest.mark.parametrize("stack", [Stack(), Stack().with_(lambda context, go_on: go_on())], ids=["empty", "around"])
-def test_an_end_that_gives_back_something_else_is_reported(way, stack):
+def test_a_terminal_that_returns_something_else_is_reported(way, stack):
     with pytest.raises(HookError) as reported:
         way.process(stack, BEFORE, lambda context: 5)
     assert str(reported.value) == "a terminal must return an Outcome, a context or None, not int"

@@ -104,7 +104,7 @@ def test_the_end_of_a_session_cannot_be_refused(sessions, answer):
     assert sessions.during(hooks, lambda context: "done") == "done"
 
 
-def test_hooks_that_are_added_in_a_session_hear_of_its_end(sessions):
+def test_hooks_that_are_added_in_a_session_receive_its_end(sessions):
     hooks, heard = Hooks(), []
     sessions.during(hooks, lambda context: hooks.session_end(heard.append))
     assert [context.event for context in heard] == ["post-session"]

@@ -111,13 +111,13 @@ def test_items_are_handed_on_one_by_one(consumer):
     assert notes == [WHOLE[0], *steps, WHOLE[1]]
 
 
-def test_whoever_stops_early_closes_the_tool_and_hooks_hear_of_what_there_was(consumer):
+def test_a_consumer_that_stops_early_closes_the_tool_and_hooks_receive_its_items(consumer):
     notes = []
     assert consumer.run(listening(notes).stack, Stream(notes), most=1) == ["a"]
     assert notes == [WHOLE[0], "made a", "got a", "closed", ("post-tool-call", ("a",))]
 
 
-def test_an_error_in_a_stream_is_raised_as_it_is_and_hooks_hear_of_it(consumer):
+def test_an_error_in_a_stream_is_raised_as_it_is_and_hooks_receive_it(consumer):
     notes, error = [], ValueError("broken")
     hooks = listening(notes)
     hooks.tool_failed(lambda context: Outcome.block("try another"))
@@ -128,7 +128,7 @@ def test_an_error_in_a_stream_is_raised_as_it_is_and_hooks_hear_of_it(consumer):
     assert notes == [WHOLE[0], "made a", "got a", "closed", ("post-tool-call-failure", error)]
 
 
-def test_a_stop_in_a_stream_ends_the_run_and_is_no_failure(consumer):
+def test_a_stop_in_a_stream_ends_the_run_and_is_not_a_failure(consumer):
     notes, stop = [], Stopped("enough")
     with pytest.raises(Stopped) as reported:
         consumer.run(listening(notes).stack, Stream(notes, stop))
@@ -188,7 +188,7 @@ def test_how_long_a_stream_took_is_recorded(consumer):
     assert [took is None for took in times] == [True, False]
 
 
-def test_a_generator_is_the_same_generator_to_whoever_talks_to_it():
+def test_a_generator_is_the_same_generator_to_its_caller():
     def talking(call):
         heard = []
         try:
@@ -208,7 +208,7 @@ def test_a_generator_is_the_same_generator_to_whoever_talks_to_it():
     assert results == [("first", "second", "forgiven")]
 
 
-def test_a_stream_that_nobody_begins_is_no_call(way):
+def test_a_stream_that_is_never_begun_is_not_a_call(way):
     notes = []
     hooks = listening(notes)
     if way.__class__.__name__ == "Sync":
@@ -223,7 +223,7 @@ def test_a_stream_that_nobody_begins_is_no_call(way):
     assert notes == [WHOLE[0]]
 
 
-def test_async_hooks_hear_of_an_async_stream():
+def test_async_hooks_receive_the_result_of_an_async_stream():
     notes = []
 
     async def after(context):
@@ -235,7 +235,7 @@ def test_async_hooks_hear_of_an_async_stream():
     assert notes == [("a", "b", "c"), ("a", "b")]
 
 
-def test_an_iterator_that_is_no_generator_is_a_result_like_others(way):
+def test_an_iterator_that_is_not_a_generator_is_a_result_like_others(way):
     results = []
     stack = Stack().with_(lambda context: results.append(context.result), on="post-tool-call")
     found = way.run_tool(stack, CALL, lambda call: iter("abc"))

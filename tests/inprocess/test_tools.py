@@ -40,7 +40,7 @@ def heard(notes: list) -> Hooks:
 # What comes of a call
 
 
-def test_a_call_gives_its_result_and_hooks_hear_of_it(way):
+def test_a_call_returns_its_result_and_hooks_receive_it(way):
     notes = []
     fields = {"session_id": "s", "work_dir": "/w", "state": {"n": 1}, "extra": {"agent_id": "a"}}
     assert way.run_tool(heard(notes).stack, CALL, run, **fields) == "ran ls"
@@ -85,7 +85,7 @@ def test_a_result_that_is_objected_to_is_still_there(way):
     assert (reported.value.reason, reported.value.result) == ("secret", "***")
 
 
-def test_an_error_is_raised_as_it_is_and_hooks_hear_of_it(way):
+def test_an_error_is_raised_as_it_is_and_hooks_receive_it(way):
     error, notes = ValueError("broken"), []
 
     def operation(call):
@@ -99,7 +99,7 @@ def test_an_error_is_raised_as_it_is_and_hooks_hear_of_it(way):
     assert not hasattr(error, "__notes__")
 
 
-def test_what_hooks_say_of_an_error_is_a_note_on_it(way):
+def test_the_answer_of_a_hook_to_an_error_is_a_note_on_it(way):
     error = ValueError("broken")
 
     def operation(call):
@@ -113,7 +113,7 @@ def test_what_hooks_say_of_an_error_is_a_note_on_it(way):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), asyncio.CancelledError()], ids=repr)
-def test_what_is_no_error_of_the_tool_is_no_event(way, error):
+def test_what_is_not_an_error_of_the_tool_is_not_an_event(way, error):
     notes = []
 
     def operation(call):
@@ -179,7 +179,7 @@ def test_a_stop_anywhere_ends_the_run(way, kind, around):
     assert reported.value.__cause__ is (error if kind == "post-tool-call-failure" else None)
 
 
-def test_a_stop_in_the_operation_passes_through_and_is_no_failure(way):
+def test_a_stop_in_the_operation_passes_through_and_is_not_a_failure(way):
     notes, stop = [], Stopped("enough")
 
     def operation(call):
@@ -227,7 +227,7 @@ def asking(*reasons: str) -> Hooks:
     return hooks
 
 
-def test_a_question_with_nobody_to_ask_blocks(way):
+def test_a_question_blocks_if_no_person_can_be_asked(way):
     notes = []
     with pytest.raises(Blocked) as reported:
         way.run_tool(asking("sure?", "really?").stack, CALL, noting(notes, "operation"))
@@ -271,7 +271,7 @@ def test_a_person_decides(way, answer, later):
     assert notes == []
 
 
-def test_somebody_who_says_nothing_is_nobody(way):
+def test_a_callback_that_returns_nothing_counts_as_no_person_to_ask(way):
     hooks = asking("sure?")
     hooks.on_ask(lambda context, reason: None)
     with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
@@ -340,7 +340,7 @@ def test_who_is_asked_and_raises_keeps_the_call_from_running(way):
 # Hooks for permissions, which are asked before the person
 
 
-def test_a_hook_may_give_permission_so_that_nobody_is_asked(way):
+def test_a_hook_may_grant_permission_so_that_no_person_is_asked(way):
     asked, hooks = [], asking("sure?")
     hooks.permission(lambda context: ALLOW)
     hooks.on_ask(lambda context, reason: asked.append(reason))
@@ -396,7 +396,7 @@ def test_the_person_is_asked_about_the_call_as_hooks_for_permissions_left_it(way
     assert asked == [{"command": "ls -l"}]
 
 
-def test_a_call_that_was_allowed_says_so(way):
+def test_the_context_of_a_call_shows_whether_it_was_allowed(way):
     seen = []
     for answer, expected in ((ALLOW, True), (None, False), (Outcome.ask("sure?"), True)):
         stack = Stack(ask=lambda context, reason: True).with_(lambda context, answer=answer: answer, on="pre-tool-call")
