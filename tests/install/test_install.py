@@ -432,7 +432,7 @@ def test_a_hook_of_the_same_name_that_is_not_ours_is_left_alone(project):
     assert path.read_bytes() == b"#!/bin/sh\necho mine\n"
 
 
-def test_where_a_folder_cannot_be_made_the_error_says_so(project):
+def test_a_folder_that_cannot_be_made_raises_an_error(project):
     _write(project.home / ".claude", b"a file")
     with pytest.raises(ConfigError, match=r"\.claude is not a folder"):
         install(project, "claude")
@@ -517,7 +517,7 @@ def test_if_the_record_cannot_be_written_the_files_are_as_they_were(project, mon
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_until_it_is_whole_nobody_else_can_read_a_file(project, monkeypatch):
+def test_until_it_is_whole_no_other_user_can_read_a_file(project, monkeypatch):
     path, seen = file_of(project, "claude"), []
     _write(path, b'{"secret": 1}')
     path.chmod(0o600)
@@ -535,7 +535,7 @@ def test_until_it_is_whole_nobody_else_can_read_a_file(project, monkeypatch):
 
 
 @pytest.mark.parametrize(("mask", "modes"), [(0o022, (0o644, 0o755)), (0o077, (0o600, 0o700))])
-def test_a_new_file_has_the_mode_that_the_person_gives_to_new_files(project, mask, modes):
+def test_a_new_file_has_the_mode_of_the_umask(project, mask, modes):
     old = os.umask(mask)
     try:
         install(project, "claude")
@@ -746,7 +746,7 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("host", FOLDERS)
-def test_what_was_said_of_a_folder_before_is_said_again(project, host):
+def test_uninstall_restores_the_earlier_trust_level_of_a_folder(project, host):
     name, word = FOLDERS[host]
     config, own = project.home / name, {str(project.path): word, "/other": "TRUST_FOLDER"}
     _write(config, json.dumps(own).encode())
@@ -759,7 +759,7 @@ def test_what_was_said_of_a_folder_before_is_said_again(project, host):
 
 @pytest.mark.parametrize("host", FOLDERS)
 @pytest.mark.parametrize("before", [None, "TRUST_PARENT"])
-def test_what_the_person_says_of_a_folder_after_us_stays(project, host, before):
+def test_a_trust_level_that_a_person_sets_after_install_stays(project, host, before):
     config, folder = project.home / FOLDERS[host][0], str(project.path)
     _write(config, None if before is None else json.dumps({folder: before}).encode())
     install(project, host, PROJECT, trusting=True)
@@ -780,7 +780,7 @@ def test_where_copilot_keeps_its_trust_other_folders_stay(project):
 
 
 @pytest.mark.parametrize("host", ["kimi-code", "kimi-cli"])
-def test_a_host_without_projects_says_what_to_do(project, host):
+def test_a_host_without_projects_raises_an_error_with_a_fix(project, host):
     with pytest.raises(ConfigError, match=f"run `boathook install {host} --user`"):
         plan(project, host, PROJECT)
 

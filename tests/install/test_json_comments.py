@@ -47,7 +47,7 @@ def _rendered(value, gap):
 
 @given(st.data(), OWN)
 @settings(max_examples=300, deadline=None)
-def test_wherever_comments_stand_the_persons_own_value_is_there_again(data, own):
+def test_the_persons_own_value_is_restored_with_comments_in_any_place(data, own):
     def gap():
         return data.draw(GAPS)
 
@@ -111,7 +111,7 @@ ONE_LINE = (
 
 
 @pytest.mark.parametrize("text", ONE_LINE)
-def test_a_comment_on_the_only_line_is_no_hindrance(project, text):
+def test_a_comment_on_the_only_line_does_not_prevent_an_install(project, text):
     path = file_of(project, "gemini")
     path.parent.mkdir(parents=True)
     path.write_text(text)
@@ -122,7 +122,7 @@ def test_a_comment_on_the_only_line_is_no_hindrance(project, text):
     assert parse_nodes(path.read_text(), comments=True).value == parse_nodes(text, comments=True).value
 
 
-def test_a_text_that_does_not_say_what_was_meant_is_not_given(monkeypatch):
+def test_a_text_that_does_not_hold_the_intended_value_is_not_returned(monkeypatch):
     monkeypatch.setattr(JsonEditor, "_find_line_break", lambda self, remaining, following: "")
     editor = JsonEditor("[1, // c\n 2, 3]", comments=True)
     editor.remove((1,))

@@ -30,7 +30,7 @@ TEXTS = st.builds(_text, OBJECTS, INDENTS, st.sampled_from(["\n", "\r\n"]), st.b
 
 
 @given(TEXTS, ENDS)
-def test_reading_gives_the_same_as_json(text, end):
+def test_reading_returns_the_same_as_json(text, end):
     assert parse_nodes(text + end).value == json.loads((text + end).removeprefix("\ufeff"))
 
 
@@ -64,7 +64,7 @@ def test_a_list_that_is_added_to_and_taken_from_is_as_before(text, key, value):
 
 
 @given(TEXTS, VALUES)
-def test_a_value_is_replaced_where_it_stands(text, value):
+def test_a_value_is_replaced_in_its_place(text, value):
     editor = JsonEditor(text)
     for key in editor.value:
         before = editor.value
@@ -81,7 +81,7 @@ def test_a_new_part_is_indented_like_the_rest():
     )
 
 
-def test_what_stands_on_one_line_stays_on_one():
+def test_a_value_on_one_line_stays_on_one():
     editor = JsonEditor('{"a": [1], "b": {}}')
     editor.append(("a",), {"c": []})
     editor.set(("b", "d"), True)

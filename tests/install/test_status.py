@@ -96,13 +96,13 @@ def test_a_plugin_whose_command_cannot_be_read_is_altered(project):
     assert find_probe_command(setup, target_of(project), setup.events[0]) is None
 
 
-def test_a_change_elsewhere_in_the_file_is_no_alteration(project):
+def test_a_change_elsewhere_in_the_file_is_not_an_alteration(project):
     install(project, "claude")
     _replace(project, "claude", '{\n  "hooks"', '{\n  "theme": "dark",\n  "hooks"')
     assert state(project, "claude") == ("installed", ())
 
 
-def test_an_entry_that_stands_there_twice_is_reported(project):
+def test_an_entry_that_is_there_twice_is_reported(project):
     install(project, "cursor")
     path = file_of(project, "cursor")
     value = json.loads(path.read_text())

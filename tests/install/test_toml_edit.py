@@ -80,7 +80,7 @@ def test_any_text_can_be_a_value_and_a_name(value, name):
     assert tomllib.loads(add_table("", ("t", name), {"v": value}, is_item=False)) == {"t": {name: {"v": value}}}
 
 
-def test_an_empty_list_gives_way_to_tables():
+def test_an_empty_list_is_removed_to_make_way_for_tables():
     assert (
         remove_empty_list("a = 1\nhooks = [] # none\nb = 2\n[c]\nhooks = []\n", "hooks")
         == "a = 1\nb = 2\n[c]\nhooks = []\n"
@@ -125,7 +125,7 @@ STATEMENTS = st.sampled_from(
 
 
 @given(st.lists(st.lists(STATEMENTS, max_size=3), max_size=4))
-def test_tables_say_together_what_the_text_says(bodies):
+def test_the_tables_together_hold_what_the_text_holds(bodies):
     texts = []
     for at, body in enumerate(bodies):
         seen = [one.replace("x =", f"x{n} =") for n, one in enumerate(body)]
@@ -137,7 +137,7 @@ def test_tables_say_together_what_the_text_says(bodies):
 
 
 @pytest.mark.parametrize("text", ["a = 1\n[b]\nc = = 2\n", "a = 1\n[b\nc = 2\n", 'a = 1\nb = 1\nb = """\n'])
-def test_tables_of_what_is_no_toml_are_an_error_with_its_line(text):
+def test_tables_of_a_text_that_is_not_toml_are_an_error_with_its_line(text):
     with pytest.raises(EditError) as caught:
         list_tables(text)
     with pytest.raises(EditError) as parsed:

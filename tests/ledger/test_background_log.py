@@ -73,11 +73,11 @@ def test_a_link_is_refused_and_its_target_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["folder", "file/below"])
-def test_what_cannot_be_a_log_is_no_log(tmp_path, name):
+def test_a_path_that_cannot_be_a_log_is_not_written(tmp_path, name):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     assert BackgroundLog(str(tmp_path / name)).write("x") is False
 
 
-def test_a_full_disk_is_no_reason_to_fail():
+def test_a_full_disk_is_not_an_error():
     assert BackgroundLog("/dev/full").write("x") is False

@@ -102,7 +102,7 @@ DONE = {
 
 
 @pytest.mark.parametrize(("number", "edit", "expected"), DONE.values(), ids=DONE)
-def test_verify_says_where_something_was_done(tmp_path, number, edit, expected):
+def test_verify_reports_where_the_ledger_was_changed(tmp_path, number, edit, expected):
     path = filled(tmp_path, 4)
     change(path, number, edit)
     assert findings(tmp_path) == [(path.name + place, kind) for place, kind in expected]
@@ -144,7 +144,7 @@ def test_a_segment_removed_from_the_middle_is_a_gap_across_segments(tmp_path):
     assert findings(tmp_path) == [("ledger-2027-01-17.jsonl:1", "gap")]
 
 
-def test_a_removed_first_segment_is_missed_because_nothing_says_that_it_was_removed(tmp_path):
+def test_a_removed_first_segment_is_missed_because_no_record_notes_its_removal(tmp_path):
     for day in range(2):
         Ledger(str(tmp_path), now=lambda day=day: NOON + day * DAY).append(a_record(day))
     (tmp_path / "ledger-2027-01-15.jsonl").unlink()
@@ -301,7 +301,7 @@ def test_a_record_that_is_too_long_is_reported_and_never_torn(tmp_path):
     assert (findings(tmp_path), numbers(tmp_path)) == ([], [0])
 
 
-def test_a_lock_that_nobody_gives_back_sends_the_record_aside(tmp_path):
+def test_a_lock_that_is_never_released_sends_the_record_aside(tmp_path):
     filled(tmp_path, 1)
     with module.WriterLock(str(tmp_path / LOCK_NAME), 1.0):
         reported = at_noon(tmp_path, lock_seconds=0.1).append(a_record(1))
@@ -369,7 +369,7 @@ def test_a_reader_follows_across_segments(tmp_path):
 
 @given(st.lists(st.binary(max_size=40), max_size=8))
 @settings(max_examples=50)
-def test_whatever_stands_in_the_files_nothing_raises(tmp_path_factory, parts):
+def test_nothing_raises_with_any_bytes_in_the_files(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("ledger")
     path = filled(folder, 2)
     path.write_bytes(path.read_bytes() + b"\n".join(parts))

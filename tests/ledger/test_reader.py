@@ -221,7 +221,7 @@ ODD = st.sampled_from([10**400, -1, 1e300, "\ud800", "", [[]], {"hook": 1}, {"":
 
 @given(st.sampled_from(PLACES), json_values | ODD)
 @settings(max_examples=150)
-def test_whatever_stands_in_a_field_of_a_record_nothing_that_reads_it_raises(tmp_path_factory, place, value):
+def test_no_reader_raises_with_any_value_in_a_field_of_a_record(tmp_path_factory, place, value):
     folder, (number, at) = tmp_path_factory.mktemp("ledger"), place
     records = [spliced(one, at, value) if at_record == number else one for at_record, one in enumerate(RECORDS)]
     for one in records:

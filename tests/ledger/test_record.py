@@ -32,7 +32,7 @@ def record(verdict: Verdict, **more):
     )
 
 
-def test_a_record_says_what_happened_without_the_secrets():
+def test_a_record_shows_what_happened_without_the_secrets():
     event = a_call("rm --password hunter2")
     runs = (
         Run(a_hook("guard", tool="Shell", pattern="rm"), OK, NO, 2, 0.0015, notes=("a note",)),
@@ -176,7 +176,7 @@ def test_no_record_is_ever_too_long(hooks):
 
 
 @given(json_objects, st.text(), st.lists(st.text(), max_size=3))
-def test_whatever_came_is_written_as_one_line_of_json(data, session, said):
+def test_any_event_is_written_as_one_line_of_json(data, session, said):
     event = Event.of("pre-tool-call", tool_name="T", tool_input=data, session_id=session)
     outcome = Outcome(Decision.BLOCK, tuple((Decision.BLOCK, text) for text in said))
     line = dump_line(record(Verdict(event, event, outcome, (Run(a_hook(), OK, outcome, 2),)), whole=True))

@@ -100,7 +100,7 @@ passwords = st.text(ALNUM + "!#$%^*_-+.", min_size=6, max_size=40).filter(
 @pytest.mark.parametrize("shape", SHAPES)
 @given(data=st.data())
 @settings(max_examples=30)
-def test_a_token_is_hidden_wherever_it_stands(shape, data):
+def test_a_token_is_hidden_in_any_place(shape, data):
     secret, before, behind = data.draw(SHAPES[shape]), data.draw(plain), data.draw(plain)
     assume(not before[-1:].isalnum() and secret[-16:] not in before + behind)
     found = redact({"command": f"{before}{secret}{behind}", "list": [secret], secret: 1})
@@ -224,11 +224,11 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("value", ORDINARY, ids=str)
-def test_what_is_no_secret_stays_as_it_is(value):
+def test_a_value_that_is_not_a_secret_stays_as_it_is(value):
     assert redact(value) == value
 
 
-def test_what_was_hidden_says_how_long_it_was_and_how_its_digest_begins():
+def test_a_hidden_secret_shows_its_length_and_the_beginning_of_its_digest():
     assert redact({"token": "hunter2", "pin": 1234}) == {
         "token": "[redacted secret, 7 characters, sha256 f52fbd32]",
         "pin": "[redacted secret, 4 characters, sha256 03ac6742]",
