@@ -61,7 +61,7 @@ def programs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("shell", ["", "bash"])
-def test_a_line_is_for_the_shell_which_reads_it_as_it_stands(shell):
+def test_a_line_is_for_the_shell_which_reads_it_unchanged(shell):
     line = 'x="$CLAUDE_PROJECT_DIR"; ${CLAUDE_PROJECT_DIR}/a.sh | cat'
     assert begun(Command(line, shell=shell)) == a_job((SHELL, "-c", line))
 
@@ -190,7 +190,7 @@ pieces = st.lists(st.sampled_from(["$", "${", "{", "}", "TOKEN", "OTHER", "_", "
 
 @given(pieces, st.lists(st.sampled_from(["TOKEN", "x", "", "TOKENx"])).map(tuple))
 @example("${OTHER", ("TOKEN",))
-def test_whatever_a_header_says_a_variable_that_is_not_allowed_stays_here(value, allowed):
+def test_a_variable_that_is_not_allowed_is_never_put_into_a_header(value, allowed):
     filled = fill_header(value, allowed, {b"TOKEN": b"1st-secret", b"OTHER": b"2nd-secret"})
     assert "2nd-secret" not in filled
     assert "TOKEN" in allowed or "1st-secret" not in filled
@@ -246,7 +246,7 @@ def test_a_model_that_was_asked_in_place_of_another_is_reported():
 
 
 @pytest.mark.parametrize("wanted", ["", "haiku"])
-def test_a_question_without_a_model_is_refused_and_says_how_to_name_one(wanted):
+def test_a_question_without_a_model_is_refused_and_shows_how_to_name_one(wanted):
     assert begun(Prompt("x", wanted)) == a_job(refused=NO_MODEL)
     assert "hooks.toml" in NO_MODEL
 
@@ -274,7 +274,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("handler", "data", "why"), BROKEN.values(), ids=BROKEN)
-def test_what_cannot_be_started_is_refused_and_says_why(handler, data, why):
+def test_what_cannot_be_started_is_refused_with_the_reason(handler, data, why):
     found = begun(handler, data=data)
     assert found == a_job(stdin=data, refused=found.refused)
     assert found.refused.startswith("it cannot be started: ")

@@ -215,7 +215,7 @@ def test_a_server_blocks_and_its_reason_is_reported(project, fire):
 
 
 @pytest.mark.parametrize("body", ["", "{}", '{"continue": true}', "fine"])
-def test_a_server_that_has_nothing_to_say_lets_the_call_pass(project, fire, body):
+def test_a_server_without_an_opinion_lets_the_call_pass(project, fire, body):
     with serving(answers(body)) as server:
         settings(project, http(server.url))
         verdict = fire(TOOL)
@@ -267,7 +267,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
-def test_whatever_an_event_holds_reaches_a_server_and_its_block_comes_back(project, fire, text):
+def test_any_text_of_an_event_reaches_a_server_and_its_block_comes_back(project, fire, text):
     with serving(answers({"decision": "block", "reason": "no"})) as server:
         settings(project, http(server.url))
         verdict = fire({**TOOL, "tool_input": {"command": text}})
@@ -276,7 +276,7 @@ def test_whatever_an_event_holds_reaches_a_server_and_its_block_comes_back(proje
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
-def test_whatever_an_event_holds_a_model_can_be_asked_about_it(project, ask, model, text):
+def test_a_model_can_be_asked_about_any_text_of_an_event(project, ask, model, text):
     use_model(project, CHAT)
     settings(project, prompt())
     with model({"ok": False, "reason": "no"}) as asked:
@@ -348,7 +348,7 @@ def test_a_server_that_fails_is_reported_on_stderr_and_to_claude_code(project):
         ('[{"decision": "block"}]', "text before the JSON object"),
     ],
 )
-def test_an_answer_of_a_server_that_cannot_be_read_is_no_approval(project, fire, answer, why):
+def test_an_answer_of_a_server_that_cannot_be_read_is_not_an_approval(project, fire, answer, why):
     with serving(answers(answer)) as server:
         settings(project, http(server.url))
         verdict = fire(TOOL)
@@ -368,7 +368,7 @@ def test_a_failure_of_a_server_blocks_where_the_user_wants_that(project, fire):
     assert verdict["reasons"] == [f"hook '{name}' failed: {server.where} answered 500 Internal Server Error"]
 
 
-def test_a_secret_that_a_server_repeats_is_shown_to_nobody(project, monkeypatch):
+def test_a_secret_that_a_server_repeats_is_not_shown(project, monkeypatch):
     monkeypatch.setenv("POLICY_TOKEN", "t-1234567")
     with serving(lambda _, handler: (401, f"{handler.headers['Authorization']} is wrong")) as server:
         headers = {"Authorization": "Bearer $POLICY_TOKEN"}
@@ -461,7 +461,7 @@ def test_a_hook_may_name_its_model(project, ask, model, own, configured, asked_f
 
 
 @pytest.mark.parametrize("own", [None, "fast"])
-def test_without_a_model_nobody_is_asked_and_it_says_how_to_name_one(project, ask, model, own):
+def test_a_prompt_hook_without_a_model_asks_nothing_and_shows_how_to_name_one(project, ask, model, own):
     settings(project, prompt(model=own) if own else prompt())
     with model() as asked:
         verdict = ask(TOOL)

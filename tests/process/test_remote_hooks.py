@@ -200,28 +200,28 @@ def test_any_other_status_is_a_failure_that_quotes_the_body(reply, answer):
     assert end == (3, "", f"{server.where} answered {answer}\n")
 
 
-def test_a_server_that_is_not_there_is_said():
+def test_a_server_that_is_not_there_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as held:
         where = f"http://127.0.0.1:{held.getsockname()[1]}"
     hint = "is the server running, and is the hook's url right?"
     assert ask_server(f"{where}/hook") == (3, "", f"{where} gave no answer: Connection refused; {hint}\n")
 
 
-def test_a_server_that_hangs_up_is_said():
+def test_a_server_that_hangs_up_is_reported():
     with serving(lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)) as server:
         code, out, err = ask_server(server.url)
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert err.startswith(f"{server.where} gave no answer: ")
 
 
-def test_an_answer_that_cannot_be_unpacked_is_said():
+def test_an_answer_that_cannot_be_unpacked_is_reported():
     with serving(Reply(body=b"plain", headers=(("Content-Encoding", "gzip"),))) as server:
         code, out, err = ask_server(server.url)
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert err.startswith(f"{server.where} gave no answer: ")
 
 
-def test_an_asker_to_whom_nobody_listens_ends():
+def test_an_asker_ends_if_its_output_is_not_read():
     read, write = os.pipe()
     os.close(read)
     with serving(Reply(body=b"x" * LIMIT)) as server:
@@ -245,7 +245,7 @@ def certificate(tmp_path_factory):
     return path
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(certificate):
+def test_a_certificate_of_no_known_authority_is_refused(certificate):
     with serving(Reply(body=b"hello"), certificate) as server:
         end = ask_server(server.url, headers={"Authorization": SECRET})
     reason = "has a certificate that cannot be trusted: self-signed certificate"
@@ -258,7 +258,7 @@ def test_a_certificate_of_an_authority_that_the_user_names_is_trusted(certificat
         assert ask_server(server.url, env={"SSL_CERT_FILE": str(certificate)}) == (0, "hello", "")
 
 
-def test_authorities_that_cannot_be_loaded_are_said(tmp_path):
+def test_authorities_that_cannot_be_loaded_are_reported(tmp_path):
     end = ask_server("https://127.0.0.1:1/", env={"SSL_CERT_FILE": str(tmp_path / "none.pem")})
     fix = "check SSL_CERT_FILE and SSL_CERT_DIR"
     assert end == (3, "", f"the trusted certificates cannot be loaded: No such file or directory; {fix}\n")
@@ -323,7 +323,7 @@ def test_a_header_with_a_name_that_is_none_is_refused():
         ("http://[::1/", "cannot be read"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_said_without_telling_it(url, what):
+def test_an_address_that_cannot_be_used_is_reported_without_showing_it(url, what):
     assert ask_server(url) == (3, "", f"the hook's url {what}; write it as https://host/path\n")
 
 
@@ -356,7 +356,7 @@ REPEATED = {
 
 
 @pytest.mark.parametrize(("text", "shown"), REPEATED.values(), ids=REPEATED)
-def test_a_secret_is_hidden_in_whatever_form_it_is_repeated(text, shown):
+def test_a_secret_is_hidden_in_any_form_in_which_it_is_repeated(text, shown):
     with serving(Reply(400, f"bad: {text}!".encode())) as server:
         end = ask_server(server.url, headers={"X-Key": 's3cr3t "of" ü/the+header'})
     assert end == (3, "", f"{server.where} answered 400 Bad Request: bad: {shown}!\n")
@@ -382,7 +382,7 @@ def test_the_path_of_an_address_is_a_secret(path, answer, shown):
     assert end == (3, "", f"{server.where} answered 404 Not Found: {shown}\n")
 
 
-def test_a_key_in_the_environment_that_is_no_text_keeps_nobody_from_asking():
+def test_a_key_in_the_environment_that_is_not_text_does_not_prevent_a_request():
     with serving(Reply(body=b"fine")) as server:
         assert ask_server(server.url, env={"SOME_TOKEN": "key-\udcff-bytes"}) == (0, "fine", "")
 
@@ -480,13 +480,13 @@ def test_a_second_nonsense_answer_is_a_failure():
         (CLAUDE, Refusal(529, "overloaded"), "529: overloaded (try again later)"),
     ],
 )
-def test_an_error_of_the_provider_is_said_with_its_status(name, refusal, answer):
+def test_an_error_of_the_provider_is_reported_with_its_status(name, refusal, answer):
     with ScriptedModel(refusal) as model:
         end = ask_model(name, env=model.environment)
     assert (end, len(model.requests)) == ((3, "", f"{name} answered {answer}\n"), 1)
 
 
-def test_a_provider_that_is_not_there_is_said():
+def test_a_provider_that_is_not_there_is_reported():
     with ScriptedModel() as model:
         env = model.environment
     code, out, err = ask_model(CHAT, env=env)

@@ -315,7 +315,7 @@ def test_a_confined_hook_leaves_no_variables_for_others(project, level):
 
 
 @pytest.mark.parametrize("level", WALLED)
-def test_a_script_that_cannot_start_says_so_within_a_sandbox(run, project, level):
+def test_a_script_that_cannot_start_within_a_sandbox_is_reported(run, project, level):
     assert run("", sandbox=level) == Ran(0, "")
     (project.hooks_folder("user") / "guard/scripts/run.sh").write_text("#!/no/such/interpreter\n")
     [end] = runner(project).run((bare_call(project, level),))
@@ -401,7 +401,7 @@ PROJECTS = {
 
 
 @pytest.mark.parametrize(("where", "mark", "shown"), PROJECTS.values(), ids=PROJECTS)
-def test_a_work_dir_that_stands_for_a_project_is_shown_if_it_may_be_one(project, monkeypatch, where, mark, shown):
+def test_a_work_dir_used_as_the_project_is_shown_if_it_may_be_one(project, monkeypatch, where, mark, shown):
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "/usr/bin/bwrap")
     place = project.home / where
     for made in (place, project.home / mark if mark else place):
@@ -436,7 +436,7 @@ def test_an_isolated_hook_cannot_undo_its_sandbox(run):
 
 
 @needs_isolated
-def test_restricted_by_bubblewrap_is_no_less(project, run, monkeypatch, tmp_path):
+def test_restricted_by_bubblewrap_restricts_as_much(project, run, monkeypatch, tmp_path):
     """Where the kernel's Landlock is too old."""
     monkeypatch.setattr(landlock, "find_version", lambda: 2)
     out = tmp_path / "outside"
@@ -453,7 +453,7 @@ def test_restricted_by_bubblewrap_is_no_less(project, run, monkeypatch, tmp_path
 # What this machine has, or has not
 
 
-def test_every_level_is_offered_or_it_is_said_why_not():
+def test_every_level_is_offered_or_has_a_reason_why_not():
     found = probe_sandbox_levels()
     assert [offer.level for offer in found] == ["basic", "restricted", "isolated"]
     assert found[0].is_available
@@ -479,7 +479,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize(("level", "network", "version", "bwrap", "why"), MACHINES.values(), ids=MACHINES)
-def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, level, network, version, bwrap, why):
+def test_a_level_that_is_not_available_is_refused_with_the_reason(monkeypatch, level, network, version, bwrap, why):
     monkeypatch.setattr(landlock, "find_version", lambda: version)
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: bwrap)
     found, refused = plan_sandbox(a_hook(sandbox=level, network=network), "/p", "/p", ("/bin/x",))
@@ -490,7 +490,7 @@ def test_a_level_that_is_not_to_be_had_is_refused_and_says_why(monkeypatch, leve
 @pytest.mark.parametrize("level", ["restricted", "isolated"])
 @pytest.mark.parametrize(("on_failure", "decision"), [("allow", "none"), ("block", "block")])
 @pytest.mark.parametrize("background", [False, True])
-def test_what_a_refusal_means_is_for_on_failure_to_say(project, monkeypatch, level, on_failure, decision, background):
+def test_on_failure_decides_what_a_refusal_means(project, monkeypatch, level, on_failure, decision, background):
     monkeypatch.setattr(landlock, "find_version", lambda: 0)
     monkeypatch.setattr(sandbox, "find_bwrap", lambda *_: "")
     fields = {"sandbox": level, "on_failure": on_failure, "async": str(background).lower()}
@@ -629,7 +629,7 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def test_a_temporary_folder_goes_with_its_hook_whatever_is_in_it(temporary):
+def test_a_temporary_folder_is_removed_with_its_hook_with_any_contents(temporary):
     remaining = temporary / "kept"
     (remaining / "inner").mkdir(parents=True)
     restrictions = ("restricted", False, "", ())

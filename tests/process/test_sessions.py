@@ -67,7 +67,7 @@ def test_what_is_added_to_the_path_is_added(sessions, monkeypatch):
 
 
 @given(st.text(max_size=60))
-def test_any_text_gives_variables_that_an_environment_takes(tmp_path_factory, text):
+def test_any_text_yields_only_variables_that_an_environment_takes(tmp_path_factory, text):
     found = exported(Sessions(str(tmp_path_factory.mktemp("s"))), text.encode("utf-8", "replace"))
     assert all(name and b"=" not in name and b"\0" not in name + value for name, value in found.items())
 
@@ -75,7 +75,7 @@ def test_any_text_gives_variables_that_an_environment_takes(tmp_path_factory, te
 @pytest.mark.parametrize(
     "data", [b"export A=\xff", b"export A=1\0", b"export A=1\n" * MAX_EXPORTS_BYTES], ids=["bytes", "NUL", "long"]
 )
-def test_a_file_that_cannot_be_read_gives_nothing(sessions, data):
+def test_a_file_that_cannot_be_read_exports_nothing(sessions, data):
     assert exported(sessions, data) == {}
 
 
@@ -129,7 +129,7 @@ def test_a_link_in_place_of_the_file_is_refused(sessions, tmp_path):
     assert (sessions.make_env_file("s"), (tmp_path / "target").exists()) == (None, False)
 
 
-def test_a_folder_that_cannot_be_made_gives_no_file(tmp_path):
+def test_a_folder_that_cannot_be_made_has_no_env_file(tmp_path):
     (tmp_path / "file").write_text("")
     assert Sessions(str(tmp_path / "file")).make_env_file("s") is None
 
@@ -170,7 +170,7 @@ def test_a_count_that_cannot_be_read_is_none(sessions, text):
     assert sessions.stop_blocks("s") == 0
 
 
-def test_what_cannot_be_counted_is_no_reason_to_fail(tmp_path):
+def test_a_count_that_cannot_be_written_is_not_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = Sessions(str(tmp_path / "file"))
     for session in ("s", "", "é"):
