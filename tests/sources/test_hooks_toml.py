@@ -79,7 +79,7 @@ on_failure = "allow"
     )
 
 
-def test_a_file_that_is_missing_or_empty_says_nothing(read, tmp_path):
+def test_a_file_that_is_missing_or_empty_sets_nothing(read, tmp_path):
     assert read_hooks_toml(str(tmp_path / "gone.toml"), "user") == HooksConfig(str(tmp_path / "gone.toml"), "user")
     below = str(tmp_path / "hooks.toml" / "below")
     assert read("") == HooksConfig("toml", "user")
@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_read_is_an_error_and_counts_as_empty(read, text, 
     assert [(p.level, p.message[: len(start)]) for p in config.diagnostics] == [(ERROR, start)]
 
 
-def test_a_fifo_or_folder_is_an_error_that_nobody_waits_for(tmp_path):
+def test_a_fifo_or_folder_is_an_error_without_a_wait(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
         reported = Diagnostic(str(path), None, "", ERROR, "hooks.toml is not a regular file")
@@ -326,7 +326,7 @@ ALL_FOUR = {"timeout": 500, "priority": 9, "async": True, "on_failure": "block"}
 CHANGED = {"timeout": 0.5, "priority": 9, "background": True, "on_failure": "block"}
 
 
-def test_defaults_are_for_what_a_hook_does_not_say():
+def test_defaults_are_for_fields_that_a_hook_does_not_set():
     config = user(defaults=ALL_FOUR)
     assert tune_hook(MINE, frozenset(), NOBODY, config) == MINE.replace(**CHANGED)
     assert tune_hook(MINE, frozenset({"timeout", "async"}), NOBODY, config) == MINE.replace(
@@ -381,7 +381,7 @@ tunings = st.dictionaries(st.sampled_from(["timeout", "priority", "async", "on_f
 
 
 @given(tunings, tunings, st.booleans(), st.booleans(), st.sampled_from(["allow", "block"]))
-def test_whatever_a_project_says_a_user_s_hook_is_at_most_tightened(defaults, override, enabled, named, on_failure):
+def test_a_project_can_at_most_tighten_a_hook_of_the_user(defaults, override, enabled, named, on_failure):
     config = project(
         defaults=defaults, override=(("guard", override),), enabled=enabled, disable=("guard",) if named else ()
     )

@@ -32,7 +32,7 @@ def test_a_call_of_ours_is_still_found(text):
     assert has_own_command(text)
 
 
-def test_words_in_quotes_are_no_calls_of_ours():
+def test_words_in_quotes_are_not_calls_of_boathook():
     assert not has_own_command("echo 'boathook run'")
     assert not has_own_command('echo "boathook run" \\; boathook')
     assert not is_own_command(Command("echo boathook run"))

@@ -81,7 +81,7 @@ def test_a_matcher_of_settings_gets_what_it_asks_for(row):
     assert hook.matcher.explain_mismatch(event) == ""
 
 
-def test_a_hook_may_say_what_to_fire_it_with():
+def test_a_hook_may_define_its_sample_event():
     hook = _hook(pattern=r"\pL{3}", metadata={"doctor": {"tool_input": {"command": "äöü"}}})
     event = build_sample_event(hook, "/w")
     assert event is not None
@@ -98,7 +98,7 @@ def test_the_known_tools_of_a_matcher():
 
 
 @given(st.from_regex(r"[a-z\\\[\]().*+?|^$\d{}-]{0,12}", fullmatch=True))
-def test_whatever_the_pattern_nothing_is_raised_and_nothing_false_is_given(source):
+def test_no_pattern_raises_or_returns_a_sample_that_does_not_match(source):
     try:
         hook = _hook(pattern=source)
     except ConfigError:

@@ -132,7 +132,7 @@ def test_its_hooks_run_one_after_another_by_priority_beside_those_of_other_sourc
     assert [[hook.name for hook in stage.hooks] for stage in stages] == [["first"], ["guard"], ["second"], ["late"]]
 
 
-def test_its_hooks_form_one_stage_if_its_row_says_so(project, toys, monkeypatch):
+def test_its_hooks_form_one_stage_if_its_row_sets_that(project, toys, monkeypatch):
     monkeypatch.setattr(TOY, "runs_together", True)
     toys(USER, one=GUARD, other={**GUARD, "run": "exit 0"}, same=GUARD)
     project.write_hook("guard", fields={"priority": 50})

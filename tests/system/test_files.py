@@ -34,7 +34,7 @@ def test_the_limit_of_a_manifest_is_a_mebibyte(tmp_path):
     assert read_text(str(path)) == "x" * MAX_FILE_BYTES
 
 
-def test_what_is_no_regular_file_is_not_read_and_not_waited_for(tmp_path):
+def test_a_path_that_is_not_a_regular_file_is_not_read_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
     assert [fault_of(tmp_path / name) for name in ("fifo", "folder")] == ["is not a regular file"] * 2
@@ -45,7 +45,7 @@ def test_a_file_that_grows_beyond_its_size_is_not_read_without_end():
     assert fault_of("/proc/self/maps", 64) == "is larger than 0 KiB"
 
 
-def test_what_cannot_be_opened_says_why(tmp_path):
+def test_a_file_that_cannot_be_opened_raises_an_error_with_the_reason(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert fault_of(tmp_path / "gone") == "cannot be opened: No such file or directory"
     assert fault_of(tmp_path / "loop") == "cannot be opened: Too many levels of symbolic links"
@@ -65,7 +65,7 @@ def test_text_is_utf_8_with_a_mark_forgiven(tmp_path, data, expected):
     assert read_text(str(tmp_path / "file")) == expected
 
 
-def test_what_is_no_text_says_where(tmp_path):
+def test_a_file_that_is_not_text_raises_an_error_with_the_place(tmp_path):
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     (tmp_path / "nul").write_bytes(b"a\0b")
     assert fault_of(tmp_path / "latin") == "is not UTF-8 at byte 3"

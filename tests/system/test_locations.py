@@ -113,7 +113,7 @@ def test_a_start_that_does_not_exist_still_has_a_project_above_it(tmp_path):
 
 
 @given(st.text(max_size=20))
-def test_any_start_gives_an_ancestor_or_nothing(start):
+def test_any_start_finds_an_ancestor_or_nothing(start):
     found = find_project(f"/nowhere/{start}")
     assert found == "" or PurePosixPath(found) in [PurePosixPath(f"/nowhere/{start}"), *PurePosixPath("/x/y").parents]
 
@@ -151,7 +151,7 @@ def test_the_nearest_folder_with_settings_is_found_from_below(tmp_path, name):
     assert find_claude_project("/nowhere/at/all", env) == ""
 
 
-def test_the_home_folder_is_no_project_whatever_way_leads_to_it(tmp_path):
+def test_the_home_folder_is_not_a_project_by_any_path_to_it(tmp_path):
     home = with_settings(tmp_path / "home")
     (tmp_path / "link").symlink_to(home)
     for variable in (home, tmp_path / "link"):
@@ -196,7 +196,7 @@ def test_every_folder_is_resolved_once(project):
     assert (found.untrusted, found.trust_all, found.projects) == ({}, False, (str(project.path), str(below)))
 
 
-def test_a_given_folder_counts_whatever_the_variables_say(project):
+def test_a_given_folder_takes_precedence_over_variables(project):
     env = {"XDG_CONFIG_HOME": f"{project.path}/c", "CLAUDE_CONFIG_DIR": "/x", "XDG_STATE_HOME": f"{project.path}/s"}
     given = {"config": "/c", "claude": "relative", "state": "/s"}
     found = resolve(project, env=env, given=given)
@@ -248,7 +248,7 @@ def test_a_folder_that_a_variable_puts_into_the_project_is_not_believed(project,
     assert compiled_path(found) is None
 
 
-def test_the_folder_of_the_users_own_hooks_is_no_project(project):
+def test_the_folder_of_the_users_own_hooks_is_not_a_project(project):
     project.hooks_folder("user").mkdir(parents=True)
     (project.home / ".agents").symlink_to(project.config)
     (project.home / "work").mkdir()

@@ -37,7 +37,7 @@ def test_the_entry_point_is_the_first_regular_file_of_three(folder):
         assert find_entry_point(str(folder)) == path
 
 
-def test_what_is_no_regular_file_is_passed_over(folder):
+def test_a_path_that_is_not_a_regular_file_is_passed_over(folder):
     (folder / "scripts" / "run").mkdir()
     os.mkfifo(folder / "scripts" / "run.sh")
     assert find_entry_point(str(folder)) is None
@@ -52,7 +52,7 @@ def test_a_link_to_a_file_is_an_entry_point_and_a_broken_one_is_not(folder):
     assert find_entry_point(str(folder)) == str(folder / "scripts" / "run")
 
 
-def test_other_names_are_no_entry_points(folder):
+def test_other_names_are_not_entry_points(folder):
     for name in ("Run", "run.bash", "main.py", "run.sh.bak"):
         script(folder, name)
     assert find_entry_point(str(folder)) is None

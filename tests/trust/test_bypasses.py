@@ -70,7 +70,7 @@ WAYS = (_from_outside, _told_by_the_host, _no_repository, _worktree, _submodule)
 
 @pytest.mark.parametrize("make", WAYS)
 @pytest.mark.parametrize("alias", [False, True])
-def test_no_folder_of_a_project_is_the_user_s_wherever_the_event_comes_from(project, make, alias):
+def test_no_folder_of_a_project_is_the_user_s_for_events_from_any_place(project, make, alias):
     place = project.path / "evil"
     _evil(project, place)
     start, env = make(project)
@@ -101,7 +101,7 @@ def test_a_forged_trust_store_above_a_submodule_is_not_believed(project):
 
 
 @pytest.mark.parametrize("program", [["-m", "boathook", "run"], ["-I", "-S", HOOK_ENTRY]])
-def test_folders_said_on_the_command_line_stand_above_all_variables(project, program):
+def test_folders_on_the_command_line_take_precedence_over_all_variables(project, program):
     project.write_hook("guard", script=BLOCKS)
     project.write_settings("user", make_settings("exit 2"))
     flags = ["--config", str(project.config), "--claude", str(project.claude_folder), "--state", str(project.state)]
@@ -197,7 +197,7 @@ LOOSE = {
 
 
 @pytest.mark.parametrize("case", LOOSE)
-def test_what_is_named_but_not_bound_is_said(project, case):
+def test_a_file_that_is_named_but_not_covered_is_reported(project, case):
     guard = project.path / "tools" / "guard.sh"
     guard.parent.mkdir()
     guard.write_text("#!/bin/sh\nexit 0\n")
@@ -244,7 +244,7 @@ def test_an_entry_that_no_file_can_be_named_with_does_not_stop_the_review(projec
     assert project.run("deny", "--all").returncode == 0
 
 
-def test_a_hook_folder_that_is_no_utf_8_can_be_trusted(project):
+def test_a_hook_folder_that_is_not_utf_8_can_be_trusted(project):
     folder = project.write_hook("guard", scope="project", script=BLOCKS)
     strange = os.path.join(os.fsencode(folder.parent), b"gu\xffrd")
     os.rename(folder, strange)

@@ -146,7 +146,7 @@ def test_a_root_that_is_a_link_or_a_device_is_refused(folder, tmp_path):
             read_snapshot(str(path))
 
 
-def test_a_copy_holds_the_same_and_nobody_can_write_to_it(folder, tmp_path):
+def test_a_copy_holds_the_same_and_is_read_only(folder, tmp_path):
     (folder / "scripts" / "also").symlink_to("run.sh")
     read = read_snapshot(str(folder))
     copy = tmp_path / "copy"

@@ -187,7 +187,7 @@ def test_a_hook_trusted_before_the_user_had_one_of_its_name_does_not_replace_it(
     assert "would replace your hook 'guard', and is not trusted to" in found["skipped"][0]["why"]
 
 
-def test_a_protected_hook_of_the_user_stands_whatever_is_trusted(project):
+def test_trust_in_a_project_cannot_replace_a_protected_hook_of_the_user(project):
     project.write_hook("guard", script=BLOCKS, fields={"protected": "true"})
     project.write_hook("guard", scope="project", script="exit 0")
     project.run("trust", "guard", "--yes", "--override")
@@ -318,7 +318,7 @@ def test_a_hook_folder_that_is_a_link_within_the_project_can_be_trusted(project)
     assert list_skipped(project.dispatch()) == ["guard"]
 
 
-def test_state_says_where_trust_is_kept(project):
+def test_state_names_the_folder_where_trust_is_kept(project):
     project.write_hook("guard", scope="project", script=BLOCKS)
     place = project.base / "fixed"
     assert project.run("trust", "--yes", "--state", str(place)).returncode == 0
@@ -478,7 +478,7 @@ def test_convert_and_check_look_at_what_lies_there_and_not_at_the_copy(project):
 # What a project can do to a hook without touching its script
 
 
-def test_a_hook_that_cannot_be_read_has_no_say_before_it_is_trusted(project):
+def test_a_hook_that_cannot_be_read_does_not_decide_before_it_is_trusted(project):
     text = "---\nname: guard\ntrigger: pre-tool-call\non_failure: block\nmatcher: {pattern: '('}\n---\n"
     project.write_hook("guard", scope="project", manifest=text)
     found = project.dispatch()

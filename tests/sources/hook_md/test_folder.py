@@ -144,7 +144,7 @@ def test_a_project_that_is_reached_through_a_link_is_itself(project):
     assert [hook.state for hook in hooks] == [ARMED]
 
 
-def test_a_broken_link_is_no_hook_and_a_loop_is_an_invalid_one(project):
+def test_a_broken_link_is_not_a_hook_and_a_loop_is_an_invalid_one(project):
     root = project.hooks_folder("user")
     root.mkdir(parents=True)
     (root / "broken").symlink_to(root / "gone")
@@ -157,7 +157,7 @@ def test_a_broken_link_is_no_hook_and_a_loop_is_an_invalid_one(project):
 # What cannot be read
 
 
-def test_a_manifest_that_is_no_regular_file_is_an_invalid_hook_that_nobody_waits_for(project):
+def test_a_manifest_that_is_not_a_regular_file_is_an_invalid_hook_without_a_wait(project):
     root = project.hooks_folder("user")
     (root / "a-fifo").mkdir(parents=True)
     os.mkfifo(root / "a-fifo" / "HOOK.md")
@@ -220,7 +220,7 @@ def test_no_hook_runs_from_a_folder_that_anybody_may_write_to(project, scope):
     assert catalog.diagnostics == (Diagnostic(str(project.hooks_folder(scope)), None, "", ERROR, message),)
 
 
-def test_a_folder_name_that_is_no_text_is_a_hook_all_the_same(project):
+def test_a_folder_name_that_is_not_text_is_a_hook_all_the_same(project):
     root = os.fsencode(project.hooks_folder("user"))
     project.write_hook("guard").rename(os.fsdecode(root + b"/\xff\xfe"))
     os.makedirs(root + b"/\xfd")
@@ -402,7 +402,7 @@ def put(project, manifest: str, toml: str) -> None:
 
 
 @given(lines(FIELDS), lines(TOML))
-def test_whatever_a_project_holds_a_protected_hook_of_the_user_is_armed_as_it_is(new_project, manifest, toml):
+def test_no_project_can_change_a_protected_hook_of_the_user(new_project, manifest, toml):
     project = new_project("any")
     project.write_hook("guard", fields={"protected": "true"})
     (before,) = load(project, with_project=False).catalog.hooks

@@ -67,7 +67,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
-def test_the_frontmatter_is_what_stands_between_the_first_two_lines_of_dashes(text):
+def test_the_frontmatter_is_between_the_first_two_lines_of_dashes(text):
     assert plain(read_frontmatter(text).top) == {"a": "1"}
 
 
@@ -75,7 +75,7 @@ def test_dashes_inside_a_block_scalar_do_not_end_it_when_indented():
     assert read("---", "a: |", "  x", "  ---", "  y", "b: 1", "---") == {"a": "x\n---\ny\n", "b": "1"}
 
 
-def test_dashes_at_the_start_of_a_line_end_it_wherever_they_stand():
+def test_dashes_at_the_start_of_any_line_end_it():
     assert read("---", "a: |", "  x", "---", "b: 1", "---") == {"a": "x\n"}
 
 
@@ -95,7 +95,7 @@ NOT_FOUND = {
 
 
 @pytest.mark.parametrize(("text", "expected"), NOT_FOUND.values(), ids=NOT_FOUND)
-def test_what_is_no_frontmatter_is_reported_with_its_line(text, expected):
+def test_text_that_is_not_frontmatter_is_reported_with_its_line(text, expected):
     assert fault_of(text) == expected
 
 
@@ -136,12 +136,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("source", BROKEN.values(), ids=BROKEN)
-def test_what_is_no_yaml_is_unreadable_and_names_a_line(source):
+def test_text_that_is_not_yaml_is_unreadable_and_its_line_is_named(source):
     message, line, _ = fault_of(f"---\n{source}\n---\n")
     assert (message != "", line is None or line >= 2) == (True, True)
 
 
-def test_a_tab_says_how_to_fix_it():
+def test_the_error_about_a_tab_shows_how_to_fix_it():
     assert fault_of("---\nm:\n\ta: 1\n---\n")[2] == "indent with spaces"
 
 
@@ -197,7 +197,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize(("source", "expected", "forgiven"), MENDED.values(), ids=MENDED)
-def test_a_slip_that_is_no_yaml_is_repaired_and_reported(source, expected, forgiven):
+def test_a_slip_that_is_not_yaml_is_repaired_and_reported(source, expected, forgiven):
     found = read_frontmatter(f"---\n{source}\n---\n")
     assert (plain(found.top), found.forgiven) == (expected, tuple(forgiven))
 

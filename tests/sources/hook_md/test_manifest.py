@@ -200,7 +200,7 @@ def test_the_longest_description_is_allowed():
     assert parse(description="x" * 1024) == PLAIN.replace(description="x" * 1024)
 
 
-def test_a_description_that_is_no_text_is_reported():
+def test_a_description_that_is_not_text_is_reported():
     hook = parse(description="[a]")
     assert (hook.state, hook.description) == (ARMED, "")
     message = "'description' must be text of at most 1024 characters, not a list; it is ignored"
@@ -354,7 +354,7 @@ def test_a_frontmatter_that_cannot_be_read_makes_an_invalid_hook_with_the_folder
     assert parse_text(text) == (expected, frozenset())
 
 
-def test_a_mapping_without_entries_is_no_hook_that_is_armed():
+def test_a_mapping_without_entries_is_an_invalid_hook():
     hook, _ = parse_text("---\n{}\n---\n")
     assert (hook.state, hook.kind) == (INVALID, None)
     assert hook.diagnostics != ()
@@ -378,7 +378,7 @@ MATCHERS = {
 
 
 @pytest.mark.parametrize(("value", "sources"), MATCHERS.values(), ids=MATCHERS)
-def test_matchers_are_text_whatever_yaml_would_make_of_them(value, sources):
+def test_matchers_are_text_even_if_yaml_would_read_another_type(value, sources):
     tool, pattern = map(compile_pattern, sources)
     assert parse(matcher=value) == PLAIN.replace(matcher=Matcher(tool, pattern))
 
@@ -485,7 +485,7 @@ def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
 # Folder names and numbers
 
 
-def test_a_folder_name_that_is_no_text_is_reported_in_escapes():
+def test_a_folder_name_that_is_not_text_is_reported_in_escapes():
     hook = parse(folder="/h/\udcff")
     assert (hook.name, hook.handler) == ("guard", Script("/h/\udcff"))
     assert hook.diagnostics == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
@@ -501,7 +501,7 @@ def test_a_whole_number_is_plain_decimal(number):
 @pytest.mark.parametrize(
     "text", ["", "-", "+1", "1_0", "01", "-01", "0x1", "1.0", "1e3", "1:30", "²", "٣", "9" * 19, " 1"]
 )
-def test_anything_else_is_no_whole_number(text):
+def test_anything_else_is_not_a_whole_number(text):
     assert read_whole_number(Scalar(text, 1, quoted=False)) is None
 
 
@@ -527,7 +527,7 @@ any_fields = st.dictionaries(st.sampled_from([*FIELDS, "other"]), st.sampled_fro
 
 
 @given(any_fields, st.sampled_from(["user", "project"]))
-def test_whatever_the_fields_hold_a_hook_comes_out_and_says_what_is_wrong(fields, scope):
+def test_any_fields_make_a_hook_that_reports_what_is_wrong(fields, scope):
     text = "\n".join(["---", *(f"{key}: {value}" for key, value in fields.items()), "---", ""])
     hook, _ = parse_text(text, scope)
     assert (hook.state == INVALID) == (hook.state_reason != "")
@@ -536,7 +536,7 @@ def test_whatever_the_fields_hold_a_hook_comes_out_and_says_what_is_wrong(fields
 
 
 @given(st.text(max_size=80))
-def test_whatever_a_file_holds_a_hook_comes_out(text):
+def test_any_text_of_a_file_makes_a_hook(text):
     hook, _ = parse_text(text)
     assert hook.state == INVALID or hook.kind is not None
 

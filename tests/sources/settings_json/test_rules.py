@@ -165,7 +165,7 @@ NO_RULES += [f"Bash({'a' * MAX_RULE_CHARS})", "a" + " " * 100_000 + "!"]
 
 
 @pytest.mark.parametrize("text", NO_RULES, ids=lambda text: ascii(text[:20]))
-def test_what_is_no_rule_is_none(text):
+def test_a_text_that_is_not_a_rule_is_none(text):
     assert read_rule(text) is None
 
 
@@ -193,7 +193,7 @@ name = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/*?[
 
 
 @given(st.lists(name, min_size=1, max_size=3), st.lists(name, max_size=2))
-def test_a_rule_of_a_path_matches_it_wherever_it_lies_and_all_that_is_in_it(parts, below):
+def test_a_rule_of_a_path_matches_it_in_any_folder_and_all_that_is_in_it(parts, below):
     inner = "/".join(parts).strip(" \t\r\n~.")
     path = "/".join(["", "project", inner, *below])
     assert matches(f"Edit({inner})", a_call("Write", file_path=path))

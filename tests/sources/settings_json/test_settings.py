@@ -215,7 +215,7 @@ def test_without_a_tool_a_matcher_asks_another_field(one, event):
 
 @pytest.mark.parametrize("source", ["Bash", "(", "(?=x)"])
 @pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])
-def test_an_event_without_matcher_ignores_it_whatever_it_is(one, event, source):
+def test_an_event_without_matcher_ignores_any_matcher(one, event, source):
     hook = one(event=event, matcher=source)
     message = f"{event} has no matcher: '{source}' is ignored, the hook runs at every such event"
     problem = Diagnostic("file", None, f"hooks.{event}[0].hooks[0].matcher", WARNING, message, "remove it")
@@ -231,7 +231,7 @@ def test_a_matcher_for_everything_is_fine_everywhere(one, source):
 # Rules
 
 
-def test_a_rule_stands_for_its_tools_and_what_they_get(one):
+def test_a_rule_matches_its_tools_and_their_input(one):
     matcher = one({**COMMAND, "if": "Write(*.ts)"}).matcher
     assert (matcher.tool, matcher.pattern) == (compile_names("Write"), compile_pattern(r"(?i:(?:^|/)[^/]*\.ts(?:/|$))"))
     assert one({**COMMAND, "if": "Bash"}).matcher == Matcher(compile_names("Bash"))
@@ -270,7 +270,7 @@ NO_RULE = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'; it is ignored,
 
 
 @pytest.mark.parametrize("rule", ["", "git *", "Bash(git *", 1, True, [], {}])
-def test_what_is_no_rule_is_ignored_and_reported(one, rule):
+def test_a_value_that_is_not_a_rule_is_ignored_and_reported(one, rule):
     hook = one({**COMMAND, "if": rule}, matcher="Bash")
     assert (hook.state, hook.matcher) == (ARMED, Matcher(compile_names("Bash")))
     assert list_diagnostics(hook) == [(ERROR, "if", NO_RULE, "")]
@@ -598,7 +598,7 @@ def test_a_file_without_hooks_is_fine(read, text):
     assert read(text) == SettingsFile("file", "user")
 
 
-def test_a_missing_file_says_nothing(tmp_path):
+def test_a_missing_file_is_empty_without_a_diagnostic(tmp_path):
     assert read_settings(str(tmp_path / "gone"), "user") == SettingsFile(str(tmp_path / "gone"), "user")
     assert read_settings(str(tmp_path / "a" / "b"), "user") == SettingsFile(str(tmp_path / "a" / "b"), "user")
 
@@ -675,7 +675,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("title", FILES)
-def test_a_file_that_cannot_be_used_says_so(read, title):
+def test_a_file_that_cannot_be_used_has_an_error(read, title):
     text, line, key, message, fix = FILES[title]
     assert read(text) == SettingsFile("file", "user", diagnostics=(Diagnostic("file", line, key, ERROR, message, fix),))
 
@@ -725,13 +725,13 @@ TWICE = {
 
 
 @pytest.mark.parametrize("text", TWICE)
-def test_a_key_that_stands_twice_is_reported(read, text):
+def test_a_key_that_is_there_twice_is_reported(read, text):
     level, key = TWICE[text]
     message = f"the key '{key}' is in one object twice; only the last one counts"
     assert read(text).diagnostics == (Diagnostic("file", None, key, level, message, "join the two"),)
 
 
-def test_of_a_key_that_stands_twice_the_last_counts(read):
+def test_the_last_of_two_equal_keys_counts(read):
     (hook,) = read('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "command": "y"}]}]}}').hooks
     assert hook.handler == Command("y")
 
@@ -1015,7 +1015,7 @@ def test_the_hooks_of_all_three_files_count(project):
     assert load(project).watch == (*map(str, names), f"{project.claude_folder}/", f"{project.path}/.claude/")
 
 
-def test_missing_files_are_watched_and_say_nothing(project):
+def test_missing_files_are_watched_without_a_diagnostic(project):
     found = load(project)
     assert (found.hooks, found.diagnostics, len(found.watch)) == ((), (), 5)
 
@@ -1077,7 +1077,7 @@ def test_an_entry_is_another_one_by(project, title):
     assert [state for _, _, state in states(project)] == [ARMED, ARMED]
 
 
-def test_invalid_entries_do_not_stand_for_each_other(project):
+def test_invalid_entries_do_not_replace_each_other(project):
     project.write_settings("user", {"hooks": {"Stop": [{"hooks": [{"type": "command"}, {"type": "command"}]}]}})
     assert [state for _, _, state in states(project)] == [INVALID, INVALID]
 
@@ -1199,7 +1199,7 @@ def above(folder: str) -> str:
 
 @pytest.mark.parametrize("text", SILENT, ids=ascii)
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(project, text, name):
+def test_settings_that_do_not_mention_hooks_do_not_hide_those_above(project, text, name):
     path = project.write_settings("project", a_file("guard"))
     package = a_package(project, text, name)
     looked_at = [f"{package}/.claude/settings.json", f"{package}/.claude/settings.local.json", str(path)]
@@ -1213,7 +1213,7 @@ def test_settings_that_say_nothing_of_hooks_do_not_hide_those_above(project, tex
 
 @pytest.mark.parametrize("text", SPEAKS, ids=lambda text: ascii(text[:30]))
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_settings_that_say_anything_of_hooks_or_cannot_be_read_are_the_ones_that_count(project, text, name):
+def test_settings_that_mention_hooks_or_cannot_be_read_are_the_ones_that_count(project, text, name):
     project.write_settings("project", a_file("guard"))
     package = a_package(project, text, name)
     seen = [f"{package}/.claude/{one}" for one in ("settings.json", "settings.local.json")]
@@ -1232,7 +1232,7 @@ def test_settings_that_are_a_link_to_nowhere_count_and_that_is_reported(project)
     assert loaded(project, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, message),)
 
 
-def test_where_no_settings_say_anything_the_nearest_count(project):
+def test_where_no_settings_mention_hooks_the_nearest_count(project):
     project.write_settings("project", {"model": "opus"})
     package = a_package(project, "{}")
     assert find_settings_project(str(package), above)[0] == str(package)
@@ -1284,7 +1284,7 @@ def test_a_link_of_the_user_may_lead_anywhere(project):
     assert states(project) == [("user", "mine", ARMED)]
 
 
-def test_a_link_to_nowhere_and_what_is_no_file_are_reported(project):
+def test_a_link_to_nowhere_and_a_path_that_is_not_a_file_are_reported(project):
     path = project.write_settings("user", "{}")
     path.unlink()
     path.symlink_to(project.base / "gone")
@@ -1470,7 +1470,7 @@ REGISTERS += ['{"plugins": {"fmt": ' + row + "}}" for row in ROWS]
 
 
 @pytest.mark.parametrize("content", REGISTERS, ids=lambda text: text[:40])
-def test_a_register_that_does_not_help_gives_no_plugin(project, content):
+def test_an_unusable_register_enables_no_plugin(project, content):
     register(project, content)
     project.write_settings("user", a_file("mine", enabledPlugins={"fmt": True}))
     assert states(project) == [("user", "mine", ARMED)]

@@ -168,7 +168,7 @@ def test_no_remark_is_made_on_a_program_with_arguments_that_is_all_there(here, s
     assert remarks(here, {"command": "npx", "args": ["-y", "./x.sh"]}, scope=scope) == []
 
 
-def test_no_remark_is_made_on_what_is_no_command_or_another_shell_s(here):
+def test_an_entry_without_a_command_or_of_another_shell_has_no_diagnostic(here):
     assert remarks(here, {"type": "prompt", "prompt": "./x.sh"}, event="Stop") == []
     assert remarks(here, {"type": "http", "url": "https://example.org"}) == []
     assert remarks(here, {"command": "./x.ps1; exit 1", "shell": "powershell"}) == []
@@ -481,7 +481,7 @@ SCRIPTS = {
 @pytest.mark.parametrize(
     "command", ['bash "$CLAUDE_PROJECT_DIR"/.claude/x.sh', "cat | bash $CLAUDE_PROJECT_DIR/.claude/x.sh"]
 )
-def test_exit_1_in_the_script_is_reported_where_it_stands(here, text, command):
+def test_exit_1_in_the_script_is_reported_with_its_line(here, text, command):
     path = write(here.path / ".claude" / "x.sh", text)
     line = SCRIPTS[text]
     expected = [] if line is None else [Diagnostic(str(path), line, "", WARNING, *EXIT_1)]
@@ -657,7 +657,7 @@ def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missi
         ({"command": "npm test"}, "", "pydantic_ai"),
     ],
 )
-def test_where_nothing_is_missing_to_ask_nothing_is_said(here, libraries, entry, model, missing):
+def test_nothing_is_reported_where_nothing_is_missing_to_ask(here, libraries, entry, model, missing):
     libraries.discard(missing)
     hook = the_hook(here, entry)
     assert (hook.state, check_remote_hook(hook, model)) == (ARMED, [])
@@ -761,7 +761,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=12).map("".join) | st.text(max_size=30))
-def test_no_line_makes_checking_fail_and_words_stand_in_it(project, text):
+def test_no_line_makes_checking_fail_and_its_words_are_part_of_it(project, text):
     for words in read_first_pipeline(text, {"A": "/a"}):
         assert all(word.raw in text for word in words)
     hook = the_hook(project, "x").replace(place="here")

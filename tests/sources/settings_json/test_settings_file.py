@@ -33,7 +33,7 @@ def read(tmp_path: Path) -> Callable[[object], SettingsFile]:
     return reads
 
 
-def test_a_file_with_more_hooks_than_anybody_has_is_read_so_far_and_says_so(read):
+def test_a_file_with_too_many_hooks_is_read_up_to_the_limit_and_reported(read):
     for groups in ([{"hooks": [ENTRY]}] * 2000, [{"hooks": [ENTRY] * 2000}], [5] * 2000, [{"hooks": [5] * 2000}]):
         file = read({"hooks": {"PreToolUse": groups, "Stop": [{"hooks": [ENTRY]}]}})
         assert len(file.hooks) == MAX_HOOKS_PER_FILE
