@@ -27,7 +27,7 @@ settings.load_profile("same")
 # What may be skipped in continuous integration, and why.
 SKIPS = Path(__file__).with_name("skips.toml")
 
-# Variables that say where a host agent has its files.
+# Variables that name where a host agent has its files.
 HOST_VARIABLES = ("CODEX_HOME", "COPILOT_HOME", "COPILOT_HOOK_DIR", "GEMINI_CLI_HOME", "QWEN_HOME")
 
 

@@ -1,10 +1,10 @@
 """The command line without the start of an interpreter: a warm process that imported everything once forks for every call.
 
-Most of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and gives
-what it gives; the call goes to a server process (below, `serve`) which forks, and the child is the command: the descriptors of the
+Most of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and returns
+the same; the call goes to a server process (below, `serve`) which forks, and the child is the command: the descriptors of the
 caller are its 0, 1 and 2, its environment, folder, session and arguments are those asked for, `boathook.__main__` is run as
 `-m` runs it, threads and exit functions have their turn, and the exit status is its own (tests/test_forked.py compares). What it
-cannot show: imports that are missing or too many, the start and the taking apart of an interpreter, what `/proc` tells others of
+cannot show: imports that are missing or too many, the start and the taking apart of an interpreter, what `/proc` shows others of
 its command line and environment, and what a fresh hash seed would. Hence one test in `APART` goes the long way, chosen by its
 name so that it is always the same, and so does every call whose variables mean something to the interpreter, or that asks for it.
 `BOATHOOK_TESTS_APART=1` sends all the long way.
@@ -75,7 +75,7 @@ class Server:
     """A warm process, started when it is first needed; it ends with this one."""
 
     def __init__(self, flags: Sequence[str], preloaded: str, variables: Mapping[str, str]) -> None:
-        """Start it; whoever calls before it is ready waits in its queue."""
+        """Start it; a caller that comes before it is ready waits in its queue."""
         self.address = os.path.join(tempfile.mkdtemp(prefix="forked-"), "socket")
         with open(__file__, encoding="utf-8") as file:
             code = file.read()
@@ -104,7 +104,7 @@ class Server:
         self.process.stdout.close()  # type: ignore[union-attr]
 
     def last_words(self) -> str:
-        """Return what it printed, which it does only to say why it ends."""
+        """Return what it printed, which it does only to report why it ends."""
         self.process.wait(10)
         return self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
 
@@ -165,7 +165,7 @@ def server_for(env: Mapping[str, str], flags: tuple[str, ...] = (), preloaded: s
 
 
 def goes_apart(name: str = "") -> bool:
-    """Say whether a test, by default the current one, is of those that start real processes."""
+    """Whether a test, by default the current one, is of those that start real processes."""
     name = name or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     return not CAN_FORK or ALL_APART or crc32(name.encode()) % APART == 0
 
@@ -234,7 +234,7 @@ def _communicate(
 ) -> tuple[int, bytes, bytes]:
     """Start a command with three pipes, feed it, and read until all ends of them are closed and its status is known."""
     (stdin, feed), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
-    if data is None:  # nothing was said: it has ours, as with subprocess
+    if data is None:  # no input was set: it has ours, as with subprocess
         os.close(stdin)
         stdin = os.dup(0)
     try:
@@ -374,7 +374,7 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
 
 
 def live(code: Any) -> None:
-    """Run the code of a child and end as an interpreter ends, but for the taking apart of every module, which nobody sees."""
+    """Run the code of a child and end as an interpreter ends, except that the modules are not taken apart."""
     import threading
 
     end: SystemExit | None = None
@@ -390,7 +390,7 @@ def live(code: Any) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         except OSError:
-            pass  # the interpreter meets it again, and knows what to say
+            pass  # the interpreter meets it again, and reports it
         else:
             os._exit(status & 0xFF)
     if end is not None:

@@ -42,7 +42,7 @@ def find_command(words: Sequence[str]) -> str:
 
 
 def validate_output(words: Sequence[str], stdout: str | bytes) -> None:
-    """Fail if a command line asks for JSON and what it printed is not as its schema says."""
+    """Fail if a command line asks for JSON and what it printed does not match its schema."""
     command = find_command(words)
     if "--json" not in words or not stdout.strip():
         return

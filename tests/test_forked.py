@@ -42,7 +42,7 @@ ENDS = {
     "a thread": "import threading, time; threading.Thread(target=lambda: (time.sleep(0.05), print('late'))).start()",
     "killed": "import os; os.kill(os.getpid(), 9)",
     "interrupted": "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(5)",
-    "nobody reads": "import os, sys; os.close(1); os.dup2(os.pipe()[1], 1); print('x'); sys.exit(0)",
+    "no reader": "import os, sys; os.close(1); os.dup2(os.pipe()[1], 1); print('x'); sys.exit(0)",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from boathook import AgentBuilder, Context, ScriptedModel, Stack, Tool, ToolCall, TurnResult
 from boathook.agent.model import Message
 
-FIRST = 10_000  # the priority of a witness: it sees what is asked, whatever others then decide
+FIRST = 10_000  # the priority of a witness: it sees what is asked, independent of what others then decide
 TIMINGS = ("duration_ms", "duration_seconds")
 
 
@@ -21,7 +21,7 @@ def child(task: str = "look", name: str = "helper") -> ToolCall:
 
 
 def text_tool(tool: str, says: str = "", *, ran: list[Any] | None = None, needs_permission: bool = False) -> Tool:
-    """A tool that says something, and notes with what it was called."""
+    """A tool that returns a text, and notes with what it was called."""
 
     async def run(args, _):
         if ran is not None:

@@ -1,4 +1,4 @@
-"""AgentBuilder: every method gives a new builder, and every `on_…` is a hook of its event."""
+"""AgentBuilder: every method returns a new builder, and every `on_…` is a hook of its event."""
 
 from __future__ import annotations
 

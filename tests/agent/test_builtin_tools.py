@@ -24,7 +24,7 @@ CUT = "\n(cut after 100000 characters)"
 
 
 def use(work_dir: Path, tool: str, /, **args: Any) -> str:
-    """Let an agent call a standard tool; give what its model reads, with `!` before an error."""
+    """Let an agent call a standard tool; return what its model reads, with `!` before an error."""
     builder, model = agent_of(ToolCall(tool, args), "done")
     builder.with_standard_tools().in_dir(work_dir).build().run("go")
     last = model.requests[-1][-1]
@@ -145,7 +145,7 @@ def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_
     """The child holds the output; that the shell itself has ended must not save it."""
     limit = asyncio.Event()
 
-    async def until_told(work: Any, _: float) -> Any:
+    async def wait_for_limit(work: Any, _: float) -> Any:
         task = asyncio.ensure_future(work)
         await limit.wait()
         task.cancel()
@@ -154,7 +154,7 @@ def test_a_shell_that_takes_too_long_is_ended_whole_even_if_only_its_child_goes_
     async def go() -> None:
         family = Family(folder)
         work = run_to_end(NAMED["Shell"], {"command": family.command(last)}, Workplace(str(folder)))
-        monkeypatch.setattr(module.asyncio, "wait_for", until_told)
+        monkeypatch.setattr(module.asyncio, "wait_for", wait_for_limit)
         task = asyncio.create_task(work)
         await family.pids()
         limit.set()
@@ -466,19 +466,19 @@ def test_a_future_is_waited_for() -> None:
 
 def test_a_missing_tool_is_an_error_that_the_model_and_the_hooks_receive() -> None:
     witness = Witness()
-    builder, model = agent_of(call("Shel", command="ls"), child_of_nobody(), "done")
+    builder, model = agent_of(call("Shel", command="ls"), call_helper(), "done")
     builder.with_hooks(witness.stack).build().run("go")
     texts = [message.text for message in model.requests[-1] if message.is_error]
     assert texts == ["there is no tool 'Shel'", "there is no tool 'Subagent'"]
     assert [data["error"] for data in witness.of("post-tool-call-failure")] == texts
 
 
-def child_of_nobody() -> ToolCall:
+def call_helper() -> ToolCall:
     return call("Subagent", name="helper", task="look")
 
 
 def test_a_tool_of_ones_own_may_have_the_name_that_subagents_have() -> None:
-    builder, model = agent_of(child_of_nobody(), "done", tools=(failing_tool("Subagent"),))
+    builder, model = agent_of(call_helper(), "done", tools=(failing_tool("Subagent"),))
     builder.build().run("go")
     assert list_lines(model.requests[-1])[-1] == "tool!: it broke"
 
@@ -490,7 +490,7 @@ def test_a_subagent_that_is_not_there_is_an_error_the_model_reads() -> None:
 
 
 def test_a_subagent_whose_model_fails_is_an_error_the_parents_model_reads() -> None:
-    builder, model = agent_of(child_of_nobody(), "done", helper=(RuntimeError("down"),))
+    builder, model = agent_of(call_helper(), "done", helper=(RuntimeError("down"),))
     assert builder.build().run("go").status == "done"
     assert model.requests[-1][-1].text == "the subagent failed: RuntimeError: down"
 

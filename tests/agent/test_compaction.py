@@ -1,4 +1,4 @@
-"""Compaction: when a conversation is made shorter, what stays of it, and what hooks have to say to that."""
+"""Compaction: when a conversation is made shorter, what stays of it, and what hooks decide about that."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 def is_whole(messages: Sequence[Message]) -> bool:
-    """Say whether every result comes after its call."""
+    """Whether every result comes after its call."""
     known: set[str] = set()
     for message in messages:
         if message.role == TOOL and message.call_id not in known:
@@ -73,7 +73,7 @@ def beginning(messages: list[Message]) -> int:
 
 
 def is_least(messages: list[Message], start: int) -> bool:
-    """Say whether nothing more could be left out: the model has answered nothing of it, or has not heard its results."""
+    """Whether nothing more could be left out: the model has answered nothing of it, or has not received its results."""
     rest = messages[start:]
     answers = [at for at, message in enumerate(rest) if message.role == ASSISTANT]
     return answers in ([], [0])
@@ -106,7 +106,7 @@ def test_what_the_model_is_to_answer_stays_even_beyond_the_budget() -> None:
 
 
 def test_results_with_notes_between_them_stay_with_their_calls() -> None:
-    """A hook that gives another state may have put them there."""
+    """A hook that returns another state may have put them there."""
     calls = (ToolCall("a", {}, "1"), ToolCall("b", {}, "2"))
     messages = [
         Message(USER, "go"),

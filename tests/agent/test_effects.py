@@ -1,4 +1,4 @@
-"""What a block, a stop and a change do at each of the eighteen events, seen from outside, as the table of S1 says.
+"""What a block, a stop and a change do at each of the eighteen events, seen from outside, as in the table of S1.
 
 Every scene is two turns of a small agent. The same table holds for a hook in process and for a script with a HOOK.md.
 """
@@ -54,7 +54,7 @@ PLAYED_IN = {
 
 @dataclass(frozen=True)
 class Seen:
-    """What a scene came to: the two turns, the tools that ran, and what the model heard before its last answer."""
+    """What a scene came to: the two turns, the tools that ran, and what the model received before its last answer."""
 
     turns: tuple[str, ...]
     ran: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def outcome_of(session: Any, prompt: str) -> str:
 
 
 def once(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A hook that gives its answer to the first event it is asked about, and then has no opinion."""
+    """A hook that returns its answer for the first event it is asked about, and then has no opinion."""
     left = [answer]
     return lambda context: left.pop()(context) if left else None
 
@@ -237,7 +237,7 @@ def test_a_script_that_wants_no_continuation_does_what_a_stop_in_process_does(
 # changes
 
 
-def more_is_said(context: Any) -> Any:
+def add_message(context: Any) -> Any:
     return context.replace(state=context.state.with_messages(Message("user", "and be quick")))
 
 
@@ -259,11 +259,11 @@ CHANGED: dict[str, tuple[Callable[[Any], Any], Seen]] = {
         Seen((DONE, MORE), ("deploy{'to': 'there'}",), (GO, DEPLOY, DEPLOYED, ANSWERED, ON)),
     ),
     "pre-step": (
-        more_is_said,
+        add_message,
         Seen((DONE, MORE), ("work{'n': 1}",), (GO, "user: and be quick", WORK, WORKED, ANSWERED, ON)),
     ),
     "post-step": (
-        more_is_said,
+        add_message,
         Seen((DONE, MORE), ("work{'n': 1}",), (GO, WORK, WORKED, "user: and be quick", ANSWERED, ON)),
     ),
 }

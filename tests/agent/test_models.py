@@ -93,12 +93,12 @@ BROKEN_SCRIPTS = {
     "no list": ('{"a": 1}', "must be a list of moves"),
     "a number": ("[3]", MOVE),
     "nothing": ("[null]", MOVE),
-    "calls that are no list": ('[{"calls": {}}]', MOVE),
+    "calls that are not a list": ('[{"calls": {}}]', MOVE),
     "a call without a name": ('[{"calls": [{"args": {}}]}]', MOVE),
     "a call that is a text": ('[{"calls": ["ls"]}]', MOVE),
-    "arguments that are no object": ('[{"calls": [{"name": "x", "args": []}]}]', MOVE),
+    "arguments that are not an object": ('[{"calls": [{"name": "x", "args": []}]}]', MOVE),
     "a text that is none": ('[{"text": 3}]', MOVE),
-    "bytes that are no text": (b"\xff", "cannot be read: 'utf-8' codec"),
+    "bytes that are not text": (b"\xff", "cannot be read: 'utf-8' codec"),
 }
 
 

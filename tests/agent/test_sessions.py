@@ -1,4 +1,4 @@
-"""Sessions: turns that share a conversation, four ways to run them, and an end that hooks hear of whatever happens."""
+"""Sessions: turns that share a conversation, four ways to run them, and an end that hooks always receive."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def test_a_stream_yields_each_step_before_the_next_begins() -> None:
     log: list[str] = []
 
     def move(answer: Any) -> Any:
-        def say(_: Any) -> Any:
+        def reply(_: Any) -> Any:
             log.append("the model is asked")
             return answer
 
-        return say
+        return reply
 
     builder, _ = agent_of(move(call("work")), move("done"), tools=(text_tool("work"),))
     for found in builder.build().stream("go"):
@@ -151,7 +151,7 @@ def test_a_session_goes_on_after_a_stream_that_was_left() -> None:
     assert ends(witness) == [("done", 2)]
 
 
-def test_a_stream_that_outlives_its_session_ends_without_a_word() -> None:
+def test_a_stream_that_outlives_its_session_ends_without_an_error() -> None:
     builder, witness, _ = watched(call("work"), "done", tools=(text_tool("work"),))
     with builder.build().session() as session:
         steps = session.stream("go")
@@ -367,14 +367,14 @@ def test_a_tool_that_needs_permission_runs_unasked_if_no_person_can_be_asked() -
 
 def test_a_hook_that_allows_a_call_saves_the_question() -> None:
     builder, _ = agent_of(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
-    builder = builder.with_permission(lambda *_: pytest.fail("nobody is to be asked"))  # type: ignore[arg-type,return-value]
+    builder = builder.with_permission(lambda *_: pytest.fail("no person is to be asked"))  # type: ignore[arg-type,return-value]
     result = builder.on_before_tool_use(lambda _: Outcome(ALLOW)).build().run("go")
     assert result.steps[0].results[0].text == "deploy is done"
 
 
 def test_a_hook_for_permissions_answers_instead_of_the_person() -> None:
     builder, witness, _ = watched(call("deploy"), "done", tools=(text_tool("deploy", needs_permission=True),))
-    builder = builder.with_permission(lambda *_: pytest.fail("nobody is to be asked"))  # type: ignore[arg-type,return-value]
+    builder = builder.with_permission(lambda *_: pytest.fail("no person is to be asked"))  # type: ignore[arg-type,return-value]
     result = builder.add_hook("PermissionRequest", lambda _: Outcome(ALLOW)).build().run("go")
     assert (result.steps[0].results[0].text, witness.of("notification")) == ("deploy is done", [])
 

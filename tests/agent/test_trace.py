@@ -13,12 +13,12 @@ from boathook.agent.model import Message, Reply
 from .builders import Witness, agent_of, call, child, text_tool
 
 PROMPT = "tidy up the project and then deploy it :)"  # 41 characters, 10 tokens
-COUNTED = 2_000  # what the model says it counted, beyond the budget
+COUNTED = 2_000  # what the model reports that it counted, beyond the budget
 BUDGET = 1_000
 
 
 def a_run() -> tuple[Witness, list[Any]]:
-    """Play the run; give what was seen, and what the two turns came to."""
+    """Play the run; return what was seen, and the results of the two turns."""
     started = asyncio.Event()
 
     async def slow(args, _):

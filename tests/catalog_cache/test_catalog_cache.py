@@ -1,4 +1,4 @@
-"""The compiled catalogue: says what the files say, notices every change, and is trusted no further than it can be checked."""
+"""The compiled catalogue: holds what the files define, notices every change, and is trusted no further than it can be checked."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class AgentProject(ScratchProject):
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
     def write_end_hook(self) -> Path:
-        """Make a hook that keeps what it hears of the end of a session."""
+        """Make a hook that keeps what it receives at the end of a session."""
         self.write_hook("bye", scope="project", fields={"trigger": "post-session"}, script="cat > bye.json")
         return self.path / "bye.json"
 

@@ -138,7 +138,7 @@ def test_check_without_findings_prints_that_and_exits_with_0(project: ScratchPro
     assert (done.returncode, done.stdout) == (0, "all good\n")
 
 
-def test_check_names_file_line_key_fault_and_fix(project: ScratchProject) -> None:
+def test_check_names_file_line_key_error_and_fix(project: ScratchProject) -> None:
     folder = add_hook(project, "guard", GUARD.replace("before_tool", "before_tol"))
     done = project.run("check", "--json")
     assert done.returncode == 1
@@ -316,7 +316,7 @@ def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(pro
         (["nonsense"], "No such command"),
     ],
 )
-def test_bad_input_gets_a_clear_word_and_exit_code_1(project: ScratchProject, args: list[str], message: str) -> None:
+def test_bad_input_gets_a_clear_message_and_exit_code_1(project: ScratchProject, args: list[str], message: str) -> None:
     done = project.run(*args)
     assert done.returncode == 1
     assert message in done.stderr

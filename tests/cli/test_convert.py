@@ -669,7 +669,7 @@ def test_the_users_hooks_go_to_the_users_folder_and_back(project: ConvertProject
     assert not (project.path / ".agents").exists()
 
 
-def test_local_settings_are_converted_with_a_word_about_who_sees_them(project: ConvertProject) -> None:
+def test_local_settings_are_converted_with_a_note_about_who_sees_them(project: ConvertProject) -> None:
     project.write_entries(command("false"), scope="project")
     path = project.write_entries(command("true"), scope="local")
     code, report = project.to_hooks("--local", "--move")
@@ -1189,7 +1189,7 @@ JUDGED = ("decision", "reasons", "modified_input", "modified_output", "additiona
 
 
 def send(project: ConvertProject, event: dict[str, Any]) -> dict[str, Any]:
-    """Send an event from a folder below the project; give what counts of the verdict."""
+    """Send an event from a folder below the project; return what counts of the verdict."""
     below = project.path / "src"
     below.mkdir(exist_ok=True)
     answers = {

@@ -1,4 +1,4 @@
-"""Every `--json` output has a schema with a version, and is as its schema says."""
+"""Every `--json` output has a schema with a version, and matches its schema."""
 
 from __future__ import annotations
 

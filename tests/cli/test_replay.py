@@ -122,7 +122,7 @@ LEVELS = {
 @pytest.mark.skipif(not RESTRICTED, reason="this machine has neither Landlock nor bubblewrap")
 @pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
 def test_a_hook_given_by_its_path_gets_no_secrets_and_the_highest_sandbox_level_there_is(project, tmp_path, level):
-    """Nobody has trusted it; a clone's hook is looked at this way before it is."""
+    """It is not trusted; you can try a clone's hook this way before you trust it."""
     (project.home / "key").write_text("a key\n")
     _record(project, ["git push --force"])
     script = f'(echo "secret: $API_TOKEN"; cat {project.home}/key; touch made && echo made) >&2 2>/dev/null; exit 2'

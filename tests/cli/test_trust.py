@@ -17,7 +17,7 @@ from tests.scratch_project import make_settings
 
 
 def _converse(project, arguments, answers):
-    """Run a command at a terminal and give the answers; give the exit code and all that was printed."""
+    """Run a command at a terminal and type the answers; return the exit code and all that was printed."""
     leader, follower = pty.openpty()
     child = subprocess.Popen([sys.executable, "-m", "boathook", *arguments], stdin=follower, stdout=follower,
                              stderr=follower, cwd=project.path, env={**project.environment, "TERM": "dumb"})  # fmt: skip

@@ -75,7 +75,7 @@ def test_an_input_beyond_the_index_and_one_beyond_the_search_are_asked_one_by_on
 
 
 class Slow(PrefilterWords):
-    """Words that hold up whoever reads them first, so that a second thread comes in meanwhile."""
+    """Words that hold up their first reader, so that a second thread comes in meanwhile."""
 
     reached, go_on = threading.Event(), threading.Event()
 

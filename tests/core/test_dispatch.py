@@ -26,7 +26,7 @@ def rewrite(command) -> Outcome:
 
 
 class Course(NamedTuple):
-    """What a dispatch came to: the verdict, the calls for the background, and all calls with what they said."""
+    """What a dispatch came to: the verdict, the calls for the background, and all calls with their answers."""
 
     verdict: Verdict
     background: tuple[Call, ...]

@@ -111,7 +111,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
-def test_it_refuses_and_names_the_fault(text, message):
+def test_it_refuses_and_names_the_error(text, message):
     with pytest.raises(JsonError) as error:
         loads(text)
     assert str(error.value) == message
@@ -246,7 +246,7 @@ except JsonError as fault:
 """
 
 
-def test_faults_are_reported_in_a_process_that_never_imported_json():
+def test_errors_are_reported_in_a_process_that_never_imported_json():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (
         "no JSON value at line 1 column 7\nExpecting ':' delimiter at line 1 column 6\n",

@@ -59,7 +59,7 @@ SEARCHED = {
     "a leaf in a list": ({"pattern": "^deep é$"}, True),
     "the JSON text": ({"pattern": '"n": 1, "list"'}, True),
     "a key, through the JSON text": ({"pattern": '"command": "rm'}, True),
-    "a key is no leaf": ({"pattern": "^command$"}, False),
+    "a key is not a leaf": ({"pattern": "^command$"}, False),
     "non-ASCII as it is": ({"pattern": "é"}, True),
     "both match": ({"tool": "Shell", "pattern": "rm"}, True),
     "only the tool matches": ({"tool": "Shell", "pattern": "mkfs"}, False),
@@ -126,7 +126,7 @@ def test_a_construct_that_re2_lacks_is_named(source, construct):
 
 
 @pytest.mark.parametrize("source", ["(", "a)", "[", "a{2,1}", "a**", "\\", "(?", "\ud800", "x{1001}"])
-def test_a_pattern_that_does_not_compile_is_a_fault_that_shows_it(source):
+def test_a_pattern_that_does_not_compile_is_an_error_that_shows_it(source):
     with pytest.raises(ConfigError) as error:
         compile_pattern(source)
     assert str(error.value).startswith(f"the pattern {source!r} does not compile: ")

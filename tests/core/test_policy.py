@@ -49,7 +49,7 @@ def answering(dialect, **fields):
 
 
 @pytest.mark.parametrize("status", [FAILED, TIMEOUT, REFUSED])
-def test_an_end_with_a_fault_is_let_pass_and_reported_by_default(status):
+def test_a_failure_is_let_pass_and_reported_by_default(status):
     end = Exit(None, seconds=1.5, error=status, detail="it \x1b[31mbroke\x1b[0m", warnings=("odd",))
     hook = answering(NEVER)
     run = Policy().make_run(Call(hook, a_call(), 2), end)
@@ -96,7 +96,7 @@ def test_what_an_answering_hook_wrote_on_stderr_is_kept_clean():
     assert run == Run(hook, OK, Outcome(), 0, stderr="hello")
 
 
-def test_a_long_fault_is_cut():
+def test_a_long_error_is_cut():
     run = Policy().make_run(Call(answering(NEVER), a_call()), Exit(error=FAILED, detail="x" * 9000))
     assert run.error == "x" * 8192 + "… [cut, 9,000 characters]"
 
@@ -129,7 +129,7 @@ GATE = {
         3,
         "a stop for 'max_steps' cannot be refused; the hook's reason: not yet",
     ),
-    "a reason that was not said": ({"stop_reason": None}, 3, ""),
+    "a reason that is missing": ({"stop_reason": None}, 3, ""),
     "no count": ({}, 3, ""),
 }
 

@@ -25,7 +25,7 @@ def compiled(source: str):
 
 
 def claims_hold(source: str, text: str) -> bool:
-    """Say whether what the words of a pattern say about a text is true."""
+    """Whether what the words of a pattern claim about a text is true."""
     pattern, words = compiled(source), find_words(source)
     if pattern is None or words is None:
         return True  # nothing is claimed about patterns that RE2 does not take

@@ -110,7 +110,7 @@ def test_a_variable_that_is_doubled_again_and_again_stays_within_its_limit(line)
     found, odd = read_exports("A=x\n" + line * 200 + "B=1\n", {})
     assert len(found["A"]) <= MAX_EXPANDED_CHARS
     assert found["B"] == "1"
-    assert odd  # and that is said
+    assert odd  # and that is reported
 
 
 def test_lines_that_are_continued_belong_to_what_was_not_understood():

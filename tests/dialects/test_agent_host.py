@@ -293,7 +293,7 @@ field_names = st.sampled_from(
 
 @given(st.data(), st.sampled_from(HOSTS))
 @settings(max_examples=400)
-def test_nothing_but_a_fault_with_words_comes_of_any_object(data, host):
+def test_any_object_is_read_or_refused_with_a_dialect_error(data, host):
     name = data.draw(st.none() | st.sampled_from(row_names[host]))
     fields = data.draw(st.dictionaries(field_names, json_values | st.sampled_from(row_names[host]), max_size=8))
     try:
@@ -452,8 +452,8 @@ def denied(name: str, reason: str = "no") -> dict[str, object]:
 
 
 BLOCKED = {"decision": "block", "reason": "no"}
-HEARD = {
-    # what was seen in a run of the host, or (Cursor, VS Code, OpenCode) stands in its documents
+EXPRESSED = {
+    # what was seen in a run of the host, or (Cursor, VS Code, OpenCode) is in its documents
     "codex deny": ("codex", "PreToolUse", NO, {}, (0, denied("PreToolUse"), "")),
     "codex deny without a reason": (
         "codex",
@@ -592,9 +592,9 @@ HEARD = {
 }
 
 
-@pytest.mark.parametrize("case", HEARD)
+@pytest.mark.parametrize("case", EXPRESSED)
 def test_what_a_host_can_express_is_written_in_its_format(case):
-    host, name, outcome, changes, wanted = HEARD[case]
+    host, name, outcome, changes, wanted = EXPRESSED[case]
     assert answer(host, name, outcome, **changes) == wanted
     assert find_host_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == ()
 

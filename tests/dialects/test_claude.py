@@ -586,7 +586,7 @@ UNREAD = {
 
 @pytest.mark.parametrize("name", ["PreToolUse", "UserPromptSubmit", "Notification"])
 @pytest.mark.parametrize(("stdout", "detail"), UNREAD.values(), ids=UNREAD)
-def test_an_answer_that_cannot_be_read_is_named_with_its_fault(stdout, detail, name):
+def test_an_answer_that_cannot_be_read_is_reported_with_its_error(stdout, detail, name):
     assert answer_to(a_call(name), Exit(0, stdout.encode())) == junk(detail)
     assert answer_to(a_call(name), Exit(1, stdout.encode(), b"oops")) == (
         FAILED,
@@ -597,7 +597,7 @@ def test_an_answer_that_cannot_be_read_is_named_with_its_fault(stdout, detail, n
 TEXT = {
     "text": "hello",
     "a brace": "see {x}",
-    "an object that is no answer": 'see {"level": "info"}',
+    "an object that is not an answer": 'see {"level": "info"}',
     "a word of an answer": 'the "decision" is {yours}',
     "a number": "42",
     "a list": "[1]",
@@ -699,7 +699,7 @@ BESIDE = {
         make_outcome(BLOCK, "json"),
     ),
     "a reason alone": ({"reason": "json"}, b"", make_outcome(BLOCK, "json")),
-    "nothing to say": ({"reason": None}, b"", make_outcome(BLOCK, DEFAULT)),
+    "no reason": ({"reason": None}, b"", make_outcome(BLOCK, DEFAULT)),
     "effects": (
         {"systemMessage": "m", **nested(additionalContext="c", updatedInput={"a": 1})},
         b"no",

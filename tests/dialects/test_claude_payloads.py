@@ -155,7 +155,7 @@ ANSWERS = {
         {"tool_input": {"command": "pwd"}},
         nested("PermissionRequest", decision={"behavior": "allow", "updatedInput": {"command": "pwd"}}),
     ),
-    "another input for a permission that nobody granted": (
+    "another input for a permission that no hook granted": (
         "PermissionRequest",
         Outcome(),
         {"tool_input": {"command": "pwd"}},
@@ -173,7 +173,7 @@ ANSWERS = {
         {"tool_input": {"command": "pwd"}},
         nested("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
     ),
-    "an approval that the event cannot hear": ("UserPromptSubmit", make_outcome(ALLOW, "fine"), {}, None),
+    "an approval that the event cannot express": ("UserPromptSubmit", make_outcome(ALLOW, "fine"), {}, None),
     "feedback and context after a failure": (
         "PostToolUseFailure",
         make_outcome(BLOCK, "try again", contexts=("c",)),

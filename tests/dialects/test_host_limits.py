@@ -35,7 +35,7 @@ def hook(project: ScratchProject) -> Callable[..., None]:
 
 
 def command(project: ScratchProject, *args: str, data: str = "", **variables: str) -> tuple[int, str, str]:
-    """Run `boathook` outside of the project, with only these variables: some say which host calls."""
+    """Run `boathook` outside of the project, with only these variables: some show which host calls."""
     env = {"PATH": os.environ["PATH"], **project.variables, **variables}
     argv = project.make_argv(*args)
     done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=project.base)

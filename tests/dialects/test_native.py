@@ -191,7 +191,7 @@ def test_a_reason_is_cut_at_its_limit():
     assert answer_to(PRE, Exit(0, deny)) == (make_outcome(BLOCK, cut), ())
 
 
-# Answers: what stdout says at exit 0
+# Answers: what is on stdout at exit 0
 
 DENY, INFO = '{"decision": "deny"}', '{"level": "info"}\n'
 BURIED = "text before the JSON object at"
@@ -200,7 +200,10 @@ KEYS += ["modified_input", "modified_output", "continue"]
 ANSWERS = {
     "text": ("hello\nthere", make_outcome(NONE, contexts=("hello\nthere",))),
     "text with colours": ("\x1b[1mhello\x1b[0m", make_outcome(NONE, contexts=("hello",))),
-    "an object that is no answer": ('see\n{"level": "info"}', make_outcome(NONE, contexts=('see\n{"level": "info"}',))),
+    "an object that is not an answer": (
+        'see\n{"level": "info"}',
+        make_outcome(NONE, contexts=('see\n{"level": "info"}',)),
+    ),
     "an answer behind a line": (f"log\n{DENY}", junk(f"{BURIED} line 2 column 1")),
     "an answer between lines": (f"log\n{DENY}\nbye", junk(f"{BURIED} line 2 column 1")),
     "a long answer behind a line": ('log\n{\n  "decision": "deny"\n}', junk(f"{BURIED} line 2 column 1")),
@@ -388,7 +391,7 @@ clean_lines = st.lists(line.map(str.strip).filter(bool), max_size=3).map(tuple)
 def _verdict(event: Event, decision: Decision, reasons, change, contexts, messages) -> Verdict:
     if decision == NONE:
         reasons = ()
-    if decision == BLOCK:  # exit 2 says the reason and nothing else
+    if decision == BLOCK:  # exit 2 carries the reason and nothing else
         change, contexts, messages = ABSENT, (), ()
     pre = event.kind.rewrites_input
     after = event.with_data(tool_input=change) if pre and change is not ABSENT else event
@@ -466,7 +469,7 @@ def test_a_rewritten_input_is_written_whole():
         'checking\n{"decision":"allow","decision":"deny"}',
         "{ not json\n" * 70 + '{"decision":"deny"}',
     ],
-    ids=["on the same line", "not quite JSON", "a repeated key", "behind much that is no JSON"],
+    ids=["on the same line", "not quite JSON", "a repeated key", "behind much that is not JSON"],
 )
 def test_a_buried_deny_is_unreadable_and_never_context(project, output):
     project.write_hook("guard", "cat answer", scope="project")
