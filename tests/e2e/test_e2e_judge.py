@@ -1,4 +1,4 @@
-"""The judge says `seen` of a good pair of runs, and FAILED of every pair with one thing wrong: it can fail."""
+"""The judge reports `seen` for a good pair of runs, and FAILED for every pair with one thing wrong: it can fail."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def without(marker: str) -> list[str]:
 GOOD = hooked("claude", CLAUDE)
 WRONG_WITH_HOOKS = {
     "the forbidden command ran": ("block", {"files": {**GOOD.files, "forbidden-word": 1.0}}),
-    "the reason was not heard": ("block", {"requests": hooked("claude", without(BLOCKED)).requests}),
+    "the reason did not arrive": ("block", {"requests": hooked("claude", without(BLOCKED)).requests}),
     "nothing was rewritten": ("rewrite", {"files": {**GOOD.files, "before-word": 1.0}}),
     "the new command did not run": ("rewrite", {"files": {"background-finished": 104.0}}),
     "no context of a prompt": ("context", {"requests": hooked("claude", without(CONTEXTS["pre-agent-turn"])).requests}),
@@ -68,7 +68,7 @@ WRONG_WITH_HOOKS = {
         {"requests": hooked("claude", without(CONTEXTS["post-tool-call"])).requests},
     ),
     "the stop went through": ("stop", {"requests": GOOD.requests[:-1]}),
-    "the reason of the stop was not heard": ("stop", {"requests": hooked("claude", without(STOPPED)).requests}),
+    "the reason of the stop did not arrive": ("stop", {"requests": hooked("claude", without(STOPPED)).requests}),
     "it never stopped": ("stop", {"requests": [*GOOD.requests, request(9, "")]}),
     "the background was cut off": ("background", {"files": {"after-word": 1.0, "background-started": 1.0}}),
     "the agent waited": ("background", {"files": {**GOOD.files, "background-finished": 101.9}}),
@@ -113,12 +113,12 @@ def test_a_broken_run_fails_everything(changes):
 
 KIMI = [CONTEXTS["pre-agent-turn"]] * 3 + [CONTEXTS["pre-agent-turn"] + BLOCKED] * 2
 KIMI[4] += STOPPED
-TOLD = [{"degraded": ["a hook changed the input, which Kimi Code cannot take at PreToolUse"]}]
+DEGRADED = [{"degraded": ["a hook changed the input, which Kimi Code cannot take at PreToolUse"]}]
 UNCHANGED = {"before-word": 1.0, "background-finished": 104.0}
 
 
 def kimi(**changes) -> Observation:
-    return hooked("kimi-code", KIMI, **{"files": UNCHANGED, "ledger": TOLD, **changes})
+    return hooked("kimi-code", KIMI, **{"files": UNCHANGED, "ledger": DEGRADED, **changes})
 
 
 def test_what_the_table_rules_out_is_not_possible_if_it_was_reported():

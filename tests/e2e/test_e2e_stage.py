@@ -72,7 +72,7 @@ def test_its_exit_code_is_reported(fake):
     assert stage.play(fake("3"), stage.CONTROL).code == 3
 
 
-def test_another_version_than_the_pinned_is_a_fault(fake, tmp_path, monkeypatch):
+def test_another_version_than_the_pinned_is_an_error(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "cache", lambda: Cache(tmp_path, pins("npm fake 1.2.4")))
     seen = stage.play(fake(), stage.CONTROL)
     assert "version 1.2.4 is pinned" in seen.error
@@ -87,6 +87,6 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(fake, tmp_path, monkey
     assert stage._marked(mark) == []
 
 
-def test_a_program_that_is_not_there_is_a_fault(fake):
+def test_a_program_that_is_not_there_is_an_error(fake):
     agent = Agent("fake", "fake", "Bash", lambda _: ["/nonexistent/agent"], lambda _: [])
     assert "nonexistent" in stage.play(agent, stage.CONTROL).error

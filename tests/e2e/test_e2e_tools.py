@@ -1,4 +1,4 @@
-"""A tool that an agent offers and that no guard would know makes the judge say FAILED."""
+"""A tool that an agent offers and that no guard would know makes the judge report FAILED."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def seen(host: str, tools: list[dict[str, object]], variant: str = CONTROL, said
     return Observation(host, variant, "1", 0, 1.0, [Request(0.0, "/v1/messages", "stop", True, body)])
 
 
-def faults(host: str, tools: list[dict[str, object]], variant: str = CONTROL, said: str = "") -> str:
-    """Return what the judge says of the tools alone, in one of the two runs."""
+def find_problems(host: str, tools: list[dict[str, object]], variant: str = CONTROL, said: str = "") -> str:
+    """Return what the judge reports about the tools alone, in one of the two runs."""
     one, other = seen(host, tools, variant, said), seen(host, [], HOOKED if variant == CONTROL else CONTROL)
     pair = (other, one) if variant == CONTROL else (one, other)
     found = judge(*pair, load_host(host))
@@ -43,18 +43,20 @@ def faults(host: str, tools: list[dict[str, object]], variant: str = CONTROL, sa
 
 @pytest.mark.parametrize("variant", [CONTROL, HOOKED])
 def test_a_tool_that_nothing_is_known_of_fails_its_host_by_name(variant):
-    found = faults("gemini", [tool("run_shell_command", command=TEXT), tool("launch_rocket", command=TEXT)], variant)
+    found = find_problems(
+        "gemini", [tool("run_shell_command", command=TEXT), tool("launch_rocket", command=TEXT)], variant
+    )
     assert "the tool launch_rocket is neither in the table of Gemini CLI nor known as harmless" in found
     assert "run_shell_command" not in found
 
 
 def test_known_tools_pass():
-    assert faults("gemini", [tool("run_shell_command", command=TEXT), tool("update_topic", title=TEXT)]) == ""
-    assert faults("opencode", [tool("bash", command=TEXT), tool("skill", name=TEXT)]) == ""
+    assert find_problems("gemini", [tool("run_shell_command", command=TEXT), tool("update_topic", title=TEXT)]) == ""
+    assert find_problems("opencode", [tool("bash", command=TEXT), tool("skill", name=TEXT)]) == ""
 
 
 def test_a_tool_is_declared_harmless_for_one_host_at_a_time():
-    assert "the tool update_topic is neither" in faults("opencode", [tool("update_topic", title=TEXT)])
+    assert "the tool update_topic is neither" in find_problems("opencode", [tool("update_topic", title=TEXT)])
 
 
 @pytest.mark.parametrize(
@@ -73,8 +75,8 @@ def test_a_tool_is_declared_harmless_for_one_host_at_a_time():
     ],
 )
 def test_what_guards_look_at_must_become_their_key(host, name, good, bad, key):
-    assert faults(host, [tool(name, **good)]) == ""
-    found = faults(host, [tool(name, **bad)])
+    assert find_problems(host, [tool(name, **good)]) == ""
+    found = find_problems(host, [tool(name, **bad)])
     assert f"the tool {name} is " in found
     assert f"nothing of its input becomes {key}: {next(iter(bad))}" in found
 
@@ -110,29 +112,31 @@ def test_a_tool_that_is_only_named_counts_as_offered():
         search = CLAUDE_SEARCH if host == "claude" else QWEN_SEARCH
         _, reported = offered(seen(host, [search], said=answer), agent(host))
         assert {one.lower() for one in reported} == {"monitor", name.lower()}
-        assert f"the tool {name} is neither" in faults(host, [search], HOOKED, answer)
+        assert f"the tool {name} is neither" in find_problems(host, [search], HOOKED, answer)
 
 
-def test_a_list_of_names_that_is_not_found_is_a_fault():
-    assert "ToolSearch is offered, but the list" in faults("claude", [CLAUDE_SEARCH], said="other words")
-    assert "tool_search is offered, but the list" in faults("qwen", [QWEN_SEARCH])
+def test_a_list_of_names_that_is_not_found_is_an_error():
+    assert "ToolSearch is offered, but the list" in find_problems("claude", [CLAUDE_SEARCH], said="other words")
+    assert "tool_search is offered, but the list" in find_problems("qwen", [QWEN_SEARCH])
 
 
 def test_the_input_of_what_is_only_named_must_be_looked_up():
     text = LISTED.replace("NewTool\n", "")
-    assert "the tool Monitor is Shell here, but its input was not looked up" in faults("claude", [], said=text)
-    assert faults("claude", [], HOOKED, text) == ""
-    assert faults("claude", [tool("Monitor", command=TEXT)], said=text) == ""
-    assert "nothing of its input becomes command: script" in faults("claude", [tool("Monitor", script=TEXT)], said=text)
+    assert "the tool Monitor is Shell here, but its input was not looked up" in find_problems("claude", [], said=text)
+    assert find_problems("claude", [], HOOKED, text) == ""
+    assert find_problems("claude", [tool("Monitor", command=TEXT)], said=text) == ""
+    assert "nothing of its input becomes command: script" in find_problems(
+        "claude", [tool("Monitor", script=TEXT)], said=text
+    )
 
 
 def test_what_is_declared_in_a_text_is_found():
-    def said(key: str) -> str:
+    def declare(key: str) -> str:
         declared = {"name": "monitor", "parameters": {"properties": {key: TEXT}}}
         return f"{MENTIONED.replace('new_tool', 'task_stop')}<function>{json.dumps(declared)}</function>"
 
-    assert faults("qwen", [], said=said("command")) == ""
-    assert "nothing of its input becomes command: script" in faults("qwen", [], said=said("script"))
+    assert find_problems("qwen", [], said=declare("command")) == ""
+    assert "nothing of its input becomes command: script" in find_problems("qwen", [], said=declare("script"))
 
 
 def test_the_look_up_is_not_a_request_of_the_proof():
@@ -145,7 +149,7 @@ def test_the_look_up_is_not_a_request_of_the_proof():
 
 def test_a_tool_that_calls_no_hook_is_reported():
     shell = tool("exec_command", cmd=TEXT)
-    assert faults("codex", [shell, tool("write_stdin", chars=TEXT)]) == ""
+    assert find_problems("codex", [shell, tool("write_stdin", chars=TEXT)]) == ""
     files = {"forbidden-word": 1.0, "before-word": 1.0}
     control = replace(seen("codex", [shell]), files=files)
 
@@ -160,7 +164,7 @@ def test_a_tool_that_calls_no_hook_is_reported():
     assert "calls no hook for write_stdin" in note([shell, tool("write_stdin", chars=TEXT)])
 
 
-def test_a_tool_is_in_one_list_and_there_is_a_word_for_each():
+def test_a_tool_is_in_one_list_and_has_a_reason_there():
     assert {*HARMLESS, *UNHEARD} <= {one.name for one in AGENTS} <= set(list_host_names())
     for host in HARMLESS:
         lists = [set(HARMLESS[host]), set(UNHEARD.get(host, {})), set(load_host(host).tools)]

@@ -19,7 +19,7 @@ PATHS = {
 WIRE = {wire.name: wire for wire in WIRES}
 
 
-def said_whole(name: str, found: dict) -> tuple[str, str, dict]:
+def read_whole(name: str, found: dict) -> tuple[str, str, dict]:
     """Return text, tool and arguments of an answer, read as a client would."""
     if name == "anthropic":
         block = found["content"][0]
@@ -42,7 +42,7 @@ def events_in(data: bytes) -> list[dict]:
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
-def said_streamed(name: str, events: list[dict]) -> tuple[str, str, dict]:
+def read_streamed(name: str, events: list[dict]) -> tuple[str, str, dict]:
     """Put a stream together as a client would."""
     if name == "anthropic":
         start = next(one for one in events if one["type"] == "content_block_start")["content_block"]
@@ -60,8 +60,8 @@ def said_streamed(name: str, events: list[dict]) -> tuple[str, str, dict]:
     if name == "responses":
         done = next(one for one in events if one["type"] == "response.output_item.done")
         assert events[-1]["type"] == "response.completed"
-        return said_whole(name, {"output": [done["item"]]})
-    return said_whole(name, events[0])
+        return read_whole(name, {"output": [done["item"]]})
+    return read_whole(name, events[0])
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -69,9 +69,9 @@ def said_streamed(name: str, events: list[dict]) -> tuple[str, str, dict]:
 def test_an_answer_is_sent_whole_and_as_a_stream(name, answer, reported):
     wire, path = WIRE[name], PATHS[name]
     kind, data = wire.answer(path, {}, answer)
-    assert (kind, said_whole(name, json.loads(data))) == ("application/json", reported)
+    assert (kind, read_whole(name, json.loads(data))) == ("application/json", reported)
     kind, data = wire.answer(path.replace(":generate", ":streamGenerate"), {"stream": True}, answer)
-    assert (kind, said_streamed(name, events_in(data))) == ("text/event-stream", reported)
+    assert (kind, read_streamed(name, events_in(data))) == ("text/event-stream", reported)
 
 
 @pytest.mark.parametrize("name", PATHS)

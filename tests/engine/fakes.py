@@ -14,7 +14,7 @@ from boathook.engine import Engine, EngineParts
 Answer = Exit | Callable[[Call], Exit]
 
 
-def says(**answer: Any) -> Exit:
+def make_answer(**answer: Any) -> Exit:
     return Exit(0, json.dumps(answer).encode())
 
 

@@ -1,4 +1,4 @@
-"""The engine: the same verdict sync and async, failures that are never exceptions, gates, and what it tells."""
+"""The engine: the same verdict sync and async, failures that are never exceptions, gates, and what it reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from boathook.engine import DRAIN_SECONDS, TracingRunner
 from boathook.errors import DialectError
 from boathook.ledger.writer import make_timestamp
 from tests.core.builders import a_call, a_hook, inputs, patterns, tool_patterns, tools
-from tests.engine.fakes import Background, Runner, an_engine, says
+from tests.engine.fakes import Background, Runner, an_engine, make_answer
 
 BLOCKS = Exit(2, stderr=b"no")
 
@@ -41,15 +41,15 @@ answers = st.sampled_from(
         Exit(1, stderr=b"oops"),
         Exit(-9),
         Exit(error=TIMEOUT, detail="it did not end within 1 s"),
-        says(decision="allow", reason="fine"),
-        says(decision="deny", reason="never"),
-        says(decision="ask", system_message="look"),
-        says(modified_input={"command": "mkfs"}),
-        says(modified_input={"command": "ls", "path": "rm -rf /"}, additional_context="changed"),
-        says(modified_output="x"),
+        make_answer(decision="allow", reason="fine"),
+        make_answer(decision="deny", reason="never"),
+        make_answer(decision="ask", system_message="look"),
+        make_answer(modified_input={"command": "mkfs"}),
+        make_answer(modified_input={"command": "ls", "path": "rm -rf /"}, additional_context="changed"),
+        make_answer(modified_output="x"),
         {"continue": False},
     ]
-).map(lambda found: says(**found) if isinstance(found, dict) else found)
+).map(lambda found: make_answer(**found) if isinstance(found, dict) else found)
 some_hooks = st.lists(
     st.tuples(
         tool_patterns,
@@ -95,7 +95,7 @@ def test_the_async_engine_does_not_hold_up_the_loop():
 
     def slow(_: Call) -> Exit:
         waiting.set()
-        return says(decision="allow") if release.wait(10) else BLOCKS
+        return make_answer(decision="allow") if release.wait(10) else BLOCKS
 
     async def both():
         work = asyncio.ensure_future(an_engine([a_hook()], {"guard": slow}).adispatch(a_call()))
@@ -343,7 +343,9 @@ def test_a_stop_that_cannot_be_refused_does_not_count():
 def test_async_hooks_are_handed_over_once_the_verdict_is_final():
     later = a_hook("later", background=True)
     background = Background()
-    engine = an_engine([a_hook(), later], {"guard": says(modified_input={"command": "ls -l"})}, background=background)
+    engine = an_engine(
+        [a_hook(), later], {"guard": make_answer(modified_input={"command": "ls -l"})}, background=background
+    )
     verdict = engine.dispatch(a_call())
     assert verdict.background == (StartedHook("later", 4711),)
     assert background.did == [(Call(later, a_call("ls -l")),)]
@@ -392,7 +394,7 @@ def test_an_engine_from_files_waits_for_its_async_hooks_and_logs_them(project):
     assert log[1:] == ["  stdout: said"]
 
 
-# What it tells
+# What it reports
 
 
 def test_debug_lines_report_every_hook(tmp_path):
@@ -425,8 +427,10 @@ def test_debug_lines_report_failures_logs_notes_second_looks_and_the_background(
     lines: list[str] = []
     hooks = [a_hook("a", priority=3), a_hook("b", priority=2), a_hook("c", background=True)]
     replies = {
-        "a": lambda call: Exit(1, stderr=b"oops") if call.look_number == 1 else says(log="seen", modified_output=1),
-        "b": says(modified_input={"command": "x"}),
+        "a": lambda call: (
+            Exit(1, stderr=b"oops") if call.look_number == 1 else make_answer(log="seen", modified_output=1)
+        ),
+        "b": make_answer(modified_input={"command": "x"}),
     }
     engine = an_engine(hooks, replies, runner=TracingRunner(Runner(replies), lines.append), trace=lines.append)
     engine.dispatch(a_call())

@@ -99,7 +99,7 @@ def ends(verdict: dict) -> list[tuple[str, str, int | None]]:
 
 
 def until(condition) -> bool:
-    """Look again and again until something is true; say whether it became so in time."""
+    """Look again and again until something is true; return whether it became so in time."""
     end = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -225,12 +225,12 @@ def test_all_that_can_go_wrong_at_once_is_reported_and_the_call_may_go_on(projec
 
 
 def test_deny_beats_ask_beats_allow_in_one_stage(project, fire):
-    def says(decision: str) -> str:
+    def make_command(decision: str) -> str:
         answers = {"permissionDecision": decision, "permissionDecisionReason": decision}
         return f"echo '{json.dumps({'hookSpecificOutput': {'hookEventName': 'PreToolUse', **answers}})}'"
 
     for several, decision in ((("allow", "ask"), "ask"), (("ask", "deny", "allow"), "block"), (("allow",), "allow")):
-        project.write_settings("project", settings(PreToolUse=[says(word) for word in several]))
+        project.write_settings("project", settings(PreToolUse=[make_command(word) for word in several]))
         verdict = fire(TOOL)
         assert (verdict["decision"], len(verdict["runs"])) == (decision, len(several))
         assert verdict["reasons"] == [{"block": "deny"}.get(decision, decision)]
@@ -456,7 +456,7 @@ def test_cancelling_an_async_dispatch_ends_all_its_hooks(project):
 
 
 def cache_catalogue(project, monkeypatch) -> None:
-    """Keep the catalogue of the project as a start would that finds files which nobody has touched for a while."""
+    """Keep the catalogue of the project as a start would that finds files that have not changed for a while."""
     monkeypatch.setattr(cache, "RACY_SECONDS", -60.0)
     locations = locations_of(project)
     loaded = load_hooks(locations)
@@ -481,20 +481,20 @@ def a_plugin(project, command: str) -> None:
     register.write_text(json.dumps({"version": 2, "plugins": {"guard@shop": [{"installPath": str(root)}]}}))
 
 
-def says(text: str) -> str:
+def block_with(text: str) -> str:
     return f"echo {text} >&2; exit 2"
 
 
 def edit(project):
-    project.write_settings("project", settings(PreToolUse=[says("edited")]))
+    project.write_settings("project", settings(PreToolUse=[block_with("edited")]))
 
 
 def add_local(project):
-    project.write_settings("local", settings(PreToolUse=[says("local")]))
+    project.write_settings("local", settings(PreToolUse=[block_with("local")]))
 
 
 def add_user(project):
-    project.write_settings("user", settings(PreToolUse=[says("user")]))
+    project.write_settings("user", settings(PreToolUse=[block_with("user")]))
 
 
 def remove(project):
@@ -506,11 +506,11 @@ def break_it(project):
 
 
 def disable(project):
-    project.write_settings("project", {"disableAllHooks": True, **settings(PreToolUse=[says("one")])})
+    project.write_settings("project", {"disableAllHooks": True, **settings(PreToolUse=[block_with("one")])})
 
 
 def enable_plugin(project):
-    a_plugin(project, says("plugin"))
+    a_plugin(project, block_with("plugin"))
     project.write_settings("user", {"enabledPlugins": {"guard@shop": True}})
 
 
@@ -531,7 +531,7 @@ def reasons(project) -> list[str]:
 
 @pytest.mark.parametrize(("change", "after"), CHANGES.values(), ids=CHANGES)
 def test_the_next_start_sees_a_change_of_settings(project, monkeypatch, change, after):
-    project.write_settings("project", settings(PreToolUse=[says("one")]))
+    project.write_settings("project", settings(PreToolUse=[block_with("one")]))
     cache_catalogue(project, monkeypatch)
     assert reasons(project) == ["one"]
     change(project)
@@ -540,10 +540,10 @@ def test_the_next_start_sees_a_change_of_settings(project, monkeypatch, change, 
 
 def test_the_next_start_sees_a_change_of_a_plugin(project, monkeypatch):
     project.write_settings("project", {"enabledPlugins": {"guard@shop": True}})
-    a_plugin(project, says("before"))
+    a_plugin(project, block_with("before"))
     cache_catalogue(project, monkeypatch)
     assert reasons(project) == ["before"]
-    a_plugin(project, says("afterwards"))
+    a_plugin(project, block_with("afterwards"))
     assert (load_cached(project), reasons(project)) == (None, ["afterwards"])
 
 
@@ -551,26 +551,26 @@ def test_the_next_start_sees_that_an_enabled_plugin_was_installed(project, monke
     project.write_settings("project", {"enabledPlugins": {"guard@shop": True}})
     cache_catalogue(project, monkeypatch)
     assert reasons(project) == []
-    a_plugin(project, says("plugin"))
+    a_plugin(project, block_with("plugin"))
     assert (load_cached(project), reasons(project)) == (None, ["plugin"])
 
 
 def test_a_project_that_had_no_settings_is_found_when_it_gets_some(project):
-    project.write_settings("user", settings(PreToolUse=[says("user")]))
+    project.write_settings("user", settings(PreToolUse=[block_with("user")]))
     assert reasons(project) == ["user"]
-    project.write_settings("local", settings(PreToolUse=[says("local")]))
+    project.write_settings("local", settings(PreToolUse=[block_with("local")]))
     assert reasons(project) == ["local", "user"]
 
 
 def test_settings_nearer_to_the_work_dir_are_found_when_they_come(project, monkeypatch):
-    project.write_settings("project", settings(PreToolUse=[says("above")]))
+    project.write_settings("project", settings(PreToolUse=[block_with("above")]))
     cache_catalogue(project, monkeypatch)
     below = project.path / "part"
     below.mkdir()
     event = {**TOOL, "work_dir": str(below)}
     assert by_command(project, event)["reasons"] == ["above"]
     (below / ".claude").mkdir()
-    (below / ".claude" / "settings.local.json").write_text(json.dumps(settings(PreToolUse=[says("near")])))
+    (below / ".claude" / "settings.local.json").write_text(json.dumps(settings(PreToolUse=[block_with("near")])))
     assert by_command(project, event)["reasons"] == ["near"]
 
 
@@ -578,7 +578,7 @@ def test_what_was_cached_runs_like_what_was_read(project, monkeypatch):
     entries = [
         entry('echo "$CLAUDE_PROJECT_DIR"; exit 0', timeout=9),
         entry("printf", args=["%s", "${CLAUDE_PROJECT_DIR}"]),
-        entry(says("no"), **{"if": "Bash(ls)"}),
+        entry(block_with("no"), **{"if": "Bash(ls)"}),
         {"type": "prompt", "prompt": "ok?"},
         {"type": "nonsense"},
     ]
@@ -616,7 +616,7 @@ def test_hook_entry_answers_every_recorded_event_the_same_with_and_without_the_c
         return {"hooks": [entry(f"echo '{reported}'")], **({} if matcher is None else {"matcher": matcher})}
 
     hooks = {event: [group(event, matcher) for matcher in (*several, None)] for event, several in MATCHERS.items()}
-    hooks["PostToolUse"].pop()  # so that some events concern nobody
+    hooks["PostToolUse"].pop()  # so that some events match no hook
     project.write_settings("project", {"hooks": hooks})
     events = {path.stem: json.loads(path.read_text()) | {"cwd": str(project.path)} for path in FIXTURES}
     nowhere = project.cache.parent
@@ -683,7 +683,7 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(pro
 
 @pytest.mark.parametrize("host", ["claude", "native"])
 def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_reported(project, fire, host):
-    """Such a wrapper stands in Claude Code's own settings; the entry does not show what it calls."""
+    """Such a wrapper is in Claude Code's own settings; the entry does not show what it calls."""
     depths, wrapper = project.base / "depths", project.path / "wrapper.sh"
     event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(project, TOOL))}'"
     call = f"{sys.executable} -m boathook run --trust-all --host {host}"
@@ -694,7 +694,7 @@ def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_repo
     assert depths.read_text().split() == ["1", "2", "3"]
     assert ends(verdict) == [("ok", "none", 0)]
     limit = "hooks are nested 3 deep: a hook has started an agent or engine that fires hooks again"
-    if host == "claude":  # it hands on what its own hooks tell
+    if host == "claude":  # it hands on what its own hooks report
         name = verdict["runs"][0]["hook"]
         assert verdict["system_message"] == [f"hook '{name}' was refused: {limit}"]
 
@@ -762,7 +762,7 @@ def test_rewrites_that_do_not_settle_are_blocked(project, fire):
 
 
 def test_a_rewrite_that_makes_another_hook_match_is_seen_by_it(project, fire):
-    guard = {"matcher": "Bash", "hooks": [entry(says("no pushing"), **{"if": "Bash(git push*)"})]}
+    guard = {"matcher": "Bash", "hooks": [entry(block_with("no pushing"), **{"if": "Bash(git push*)"})]}
     author = {"matcher": "Bash", "hooks": [entry(rewrites({"command": "git push"}))]}
     project.write_settings("project", {"hooks": {"PreToolUse": [guard, author]}})
     verdict = fire(TOOL)

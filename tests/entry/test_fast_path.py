@@ -123,12 +123,12 @@ def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothin
 
 
 def engine_is_silent(catalog: Catalog, data: bytes, name: str | None) -> bool:
-    """Say whether the engine has no hook to run for an event, nothing to tell and no debug lines to write."""
+    """Whether the engine has no hook to run for an event, nothing to report and no debug lines to write."""
     return is_silent(catalog, find_host_dialect("native").read_event(data, name))
 
 
 def is_silent(catalog: Catalog, event: Event) -> bool:
-    """Say the same of an event that was read."""
+    """Return the same for an event that was read."""
     loud = [skip for skip in catalog.find_skips(event) if skip.is_warning]
     unread = [hook for hook in catalog.hooks if hook.kind is None]
     return (catalog.plan(event), loud, unread, catalog.settings.debug) == (Plan(), [], [], False)
@@ -186,7 +186,7 @@ def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_re
 
 
 def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -> bool:
-    """Say whether the engine would do nothing for a host's event, and for those made of it."""
+    """Whether the engine would do nothing for a host's event, and for those made of it."""
     dialect = find_host_dialect(host)
     event = dialect.read_event(data, name)
     assert event.kind is not UNMAPPED
@@ -259,7 +259,7 @@ LOUD = {
     "a tool whose every call is wanted": {**CALL, "tool_name": "WriteFile"},
     "a hint": {**CALL, "tool_name": "mcp__db__x", "tool_input": {"q": "delete all"}},
     "a wrong type": {**CALL, "context": []},
-    "a tool that is no text": {**CALL, "tool_name": None},
+    "a tool that is not text": {**CALL, "tool_name": None},
     "an unknown event": {"event_type": "PreToolUsed"},
     "no event": {},
     "a relative folder": {**CALL, "work_dir": "project"},

@@ -163,7 +163,7 @@ def test_a_command_that_is_too_long_or_too_deep_is_blocked_if_it_has_a_dangerous
     assert [judge(f"{text} rm", WORK_DIR).decision for text in (long, deep, growing)] == ["block"] * 3
 
 
-# safer-rm: what it writes must do what it says
+# safer-rm: what it writes must do what it promises
 
 
 @pytest.fixture(scope="module")

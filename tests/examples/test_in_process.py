@@ -70,7 +70,7 @@ def hooked(hook: Any, **fields: Any) -> Hooks:
 
 
 def echo(text: str = "") -> str:
-    """Give the text back."""
+    """Return the text."""
     return text
 
 

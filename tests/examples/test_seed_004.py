@@ -48,7 +48,7 @@ def _nothing_ran_yet() -> None:
 
 
 def bash(command: str) -> str:
-    """Say that a command ran."""
+    """Note that a command ran."""
     RAN.append(command)
     return f"output of {command}"
 
@@ -253,16 +253,16 @@ def test_any_callable_is_a_matcher() -> None:
 def test_higher_priorities_are_asked_first_and_equal_ones_in_the_order_they_were_added() -> None:
     order: list[str] = []
 
-    def says(name: str) -> Callable[[ToolContext], None]:
+    def note_order(name: str) -> Callable[[ToolContext], None]:
         return lambda _: order.append(name)
 
     agent = (
         builder(*calls("ls"))
-        .on_after_tool_use(says("log"), priority=-100)
-        .on_before_tool_use(says("normal"))
-        .on_before_tool_use(says("normal, later"))
-        .on_before_tool_use(says("guard"), priority=100)
-        .on_after_tool_use(says("look at the result"))
+        .on_after_tool_use(note_order("log"), priority=-100)
+        .on_before_tool_use(note_order("normal"))
+        .on_before_tool_use(note_order("normal, later"))
+        .on_before_tool_use(note_order("guard"), priority=100)
+        .on_after_tool_use(note_order("look at the result"))
     )
     agent.build().run("go")
     assert order == ["guard", "normal", "normal, later", "look at the result", "log"]

@@ -182,7 +182,7 @@ def test_the_python_script_allows_the_rest(event: dict[str, Any], project: Examp
     assert play(project, "python-check", event) == ("allow", [])
 
 
-def test_a_script_that_catches_its_own_fault_lets_the_operation_pass(project: ExampleProject) -> None:
+def test_a_script_that_catches_its_own_error_lets_the_operation_pass(project: ExampleProject) -> None:
     assert play(project, "fail-open", {**shell(""), "tool_input": {}}) == ("allow", [])
     assert play(project, "fail-open", shell("halt")) == ("block", ["not now"])
     assert play(project, "fail-open", shell("ls")) == ("none", [])

@@ -63,7 +63,7 @@ NOTIFICATION = {
 
 @dataclass(frozen=True)
 class HostAnswer:
-    """What a host gets for an event, whatever the way."""
+    """What a host gets for an event, in either way."""
 
     decision: str = "none"
     reason: str = ""

@@ -14,7 +14,7 @@ from tests.faults.harness import WAYS, FaultProject  # noqa: E402
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[FaultProject]:
-    """Make an empty project; whatever carries its mark is ended with the test."""
+    """Make an empty project; everything that carries its mark is ended with the test."""
     made = FaultProject(tmp_path)
     yield made
     made.end_all()

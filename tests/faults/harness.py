@@ -147,7 +147,7 @@ class FaultProject(ScratchProject):
         return path
 
     def fire(self, way: str = WAYS[0], event: dict[str, Any] | None = None, **options: Any) -> Result:
-        """Send an event one way and give what it came to."""
+        """Send an event one way and return the result."""
         return self.fire_in_process(event, **options) if way == WAYS[0] else self.fire_by_command(event, **options)
 
     def fire_in_process(
@@ -158,7 +158,7 @@ class FaultProject(ScratchProject):
         return Result(found["verdict"], found["seconds"], found["growth"], found)
 
     def probe(self, code: str, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> dict[str, Any]:
-        """Run code in a child interpreter that knows the event and the names of `probe.py`; give what it reports."""
+        """Run code in a child interpreter that knows the event and the names of `probe.py`; return what it reports."""
         ended = watched(*self.make_probe_command(code), cwd=self.path, data=self.make_stdin(event), limit=limit)
         assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
         return json.loads(ended.stdout)
@@ -217,7 +217,7 @@ class FaultProject(ScratchProject):
         return processes_with(self.mark.encode())
 
     def wait_until_gone(self, seconds: float = 30.0) -> list[str]:
-        """Wait until no process of this project is left; give those that are."""
+        """Wait until no process of this project is left; return those that are."""
         wait_until(lambda: not self.list_survivors(), seconds)
         return self.list_survivors()
 
@@ -261,7 +261,7 @@ def watched(
     limit: float = HARD_LIMIT,
     **more: Any,
 ) -> Ended:
-    """Run a command; kill it by its pid if it does not end. It writes to files, so nobody can hold us up with a pipe."""
+    """Run a command; kill it by its pid if it does not end. It writes to files, so no process can hold us up with a pipe."""
     with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
         stdin.write(data)
         stdin.seek(0)
@@ -277,7 +277,7 @@ def watched(
 
 
 def _watch(process: subprocess.Popen[bytes], end: float) -> int:
-    """Wait for a process and give the most memory it was seen to use; raise Hung at the end of all patience."""
+    """Wait for a process and return the most memory it was seen to use; raise Hung at the end of all patience."""
     peak = 0
     while process.poll() is None:
         if time.monotonic() > end:
@@ -314,7 +314,7 @@ def _read(path: str) -> bytes:
 
 
 def wait_until(true: Any, seconds: float = 60.0) -> bool:
-    """Look again and again until something is true; say whether it became so in time."""
+    """Look again and again until something is true; return whether it became so in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if true():

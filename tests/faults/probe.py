@@ -55,7 +55,7 @@ def memory(field: str) -> int:
 
 
 def measure(engine: boathook.Engine, event: dict[str, Any]) -> dict[str, Any]:
-    """Dispatch an event; give the verdict with what it cost and left behind."""
+    """Dispatch an event; return the verdict with what it cost and left behind."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     before, fds = memory("VmRSS"), descriptors()
     watch = Stopwatch()
@@ -72,7 +72,7 @@ def measure(engine: boathook.Engine, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_all(event: dict[str, Any]) -> dict[str, Any]:
-    """Load the engine and dispatch an event; give also how long loading took."""
+    """Load the engine and dispatch an event; return also how long loading took."""
     watch = Stopwatch()
     engine = load()
     loading = watch.seconds

@@ -226,7 +226,7 @@ threading.Thread(target=steal, daemon=True).start()
 
 
 def knows_ends_of_reaped_processes() -> bool:
-    """Say whether the kernel tells how a process ended that somebody else has waited for."""
+    """Whether the kernel reports how a process ended that another process has waited for."""
     pid = os.posix_spawn("/bin/true", ["true"], {})
     handle = os.pidfd_open(pid)
     os.waitpid(pid, 0)
@@ -286,7 +286,7 @@ report({"decision": verdict.decision.word, "alive": alive})
 
 
 def test_what_the_caller_had_started_before_is_left_alone(project: FaultProject) -> None:
-    """A shell may run the engine in its own place: then the engine has children that are no hook's."""
+    """A shell may run the engine in its own place: then the engine has children that belong to no hook."""
     project.write_hook("guard", f"(setsid sleep 60 &) &\nsleep 0.05\n{NO}", timeout=LONG_MS)
     script = 'sleep 61 & echo $! > "$SCRATCH/pid"; exec "$@"'
     argv = ["/bin/sh", "-c", script, "sh", *project.make_run_argv()]

@@ -224,7 +224,7 @@ def test_row_83_no_secret_reaches_the_disk(project: FaultProject, way: str):
 
 
 def damaged(folder: Path, damage: str) -> LedgerReport:
-    """Do something to a ledger while writers write; give what verify says of it afterwards."""
+    """Do something to a ledger while writers write; return what verify reports afterwards."""
     outs = [folder.parent / f"out{at}" for at in range(4)]
     gate = folder.parent / "gate"
     writers = [writer(folder, f"w{at}", out, count=150, segment=30_000, gate=gate) for at, out in enumerate(outs)]

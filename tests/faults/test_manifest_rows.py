@@ -1,6 +1,6 @@
 """Faults 48 to 69: manifests, names and folders that somebody prepared. One broken hook never disables its neighbours.
 
-Nearly every project here has a guard that blocks; whatever stands beside it, it must still block, and what was refused is named.
+Nearly every project here has a guard that blocks; with any hook beside it, it must still block, and what was refused is named.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def test_a_refused_manifest_is_reported_to_a_plain_host(project: FaultProject, t
     assert ended.stderr.startswith(b"no\nboathook: hook 'bad' did not run: ")
 
 
-SLOW_TO_MEND = {
+SLOW_TO_REPAIR = {
     "blank_lines": "x: [\n" + "\n" * 60_000,
     "spaces_and_quotes": "x: [\n" + "\"'" * 30_000,
     "words": "x: [\n" + "a: * #\n" * 9000,
@@ -101,7 +101,7 @@ SLOW_TO_MEND = {
 }
 
 
-@pytest.mark.parametrize("text", SLOW_TO_MEND.values(), ids=SLOW_TO_MEND)
+@pytest.mark.parametrize("text", SLOW_TO_REPAIR.values(), ids=SLOW_TO_REPAIR)
 def test_row_59_text_that_is_not_yaml_is_given_up_quickly(project: FaultProject, text: str) -> None:
     project.write_hook("bad", NO, manifest=in_manifest(text))
     assert list(fire(project).skipped) == ["bad"]
@@ -197,7 +197,7 @@ def test_row_58_a_tab_as_indent_is_refused_with_the_fix(project: FaultProject) -
     assert list(fire(project).skipped) == ["bad"]
 
 
-# --- 60 to 64: files that are no files
+# --- 60 to 64: files that are not regular files
 
 
 def bad_folder(project: FaultProject, name: str = "bad") -> Path:
@@ -456,7 +456,7 @@ def test_row_68_a_folder_of_somebody_else_runs_nothing(project: FaultProject, wa
 
 
 def test_row_69_a_script_changed_after_loading_runs_as_it_is_now(project: FaultProject) -> None:
-    """Trust bound to content is not built yet; until then a change takes effect at the next event, and is no fault."""
+    """Trust bound to content is not built yet; until then a change takes effect at the next event, and is not an error."""
     project.write_hook("guard", NO, timeout=LONG_MS)
     code = """
 engine = load()

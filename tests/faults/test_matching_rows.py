@@ -13,7 +13,7 @@ NO = "echo no >&2; exit 2"
 
 
 def guard(project: FaultProject, pattern: str, **more: object) -> None:
-    """Lay out a hook that blocks whatever it sees."""
+    """Lay out a hook that blocks everything it sees."""
     quoted = pattern.replace("'", "''")
     project.write_hook("guard", NO, timeout=LONG_MS, matcher=f"{{pattern: '{quoted}'}}", **more)
 

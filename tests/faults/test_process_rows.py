@@ -337,7 +337,7 @@ def test_row_19_a_confined_hook_cannot_kill_its_engine(project: FaultProject, wa
 
 @contextlib.contextmanager
 def terminal(argv: list[str], env: dict[str, str], data: bytes) -> Iterator[tuple[int, int]]:
-    """Run a command with a terminal of its own and data on standard input; give its pid and the other end."""
+    """Run a command with a terminal of its own and data on standard input; return its pid and the other end."""
     reading, writing = os.pipe()
     os.write(writing, data)
     os.close(writing)
@@ -362,7 +362,7 @@ def read_terminal(master: int, seconds: float = 60.0) -> str:
     while (left := end - time.monotonic()) > 0 and select.select([master], [], [], left)[0]:
         try:
             found += os.read(master, 65536)
-        except OSError:  # nobody has it open any more
+        except OSError:  # no process has it open any more
             break
     return found.decode()
 
@@ -477,7 +477,7 @@ def _asked_to_end(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _signals_caught(pid: int) -> bool:
-    """Say whether a process has a handler for SIGTERM."""
+    """Whether a process has a handler for SIGTERM."""
     text = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"SigCgt:\s+(\w+)", text)
     return bool(found and int(found[1], 16) & 1 << (signal.SIGTERM - 1))
@@ -533,7 +533,7 @@ except KeyboardInterrupt:
     assert project.list_survivors() == []
 
 
-# --- 23 to 25: many at once, and nobody waiting
+# --- 23 to 25: many at once, and no process waiting
 
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])

@@ -1,6 +1,6 @@
-"""Faults of settings.json: what stands in its place, what its commands do, and whom its hooks ask.
+"""Faults of settings.json: what is in its place, what its commands do, and whom its hooks ask.
 
-Every row has neighbours. Whatever becomes of the row's own hook: nothing hangs, nothing is left, it is reported, and they count.
+Every row has neighbours. For every end of the row's own hook: nothing hangs, nothing is left, it is reported, and they count.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def assert_stage(
     assert_clean(project, result, timeout)
 
 
-# --- what stands where settings.json should be
+# --- what is where settings.json should be
 
 
 def fifo(project: SettingsProject, path: Path) -> str:
@@ -302,7 +302,7 @@ def test_something_else_in_place_of_the_folder_is_as_if_there_were_none(
 
 
 def a_plugin(project: SettingsProject) -> tuple[Path, Path]:
-    """Enable a plugin that refuses everything; give its register and its hooks."""
+    """Enable a plugin that refuses everything; return its register and its hooks."""
     root = project.scratch / "plugin"
     (root / "hooks").mkdir(parents=True)
     hooks = project.write_entries(STAGE_NO, path=root / "hooks" / "hooks.json")
@@ -492,7 +492,7 @@ def name_of(result: Result, why: str) -> str:
 
 
 def test_a_shell_that_cannot_read_a_line_ends_with_2_and_so_blocks(project: SettingsProject, way: str) -> None:
-    """Bash says 2 where it means "syntax error", and nobody can tell that from a block; a closed gate is the better reading."""
+    """Bash exits with 2 on a syntax error, which looks like a block; to block is the safer reading."""
     project.write_entries(command("if then (", timeout=LONG))
     result = project.fire(way)
     assert (result.decision, [run[1:] for run in result.runs]) == ("block", [("ok", 2, "block")])
@@ -556,7 +556,7 @@ Talk = Callable[[socket.socket], None]
 
 @contextlib.contextmanager
 def server(talk: Talk) -> Iterator[str]:
-    """Talk to everybody who comes, each for itself, after the first bytes of their request; give the address."""
+    """Talk to everybody who comes, each for itself, after the first bytes of their request; return the address."""
     with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as guests:
 
         def greet(guest: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Whatever bytes come in, no exception comes out of the engine, and none of them takes it long.
+"""No input bytes make the engine raise an exception or take long.
 
 The targets, their seeds and families are those of `make fuzz`, which looks longer and guided by coverage.
 """
@@ -25,7 +25,7 @@ EXAMPLES = max(settings().max_examples * 3 // 5, 1)
 MOST_CPU = 10.0  # seconds for one input: a guard, not a measure
 CURVED = 9.0  # times that four times the size may cost: linear is 4, quadratic 16
 ATTEMPTS = 5
-CHEAP = 0.3  # of the allowance; below it a growth says nothing
+CHEAP = 0.3  # of the allowance; below it a growth means nothing
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def inputs(kind: str) -> st.SearchStrategy[bytes]:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
-def test_no_seed_and_no_known_fault_raises_anything(target: Target) -> None:
+def test_no_seed_and_no_known_bad_input_raises_anything(target: Target) -> None:
     for data in target.seeds:
         with guarded():
             target.run(data)
@@ -114,7 +114,7 @@ def test_no_bytes_raise_anything_but_what_is_documented(target: Target) -> None:
 
 
 def test_the_targets_are_reached_and_not_refused_at_their_start() -> None:
-    """A target that refuses everything, for its scratch files say, would find nothing and look well."""
+    """A target that refuses everything, because of its scratch files for example, would find nothing and look well."""
     read = {target.name: target.read for target in TARGETS}
     manifest = b"---\nname: guard\ndescription: d\ntrigger: pre-tool-call\n---\n"
     hooks = b'{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "no-such-program"}]}]}}'
@@ -145,7 +145,7 @@ def cost(target: Target, family: Family, size: int) -> float:
 
 
 def is_late(target: Target, family: Family) -> str:
-    """Say how the largest input of a reader is too slow, by itself or by how the time grows; nothing if it is not."""
+    """Return how the largest input of a reader is too slow, by itself or by how the time grows, or nothing."""
     allowed = clock.LOOPS * target.allowance
     whole, quarter, least = (cost(target, family, target.limit // part) for part in (1, 4, 18))
     if max(whole, quarter, least) > allowed:  # a smaller one, too: a larger may be refused unseen

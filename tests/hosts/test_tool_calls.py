@@ -17,7 +17,7 @@ from boathook.hosts.tool_calls import translate_call
         ("kiro-cli", "fs_write", {"command": "append", "path": "a.py", "new_str": "breakpoint()"}, "content", "breakpoint()"),
         ("cline", "read_files", {"files": [{"path": "/etc/shadow", "cmd": "README.md"}]}, "file_path", "/etc/shadow"),
         ("cline", "run_commands", {"commands": ["ls", {"command": "rm", "args": ["-rf", "a b"]}]}, "command", "ls\nrm -rf 'a b'"),
-        # a command of which a part cannot be read is no command, and is refused
+        # a command of which a part cannot be read is not a command, and is refused
         ("cline", "run_commands", {"commands": ["ls", {"path": "x"}]}, "command", None),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ def way(request):
 
 @pytest.fixture
 def gate():
-    """Something that hooks wait for in vain; opened after the test, so that no thread stays behind."""
+    """Something that hooks wait for without success; opened after the test, so that no thread stays behind."""
     opened = threading.Event()
     yield opened
     opened.set()

@@ -1,4 +1,4 @@
-"""What hooks give back, and what it comes to (S20, S26)."""
+"""What hooks return, and its effect (S20, S26)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_opinions_add_up_and_the_heaviest_counts(way):
     assert outcome.reason == "sure?\nreally?"
 
 
-# What is no answer
+# What is not an answer
 
 
 async def some(context): ...
@@ -119,7 +119,7 @@ WRONG = {
 
 @pytest.mark.parametrize("many", [False, True], ids=["alone", "behind a matcher"])
 @pytest.mark.parametrize(("hook", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_a_fault_of_the_hook_and_reported(way, many, hook, message):
+def test_a_wrong_answer_is_an_error_of_the_hook_and_reported(way, many, hook, message):
     hook.__qualname__ = "guard"
     with pytest.raises(HookError) as error:
         way.process(Stack().with_(hook, match="bash" if many else None), BEFORE)
@@ -158,7 +158,7 @@ def test_a_wrong_answer_is_a_failure_like_others(way, failure, expected):
         assert outcome == Outcome(context=BEFORE.add_message(message))
 
 
-def test_a_change_that_the_event_does_not_allow_is_the_fault_of_the_hook(way):
+def test_a_change_that_the_event_does_not_allow_is_an_error_of_the_hook(way):
     hooks = Hooks(on_failure="block")
 
     @hooks.after_tool

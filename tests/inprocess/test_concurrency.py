@@ -162,7 +162,7 @@ def test_threads_that_add_hooks_and_threads_that_call_do_not_disturb_each_other(
 
 @pytest.fixture
 def silent():
-    """Let failures be logged to nobody: pytest would keep every record."""
+    """Let failures be logged nowhere: pytest would keep every record."""
     log = logging.getLogger("boathook")
     log.disabled = True
     yield

@@ -1,4 +1,4 @@
-"""Contexts: frozen, changed only as their event allows, and the same thing to hooks of files (S3, S27)."""
+"""Contexts: frozen, changed only as their event allows, and the same thing to file hooks (S3, S27)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_contexts_have_the_documented_properties():
     )
 
 
-# As hooks of files see them
+# As file hooks see them
 
 TOOL = {"tool_name": "bash", "tool_input": {"command": "ls"}, "tool_use_id": "c1"}
 SENT = {
@@ -257,13 +257,13 @@ def test_json_values_stay_as_they_are_and_are_copied(value):
     assert answer is not value or not isinstance(value, dict | list)
 
 
-SAID = {
+CONVERTED = {
     "a path": (Path("/x"), "/x"),
     "bytes": (b"a", "b'a'"),
     "an exception": (FAULT, "broken"),
     "not a number": ([float("nan"), float("inf")], ["nan", "inf"]),
     "a number beyond writing": (-(16**4000), "-0x1" + "0" * 4000),
-    "an object that cannot say what it is": ([Silent()], ["<Silent>"]),
+    "an object that has no repr": ([Silent()], ["<Silent>"]),
     "keys as JSON has them": ({None: 1, True: 2, 1.5: 3, (1, 2): 4}, {"null": 1, "true": 2, "1.5": 3, "[1, 2]": 4}),
     "keys that would be the same": ({1: "a", "1": "b", "1_": "c"}, {"1": "a", "1_": "b", "1__": "c"}),
     "a set in some order": ({"b", "a", "c"}, ["a", "b", "c"]),
@@ -271,7 +271,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("value", "expected"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("value", "expected"), CONVERTED.values(), ids=CONVERTED)
 def test_what_json_cannot_express_becomes_text(value, expected):
     assert to_json_value(value) == expected
 

@@ -1,4 +1,4 @@
-"""A stack means the same in a plain program and in an event loop, whatever hooks it is made of."""
+"""A stack means the same in a plain program and in an event loop, for any hooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Broken(Exception):
 
 
 def changed(context: Context, mark: str) -> Context:
-    """Return the context changed in whatever way its event allows."""
+    """Return the context changed in the way its event allows."""
     ways = {"pre-tool-call": "args", "permission-request": "args", "post-tool-call": "result"}
     if (name := ways.get(context.event)) is None:
         return context.with_metadata("mark", mark)
@@ -33,7 +33,7 @@ def raised(context: Context, mark: str) -> Any:
     raise Broken(mark)
 
 
-SAID = {
+REPLIES = {
     "nothing": lambda context, mark: None,
     "proceed": lambda context, mark: Outcome.proceed(),
     "the same": lambda context, mark: context,
@@ -48,7 +48,7 @@ SAID = {
     "another moment": lambda context, mark: EVERY["notification"],
     "raise": raised,
 }
-OUT = {**{f"own {name}": said for name, said in SAID.items()}, "what came": None, "what came first": None}
+OUT = {**{f"own {name}": said for name, said in REPLIES.items()}, "what came": None, "what came first": None}
 MATCHES = {
     "every": None,
     "bash": lambda context: context.tool == "bash",
@@ -68,7 +68,7 @@ class Plain:
     def made(self, notes: list, mark: str):
         def hook(context):
             notes.append((mark, context.event, getattr(context, "args", None)))
-            return SAID[self.said](context, mark)
+            return REPLIES[self.said](context, mark)
 
         async def ahook(context):
             await asyncio.sleep(0)
@@ -79,7 +79,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Around:
-    """Middleware, as data: what it hands on, how often, and what it says then."""
+    """Middleware, as data: what it hands on, how often, and what it returns then."""
 
     hands_on: str
     times: int
@@ -96,7 +96,7 @@ class Around:
             notes.append((mark, "out", len(found)))
             if not self.said.startswith("own "):
                 return found[0 if self.said == "what came first" else -1] if found else None
-            return SAID[self.said.removeprefix("own ")](context, mark)
+            return REPLIES[self.said.removeprefix("own ")](context, mark)
 
         def hook(context, go_on):
             found = []
@@ -136,7 +136,7 @@ class Placed:
 
 
 @dataclass
-class Heard:
+class Observed:
     """What a stack made of an event: the outcome or the error, and what hooks noted on the way."""
 
     notes: list = field(default_factory=list)
@@ -144,7 +144,7 @@ class Heard:
 
 
 FREQUENT = st.sampled_from(["nothing", "changed", "proceed"])
-PLAIN = st.builds(Plain, FREQUENT | st.sampled_from(sorted(SAID)), st.booleans())
+PLAIN = st.builds(Plain, FREQUENT | st.sampled_from(sorted(REPLIES)), st.booleans())
 AROUND = st.builds(
     Around,
     st.sampled_from(["same", "changed"]),
@@ -186,9 +186,9 @@ def named(hook, name: str):
     return hook
 
 
-def heard(act, placed: list[Placed], answer: bool | None) -> Heard:
-    """Do something with a stack and give all there is to know about it; errors as text, for each time they are others."""
-    found = Heard()
+def observe(act, placed: list[Placed], answer: bool | None) -> Observed:
+    """Do something with a stack and return everything observed; errors as text, because each run raises new ones."""
+    found = Observed()
     stack = built(placed, answer, found.notes)
     try:
         found.end = act(stack)
@@ -217,7 +217,7 @@ def test_an_event_comes_to_the_same(placed, answer, kind):
     def act(way):
         return lambda stack: shown(way.process(stack, context))
 
-    assert heard(act(Sync()), placed, answer) == heard(act(Async()), placed, answer)
+    assert observe(act(Sync()), placed, answer) == observe(act(Async()), placed, answer)
 
 
 @LONGER
@@ -231,17 +231,17 @@ def test_a_call_comes_to_the_same(placed, answer, how):
     def act(way):
         return lambda stack: way.run_tool(stack, CALL, operation)
 
-    assert heard(act(Sync()), placed, answer) == heard(act(Async()), placed, answer)
+    assert observe(act(Sync()), placed, answer) == observe(act(Async()), placed, answer)
 
 
 @LONGER
 @given(STACKS, ANSWERS)
 def test_an_operation_never_runs_behind_a_block_and_never_without_an_answer(placed, answer):
-    """What may be relied on, whatever hooks do: a plain hook that blocks first, or asks first, is heard."""
+    """What holds for any hooks: a plain hook that blocks first, or asks first, takes effect."""
     for reported in ("block", "ask"):
         ran = []
         first = Placed(Plain(reported, is_async=False), "pre-tool-call", 9)
-        heard(lambda stack, ran=ran: stack.run_tool(CALL, ran.append), [*placed, first], answer)
+        observe(lambda stack, ran=ran: stack.run_tool(CALL, ran.append), [*placed, first], answer)
         allowed = reported == "ask" and (answer is True or any(_permits(one) for one in placed))
         assert allowed or ran == []
 

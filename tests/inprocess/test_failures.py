@@ -271,7 +271,7 @@ def test_the_time_of_the_operation_is_not_that_of_the_middleware(way, colour):
         return await go_on(context)
 
     def operation(call):
-        # Nobody sets it: this takes longer than the middleware may.
+        # It is never set: this takes longer than the middleware may.
         threading.Event().wait(timeout * 1.5)
         return "done"
 

@@ -1,4 +1,4 @@
-"""Hooks of files in a stack (S14, S15, S28): real HOOK.md folders and settings.json files, in one order with hooks in process."""
+"""File hooks in a stack (S14, S15, S28): real HOOK.md folders and settings.json files, in one order with in-process hooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall, run_tool
 from boathook.inprocess.stack import Stack
 from tests.core.builders import a_hook, a_settings_hook
-from tests.engine.fakes import Runner, an_engine, says
+from tests.engine.fakes import Runner, an_engine, make_answer
 from tests.inprocess.builders import CALL, EVERY, WAYS, noting
 
 ALLOW = Outcome(Decision.ALLOW)
@@ -66,7 +66,7 @@ def notes(seen: Path, name: str, then: str = "exit 0") -> str:
 
 
 def answers(**fields) -> str:
-    """A script that gives an answer."""
+    """A script that prints an answer."""
     return f"echo {shlex.quote(json.dumps(fields))}"
 
 
@@ -124,7 +124,7 @@ class Noting(Runner):
 
     def run(self, calls, cancel=None):
         self.order += [call.hook.name for call in calls]
-        return tuple(says() for _ in calls)
+        return tuple(make_answer() for _ in calls)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -137,7 +137,7 @@ def test_file_hooks_receive_every_event(way, project, load, seen, kind):
     assert sent == {"context": {}, **EVERY[kind].to_event().data}
 
 
-# What files say
+# What file hooks answer
 
 
 def test_a_script_blocks_and_no_hook_after_it_runs(way, project, load, seen):
@@ -225,7 +225,7 @@ def test_a_script_receives_a_failure_and_its_answer_is_a_note(way, project, load
 
 def test_a_failing_script_is_reported_and_lets_it_go_on(way, project, load):
     project.write_hook("broken", script="echo oops >&2; exit 3")
-    assert told_of(way, load().stack) == ("hook 'broken' failed: exit code 3: oops",)
+    assert list_messages(way, load().stack) == ("hook 'broken' failed: exit code 3: oops",)
 
 
 # Rewriting
@@ -377,7 +377,7 @@ def test_async_scripts_start_after_all_others_and_before_the_operation_is_asked_
 BLOCKERS = {
     "a plain hook": lambda context: Outcome.block("no"),
     "middleware": lambda context, go_on: Outcome.block("no"),
-    "a question with nobody to ask": lambda context: Outcome.ask("sure?"),
+    "a question with no person to ask": lambda context: Outcome.ask("sure?"),
 }
 
 
@@ -428,7 +428,7 @@ def test_a_command_that_is_listed_sync_and_async_runs_once(way, project, load, s
 # What is broken in files
 
 
-def told_of(way, stack: Stack) -> tuple[str, ...]:
+def list_messages(way, stack: Stack) -> tuple[str, ...]:
     outcome = way.process(stack, ToolContext.before("bash", {"command": "ls"}))
     return () if outcome.context is None else outcome.context.messages
 
@@ -439,7 +439,7 @@ def test_a_hook_that_cannot_run_is_reported_once_even_if_the_stages_are_split(wa
     project.write_hook("fine", fields={"priority": 50})
     hooks = Hooks()
     hooks.before_tool(priority=75)(lambda context: None)
-    [reported] = told_of(way, load(hooks).stack)
+    [reported] = list_messages(way, load(hooks).stack)
     assert reported.startswith("hook 'hollow' did not run: ")
 
 
@@ -453,7 +453,7 @@ def test_a_broken_manifest_is_reported_at_every_event(way, project, load):
 
 def test_a_broken_settings_file_is_reported_though_there_is_no_hook(way, project, load):
     path = project.write_settings("user", "{")
-    [reported] = told_of(way, load().stack)
+    [reported] = list_messages(way, load().stack)
     assert str(path) in reported
 
 

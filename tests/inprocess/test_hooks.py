@@ -218,7 +218,7 @@ REFUSED = {
     "a wrong on_failure": ({"on_failure": "ignore"}, "on_failure must be raise, allow, block, not 'ignore'"),
     "no time": ({"timeout": 0}, "timeout must be more than 0 seconds, not 0"),
     "less than no time": ({"timeout": -1.5}, "timeout must be more than 0 seconds, not -1.5"),
-    "time that is no number": ({"timeout": float("nan")}, "timeout must be more than 0 seconds, not nan"),
+    "time that is not a number": ({"timeout": float("nan")}, "timeout must be more than 0 seconds, not nan"),
     "time as a text": ({"timeout": "5"}, "timeout must be more than 0 seconds, not '5'"),
     "time as a flag": ({"timeout": True}, "timeout must be more than 0 seconds, not True"),
     "a half priority": ({"priority": 0.5}, "priority must be a whole number, not 0.5"),
@@ -267,7 +267,7 @@ def test_an_async_matcher_is_refused_because_its_answer_is_needed_at_once():
     assert str(error.value) == "a matcher cannot be async, because its answer is needed at once"
 
 
-# Failures and rounds, where hooks say nothing themselves
+# Failures and rounds, where hooks set nothing themselves
 
 
 def test_hooks_take_over_on_failure_unless_one_sets_it_itself(way):

@@ -1,4 +1,4 @@
-"""Matchers of hooks in process (S13): names, globs, patterns, events, callables, and these joined."""
+"""Matchers of in-process hooks (S13): names, globs, patterns, events, callables, and these joined."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NAMED = {
     "a part": ("bash", "bash2", False),
     "another case": ("bash", "Bash", False),
     "all": ("*", "anything", True),
-    "all, twice said": ("**", "anything", True),
-    "nothing said": ("", "anything", True),
+    "all, written twice": ("**", "anything", True),
+    "nothing written": ("", "anything", True),
     "a beginning": ("read_*", "read_file", True),
     "a beginning, of another": ("read_*", "bread_file", False),
     "an end": ("*_file", "read_file", True),
@@ -53,7 +53,7 @@ LETTERS = st.text("ab.*[]?^$+\\-_/ é\n", max_size=6)
 
 
 def glob(pattern: str, name: str) -> bool:
-    """What a glob means, said in another way."""
+    """What a glob means, written in another way."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
@@ -113,7 +113,7 @@ def test_something_else_is_not_a_matcher(given):
     assert str(reported.value) == f"a matcher must be a name, a callable or a Match, not {type(given).__name__}"
 
 
-def test_a_callable_that_turns_out_to_be_async_is_a_fault():
+def test_a_callable_that_turns_out_to_be_async_is_an_error():
     async def later(context):
         return False
 

@@ -205,7 +205,7 @@ def test_next_without_an_argument_goes_on_with_the_context_as_given(way):
     assert way.run_tool(stacked(lambda context, go_on: go_on(), on="pre-tool-call"), CALL, run) == "ran ls"
 
 
-# What it may and may not say
+# What it may and may not return
 
 
 def test_an_answer_without_decision_leaves_that_of_the_rest(way):
@@ -281,7 +281,7 @@ def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour, timeout):
     assert notes == ["later"]
 
 
-# What was said before it
+# Outcomes before it
 
 
 def test_a_question_before_middleware_is_asked_before_the_operation(way, colour):

@@ -1,4 +1,4 @@
-"""`hooks.session()` and `hooks.asession()`: a start, an end whatever happens, and a start that is refused."""
+"""`hooks.session()` and `hooks.asession()`: a start, an end in every case, and a start that is refused."""
 
 from __future__ import annotations
 

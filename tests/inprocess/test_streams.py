@@ -1,4 +1,4 @@
-"""Tools that yield: what they yield is handed on as it comes, hooks hear of the whole at the end."""
+"""Tools that yield: what they yield is handed on as it comes, hooks receive the whole at the end."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ async def arun(call: ToolCall) -> str:
     return run(call)
 
 
-def heard(notes: list) -> Hooks:
+def note_events(notes: list) -> Hooks:
     """Hooks that note the events of a call, without their times."""
     hooks = Hooks()
     for name in ("before_tool", "after_tool", "tool_failed", "permission"):
@@ -43,14 +43,14 @@ def heard(notes: list) -> Hooks:
 def test_a_call_returns_its_result_and_hooks_receive_it(way):
     notes = []
     fields = {"session_id": "s", "work_dir": "/w", "state": {"n": 1}, "extra": {"agent_id": "a"}}
-    assert way.run_tool(heard(notes).stack, CALL, run, **fields) == "ran ls"
+    assert way.run_tool(note_events(notes).stack, CALL, run, **fields) == "ran ls"
     before = ToolContext.before("bash", {"command": "ls"}, call_id="c1", **fields)
     assert notes == [before, before.after("ran ls")]
 
 
 def test_an_operation_may_be_async_in_an_event_loop():
     notes = []
-    assert asyncio.run(heard(notes).stack.arun_tool(CALL, arun)) == "ran ls"
+    assert asyncio.run(note_events(notes).stack.arun_tool(CALL, arun)) == "ran ls"
     assert [context.result for context in notes] == [None, "ran ls"]
 
 
@@ -69,7 +69,7 @@ def test_a_result_may_be_replaced(way):
 
 def test_a_call_that_is_blocked_never_runs(way):
     notes = []
-    hooks = heard(notes)
+    hooks = note_events(notes)
     hooks.before_tool(lambda context: Outcome.block("no"))
     with pytest.raises(Blocked) as reported:
         way.run_tool(hooks.stack, CALL, noting(notes, "operation"))
@@ -92,7 +92,7 @@ def test_an_error_is_raised_as_it_is_and_hooks_receive_it(way):
         raise error
 
     with pytest.raises(ValueError, match="broken") as reported:
-        way.run_tool(heard(notes).stack, CALL, operation)
+        way.run_tool(note_events(notes).stack, CALL, operation)
     assert reported.value is error
     before = ToolContext.before("bash", {"command": "ls"}, call_id="c1")
     assert notes == [before, before.after_failure(error)]
@@ -120,7 +120,7 @@ def test_what_is_not_an_error_of_the_tool_is_not_an_event(way, error):
         raise error
 
     with pytest.raises(type(error)):
-        way.run_tool(heard(notes).stack, CALL, operation)
+        way.run_tool(note_events(notes).stack, CALL, operation)
     assert [context.event for context in notes] == ["pre-tool-call"]
 
 
@@ -186,7 +186,7 @@ def test_a_stop_in_the_operation_passes_through_and_is_not_a_failure(way):
         raise stop
 
     with pytest.raises(Stopped) as reported:
-        way.run_tool(heard(notes).stack, CALL, operation)
+        way.run_tool(note_events(notes).stack, CALL, operation)
     assert reported.value is stop
     assert [context.event for context in notes] == ["pre-tool-call"]
 
@@ -216,7 +216,7 @@ def test_middleware_that_lets_a_call_go_on_nowhere_is_reported(way):
         way.run_tool(stack, CALL, run)
 
 
-# Nobody to ask, and somebody
+# With and without a person to ask
 
 
 def asking(*reasons: str) -> Hooks:
@@ -367,7 +367,7 @@ def test_a_hook_that_does_not_know_leaves_it_to_the_person(way, answer):
     assert asked == ["sure?"]
 
 
-def test_a_hook_for_permissions_may_rewrite_the_call_and_leave_word(way):
+def test_a_hook_for_permissions_may_rewrite_the_call_and_add_context_and_messages(way):
     seen = []
     hooks = asking("sure?")
 

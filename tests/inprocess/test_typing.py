@@ -1,4 +1,4 @@
-"""What type checkers say of code that uses hooks: nothing of good code, and of bad code an error at every marked line."""
+"""Type checkers report nothing about good code that uses hooks, and an error at every marked line of bad code."""
 
 from __future__ import annotations
 

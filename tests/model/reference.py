@@ -2,7 +2,7 @@
 
 It knows which hooks are in force (S6, S8), whom they concern (S11, S13), their order (S14), what an answer means (S18, S19, S24),
 how answers add up (S21), what a rewrite brings (S15) and what starts in the background (S16). Hooks always answer the same, so
-there is nothing to execute. Answers have the names of S19 whatever the form of the hook; the test writes them in its protocol.
+there is nothing to execute. Answers have the names of S19 for every form of hook; the test writes them in its protocol.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Hook:
 
     @property
     def together(self) -> bool:
-        """Say whether it runs together with its like (S14)."""
+        """Whether it runs together with hooks of its kind (S14)."""
         return self.form == SETTINGS
 
     @property
@@ -59,7 +59,7 @@ class Hook:
 
 
 @dataclass(frozen=True)
-class Said:
+class Reading:
     """What one answer comes to. A reason that is None must only name the hook and its fault."""
 
     status: str
@@ -82,7 +82,7 @@ def in_force(hooks: list[Hook]) -> list[Hook]:
 
 
 def matches(hook: Hook, tool: str, tool_input: dict[str, Any]) -> bool:
-    """Say whether a hook is concerned (S11, S13); inputs of the model are flat objects."""
+    """Whether a hook matches (S11, S13); inputs of the model are flat objects."""
     if hook.together and re.fullmatch("[A-Za-z0-9_,| -]+", hook.tool):
         return tool in [name.strip() for name in re.split("[,|]", hook.tool)]
     if hook.tool not in ("", "*") and not re.search(hook.tool, tool):
@@ -104,7 +104,7 @@ def once(hooks: list[Hook]) -> list[Hook]:
     return [hook for hook in hooks if not hook.together or any(one is hook for one in best[hook.folder])]
 
 
-def read(hook: Hook, kind: str) -> Said:
+def read(hook: Hook, kind: str) -> Reading:
     """Read a hook's answer by the tables of S18 and S19."""
     if hook.together:
         return read_settings(hook, kind)
@@ -115,14 +115,14 @@ def read(hook: Hook, kind: str) -> Said:
         return failed(hook, "timeout")
     if answer.exit == 2:
         reported = out.get("reason") if out else None
-        return Said("ok", "block", answer.err or (reported if isinstance(reported, str) else "") or default)
+        return Reading("ok", "block", answer.err or (reported if isinstance(reported, str) else "") or default)
     if answer.exit != 0:
         return failed(hook, "failed")
     if out is None:
         text = str(answer.out).strip()
         if text[:1] in ("{", "[", '"') and text:
             return failed(hook, "unreadable")
-        return Said("ok", effects={"additional_context": text} if text else {})
+        return Reading("ok", effects={"additional_context": text} if text else {})
     if not well_formed(out):
         return failed(hook, "unreadable")
     word = out.get("decision")
@@ -130,10 +130,10 @@ def read(hook: Hook, kind: str) -> Said:
     reason = reason or default if decision == "block" else reason
     if out.get("continue") is False:
         decision, reason = "stop", out.get("stop_reason") or out.get("reason") or ""
-    return Said("ok", decision, reason if decision != "none" else "", effects_of(out, kind))
+    return Reading("ok", decision, reason if decision != "none" else "", effects_of(out, kind))
 
 
-def read_settings(hook: Hook, kind: str) -> Said:
+def read_settings(hook: Hook, kind: str) -> Reading:
     """Read the answer of a hook of settings.json (S24): JSON counts at every exit, unless a hook that failed only allows."""
     answer = hook.answer
     out = answer.out if isinstance(answer.out, dict) and well_formed(answer.out, SETTINGS) else None
@@ -141,7 +141,7 @@ def read_settings(hook: Hook, kind: str) -> Said:
         return failed(hook, "timeout")
     if out is None and answer.exit == 0:
         plain = isinstance(answer.out, str) and not answer.out.strip().startswith("{")
-        return Said("ok") if plain else failed(hook, "unreadable")
+        return Reading("ok") if plain else failed(hook, "unreadable")
     if out is None and answer.exit != 2:
         return failed(hook, "failed")
     out = out or {}
@@ -159,12 +159,12 @@ def read_settings(hook: Hook, kind: str) -> Said:
     silent = decision == "none" and not effects
     if answer.exit not in (0, 2) and decision not in ("block", "stop") and (silent or hook.on_failure == "block"):
         return failed(hook, "failed")
-    return Said("ok", decision, reason if decision != "none" else "", effects)
+    return Reading("ok", decision, reason if decision != "none" else "", effects)
 
 
-def failed(hook: Hook, status: str) -> Said:
+def failed(hook: Hook, status: str) -> Reading:
     """Let `on_failure` decide (S18)."""
-    return Said(status, "block", None) if hook.on_failure == "block" else Said(status)
+    return Reading(status, "block", None) if hook.on_failure == "block" else Reading(status)
 
 
 def well_formed(out: dict[str, Any], form: str = "HOOK.md") -> bool:
@@ -186,12 +186,12 @@ class Course:
     """One event on its way through the hooks."""
 
     def __init__(self, hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
-        """Start with nothing said."""
+        """Start without answers."""
         self.kind, self.tool, self.input = kind, tool, tool_input
         self.order = in_force(hooks)
         sync = [hook for hook in self.order if not hook.background]
         self.stages = [list(stage) for _, stage in groupby(sync, key=lambda hook: hook.place)]
-        self.said: list[tuple[Hook, Said]] = []
+        self.answers: list[tuple[Hook, Reading]] = []
         self.void: set[int] = set()
         self.seen: dict[str, list[dict[str, Any]]] = {}
         self.changes: list[list[Hook]] = []
@@ -203,12 +203,12 @@ class Course:
         answer = [one.decision for _, one in self.counting()] + (["block"] if self.unsettled else [])
         return max(answer, key=RANK.index, default="none")
 
-    def counting(self) -> list[tuple[Hook, Said]]:
+    def counting(self) -> list[tuple[Hook, Reading]]:
         """Return what counts: all but an allow for an input that another hook has since replaced (S15)."""
-        return [one for at, one in enumerate(self.said) if one[1].decision != "allow" or at not in self.void]
+        return [one for at, one in enumerate(self.answers) if one[1].decision != "allow" or at not in self.void]
 
     def ended(self) -> bool:
-        """Say whether a block or a stop ended the event (S14)."""
+        """Whether a block or a stop ended the event (S14)."""
         return self.decision() in ("block", "stop")
 
     def ask(self, stage: list[Hook], hooks: list[Hook]) -> None:
@@ -217,17 +217,17 @@ class Course:
         for hook in hooks:
             self.seen.setdefault(hook.name, []).append(before)
             answer = read(hook, self.kind)
-            self.said.append((hook, answer))
+            self.answers.append((hook, answer))
             rewritten = answer.effects.get("modified_input")
             if rewritten is not None and rewritten != before:
                 self.input, author = rewritten, hook.name
         if author:
-            self.void |= {at for at, (hook, _) in enumerate(self.said) if hook.name != author}
+            self.void |= {at for at, (hook, _) in enumerate(self.answers) if hook.name != author}
             self.changes.append(stage)
             self.seen[author].append(self.input)
 
     def looks(self, stages: list[list[Hook]]) -> None:
-        """Ask those that match the input as it then stands and have not seen it so; after the end, name the rest."""
+        """Ask those that match the current input and have not seen it so; after the end, name the rest."""
         for stage in stages:
             concerned = once([hook for hook in stage if matches(hook, self.tool, self.input)])
             fresh = [hook for hook in concerned if self.input not in self.seen.get(hook.name, [])]
@@ -265,7 +265,7 @@ def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any])
         "modified_output": outputs[-1] if outputs else None,
         "additional_context": _effects(course, "additional_context"),
         "system_message": _effects(course, "system_message"),
-        "runs": [(h.name, h.scope, s.status, h.answer.exit, s.decision) for h, s in course.said],
+        "runs": [(h.name, h.scope, s.status, h.answer.exit, s.decision) for h, s in course.answers],
         "background": late,
         "skipped": sorted([h.name for h in hooks if not h.valid] + course.skipped),
         "unsettled": course.unsettled,
@@ -273,4 +273,4 @@ def verdict(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any])
 
 
 def _effects(course: Course, key: str) -> list[Any]:
-    return [answer.effects[key] for _, answer in course.said if key in answer.effects]
+    return [answer.effects[key] for _, answer in course.answers if key in answer.effects]

@@ -96,7 +96,7 @@ SETTINGS_HOOKS = st.builds(
 def numbered(hooks: list[Hook]) -> list[Hook]:
     """Give each hook a folder of its own, or that of the one before, and those of settings.json the name that comes of it.
 
-    What on_failure means to an invalid hook the model does not say.
+    What on_failure means to an invalid hook is not part of the model.
     """
     found: list[Hook] = []
     for at, hook in enumerate(hooks):
@@ -156,7 +156,7 @@ def write_script(path: Path, hook: Hook) -> None:
 
 @contextmanager
 def laid_out(hooks: list[Hook], kind: str) -> Iterator[tuple[Path, Path]]:
-    """Write the hooks; give the user's folder and the project."""
+    """Write the hooks; return the user's folder and the project."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         root = Path(name)
         user, project = root / "agents", root / "project"
@@ -190,7 +190,7 @@ def write_settings(root: Path, hooks: list[Hook], event: str) -> None:
 
 
 class Fake:
-    """Runs nothing: every hook ends as the model's hook of the same folder says."""
+    """Runs nothing: every hook ends as the model's hook of the same folder does."""
 
     def __init__(self, hooks: list[Hook]) -> None:
         self.ends = {hook.folder: self.end(hook) for hook in hooks}
@@ -236,7 +236,7 @@ def compare(hooks: list[Hook], found: dict[str, Any], kind: str, tool: str, tool
 
 
 def may_be_named(hooks: list[Hook], runs: list[Any], tool: str, tool_input: dict[str, Any]) -> list[str]:
-    """Return hooks of which the specification does not say whether they are named in skipped.
+    """Return hooks of which the specification does not define whether they are named in skipped.
 
     These are shadowed ones, async ones, those that run what another one runs, and those that only a rewrite made match and whose
     turn had passed when the end came.
@@ -285,7 +285,7 @@ def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input:
 
 
 def quick(hooks: list[Hook]) -> bool:
-    """Say whether no hook is too slow: waiting for that would take the test's time."""
+    """Whether no hook is too slow: waiting for that would take the test's time."""
     return all(hook.answer.exit is not None for hook in hooks)
 
 
