@@ -1,6 +1,6 @@
 """Every code block in the documentation is run: shell blocks in one shell per document, Python blocks as programs.
 
-A ```text block that follows is what the block before it prints, to the letter; `…` in it stands for anything.
+A ```text block that follows is what the block before it prints, to the letter; `…` in it matches anything.
 """
 
 from __future__ import annotations

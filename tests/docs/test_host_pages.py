@@ -1,4 +1,4 @@
-"""Each host has a page that says how to install, look and remove; its commands leave a person's configuration as it was."""
+"""Each host has a page that shows how to install, check and remove; its commands leave a person's configuration as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files with comments in odd places: whatever the person wrote is there again once ours is out."""
+"""Files with comments in odd places: the person's own text is restored once ours is removed."""
 
 from __future__ import annotations
 

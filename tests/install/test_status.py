@@ -1,4 +1,4 @@
-"""What `status` says of installations that are not as they were left."""
+"""What `status` reports of installations that are not as they were left."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ def test_names_of_segments_are_read_strictly():
     assert [make_segment_name("2027-01-15"), make_segment_name("2027-01-15", 12)] == list(NAMES)[:2]
 
 
-# Trouble
+# Errors
 
 
 def test_what_cannot_be_a_folder_is_reported(tmp_path):

@@ -1,4 +1,4 @@
-"""The ledger is read whatever was done to it: cut tails are noticed, and no line makes a command raise."""
+"""The ledger is read after any damage: cut tails are noticed, and no line makes a command raise."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_head_is_read_though_another_process_holds_the_lock(tmp_path):
         )
 
 
-# Lines that are no records
+# Lines that are not records
 
 LINES = {
     "a long number": b'{"id": "a", "time": "t", "type": "end", "seq":' + b"7" * 5000 + b',"prev":"',
@@ -135,7 +135,7 @@ def test_a_number_of_a_link_has_at_most_18_digits():
 
 
 def read_everything(folder: Path, id: str) -> list[int]:  # noqa: A002
-    """Let every command read a ledger; give their exit codes."""
+    """Let every command read a ledger; return their exit codes."""
     state = str(folder)
     for as_json in (True, False):
         codes = [
@@ -204,7 +204,7 @@ def spots(value: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def spliced(value: Any, at: tuple[Any, ...], new: object) -> Any:
-    """Return a value in which another stands at one place."""
+    """Return a value in which one place holds another value."""
     if not at:
         return new
     inner = spliced(value[at[0]], at[1:], new)

@@ -91,7 +91,7 @@ PLACES = {
     "in XML with attributes": '<ns:password type="plain"> {} </ns:password>',
 }
 plain = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
-PLAIN = {"string", "undefined"}  # what code says of types is no password
+PLAIN = {"string", "undefined"}  # the name of a type is not a password
 passwords = st.text(ALNUM + "!#$%^*_-+.", min_size=6, max_size=40).filter(
     lambda text: not text.isdigit() and text.lower() not in PLAIN
 )

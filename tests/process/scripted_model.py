@@ -1,4 +1,4 @@
-"""A model on loopback that says what a script tells it, in the protocols of OpenAI (chat and responses) and Anthropic."""
+"""A model on loopback that sends the answers of a script, in the protocols of OpenAI (chat and responses) and Anthropic."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ScriptedModel:
         self._server.server_close()
 
     def play(self, request: Request) -> tuple[int, str, str]:
-        """Remember a request and give the next answer: status, content type and body."""
+        """Remember a request and return the next answer: status, content type and body."""
         self.requests.append(request)
         answer = self.answers.pop(0) if self.answers else Refusal(500, "the script is over")
         protocol = request.path.rpartition("/")[2]

@@ -168,13 +168,13 @@ HEADERS = {
     "allowed but unset": ("x${UNSET}y$UNSET", "xy"),
     "allowed and empty": ("x${EMPTY}y", "xy"),
     "a value with a dollar is not read again": ("$DOLLAR", "$OTHER${OTHER}"),
-    "a value that is no text": ("$BYTES", "a\ufffd"),
+    "a value that is not text": ("$BYTES", "a\ufffd"),
     "a bare dollar": ("5 $ and $", "5 $ and $"),
     "two dollars": ("$$TOKEN", "$secret"),
     "a dollar before another letter": ("$-$é", "$-$é"),
     "an open brace": ("${TOKEN", "${TOKEN"),
     "empty braces": ("a${}b", "a${}b"),
-    "a default is no name": ("${TOKEN:-x}", ""),
+    "a default is not a name": ("${TOKEN:-x}", ""),
     "a price": ("$5 and $5x ${5}", "$5 and $5x "),
     "lower case": ("$token", ""),
 }
@@ -208,7 +208,7 @@ PROMPTS = {
     "in its place": ("Is $ARGUMENTS fine?", f"Is {TEXT} fine?"),
     "in every place": ("$ARGUMENTS or $ARGUMENTS", f"{TEXT} or {TEXT}"),
     "at the end, if there is no place": ("Is this fine?", f"Is this fine?\n\n{TEXT}"),
-    "another variable is no place": ("$HOME ${ARGUMENTS}", f"$HOME ${{ARGUMENTS}}\n\n{TEXT}"),
+    "another variable is not a place": ("$HOME ${ARGUMENTS}", f"$HOME ${{ARGUMENTS}}\n\n{TEXT}"),
 }
 
 
@@ -269,7 +269,7 @@ BROKEN = {
         "surrogates not allowed",
     ),
     "an event too deep to be posted": (Http("https://h/"), DEEP, "nested too deep (more than 200 levels)"),
-    "an event with a key that stands twice": (Http("https://h/"), b'{"a": 1, "a": 2}\n', "repeated key 'a'"),
+    "an event with a key that is there twice": (Http("https://h/"), b'{"a": 1, "a": 2}\n', "repeated key 'a'"),
 }
 
 

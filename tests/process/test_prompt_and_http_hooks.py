@@ -97,7 +97,7 @@ def answers(answer: object, status: int = 200) -> Reply:
 
 
 def waits_for_the_end(server: Server, handler: BaseHTTPRequestHandler) -> None:
-    """Say nothing, and note when the other side has gone."""
+    """Answer nothing, and note when the other side has gone."""
     while handler.rfile.read(1):
         pass
     server.hung_up.set()
@@ -107,7 +107,7 @@ def waits_for_the_end(server: Server, handler: BaseHTTPRequestHandler) -> None:
 
 
 def in_process(project, event) -> dict:
-    """Dispatch in this process; who asks is a process that hands the question to a warm one, for the libraries take seconds.
+    """Dispatch in this process; who asks is a process that hands the question to a warm one, because the libraries take seconds.
 
     By command everything is started as always.
     """
@@ -158,14 +158,14 @@ def ask(project):
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch):
-    """Nobody's own keys: a slip in a test must not ask a real model."""
+    """No real keys: a slip in a test must not ask a real model."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def model(monkeypatch):
-    """Make a model that gives the answers of a script, and point both libraries at it."""
+    """Make a model that sends the answers of a script, and point both libraries at it."""
 
     @contextmanager
     def made(*script):

@@ -45,7 +45,7 @@ class Seen:
 
 
 class Server:
-    """A server that gives one reply to all, or lets a function write it; what it saw is in `seen`."""
+    """A server that sends one reply to all, or lets a function write it; what it saw is in `seen`."""
 
     def __init__(self, reply):
         self.seen: list[Seen] = []
@@ -96,7 +96,7 @@ def serving(reply, certificate=None):
 def run(
     question: bytes, env: dict[str, str] | None = None, missing: str = "", *, apart: bool | None = None
 ) -> tuple[int, str, str]:
-    """Start an asker, with a module made impossible to import if one is named; give its exit code and what it printed.
+    """Start an asker, with a module made impossible to import if one is named; return its exit code and what it printed.
 
     Those without a module, those with variables for the interpreter (a model of each library is among them) and a tenth of the
     others are started as the engine does it; the rest are forked from a process that has the libraries, which take seconds.
@@ -264,7 +264,7 @@ def test_authorities_that_cannot_be_loaded_are_reported(tmp_path):
     assert end == (3, "", f"the trusted certificates cannot be loaded: No such file or directory; {fix}\n")
 
 
-def _say_nothing(handler):
+def _stay_silent(handler):
     handler.rfile.read(1)  # until the client goes
 
 
@@ -275,7 +275,7 @@ def _drip(handler):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("slow", [_say_nothing, _drip], ids=["silent", "dripping"])
+@pytest.mark.parametrize("slow", [_stay_silent, _drip], ids=["silent", "dripping"])
 def test_a_slow_server_does_not_outlive_the_timeout(slow):
     with serving(slow) as server:
         end = ask_server(server.url, timeout=0.5)
@@ -497,7 +497,7 @@ def test_a_provider_that_is_not_there_is_reported():
 
 def test_a_slow_model_does_not_outlive_the_timeout():
     hint = "use a faster model or raise the hook's timeout"
-    with serving(_say_nothing) as server:
+    with serving(_stay_silent) as server:
         end = ask_model(CHAT, timeout=0.1, apart=True, env={"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "dummy"})
     assert end == (3, "", f"{CHAT} did not answer within 0.1 s; {hint}\n")
 

@@ -68,7 +68,7 @@ def temporary(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def run(project):
-    """Run a script as a hook of the project, in process; give how it ended."""
+    """Run a script as a hook of the project, in process; return how it ended."""
 
     def _run(script: str, *, environ: dict[str, str] | None = None, **fields) -> Ran:
         end = end_of(project, script, environ, **fields)
@@ -279,7 +279,7 @@ def test_tcp_is_for_hooks_with_a_network(run, port, level, code):
 @needs_scopes
 @pytest.mark.parametrize("level", WALLED)
 def test_a_confined_hook_cannot_signal_its_host(run, level):
-    """Within a process namespace of its own, the number of the host is nobody's."""
+    """Within a process namespace of its own, no process has the number of the host."""
     assert run(f"kill -0 {os.getpid()} 2>/dev/null || echo no; kill -0 $$ && echo me", sandbox=level) == Ran(
         0, "no\nme"
     )
@@ -474,7 +474,7 @@ MACHINES = {
     "landlock and isolated": ("isolated", False, 7, "", NO_BWRAP),
     "bwrap instead of landlock": ("restricted", False, 0, "/usr/bin/bwrap", ""),
     "bwrap": ("isolated", False, 0, "/usr/bin/bwrap", ""),
-    "a level that nobody knows": ("airtight", False, 7, "/usr/bin/bwrap", "there is no such level"),
+    "an unknown level": ("airtight", False, 7, "/usr/bin/bwrap", "there is no such level"),
 }
 
 
@@ -521,7 +521,7 @@ def fake_bwrap(tmp_path, monkeypatch):
     return make
 
 
-def test_a_bwrap_that_does_not_work_fails_the_hook_in_its_own_words(fake_bwrap, run):
+def test_a_bwrap_that_does_not_work_fails_the_hook_with_its_own_message(fake_bwrap, run):
     path = fake_bwrap("echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
     assert run("touch ran", sandbox="isolated") == Ran(
         1,

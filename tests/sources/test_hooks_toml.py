@@ -117,7 +117,7 @@ WRONG = {
         "unknown key 'enable'",
         "did you mean 'enabled'?",
     ),
-    "hooks that are no table": ("hooks = 1", ERROR, "hooks", "'hooks' must be a table, not 1; it is ignored", ""),
+    "hooks that are not a table": ("hooks = 1", ERROR, "hooks", "'hooks' must be a table, not 1; it is ignored", ""),
     "a word for a flag": (
         '[hooks]\nenabled = "no"',
         ERROR,
@@ -146,7 +146,7 @@ WRONG = {
         "'max_stop_blocks' must be a whole number from 0 to 100, not 101; 3 is used",
         "for example max_stop_blocks = 3",
     ),
-    "defaults that are no table": (
+    "defaults that are not a table": (
         "[hooks]\ndefaults = 1",
         ERROR,
         "hooks.defaults",
@@ -202,7 +202,7 @@ WRONG = {
         NAMED.format("disable", ""),
         'for example disable = [{"name": "…"}]',
     ),
-    "disable that is no list": (
+    "disable that is not a list": (
         "[hooks]\ndisable = 'x'",
         ERROR,
         "hooks.disable",
@@ -310,7 +310,7 @@ def test_any_text_is_read_as_a_config(tmp_path_factory, text):
 
 # What a config does to hooks
 
-NOBODY = HooksConfig("", "project")
+EMPTY = HooksConfig("", "project")
 MINE, THEIRS = a_hook(), a_hook(scope="project")
 
 
@@ -328,11 +328,11 @@ CHANGED = {"timeout": 0.5, "priority": 9, "background": True, "on_failure": "blo
 
 def test_defaults_are_for_fields_that_a_hook_does_not_set():
     config = user(defaults=ALL_FOUR)
-    assert tune_hook(MINE, frozenset(), NOBODY, config) == MINE.replace(**CHANGED)
-    assert tune_hook(MINE, frozenset({"timeout", "async"}), NOBODY, config) == MINE.replace(
+    assert tune_hook(MINE, frozenset(), EMPTY, config) == MINE.replace(**CHANGED)
+    assert tune_hook(MINE, frozenset({"timeout", "async"}), EMPTY, config) == MINE.replace(
         priority=9, on_failure="block"
     )
-    assert tune_hook(THEIRS, frozenset(), NOBODY, config) == THEIRS.replace(**CHANGED)
+    assert tune_hook(THEIRS, frozenset(), EMPTY, config) == THEIRS.replace(**CHANGED)
 
 
 def test_defaults_of_a_project_are_for_its_own_hooks_and_go_before_the_user_s():
@@ -355,7 +355,7 @@ def test_defaults_of_a_project_cannot_turn_the_user_s_block_into_allow():
 
 def test_overrides_of_the_user_are_for_any_hook_and_have_the_last_word():
     config = user(override=(("guard", ALL_FOUR), ("other", {"priority": 1})))
-    assert tune_hook(MINE, frozenset({"timeout", "priority"}), NOBODY, config) == MINE.replace(**CHANGED)
+    assert tune_hook(MINE, frozenset({"timeout", "priority"}), EMPTY, config) == MINE.replace(**CHANGED)
     assert tune_hook(THEIRS, frozenset(), project(override=(("guard", {"timeout": 900}),)), config) == THEIRS.replace(
         **CHANGED
     )
@@ -393,8 +393,8 @@ def test_a_project_can_at_most_tighten_a_hook_of_the_user(defaults, override, en
 def test_the_user_disables_any_hook():
     config = user(disable=("guard",))
     for hook in (MINE, THEIRS):
-        assert disable_hook(hook, NOBODY, config) == hook.replace(state=DISABLED, state_reason="disabled by u.toml")
-    assert disable_hook(a_hook("other"), NOBODY, config) == a_hook("other")
+        assert disable_hook(hook, EMPTY, config) == hook.replace(state=DISABLED, state_reason="disabled by u.toml")
+    assert disable_hook(a_hook("other"), EMPTY, config) == a_hook("other")
 
 
 def test_a_project_disables_its_own_hooks_only():
@@ -405,10 +405,10 @@ def test_a_project_disables_its_own_hooks_only():
 
 def test_enabled_false_disables_all_hooks_or_those_of_the_project():
     off = "(enabled = false)"
-    assert disable_hook(MINE, NOBODY, user(enabled=False)) == MINE.replace(
+    assert disable_hook(MINE, EMPTY, user(enabled=False)) == MINE.replace(
         state=DISABLED, state_reason=f"disabled by u.toml {off}"
     )
-    assert disable_hook(THEIRS, NOBODY, user(enabled=False)).state_reason == f"disabled by u.toml {off}"
+    assert disable_hook(THEIRS, EMPTY, user(enabled=False)).state_reason == f"disabled by u.toml {off}"
     assert disable_hook(MINE, project(enabled=False), user()) == MINE
     assert disable_hook(THEIRS, project(enabled=False), user()).state_reason == f"disabled by p.toml {off}"
 
@@ -416,9 +416,9 @@ def test_enabled_false_disables_all_hooks_or_those_of_the_project():
 def test_a_protected_hook_is_not_disabled_by_name_but_with_all_the_others():
     hook = MINE.replace(protected=True)
     named = user(disable=("guard",))
-    assert disable_hook(hook, NOBODY, named) == hook
-    assert disable_hook(hook, NOBODY, named.replace(enabled=False)).state == DISABLED
-    assert [(d.path, d.level, d.message) for d in check_configs((hook,), NOBODY, named)] == [
+    assert disable_hook(hook, EMPTY, named) == hook
+    assert disable_hook(hook, EMPTY, named.replace(enabled=False)).state == DISABLED
+    assert [(d.path, d.level, d.message) for d in check_configs((hook,), EMPTY, named)] == [
         ("u.toml", WARNING, "'guard' is protected, so it is not disabled; remove 'protected' from its HOOK.md first")
     ]
 

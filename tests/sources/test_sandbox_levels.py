@@ -1,4 +1,4 @@
-"""Who has a say in the sandbox of a hook: a project may only raise what the user demands (S9)."""
+"""Who decides on the sandbox of a hook: a project may only raise what the user demands (S9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from boathook.sources.hooks_toml import HooksConfig, check_configs, read_hooks_t
 from boathook.sources.sandbox_levels import find_strictest
 from tests.core.builders import a_hook, a_settings_hook
 
-NOTHING, SAID = frozenset[str](), frozenset({"sandbox"})
+NOTHING, LEVEL_IS_SET = frozenset[str](), frozenset({"sandbox"})
 B, R, I = SANDBOX_LEVELS  # noqa: E741
 
 
@@ -36,10 +36,10 @@ def project(*args: str, **more) -> HooksConfig:
     return config("project", *args, **more)
 
 
-# scope, what its HOOK.md says, the user's file, the project's file: the level
+# scope, what its HOOK.md sets, the user's file, the project's file: the level
 RULES = {
-    "nobody says anything": ("user", "", user(), project(), B),
-    "the hook says": ("user", R, user(), project(), R),
+    "no level is set": ("user", "", user(), project(), B),
+    "the hook sets it": ("user", R, user(), project(), R),
     "the user's floor": ("user", "", user(R), project(), R),
     "the floor is a floor": ("user", I, user(R), project(), I),
     "a user hook cannot go below the floor": ("user", B, user(R), project(), R),
@@ -64,7 +64,7 @@ RULES = {
 @pytest.mark.parametrize(("scope", "own", "users", "projects", "level"), RULES.values(), ids=RULES)
 def test_the_level_of_a_hook_is_settled_by_rank(scope, own, users, projects, level):
     hook = a_hook(scope=scope, sandbox=own or B)
-    assert tune_hook(hook, SAID if own else NOTHING, projects, users) == hook.replace(sandbox=level)
+    assert tune_hook(hook, LEVEL_IS_SET if own else NOTHING, projects, users) == hook.replace(sandbox=level)
 
 
 levels = st.sampled_from(["", *SANDBOX_LEVELS])
@@ -74,7 +74,7 @@ users = st.builds(config, st.just("user"), levels, levels, levels)
 
 @given(levels, files, users, st.sampled_from(["user", "project"]))
 def test_nothing_of_a_project_ever_lowers_a_level(own, projects, user_file, scope):
-    written = SAID if own else NOTHING
+    written = LEVEL_IS_SET if own else NOTHING
     hook = a_hook(scope=scope, sandbox=own or B)
     found = tune_hook(hook, written, projects, user_file).sandbox
     alone = tune_hook(hook, written, project(), user_file).sandbox
@@ -84,7 +84,7 @@ def test_nothing_of_a_project_ever_lowers_a_level(own, projects, user_file, scop
 
 @given(levels, users)
 def test_a_project_hook_has_at_least_what_the_user_demands(own, user_file):
-    hook = tune_hook(a_hook(scope="project", sandbox=own or B), SAID if own else NOTHING, project(), user_file)
+    hook = tune_hook(a_hook(scope="project", sandbox=own or B), LEVEL_IS_SET if own else NOTHING, project(), user_file)
     demands = [user_file.sandbox, user_file.defaults.get("sandbox", "")]
     assert find_strictest([hook.sandbox, *demands]) == hook.sandbox
 
@@ -150,7 +150,7 @@ def test_a_network_may_be_closed_by_the_user():
     assert not tune_hook(a_hook(network=True), NOTHING, project(), user(network=False)).network
 
 
-# What is said
+# What is reported
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ MUST = "'sandbox' must be basic, restricted or isolated, not {}; isolated is use
 LEVEL = 'for example sandbox = "isolated"'
 GUARD = '[[hooks.override]]\nname = "guard"\n'
 WRONG = {
-    "a level that nobody knows": (
+    "an unknown level": (
         '[hooks]\nsandbox = "airtight"',
         ERROR,
         "hooks.sandbox",

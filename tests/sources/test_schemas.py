@@ -205,7 +205,7 @@ YAML_VALUES = (
     *("{tool: Shell}", "{tool: ~}", "{tool: 5, pattern: rm}", "{tool: [a]}", "{tols: a}"),
     *("{bins: git}", "{bins: [git], os: [linux]}", "{bins: {a: b}}", "{env: ['']}", "{bin: git}"),
 )
-# What is written, and what the schema and the checker say: a YAML reader does not keep how a value is written.
+# What is written, and what the schema and the checker report: a YAML reader does not keep how a value is written.
 SPELLINGS = {
     "async: yes": (False, True),
     "async: 'no'": (False, False),

@@ -79,7 +79,7 @@ GUARD = {"on": "pre-tool-call", "tool": "Shell", "run": "echo no >&2; exit 2"}
 
 @pytest.fixture
 def toys(project):
-    """A project in which the toy is a source; gives a function that writes toy.json of the user or the project."""
+    """A project in which the toy is a source; returns a function that writes toy.json of the user or the project."""
 
     def write(scope: str, **hooks: dict[str, str]) -> Path:
         path = (project.home if scope == USER else project.path) / ".toy" / "toy.json"
@@ -214,7 +214,7 @@ def test_the_fast_path_knows_its_hooks(project, toys):
 
 
 def keep(project) -> None:
-    """Keep the catalogue as a later start would, that finds files which nobody has touched for a while."""
+    """Keep the catalogue as a later start would, that finds files that have not changed for a while."""
     locations = locate(trust_all=True)
     loaded = load_hooks(locations)
     assert write_compiled(loaded.catalog, (), locations, time.time())

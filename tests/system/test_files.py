@@ -13,7 +13,7 @@ from boathook.system.files import MAX_FILE_BYTES, FileError, read_regular, read_
 from boathook.system.programs import find_foreign_owner
 
 
-def fault_of(path, limit=MAX_FILE_BYTES) -> str:
+def find_error(path, limit=MAX_FILE_BYTES) -> str:
     with pytest.raises(FileError) as error:
         read_text(str(path), limit)
     return str(error.value)
@@ -23,13 +23,13 @@ def test_a_regular_file_is_read_whole_up_to_the_limit(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
     assert read_regular(str(path), 100) == b"x" * 100
-    assert fault_of(path, 99) == "is larger than 0 KiB"
+    assert find_error(path, 99) == "is larger than 0 KiB"
 
 
 def test_the_limit_of_a_manifest_is_a_mebibyte(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
-    assert fault_of(path) == "is larger than 1024 KiB"
+    assert find_error(path) == "is larger than 1024 KiB"
     os.truncate(path, MAX_FILE_BYTES)
     assert read_text(str(path)) == "x" * MAX_FILE_BYTES
 
@@ -37,19 +37,19 @@ def test_the_limit_of_a_manifest_is_a_mebibyte(tmp_path):
 def test_a_path_that_is_not_a_regular_file_is_not_read_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
-    assert [fault_of(tmp_path / name) for name in ("fifo", "folder")] == ["is not a regular file"] * 2
-    assert [fault_of(path) for path in ("/dev/zero", "/dev/null")] == ["is not a regular file"] * 2
+    assert [find_error(tmp_path / name) for name in ("fifo", "folder")] == ["is not a regular file"] * 2
+    assert [find_error(path) for path in ("/dev/zero", "/dev/null")] == ["is not a regular file"] * 2
 
 
 def test_a_file_that_grows_beyond_its_size_is_not_read_without_end():
-    assert fault_of("/proc/self/maps", 64) == "is larger than 0 KiB"
+    assert find_error("/proc/self/maps", 64) == "is larger than 0 KiB"
 
 
 def test_a_file_that_cannot_be_opened_raises_an_error_with_the_reason(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert fault_of(tmp_path / "gone") == "cannot be opened: No such file or directory"
-    assert fault_of(tmp_path / "loop") == "cannot be opened: Too many levels of symbolic links"
-    assert fault_of(f"{tmp_path}/nul\0") == "cannot be opened: its path contains a NUL"
+    assert find_error(tmp_path / "gone") == "cannot be opened: No such file or directory"
+    assert find_error(tmp_path / "loop") == "cannot be opened: Too many levels of symbolic links"
+    assert find_error(f"{tmp_path}/nul\0") == "cannot be opened: its path contains a NUL"
 
 
 TEXTS = {
@@ -68,8 +68,8 @@ def test_text_is_utf_8_with_a_mark_forgiven(tmp_path, data, expected):
 def test_a_file_that_is_not_text_raises_an_error_with_the_place(tmp_path):
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     (tmp_path / "nul").write_bytes(b"a\0b")
-    assert fault_of(tmp_path / "latin") == "is not UTF-8 at byte 3"
-    assert fault_of(tmp_path / "nul") == "contains a NUL character"
+    assert find_error(tmp_path / "latin") == "is not UTF-8 at byte 3"
+    assert find_error(tmp_path / "nul") == "contains a NUL character"
 
 
 def test_a_folder_that_anybody_may_write_to_is_foreign(tmp_path):

@@ -48,11 +48,11 @@ FOLDERS = {
         ("/h/.config", "/h/.cache", "/h/.local/state"),
     ),
     "nothing": ({}, tuple(f"{ACCOUNT}/{name}" for name in (".config", ".cache", ".local/state"))),
-    "a home that is no path": (
+    "a home that is not a path": (
         {b"HOME": b"h"},
         tuple(f"{ACCOUNT}/{name}" for name in (".config", ".cache", ".local/state")),
     ),
-    "a name that is no text": (
+    "a name that is not text": (
         {b"XDG_CONFIG_HOME": b"/\xff", b"HOME": b"/h"},
         ("/\udcff", "/h/.cache", "/h/.local/state"),
     ),

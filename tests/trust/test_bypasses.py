@@ -41,7 +41,7 @@ def _from_outside(project):
     return project.base, {}
 
 
-def _told_by_the_host(project):
+def _named_by_the_host(project):
     _git("init", "-q", ".", cwd=project.path)
     return project.path, {"CLAUDE_PROJECT_DIR": "/usr"}
 
@@ -65,7 +65,7 @@ def _submodule(project):
     return sub, {}
 
 
-WAYS = (_from_outside, _told_by_the_host, _no_repository, _worktree, _submodule)
+WAYS = (_from_outside, _named_by_the_host, _no_repository, _worktree, _submodule)
 
 
 @pytest.mark.parametrize("make", WAYS)

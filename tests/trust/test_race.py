@@ -26,7 +26,7 @@ while True:
 
 
 def _race(project, path, runs):
-    """Dispatch while another process rewrites a file; give how often each word was said."""
+    """Dispatch while another process rewrites a file; return how often each word was printed."""
     evil = f"#!/bin/sh\necho evil >&2\ntouch {project.base}/evil\nexit 2\n"
     writer = subprocess.Popen([sys.executable, "-I", "-c", WRITER, str(path), evil], stdout=subprocess.PIPE)
     answers = {"good": 0, "skipped": 0}

@@ -349,7 +349,7 @@ def test_a_project_s_file_cannot_keep_the_user_s_hooks_from_loading(project):
     assert states(project) == [("user", "guard", ARMED)]
 
 
-# Whatever a project holds
+# Any contents of a project
 
 FIELDS = [
     "name: guard",

@@ -32,7 +32,7 @@ def read(*lines: str):
     return plain(read_frontmatter("\n".join(lines)).top)
 
 
-def fault_of(text: str) -> tuple[str, int | None, str]:
+def find_error(text: str) -> tuple[str, int | None, str]:
     with pytest.raises(FrontmatterError) as error:
         read_frontmatter(text)
     return error.value.message, error.value.line, error.value.fix
@@ -96,7 +96,7 @@ NOT_FOUND = {
 
 @pytest.mark.parametrize(("text", "expected"), NOT_FOUND.values(), ids=NOT_FOUND)
 def test_text_that_is_not_frontmatter_is_reported_with_its_line(text, expected):
-    assert fault_of(text) == expected
+    assert find_error(text) == expected
 
 
 STARS = ("anchors and aliases (& and *) are not allowed", 2, "quote a text that starts with * or &")
@@ -120,7 +120,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("source", "expected"), REFUSED.values(), ids=REFUSED)
 def test_what_yaml_allows_and_a_manifest_does_not(source, expected):
-    assert fault_of(f"---\n{source}\n---\n") == expected
+    assert find_error(f"---\n{source}\n---\n") == expected
 
 
 BROKEN = {
@@ -137,23 +137,23 @@ BROKEN = {
 
 @pytest.mark.parametrize("source", BROKEN.values(), ids=BROKEN)
 def test_text_that_is_not_yaml_is_unreadable_and_its_line_is_named(source):
-    message, line, _ = fault_of(f"---\n{source}\n---\n")
+    message, line, _ = find_error(f"---\n{source}\n---\n")
     assert (message != "", line is None or line >= 2) == (True, True)
 
 
 def test_the_error_about_a_tab_shows_how_to_fix_it():
-    assert fault_of("---\nm:\n\ta: 1\n---\n")[2] == "indent with spaces"
+    assert find_error("---\nm:\n\ta: 1\n---\n")[2] == "indent with spaces"
 
 
 def test_the_size_is_limited():
     fill = "x" * (MAX_FRONTMATTER_BYTES - len("a: \n"))
     assert read("---", f"a: {fill}", "---") == {"a": fill}
-    assert fault_of(f"---\na: {fill}x\n---\n") == ("the frontmatter is longer than 64 KiB", 1, "")
+    assert find_error(f"---\na: {fill}x\n---\n") == ("the frontmatter is longer than 64 KiB", 1, "")
 
 
 def test_the_limit_is_one_of_bytes():
     assert (
-        fault_of(f"---\na: {'é' * (MAX_FRONTMATTER_BYTES - 10)}\n---\n")[0] == "the frontmatter is longer than 64 KiB"
+        find_error(f"---\na: {'é' * (MAX_FRONTMATTER_BYTES - 10)}\n---\n")[0] == "the frontmatter is longer than 64 KiB"
     )
 
 
@@ -162,8 +162,8 @@ def test_the_depth_is_limited():
         return f"---\na: {'[' * (levels - 1)}{']' * (levels - 1)}\n---\n"
 
     assert read_frontmatter(nested(MAX_YAML_DEPTH)).top.entries.keys() == {"a"}
-    assert fault_of(nested(MAX_YAML_DEPTH + 1)) == ("nested deeper than 6 levels", 2, "")
-    assert fault_of(nested(30_000)) == ("nested deeper than 6 levels", 2, "")
+    assert find_error(nested(MAX_YAML_DEPTH + 1)) == ("nested deeper than 6 levels", 2, "")
+    assert find_error(nested(30_000)) == ("nested deeper than 6 levels", 2, "")
 
 
 def test_the_number_of_values_is_limited():
@@ -172,12 +172,12 @@ def test_the_number_of_values_is_limited():
 
     own = 3  # the mapping, the key, the list
     assert len(read_frontmatter(many(MAX_YAML_NODES - own)).top.entries["a"][1].items) == MAX_YAML_NODES - own
-    assert fault_of(many(MAX_YAML_NODES - own + 1)) == ("more than 2000 values", 2, "")
+    assert find_error(many(MAX_YAML_NODES - own + 1)) == ("more than 2000 values", 2, "")
 
 
 SLASH = "a backslash in double quotes was read as a backslash; use single quotes"
 STAR = 'a bare * was read as "*"; quote it'
-MENDED = {
+REPAIRED = {
     "a dot": ('p: "\\.py$"', {"p": "\\.py$"}, [(2, SLASH)]),
     "digits": ('a: 1\np: "\\d+\\s"', {"a": "1", "p": "\\d+\\s"}, [(3, SLASH)]),
     "in braces": ('m: {tool: "a\\.b", pattern: "\\w"}', {"m": {"tool": "a\\.b", "pattern": "\\w"}}, [(2, SLASH)] * 2),
@@ -196,7 +196,7 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize(("source", "expected", "forgiven"), MENDED.values(), ids=MENDED)
+@pytest.mark.parametrize(("source", "expected", "forgiven"), REPAIRED.values(), ids=REPAIRED)
 def test_a_slip_that_is_not_yaml_is_repaired_and_reported(source, expected, forgiven):
     found = read_frontmatter(f"---\n{source}\n---\n")
     assert (plain(found.top), found.forgiven) == (expected, tuple(forgiven))
@@ -222,10 +222,10 @@ def test_what_is_yaml_is_read_as_yaml(source, expected):
     assert (plain(found.top), found.forgiven) == (expected, ())
 
 
-def test_a_frontmatter_that_repair_does_not_help_keeps_its_first_fault():
-    first = fault_of('---\nx: [1\np: "\\."\n---\n')
+def test_a_frontmatter_that_repair_does_not_help_keeps_its_first_error():
+    first = find_error('---\nx: [1\np: "\\."\n---\n')
     assert first[0].startswith("not valid YAML: ")
-    assert fault_of('---\np: "\\."\nx: &y 1\n---\n') == (
+    assert find_error('---\np: "\\."\nx: &y 1\n---\n') == (
         "not valid YAML: found unknown escape character",
         2,
         "put patterns with backslashes in single quotes",
@@ -235,7 +235,7 @@ def test_a_frontmatter_that_repair_does_not_help_keeps_its_first_fault():
 @pytest.mark.parametrize("lead", ["a:", "", "a: x"])
 def test_repair_takes_no_longer_for_white_space_than_for_words(lead):
     blank, words = (f"---\n{lead}{fill * 30_000}\nb: [\n---\n" for fill in (" ", "x"))
-    assert costs_at_most(20, lambda: fault_of(blank), lambda: fault_of(words))
+    assert costs_at_most(20, lambda: find_error(blank), lambda: find_error(words))
 
 
 yamlish = st.text(alphabet="abc:-#*&!|>'\"\\[]{},? \t\n\r%@`~0\ufeff\x85\u2028\x07", max_size=60)

@@ -104,7 +104,7 @@ def test_every_spelling_is_a_trigger_and_kept_as_written(spelling, kind):
     assert parse(trigger=spelling) == PLAIN.replace(kind=kind, trigger=spelling)
 
 
-# What the loader gets along with: the fault, what is used instead, and what is said
+# What the loader gets along with: the error, what is used instead, and what is reported
 
 TIMEOUT = "'timeout' must be a whole number from 100 to 600000, not {}; {} is used"
 PRIORITY = "'priority' must be a whole number from 0 to 1000, not {}; {} is used"
@@ -325,7 +325,7 @@ INVALIDS = {
 
 
 @pytest.mark.parametrize(("fields", "kind", "message"), INVALIDS.values(), ids=INVALIDS)
-def test_a_fault_that_leaves_open_what_was_meant_makes_the_hook_invalid(fields, kind, message):
+def test_an_error_that_leaves_open_what_was_meant_makes_the_hook_invalid(fields, kind, message):
     hook = parse(**fields)
     assert (hook.state, hook.state_reason, hook.diagnostics) == (INVALID, message.message, (message,))
     assert hook.kind is (SPELLINGS[kind] if kind else None)

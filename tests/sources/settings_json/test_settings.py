@@ -81,7 +81,7 @@ def list_diagnostics(hook: Hook) -> list[tuple[str, str, str, str]]:
     return [(p.level, p.key.removeprefix(PLACE).lstrip("."), p.message, p.fix) for p in hook.diagnostics]
 
 
-# What an entry can say
+# What an entry can set
 
 
 def test_every_field_of_a_command_is_read(one):
@@ -314,7 +314,7 @@ REMARKS = {
         [(ERROR, "timeout", SECONDS.format("null"), 'for example "timeout": 60')],
         {"timeout": 60.0},
     ),
-    "a timeout that is no number": (
+    "a timeout that is not a number": (
         {"timeout": float("nan")},
         [(ERROR, "timeout", SECONDS.format("nan"), 'for example "timeout": 60')],
         {"timeout": 60.0},
@@ -363,7 +363,7 @@ REMARKS = {
         ],
         {"background": False},
     ),
-    "a message that is no text": ({"statusMessage": 5}, [], {"description": ""}),
+    "a message that is not text": ({"statusMessage": 5}, [], {"description": ""}),
     "a key that is not known": (
         {"tiemout": 5},
         [(WARNING, "tiemout", "unknown key 'tiemout'", "did you mean 'timeout'?")],
@@ -504,7 +504,7 @@ ENTRIES = {
     "arguments as numbers": ({**COMMAND, "args": ["a", 1]}, WORDS, ""),
     "arguments with a NUL": ({**COMMAND, "args": ["a", "\0"]}, WORDS, ""),
     "an unknown shell": ({**COMMAND, "shell": "fish"}, SHELL.format("'fish'"), ""),
-    "a shell that is no text": ({**COMMAND, "shell": []}, SHELL.format("a list"), ""),
+    "a shell that is not text": ({**COMMAND, "shell": []}, SHELL.format("a list"), ""),
     "no prompt": ({"type": "prompt"}, "'prompt' is missing", ""),
     "an empty prompt": ({"type": "prompt", "prompt": ""}, "'prompt' is missing", ""),
     "no address": ({"type": "http"}, "'url' is missing", ""),
@@ -655,7 +655,7 @@ FILES = {
         "cannot be read: nested too deep; no hook of this file runs",
         "",
     ),
-    "bytes that are no text": (
+    "bytes that are not text": (
         b'{"a": "\xff"}',
         None,
         "",
@@ -1173,7 +1173,7 @@ def test_a_priority_for_a_settings_hook_has_no_effect_and_that_is_reported(proje
 # Which folder's settings count
 
 SILENT = ["", " \n", "{}", '{"permissions": {"allow": ["Bash(ls)"]}}', "\ufeff{}"]
-SPEAKS = [
+MENTIONING = [
     '{"hooks": {}}',
     '{"disableAllHooks": false}',
     '{"enabledPlugins": null}',
@@ -1186,7 +1186,7 @@ SPEAKS = [
 
 
 def a_package(project, text: str, name: str = "settings.local.json"):
-    """Put settings into a folder below the project; give that folder."""
+    """Put settings into a folder below the project; return that folder."""
     folder = project.path / "pkg"
     (folder / ".claude").mkdir(parents=True)
     (folder / ".claude" / name).write_text(text)
@@ -1211,7 +1211,7 @@ def test_settings_that_do_not_mention_hooks_do_not_hide_those_above(project, tex
     assert set(looked_at) <= set(found.watch)
 
 
-@pytest.mark.parametrize("text", SPEAKS, ids=lambda text: ascii(text[:30]))
+@pytest.mark.parametrize("text", MENTIONING, ids=lambda text: ascii(text[:30]))
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
 def test_settings_that_mention_hooks_or_cannot_be_read_are_the_ones_that_count(project, text, name):
     project.write_settings("project", a_file("guard"))
@@ -1329,7 +1329,7 @@ def test_no_hook_runs_from_what_belongs_to_another_user(project, place):
 
 
 def install(project, name: str, content: object, *, rows: object = ..., version: int = 2) -> str:
-    """Put a plugin where it is installed, and into the register in the given form; give its folder."""
+    """Put a plugin where it is installed, and into the register in the given form; return its folder."""
     root = project.claude_folder / "plugins" / "cache" / name
     (root / "hooks").mkdir(parents=True)
     (root / "hooks" / "hooks.json").write_text(content if isinstance(content, str) else json.dumps(content))
@@ -1394,20 +1394,20 @@ def test_a_file_names_the_plugins_it_enables_and_disables(read):
     assert found == SettingsFile("file", "user", plugins=(("a", True), ("b", False)))
 
 
-SAID = {
-    "nobody takes away the user's but the user": ((True, False, None), ["user"]),
+PLUGIN_FLAGS = {
+    "only the user takes away the user's": ((True, False, None), ["user"]),
     "the local file does not take away the user's either": ((True, None, False), ["user"]),
     "nor what all but it enable": ((True, True, False), ["user"]),
     "the local file takes away the project's": ((None, True, False), []),
     "the local file brings back what the project left out": ((None, False, True), ["project"]),
     "the project adds": ((False, True, None), ["project"]),
     "the user's stays the user's": ((True, True, True), ["user"]),
-    "all say no": ((False, False, False), []),
+    "all are false": ((False, False, False), []),
 }
 
 
-@pytest.mark.parametrize(("flags", "found"), SAID.values(), ids=SAID)
-def test_who_has_the_word_about_a_plugin(project, flags, found):
+@pytest.mark.parametrize(("flags", "found"), PLUGIN_FLAGS.values(), ids=PLUGIN_FLAGS)
+def test_which_scope_decides_about_a_plugin(project, flags, found):
     install(project, "fmt", a_file("x"))
     for scope, flag in zip(("user", "project", "local"), flags, strict=True):
         project.write_settings(scope, {"enabledPlugins": {} if flag is None else {"fmt": flag}})
@@ -1523,7 +1523,7 @@ def test_of_the_rows_of_a_plugin_that_of_the_project_counts_first(project):
     assert [hook.handler.root for hook in load(project).hooks] == [root]
 
 
-# Whatever a file holds
+# Any contents of a file
 
 keys = st.sampled_from(
     ["type", "command", "args", "shell", "async", "prompt", "url", "headers", "timeout", "if", "matcher"]

@@ -174,7 +174,7 @@ def test_an_entry_without_a_command_or_of_another_shell_has_no_diagnostic(here):
     assert remarks(here, {"command": "./x.ps1; exit 1", "shell": "powershell"}) == []
 
 
-def test_no_remark_is_made_on_an_invalid_entry_beyond_its_fault(here):
+def test_an_invalid_entry_has_no_diagnostic_beyond_its_error(here):
     hook = the_hook(here, {"command": ""}, matcher="bash")
     assert (hook.state, check_settings_hook(hook)) == (INVALID, [])
 
@@ -286,7 +286,7 @@ def test_the_user_s_file_knows_no_project(here):
     for command in ("$CLAUDE_PROJECT_DIR/x.sh", '"${CLAUDE_PROJECT_DIR}"/x.sh', "bash $CLAUDE_PROJECT_DIR/x.sh"):
         assert remarks(here, command, scope="user") == []
         (hook,) = read_settings(str(here.claude_folder / "settings.json"), "project").hooks
-        assert check_settings_hook(hook) == []  # whoever asks
+        assert check_settings_hook(hook) == []  # for any source of the question
 
 
 def test_a_file_outside_of_a_claude_folder_knows_no_project(here):
@@ -671,7 +671,7 @@ def test_a_type_that_claude_code_alone_has_is_reported_and_nothing_else(here):
     assert check_catalog(Catalog((hook,))) == [problem]
 
 
-# As `boathook check` tells it
+# As `boathook check` prints it
 
 
 def test_a_project_is_checked_with_its_settings(here):
