@@ -265,7 +265,7 @@ def test_a_sender_is_known_by_what_it_sends():
 
 @pytest.mark.parametrize("tool", sorted({*load_host("cursor").tools, *CLAUDE_TOOLS, *load_host("vscode").tools}))
 @pytest.mark.parametrize("more", [{}, {"timestamp": "t"}, {"hook_event_name": "BeforeTool"}], ids=str)
-def test_cursor_is_recognized_by_its_version_whatever_tool_it_calls(tool, more):
+def test_cursor_is_recognized_by_its_version_with_every_tool(tool, more):
     fields = {"cursor_version": "1.7.2", "tool_name": tool, **more}
     assert detect_caller(load_host("claude"), fields, {b"COPILOT_CLI": b"1"}) == "cursor"
 
