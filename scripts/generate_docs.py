@@ -35,7 +35,6 @@ from boathook.hosts.capability_table import (
     CASE_LEGEND,
     CONTINUE_WORDS,
     LEGEND,
-    format_template,
     make_capability_table,
 )
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
@@ -201,6 +200,11 @@ def hosts() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _format_template(template: tuple[tuple[str, Any], ...]) -> str:
+    pairs = [(place, str(value).lower() if isinstance(value, bool) else value) for place, value in template]
+    return ", ".join(f"{place} {'…' if value in ('$', '$text') else value}" for place, value in pairs)
+
+
 def _host(host: Host) -> list[str]:
     at = [
         " or ".join(f"`{place}`" for place in places)
@@ -218,7 +222,7 @@ def _host(host: Host) -> list[str]:
     ]
     for row in host.events:
         templates = {name: row.get_template(name) for name in CAPABILITIES if row.get_template(name)}
-        answers = [f"{name}: `{format_template(template)}`" for name, template in templates.items()]
+        answers = [f"{name}: `{_format_template(template)}`" for name, template in templates.items()]
         lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(answers) or '–'} |")
     if host.unmapped_events:
         lines += ["", f"Events that boathook does not use, so their answer is empty: {_codes(host.unmapped_events)}."]

@@ -11,16 +11,7 @@ from boathook.dialects.dialect import NATIVE, HostDialect, find_host_dialect
 from boathook.entry.options import Options, parse_options
 from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
 from boathook.sources.source import SOURCES
-from boathook.system.locations import (
-    STATE_FOLDER,
-    choose_start,
-    current_dir,
-    find_host_project,
-    make_absolute,
-    read_environment,
-    resolve_folder,
-    resolve_locations,
-)
+from boathook.system import locations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,16 +97,16 @@ class _EventRun:
             _report(error_message)
 
     def _find_state(self) -> str:
-        return resolve_folder(STATE_FOLDER, read_environment(), self.options.folders)
+        return locations.resolve_folder(locations.STATE_FOLDER, locations.read_environment(), self.options.folders)
 
     def _is_duplicate(self, data: bytes) -> bool:
-        caller = self.dialect.find_caller(data, read_environment())
+        caller = self.dialect.find_caller(data, locations.read_environment())
         if not caller:
             return False
         from boathook.hosts.detection import calls_boathook, list_own_files
 
         self.dialect = find_host_dialect(caller)
-        folder = parse_host_object(data).get("cwd") or current_dir()
+        folder = parse_host_object(data).get("cwd") or locations.current_dir()
         installations = _read_installations(f"{self._find_state()}/installed.json")
         files = list_own_files(installations, caller, folder if isinstance(folder, str) else "/")
         return any(calls_boathook(caller, _read_tail(path)) for path in files)
@@ -135,19 +126,19 @@ class _EventRun:
         options = self.options
         if options.project is not None and not os.path.isdir(options.project):
             raise UsageError(f"--project {options.project} is not a folder")
-        env = read_environment()
-        host_project = find_host_project(self.dialect.project_variable, env)
-        folder = choose_start(options.project, host_project, event.work_dir)
-        locations = resolve_locations(
+        env = locations.read_environment()
+        host_project = locations.find_host_project(self.dialect.project_variable, env)
+        folder = locations.choose_start(options.project, host_project, event.work_dir)
+        resolved = locations.resolve_locations(
             SOURCES,
-            os.path.abspath(make_absolute(folder)),
+            os.path.abspath(locations.make_absolute(folder)),
             env,
             given=options.folders,
             without=options.without,
             trust_all=options.trust_all,
         )
         sender = Sender(self.dialect, host_project, not options.no_ask, options.debug, _write_debug)
-        engine = load_for_event(event.kind, locations, sender)
+        engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"
         return engine.dispatch(event)
 

@@ -10,8 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boathook.hosts.host import Template
-
 # Each capability: its letter in the table, and what it is.
 CAPABILITY_WORDS = {
     "block": ("B", "block"),
@@ -60,11 +58,6 @@ def make_capability_table() -> list[tuple[str, ...]]:
             cells.append(_DERIVED if is_derived else format_capabilities(host, row))
         lines.append((kind.name, *cells))
     return lines
-
-
-def format_template(template: Template) -> str:
-    pairs = [(place, str(value).lower() if isinstance(value, bool) else value) for place, value in template]
-    return ", ".join(f"{place} {'…' if value in ('$', '$text') else value}" for place, value in pairs)
 
 
 def host_to_json(host: Host) -> dict[str, Any]:
