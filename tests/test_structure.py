@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -106,3 +108,33 @@ def test_functions_are_short():
                 if size > 50:
                     long.append(f"{module}:{node.lineno} {node.name} has {size} lines")
     assert long == []
+
+
+# Tools read these on the line itself; a `noqa` may have its reason in parentheses.
+MARKER = r"# (?:(?:type|pyright): ignore\[[\w, -]+\]|fmt: skip|noqa: [A-Z]+\d+(?:, [A-Z]+\d+)*(?:  \(.+\))?)"
+MARKERS = re.compile(rf"{MARKER}(?:  {MARKER})*")
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_allowed"),
+    [
+        ("# noqa: BLE001", True),
+        ("# noqa: BLE001, S110  (the error is the result)", True),
+        ("# noqa: F401  # pyright: ignore[reportUnusedImport]", True),
+        ("# type: ignore[arg-type]", True),
+        ("# fmt: skip", True),
+        ("# noqa: BLE001 the error is the result", False),
+        ("# fmt: skip  # the error is the result", False),
+        ("# the error is the result", False),
+    ],
+)
+def test_only_markers_may_share_a_line_with_code(comment, is_allowed):
+    assert bool(MARKERS.fullmatch(comment)) is is_allowed
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_comments_are_above_the_line_that_they_explain(module):
+    with tokenize.open(MODULES[module]) as file:
+        comments = [token for token in tokenize.generate_tokens(file.readline) if token.type == tokenize.COMMENT]
+    beside_code = [comment for comment in comments if comment.line[: comment.start[1]].strip()]
+    assert [(c.start[0], c.string) for c in beside_code if not MARKERS.fullmatch(c.string)] == []

@@ -3,7 +3,8 @@
 import sys
 
 if not sys.flags.safe_path:
-    del sys.path[0]  # the current folder: a project's files must not be taken for libraries
+    # The current folder: a project's files must not be imported as libraries.
+    del sys.path[0]
 
 from boathook.cli.main import main
 

@@ -43,7 +43,8 @@ def check_hooks(
       boathook check --strict .agents/hooks/my-hook
       boathook check --host codex --host kimi-code
     """
-    resolve_start(project)  # raises an error if it is not a folder
+    # Raises an error if it is not a folder.
+    resolve_start(project)
     if paths:
         diagnostics = [diagnostic for path in paths for diagnostic in check_path(path)]
     else:

@@ -75,7 +75,8 @@ def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | No
             echo(describe_empty_log(reader.folder, is_filtered=log_filter != LogFilter()))
     except KeyboardInterrupt:
         pass
-    except BrokenPipeError:  # the reader of our output has ended
+    # The reader of our output has ended.
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     warn_unreadable_lines(reader)
     return 0

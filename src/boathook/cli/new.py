@@ -117,7 +117,8 @@ def create_hook(
 def _find_hooks_folder(project: str | None, *, user: bool) -> str:
     if user:
         return f"{resolve_folder(CONFIG_FOLDER, read_environment())}/hooks"
-    resolve_start(project)  # raises an error if it is not a folder
+    # Raises an error if it is not a folder.
+    resolve_start(project)
     return f"{find_project_top(os.path.abspath(project or os.getcwd()))}/.agents/hooks"
 
 

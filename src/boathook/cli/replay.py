@@ -99,7 +99,8 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
 
 
 def _load_hook(path: str, project: str | None) -> Catalog:
-    resolve_start(project)  # raises an error if it is not a folder
+    # Raises an error if it is not a folder.
+    resolve_start(project)
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     manifest = find_manifest(folder)
     if manifest is None:

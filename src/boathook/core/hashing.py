@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from hashlib import sha256
 else:
     try:
-        from _sha256 import sha256  # up to Python 3.11
+        # Up to Python 3.11.
+        from _sha256 import sha256
     except ImportError:
         try:
             from _sha2 import sha256

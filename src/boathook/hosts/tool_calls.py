@@ -1,7 +1,6 @@
 """Tool calls at the border: a host's name and keys become ours, and what hooks made of an input goes back under the host's."""
 
-# Keys without counterpart stay. A model may write keys of ours that its host does not know, to show a guard what will not be
-# done: they give way to what the host reads.
+# Keys without a counterpart stay. A model may add keys of ours to deceive a guard: the host's own key replaces them.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,9 +9,12 @@ if TYPE_CHECKING:
 
     from boathook.hosts.host import Renames, ToolTable
 
-LIST_MARK = "[]"  # at the end of a host's key: a list of texts, which here is one text of several lines beside it
-COMMAND_KEYS = ("command", "args", "cmd")  # other ways to say what stands in such a list
-NO_KEY = ""  # instead of a host's key: the host says this in a way that has no counterpart here
+# At the end of a host's key: a list of texts, which here is one text of several lines beside it.
+LIST_MARK = "[]"
+# Other keys for the same command.
+COMMAND_KEYS = ("command", "args", "cmd")
+# Instead of a host's key: the host expresses this in a way that has no counterpart here.
+NO_KEY = ""
 
 
 def translate_call(

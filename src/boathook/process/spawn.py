@@ -40,7 +40,8 @@ def spawn_shared(
     import subprocess
 
     child = subprocess.Popen(argv, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
-    child.returncode = 0  # the wait is ours: keeps the object from waiting or warning when it goes
+    # The wait is ours: this keeps the object from waiting or warning when it is deleted.
+    child.returncode = 0
     return child.pid
 
 
