@@ -72,7 +72,7 @@ def _describe_wrong(field: Field) -> str:
         return field.consequence
     if field.fallback is not None:
         return f"`{field.fallback}` is used"
-    if field.tolerant and field.type is fields.INTEGER:
+    if field.tolerant and field.type.base is int:
         return "the nearest limit is used, for a number; else " + _describe_ignored(field)
     if field.tolerant and field.type is fields.SHORT_TEXT:
         return "it is used as it is, if it is text"

@@ -28,6 +28,7 @@ TOML_TYPES: Types = {
     fields.ABSOLUTE_PATH: lambda _: {"type": "string", "pattern": r"^/[^\u0000]*$"},
     fields.FLAG: lambda _: {"type": "boolean"},
     fields.INTEGER: lambda field: {"type": "integer", "minimum": field.low, "maximum": field.high},
+    fields.MILLISECONDS: lambda field: {"type": "integer", "minimum": field.low, "maximum": field.high},
     fields.WORD: lambda field: {"enum": [*field.words]},
     fields.NAME_LIST: lambda _: {"type": "array", "items": {"type": "string", "minLength": 1}},
     fields.TABLE: lambda field: build_object(field.fields, TOML_TYPES),

@@ -210,8 +210,14 @@ def test_check_takes_a_folder_a_manifest_a_root_or_a_project(project: ScratchPro
     assert ["no entry point" in d["message"] for d in json.loads(done.stdout)["diagnostics"]] == [True]
 
 
-def test_check_of_a_missing_path_lists_what_it_takes(project: ScratchProject) -> None:
+def test_check_of_a_path_that_does_not_exist_fails(project: ScratchProject) -> None:
     done = project.run("check", str(project.path / "nowhere"))
+    assert (done.returncode, f"{project.path}/nowhere does not exist\n" in done.stderr) == (1, True)
+
+
+def test_check_of_another_file_lists_what_it_takes(project: ScratchProject) -> None:
+    (project.path / "notes.txt").touch()
+    done = project.run("check", str(project.path / "notes.txt"))
     assert done.returncode == 1
     assert (
         "is not one of these: a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project"

@@ -52,7 +52,7 @@ def test_every_seed_loads_with_the_problems_it_was_given(project: ExampleProject
     for folder in SEEDS.iterdir():
         if folder.is_dir():
             project.copy_hook(folder)
-    backslash = [("warning", "a backslash in double quotes was read as a backslash; use single quotes")]
+    backslash = [("warning", "YAML treats a backslash in double quotes as an escape; boathook kept it")]
     no_script = [("error", "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file")]
     assert {row["name"]: summary(row) for row in project.list_hooks()} == {
         "audit-log": ("no-entry-point", "post-session", "async", no_script),

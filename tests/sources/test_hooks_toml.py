@@ -164,14 +164,14 @@ WRONG = {
         '[hooks.defaults]\ntimeout = "5s"',
         ERROR,
         "hooks.defaults.timeout",
-        "'timeout' must be a whole number from 100 to 600000, not '5s'; it is ignored",
+        "'timeout' must be a whole number of milliseconds from 100 to 600000, not '5s'; it is ignored",
         "",
     ),
     "a flag for a timeout": (
         "[hooks.defaults]\ntimeout = true",
         ERROR,
         "hooks.defaults.timeout",
-        "'timeout' must be a whole number from 100 to 600000, not true; it is ignored",
+        "'timeout' must be a whole number of milliseconds from 100 to 600000, not true; it is ignored",
         "",
     ),
     "a number for async": (
@@ -186,14 +186,14 @@ WRONG = {
         ERROR,
         "hooks.defaults.on_failure",
         "'on_failure' must be allow or block, not 'deny'; it is ignored",
-        "",
+        'for example on_failure = "block"',
     ),
     "a list for on_failure": (
         "[hooks.defaults]\non_failure = []",
         ERROR,
         "hooks.defaults.on_failure",
         "'on_failure' must be allow or block, not a list; it is ignored",
-        "",
+        'for example on_failure = "block"',
     ),
     "disable without a name": (
         "[[hooks.disable]]\nhook = 'x'",
@@ -247,7 +247,7 @@ def test_a_number_out_of_range_is_kept_at_its_limit(read):
         (
             ERROR,
             "hooks.defaults.timeout",
-            "'timeout' must be a whole number from 100 to 600000, not 1; 100 is used",
+            "'timeout' must be a whole number of milliseconds from 100 to 600000, not 1; 100 is used",
             "",
         ),
         (
@@ -448,7 +448,7 @@ def test_a_number_that_python_does_not_write_is_reported_all_the_same(read):
     found = read("[hooks.defaults]\ntimeout = 0x" + "f" * 4000)
     assert found.defaults == {"timeout": 600_000}
     assert found.diagnostics[0].message == (
-        "'timeout' must be a whole number from 100 to 600000, not a number that large; 600000 is used"
+        "'timeout' must be a whole number of milliseconds from 100 to 600000, not a number that large; 600000 is used"
     )
 
 

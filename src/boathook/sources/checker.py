@@ -45,7 +45,7 @@ def check_path(path: str) -> list[Diagnostic]:
         manifest = find_manifest(path)
         return check_folder(path, manifest) if manifest else _check_project(path)
     expected = "a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project"
-    raise ConfigError(f"{path} is not one of these: {expected}")
+    raise ConfigError(f"{path} is not one of these: {expected}" if os.path.exists(path) else f"{path} does not exist")
 
 
 def _check_project(path: str) -> list[Diagnostic]:

@@ -126,7 +126,7 @@ TEXT = FieldType("text", str)
 SHORT_TEXT = FieldType("text of at most {high} characters", str)
 LINE = FieldType("text that is not empty and has no NUL character", str, _is_line)
 WORD = FieldType("{words}", str)
-_NAME_FORM = f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.' that begin with a letter or digit"
+_NAME_FORM = f"1 to {MAX_NAME_CHARS} letters, digits, '-', '_' or '.', and start with a letter or digit"
 HOOK_NAME = FieldType(_NAME_FORM, str, is_hook_name)
 EVENT_NAME = FieldType("the name of an event", str, SPELLINGS.__contains__)
 MODEL = FieldType("text like provider:name", str, lambda text: ":" in text)
@@ -134,6 +134,7 @@ ABSOLUTE_PATH = FieldType("an absolute path", str, lambda path: os.path.isabs(pa
 URL = FieldType("an http or https address", str, lambda text: split_url(text) is not None)
 FLAG = FieldType("true or false", bool)
 INTEGER = FieldType("a whole number from {low} to {high}", int)
+MILLISECONDS = FieldType("a whole number of milliseconds from {low} to {high}", int)
 DURATION = FieldType("a number of seconds above 0", (int, float), lambda seconds: seconds > 0)
 NAME_LIST = FieldType("a list of names", list, lambda name: _is_text(name) and name != "")
 TEXT_LIST = FieldType("a list of texts", list, _is_text)
@@ -152,10 +153,10 @@ _optional = partial(Field, nullable=True, refused=True)
 _names = partial(Field, type=NAME_LIST, tolerant=True)
 _tables = partial(Field, type=NAMED_TABLES, tolerant=True, example=[{"name": "…"}])
 
-TIMEOUT_FIELD = Field("timeout", INTEGER, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
+TIMEOUT_FIELD = Field("timeout", MILLISECONDS, "the time limit in milliseconds", 30_000, 100, 600_000, tolerant=True)
 ASYNC_FIELD = Field("async", FLAG, "whether the hook runs in the background and cannot block", default=False)
 PRIORITY_FIELD = Field("priority", INTEGER, "hooks of higher priority run first", 100, 0, 1000, tolerant=True)
-ON_FAILURE_FIELD = Field("on_failure", WORD, "what a failed run does", "allow", words=("allow", "block"))
+ON_FAILURE_FIELD = Field("on_failure", WORD, "what a failure does", "allow", words=("allow", "block"), example="block")
 _STRICT: dict[str, Any] = {"fallback": ISOLATED, "example": ISOLATED}
 SANDBOX_FIELD = Field("sandbox", WORD, "how strictly the hook is confined", BASIC, words=SANDBOX_LEVELS, **_STRICT)
 NETWORK_FIELD = Field("network", FLAG, "whether a confined hook may use the network", default=False)
@@ -204,17 +205,11 @@ HOOKS_TOML_FIELDS = (
     _user("debug", FLAG, "write debug lines, like `--debug`", default=False),
     _user("strict_exit_codes", FLAG, "only exit code 2 blocks, not `decision: deny` with exit code 0", default=False),
     _user("max_stop_blocks", INTEGER, "how often hooks may send an agent back to work", 3, 0, 100),
-    _user("max_timeout", INTEGER, "the time limit of every hook in milliseconds", 600_000, 100, 600_000),
+    _user("max_timeout", MILLISECONDS, "the time limit of every hook in milliseconds", 600_000, 100, 600_000),
     _user("model", MODEL, "the model that prompt hooks ask", example="anthropic:…"),
     _user("untrusted", WORD, "what an untrusted hook does", "skip", words=("skip", "block")),
     _user("record", WORD, "how much of an event is logged", "summary", words=("summary", "whole")),
-    _user(
-        "degraded",
-        WORD,
-        "what happens to an effect that the agent cannot express",
-        "report",
-        words=("report", "refuse"),
-    ),
+    _user("degraded", WORD, "what happens to effects an agent cannot express", "report", words=("report", "refuse")),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
     _tables("disable", about="hooks that do not run"),

@@ -106,7 +106,7 @@ def test_every_spelling_is_a_trigger_and_kept_as_written(spelling, kind):
 
 # What the loader gets along with: the error, what is used instead, and what is reported
 
-TIMEOUT = "'timeout' must be a whole number from 100 to 600000, not {}; {} is used"
+TIMEOUT = "'timeout' must be a whole number of milliseconds from 100 to 600000, not {}; {} is used"
 PRIORITY = "'priority' must be a whole number from 0 to 1000, not {}; {} is used"
 FLAG = "'{}' must be true or false, not {}; false is used"
 ON_FAILURE = "'on_failure' must be allow or block, not {}; allow is used"
@@ -114,7 +114,7 @@ LEVEL = "'sandbox' must be basic, restricted or isolated, not {}; isolated is us
 EXAMPLES = {
     "timeout": "for example timeout: 30000",
     "priority": "for example priority: 100",
-    "on_failure": "for example on_failure: allow",
+    "on_failure": "for example on_failure: block",
     "sandbox": "for example sandbox: isolated",
     **{key: f"for example {key}: false" for key in ("async", "protected", "network")},
 }
@@ -208,7 +208,7 @@ def test_a_description_that_is_not_text_is_reported():
 
 
 NO_NAME = problem(None, "name", ERROR, "'name' is missing; guard is used", "for example name: guard")
-LETTERS = "1 to 64 letters, digits, '-', '_' or '.' that begin with a letter or digit"
+LETTERS = "1 to 64 letters, digits, '-', '_' or '.', and start with a letter or digit"
 NAMES = {
     "missing": (None, NO_NAME),
     "empty": ("''", NO_NAME.replace(line=2)),
@@ -340,7 +340,7 @@ def test_an_invalid_hook_keeps_what_could_be_read():
 UNREADABLES = {
     "no frontmatter": ("# Guard\n", 1, "no frontmatter", "begin the file with a line '---'"),
     "no end": ("---\nname: guard\n", 1, "the frontmatter has no end", "close it with a line '---'"),
-    "empty": ("---\n---\n", 2, "the frontmatter is empty", "give name, description and trigger"),
+    "empty": ("---\n---\n", 2, "the frontmatter is empty", "write name, description and trigger"),
     "a repeated key": ("---\nname: a\nname: b\n---\n", 3, "the key 'name' is used twice", "keep one of them"),
 }
 
@@ -403,16 +403,17 @@ def test_a_control_character_in_a_pattern_is_read_back_as_its_escape(written, me
 
 def test_a_backslash_in_double_quotes_is_forgiven_with_a_warning():
     hook = parse(matcher='{pattern: "\\.py$"}')
-    message = "a backslash in double quotes was read as a backslash; use single quotes"
+    message = "YAML treats a backslash in double quotes as an escape; boathook kept it"
     assert hook == PLAIN.replace(
-        matcher=Matcher(None, compile_pattern("\\.py$")), diagnostics=(problem(5, "", WARNING, message),)
+        matcher=Matcher(None, compile_pattern("\\.py$")),
+        diagnostics=(problem(5, "", WARNING, message, "use single quotes"),),
     )
 
 
 def test_a_bare_star_is_forgiven_with_a_warning():
     hook = parse(matcher="\n  tool: *")
     assert (hook.state, hook.matcher) == (ARMED, ALL)
-    assert hook.diagnostics == (problem(6, "", WARNING, 'a bare * was read as "*"; quote it'),)
+    assert hook.diagnostics == (problem(6, "", WARNING, 'a bare * was read as "*"', "quote it"),)
 
 
 # Needs

@@ -49,10 +49,10 @@ Node = Scalar | Mapping | Sequence
 
 
 class Frontmatter(Value):
-    """The top mapping, and what had to be forgiven: lines and messages."""
+    """The top mapping, and what had to be forgiven: lines, messages and fixes."""
 
     top: Mapping
-    forgiven: tuple[tuple[int, str], ...] = ()
+    forgiven: tuple[tuple[int, str, str], ...] = ()
 
 
 def read_frontmatter(text: str) -> Frontmatter:
@@ -94,12 +94,12 @@ def _parse_yaml(source: str, offset: int) -> Mapping:
     except (ValueError, OverflowError) as error:
         raise FrontmatterError(f"not valid YAML: {error}", offset + 1) from None
     if node is None:
-        raise FrontmatterError("the frontmatter is empty", offset + 1, "give name, description and trigger")
+        raise FrontmatterError("the frontmatter is empty", offset + 1, "write name, description and trigger")
     top = _convert_node(node, offset)
     if not isinstance(top, Mapping):
         raise FrontmatterError("the frontmatter is not a list of 'key: value' lines", top.line)
     if not top.entries:
-        raise FrontmatterError("the frontmatter is empty", top.line, "give name, description and trigger")
+        raise FrontmatterError("the frontmatter is empty", top.line, "write name, description and trigger")
     return top
 
 
@@ -152,24 +152,24 @@ def _convert_node(node: yaml.Node, offset: int) -> Node:
 
 _STAR = re.compile(r"(?m)(:[ \t]+)\*(?=[ \t]*(?:[,}#]|$))")
 _MAX_FORGIVEN = 100
-_FORGIVEN_BACKSLASH = "a backslash in double quotes was read as a backslash; use single quotes"
+_FORGIVEN_BACKSLASH = ("YAML treats a backslash in double quotes as an escape; boathook kept it", "use single quotes")
 
 
-def _quote_leniently(source: str, offset: int) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """Double the backslashes in double-quoted scalars and quote a bare star; return the new source and messages."""
-    forgiven: list[tuple[int, str]] = []
+def _quote_leniently(source: str, offset: int) -> tuple[str, tuple[tuple[int, str, str], ...]]:
+    """Double the backslashes in double-quoted scalars and quote a bare star; return the new source, messages and fixes."""
+    forgiven: list[tuple[int, str, str]] = []
 
     def find_line(position: int) -> int:
         return source.count("\n", 0, position) + 1 + offset
 
     for star in islice(_STAR.finditer(source), _MAX_FORGIVEN):
-        forgiven.append((find_line(star.end()), 'a bare * was read as "*"; quote it'))
+        forgiven.append((find_line(star.end()), 'a bare * was read as "*"', "quote it"))
     parts, end_of_last = [], 0
     for start, end in _find_quoted_spans(source):
         inner = source[start:end]
         if "\\" in inner:
             if len(forgiven) < 2 * _MAX_FORGIVEN:
-                forgiven.append((find_line(start), _FORGIVEN_BACKSLASH))
+                forgiven.append((find_line(start), *_FORGIVEN_BACKSLASH))
             parts += [source[end_of_last:start], re.sub(r'\\(?!")', r"\\\\", inner)]
             end_of_last = end
     quoted = _STAR.sub(r'\1"*"', "".join([*parts, source[end_of_last:]]))

@@ -13,7 +13,6 @@ from boathook.errors import ConfigError
 from boathook.sources.fields import (
     FLAG,
     HOOK_MD_FIELDS,
-    INTEGER,
     MAPPING,
     NAME_LIST,
     YAML_PAIR,
@@ -31,7 +30,7 @@ _SAME_KEYS = ("name", "description", "priority", "on_failure", "protected", "san
 
 
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
-    """Return the hook of a manifest and the keys that its author wrote. Never raises, whatever the text is."""
+    """Return the hook of a manifest and the keys that its author wrote. Never raises an exception."""
     folder_name = folder.rpartition("/")[2]
     shown_name = escape_undecodable(folder_name)
     checker = FieldChecker(path, scope, YAML_PAIR, {"name": shown_name})
@@ -42,8 +41,8 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
     except FrontmatterError as error:
         checker.refuse("", error.message, error.fix, error.line)
     else:
-        for line, message in frontmatter.forgiven:
-            checker.report(WARNING, "", message, line=line)
+        for line, message, fix in frontmatter.forgiven:
+            checker.report(WARNING, "", message, fix, line)
         data = _read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
         if isinstance(data.get("name"), str):
             data["name"] = unicodedata.normalize("NFC", data["name"])
@@ -126,7 +125,7 @@ def _read_value(node: Node, field: Field) -> Any:
         return read_plain(node)
     if field.type is FLAG and not node.quoted:
         return _FLAGS.get(node.text.lower(), node.text)
-    if field.type is INTEGER:
+    if field.type.base is int:
         number = read_whole_number(node)
         return node.text if number is None else number
     if field.type is MAPPING:
