@@ -34,9 +34,9 @@ def write(folder: str, worker: str, acknowledge: int) -> None:
         name = f"{worker}-{number}"
         size = random.choice((50, 500, 5000, 40_000))
         record = {"v": 1, "id": name, "time": "2027-01-15T00:00:00.000Z", "type": "dispatch", "x": "x" * size}
-        trouble = ledger.append(record, sync=number % 16 == 0)
-        if trouble:
-            os.write(2, f"{trouble}\n".encode())
+        error = ledger.append(record, sync=number % 16 == 0)
+        if error:
+            os.write(2, f"{error}\n".encode())
             os._exit(1)
         os.write(acknowledge, f"{name}\n".encode())
 

@@ -73,7 +73,7 @@ def load(
 
     `folders` are folders of the user, as `run` takes them: `config` (hooks/ and hooks.toml), `claude` (settings.json), `state`
     (trust, ledger, log and sessions); the default is what the variables say. `without` names sources to leave out, such as
-    "settings". Without `can_ask` a question blocks; with `trust_all` the project's hooks run although nobody trusted them;
+    "settings". Without `can_ask` a question blocks; with `trust_all` the project's hooks run even if they are untrusted;
     `debug` gets the debug lines.
     """
     from boathook.process.background import BackgroundPool
@@ -207,7 +207,7 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
         compiled = load_compiled(locations)
         if compiled is not None:
             return compiled.restore(kind)
-    except Exception:  # noqa: BLE001, S110  (whatever is wrong with it, the files themselves are there)
+    except Exception:  # noqa: BLE001, S110  (the files themselves are there, so any error is harmless)
         pass
     import time
 

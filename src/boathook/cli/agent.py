@@ -124,7 +124,7 @@ def _end_by_sigterm() -> Iterator[list[int]]:
 
 
 def _load_engine(*, debug: bool, **where: Any) -> Engine:
-    """Load the file hooks, with debug output if the command line or the user's hooks.toml wants it."""
+    """Load the file hooks, with debug output if the command line or the user's hooks.toml asks for it."""
     write_debug = functools.partial(echo, err=True)
     engine = load(**where, debug=write_debug if debug else None)
     return load(**where, debug=write_debug) if engine.catalog.settings.debug and not debug else engine

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 class ClaudeEvent(Value):
     # `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
-    # only told; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be
-    # asked; `continues_agent`: context there sends the agent back to work; `renames`: their name and ours; `filled`: what hooks may
-    # count on.
+    # only reported; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be
+    # asked; `continues_agent`: context sends the agent back to work; `renames`: their name and ours; `filled`: what hooks rely on.
     name: str
     kind_name: str
     subject: str = ""

@@ -1,4 +1,4 @@
-"""OpenCode, whose hooks are JavaScript: the events are those that our plugin (`hosts/opencode.js`) sends, in native JSON."""
+"""OpenCode, whose hooks are JavaScript: the events are those that our plugin (`install/opencode.js`) sends, in native JSON."""
 
 from __future__ import annotations
 

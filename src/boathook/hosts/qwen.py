@@ -1,4 +1,4 @@
-"""Qwen Code. It sends the prompt event again, with an empty prompt, after every tool result: that is no prompt."""
+"""Qwen Code. It sends the prompt event again, with an empty prompt, after every tool result: that event is not a prompt."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ async def _run_next(driver: Driver, call: _NextCall, run_rest: RunRest) -> _End:
 
 
 async def call_in_private_loop(driver: Driver, layer: Layer, context: Any, run_rest: RunRest) -> Any:
-    """Call async middleware in a plain program; its loop stands still while the rest of the chain runs."""
+    """Call async middleware in a plain program; its loop is blocked while the rest of the chain runs."""
     calls: asyncio.Queue[_NextCall | None] = asyncio.Queue()
     with asyncio.Runner() as runner:
         loop = runner.get_loop()

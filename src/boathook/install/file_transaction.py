@@ -64,7 +64,7 @@ def _read_if_exists(path: str) -> tuple[bytes | None, int]:
 
 
 def remove_empty_folder(path: str) -> None:
-    """Remove a folder unless somebody else has put something into it."""
+    """Remove a folder unless there is something in it."""
     with contextlib.suppress(OSError):
         os.rmdir(path)
 

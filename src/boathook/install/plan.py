@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class FileChange(Value):
-    """One file: its bytes now, after the change, and without boathook. None is no file."""
+    """One file: its bytes now, after the change, and without boathook. None means that there is no file."""
 
     file: HostFile
     path: str

@@ -50,7 +50,7 @@ def make_probe_event(host: Host, row: HostEvent, folder: str) -> bytes:
 
 
 def _set_field(fields: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Set a value at a path of names; a number at its end stands for a list of one."""
+    """Set a value at a path of names; a number at its end means a list of one item."""
     if steps[-1].isdigit():
         steps, value = steps[:-1], [value]
     for step in steps[:-1]:

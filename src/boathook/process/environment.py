@@ -100,12 +100,12 @@ def _filter_value(
         # with noexec, for example, a guard would read itself and do nothing
         return b"", "changes what a script does and was removed" if value else ""
     if kind == "files":
-        leads = _is_file_inside(_expand_home(value, home) if name in _EXPANDED else value, tops)
+        points_into_project = _is_file_inside(_expand_home(value, home) if name in _EXPANDED else value, tops)
     else:
         # What is plainly relative may be in the project, too.
         is_named = _mentions(value, tops) or any(word.startswith((b"./", b"../")) for word in _split_words(value))
-        leads = is_named or (kind == "options" and _loads_project_file(value, tops))
-    if leads:
+        points_into_project = is_named or (kind == "options" and _loads_project_file(value, tops))
+    if points_into_project:
         return b"", "points into the project and was removed"
     return (b"" if kind == "code" and not is_user_hook else value), ""
 

@@ -92,7 +92,7 @@ def _is_own(command: ShellCommand, depth: int) -> bool:
 
 
 def _are_own_words(words: list[str], depth: int) -> bool:
-    """Whether a simple command calls boathook, also by a script that it gives to a shell."""
+    """Whether a simple command calls boathook, also by a script that it passes to a shell."""
     words = _unwrap(words)
     if not words:
         return False

@@ -156,7 +156,7 @@ def _leaves_folder(target: str, depth: int) -> bool:
 
 
 def write_snapshot(snapshot: Snapshot, root: str) -> None:
-    """Write a copy that its owner can read and run, and nobody can change; `root` must not exist yet."""
+    """Write a copy that its owner can read and run but not change; `root` must not exist yet."""
     folders: list[str] = []
     for item in snapshot.items:
         path = f"{root}/{item.path}" if item.path else root

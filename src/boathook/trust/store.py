@@ -56,7 +56,7 @@ class TrustStore:
         if os.path.isdir(path):
             if has_copies(path, snapshots):
                 return path
-            # Somebody changed it.
+            # It was changed.
             remove_snapshot(path)
         os.makedirs(f"{self.state}/{_COPIES_NAME}", mode=0o700, exist_ok=True)
         new = f"{self.state}/{_COPIES_NAME}/.new-{os.getpid()}-{time.monotonic_ns()}"
