@@ -395,7 +395,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
     ),
     "stats": _make_output("Counts and times of every hook.", {"hooks": _make_list(_HOOK_STATS)}),
     "replay": _make_output(
-        "What the hooks of today would decide about recorded events.",
+        "What your current hooks would decide about recorded events.",
         {
             **dict.fromkeys(("events", "replayed", "partial", "redacted", "failed", "would_block"), _INTEGER),
             "decisions": _make_map(_INTEGER),

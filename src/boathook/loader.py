@@ -17,10 +17,8 @@ from boathook.system.locations import Locations, SourceFolders
 from boathook.trust.judge import ProjectHook, TrustJudge
 from boathook.trust.store import TrustStore
 
-UNTRUSTED_FOLDER = "your hooks in this folder do not run because it is inside a project, so they may be the project's"
-UNTRUSTED_FOLDER_FIX = (
-    "check HOME and the variable that names this folder, such as XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR"
-)
+UNTRUSTED_FOLDER = "ignoring your hooks folder because it is inside a project: its hooks may come from the project"
+UNTRUSTED_FOLDER_FIX = "check HOME and the variable of this folder, such as XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR"
 
 
 class Loaded(Value):
@@ -142,8 +140,9 @@ def _find_gone(judge: TrustJudge | None, projects: Iterable[str]) -> list[Diagno
     diagnostics = []
     for record in gone.values():
         path = f"{record.project}/{record.identity.partition(':')[0]}"
-        message = f"the hook '{record.name}' was trusted and is gone"
-        diagnostics.append(Diagnostic(path, None, "", WARNING, message, f"boathook untrust {record.name}"))
+        message = f"you trusted hook '{record.name}', but it no longer exists"
+        fix = f"forget it with: boathook untrust {record.name}"
+        diagnostics.append(Diagnostic(path, None, "", WARNING, message, fix))
     return diagnostics
 
 

@@ -382,7 +382,7 @@ def test_a_hook_for_permissions_answers_instead_of_the_person() -> None:
 @pytest.mark.parametrize(
     ("ask", "text"),
     [
-        (None, "sure? (nobody to ask)"),
+        (None, "sure? (no person can be asked)"),
         (lambda *_: False, "sure? (refused by a person)"),
         (lambda *_: True, "work is done"),
     ],

@@ -403,7 +403,7 @@ def test_hosts_json_shows_how_each_capability_is_expressed(project: ScratchProje
     [
         ([], "{}", "which event?"),
         (["Stop"], "{oops", "the event on standard input is not JSON"),
-        (["Stop"], "", "there is no event on standard input"),
+        (["Stop"], "", "standard input is empty"),
         (["Stop"], "[1]", "a list, not a JSON object"),
         (["Stop"], '{"event_type": "PreToolUse"}', "the argument says 'Stop'"),
         (["Stop"], '{"session_id": 5}', "'session_id' must be text"),
@@ -431,7 +431,7 @@ def test_no_ask_turns_a_question_into_a_block(project: ScratchProject) -> None:
     asked = project.run("run", "PreToolUse", stdin='{"tool_name": "Shell"}')
     assert (asked.returncode, json.loads(asked.stdout)) == (0, {"decision": "ask", "reason": "sure?"})
     blocked = project.run("run", "PreToolUse", "--no-ask", stdin='{"tool_name": "Shell"}')
-    assert (blocked.returncode, blocked.stdout, blocked.stderr) == (2, "", "sure? (nobody to ask)\n")
+    assert (blocked.returncode, blocked.stdout, blocked.stderr) == (2, "", "sure? (no person can be asked)\n")
 
 
 @pytest.mark.parametrize(

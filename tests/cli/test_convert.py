@@ -362,7 +362,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         "PreToolUse",
         command("boathook run --host claude"),
         None,
-        "disabled: it is the call of boathook that was installed; the engine never runs it",
+        "disabled: this entry calls boathook itself, so boathook does not run it",
     ),
     "an entry without command": (
         "PreToolUse",
@@ -673,7 +673,7 @@ def test_local_settings_are_converted_with_a_note_about_who_sees_them(project: C
     project.write_entries(command("false"), scope="project")
     path = project.write_entries(command("true"), scope="local")
     code, report = project.to_hooks("--local", "--move")
-    shared = "settings.local.json is only yours; .agents/hooks is shared with everybody who has the project."
+    shared = "settings.local.json is private to you; .agents/hooks is shared with everyone who has the project."
     assert (code, report["notes"], path.read_text()) == (0, [shared, UNCALLED], "{}")
     assert project.to_settings("--local", "--move")[0] == 0
     assert list(json.loads(path.read_text())["hooks"]) == ["PreToolUse"]
@@ -1027,14 +1027,14 @@ def test_a_hook_that_hides_another_is_left(project: ConvertProject) -> None:
 def test_hooks_are_left_where_settings_disable_all_hooks(project: ConvertProject) -> None:
     project.write_hook("guard", scope="project")
     path = project.write_settings("user", {"disableAllHooks": True})
-    reason = f"its entry would not run: {path} says disableAllHooks"
+    reason = f"its entry would not run: {path} sets disableAllHooks"
     assert only(project.to_settings("--move")[1])["reason"] == reason
 
 
 def test_what_a_project_disables_is_its_own_settings_and_not_local_ones(project: ConvertProject) -> None:
     project.write_hook("guard", scope="project", script="exit 2")
     path = project.write_settings("project", {"disableAllHooks": True})
-    assert only(project.to_settings()[1])["reason"] == f"its entry would not run: {path} says disableAllHooks"
+    assert only(project.to_settings()[1])["reason"] == f"its entry would not run: {path} sets disableAllHooks"
     assert project.to_settings("--local", "--move")[0] == 0
     assert send(project, BASH)["decision"] == "block"
     local = project.path / ".claude/settings.local.json"

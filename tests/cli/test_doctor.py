@@ -125,7 +125,7 @@ def test_hooks_with_effects_do_not_run(project):
     assert code == 0
     texts = {row["hook"].partition("#")[0]: row["findings"][-1]["text"] for row in found["hooks"]}
     assert texts == {
-        "deploy": "not run: its HOOK.md says metadata.doctor: skip",
+        "deploy": "not run: its HOOK.md sets metadata.doctor: skip",
         "Stop:127.0.0.1-9": "not run: it would send a request to http://127.0.0.1:9",
         "Stop:prompt": "not run: it would call a model",
     }
@@ -145,7 +145,7 @@ def test_what_the_ledger_knows_is_reported(project):
     for _ in range(3):
         project.dispatch()
     _, findings = _of(_examine(project)[1], "guard")
-    assert ("warning", "it failed in all 3 runs that the ledger records") in findings
+    assert ("warning", "it failed in every recorded run (3 runs)") in findings
     write_script(project.hooks_folder("user") / "guard", "exit 0")
     project.dispatch()
     assert NEVER not in _of(_examine(project)[1], "guard")[1]
@@ -207,7 +207,7 @@ def test_a_trusted_hook_that_is_gone_is_reported(project):
     project.trust()
     os.rename(folder, project.base / "away")
     _, found = _examine(project)
-    expected = ("warning", str(folder), "the hook 'guard' was trusted and is gone")
+    expected = ("warning", str(folder), "you trusted hook 'guard', but it no longer exists")
     assert expected in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
 
 

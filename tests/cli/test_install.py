@@ -101,7 +101,10 @@ def test_status_shows_how_to_fix_what_a_person_can_fix(project, run):
 def test_what_was_taken_out_by_hand_is_forgotten(project, run):
     run("install", "claude")
     file_of(project, "claude").unlink()
-    assert run("uninstall", "claude")[1] == "The entries in claude were removed before: boathook forgets them.\n"
+    assert (
+        run("uninstall", "claude")[1]
+        == "The entries in claude were already removed. boathook deleted its record of them.\n"
+    )
     assert (run("status")[0], registry_of(project).read()) == (0, [])
 
 

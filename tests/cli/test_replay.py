@@ -1,4 +1,4 @@
-"""`boathook replay`: hooks of today on the events of yesterday, in a sandbox."""
+"""`boathook replay`: your current hooks on the events of yesterday, in a sandbox."""
 
 from __future__ import annotations
 

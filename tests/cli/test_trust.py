@@ -158,7 +158,7 @@ def test_a_project_with_nothing_to_decide_is_reported(project):
     done = project.run("trust")
     assert (done.returncode, done.stdout) == (
         0,
-        "Nothing to decide: 1 of 1 hooks are trusted, the others are denied.\n",
+        "Nothing to review: 1 trusted, 0 denied.\n",
     )
 
 

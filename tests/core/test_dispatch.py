@@ -229,7 +229,7 @@ def test_async_hooks_do_not_start_when_no_person_can_be_asked():
     course = drive(BACKGROUND, {"a": ask}, policy=Policy(can_ask=False))
     assert course.waiting == []
     assert course.verdict.skipped == (Skip("later", "not reached: block"),)
-    assert course.verdict.reasons == ("sure? (nobody to ask)",)
+    assert course.verdict.reasons == ("sure? (no person can be asked)",)
 
 
 def test_hooks_that_are_not_armed_are_named_before_those_not_reached():

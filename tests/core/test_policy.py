@@ -155,9 +155,9 @@ def test_a_question_goes_to_the_host():
 
 def test_a_question_blocks_a_tool_call_if_no_person_can_be_asked():
     settled = Policy(can_ask=False).finish_outcome(a_call(), ASK)
-    assert (settled.decision, settled.reasons) == (Decision.BLOCK, ("really? (nobody to ask)",))
+    assert (settled.decision, settled.reasons) == (Decision.BLOCK, ("really? (no person can be asked)",))
     silent = Policy(can_ask=False).finish_outcome(a_call(), Outcome(Decision.ASK))
-    assert silent.reasons == ("a hook wants a person to be asked (nobody to ask)",)
+    assert silent.reasons == ("a hook wants a person to be asked (no person can be asked)",)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name != "pre-tool-call"], ids=lambda kind: kind.name)

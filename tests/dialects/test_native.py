@@ -75,7 +75,7 @@ def test_the_argument_and_the_data_may_spell_one_event_in_two_ways(one, other):
 
 
 WRONG_EVENTS = {
-    "nothing": (b"", None, "there is no event on standard input: one JSON object is wanted"),
+    "nothing": (b"", None, "standard input is empty: send the event as one JSON object"),
     "no JSON": (b"{", None, "the event on standard input is not JSON: Expecting property name enclosed in double"),
     "bytes": (b"\xff", None, "the event on standard input is not JSON: not UTF-8 at byte 0"),
     "two documents": (b"{} {}", None, "the event on standard input is not JSON: a second document after the JSON"),

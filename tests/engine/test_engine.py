@@ -465,7 +465,7 @@ def test_a_question_blocks_in_an_engine_that_cannot_ask(project):
     with boathook.load(project.path) as engine:
         assert engine.dispatch(event).decision == Decision.ASK
     with boathook.load(project.path, can_ask=False) as engine:
-        assert engine.dispatch(event).reasons == ("sure? (nobody to ask)",)
+        assert engine.dispatch(event).reasons == ("sure? (no person can be asked)",)
 
 
 def test_folders_may_be_given_by_hand(project, tmp_path):

@@ -662,7 +662,7 @@ def by_hook_entry(project, payload) -> str:
 def test_an_entry_that_calls_the_engine_is_never_run_by_it(project, fire, command):
     project.write_settings("project", settings(PreToolUse=[f"touch {project.base}/ran; {command}"]))
     verdict = fire(TOOL)
-    why = "it calls boathook itself, as an installed host does; the engine never runs it"
+    why = "this command also calls boathook itself, so boathook does not run it"
     assert (verdict["runs"], [skip["why"] for skip in verdict["skipped"]]) == ([], [why])
     assert not (project.base / "ran").exists()
 
@@ -677,7 +677,7 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(pro
     (hook,) = boathook.load(project.path, trust_all=True).catalog.hooks
     assert (hook.state, hook.state_reason) == (
         "disabled",
-        "it is the call of boathook that was installed; the engine never runs it",
+        "this entry calls boathook itself, so boathook does not run it",
     )
 
 

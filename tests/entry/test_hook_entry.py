@@ -159,7 +159,7 @@ ANSWERS = {
         "empty",
         "Stop",
         b"",
-        (1, b"", b"boathook: there is no event on standard input: one JSON object is wanted\n"),
+        (1, b"", b"boathook: standard input is empty: send the event as one JSON object\n"),
     ),
 }
 

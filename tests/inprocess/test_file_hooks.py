@@ -177,7 +177,7 @@ def test_a_script_may_want_a_person_to_decide(way, project, load):
     project.write_hook("unsure", script=answers(decision="ask", reason="sure?"))
     asked = []
     hooks = load()
-    with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
+    with pytest.raises(Blocked, match=r"sure\? \(no person can be asked\)"):
         way.run_tool(hooks.stack, CALL, run)
     hooks.on_ask(lambda context, reason: asked.append(reason) or True)
     assert way.run_tool(hooks.stack, CALL, run) == "ran ls"
@@ -377,7 +377,7 @@ def test_async_scripts_start_after_all_others_and_before_the_operation_is_asked_
 BLOCKERS = {
     "a plain hook": lambda context: Outcome.block("no"),
     "middleware": lambda context, go_on: Outcome.block("no"),
-    "a question with no person to ask": lambda context: Outcome.ask("sure?"),
+    "a question when no person can be asked": lambda context: Outcome.ask("sure?"),
 }
 
 

@@ -287,7 +287,7 @@ def test_next_is_of_no_use_after_its_middleware_has_ended(way, colour, timeout):
 def test_a_question_before_middleware_is_asked_before_the_operation(way, colour):
     asked, notes = [], []
     stack = stacked(lambda context: Outcome.ask("sure?"), colour(), on="pre-tool-call")
-    with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
+    with pytest.raises(Blocked, match=r"sure\? \(no person can be asked\)"):
         way.run_tool(stack, CALL, noting(notes, "operation"))
     assert notes == []
     with_person = stack.with_ask(lambda context, reason: asked.append(reason) or True)

@@ -231,14 +231,14 @@ def test_a_question_blocks_if_no_person_can_be_asked(way):
     notes = []
     with pytest.raises(Blocked) as reported:
         way.run_tool(asking("sure?", "really?").stack, CALL, noting(notes, "operation"))
-    assert reported.value.reason == "sure?\nreally? (nobody to ask)"
+    assert reported.value.reason == "sure?\nreally? (no person can be asked)"
     assert notes == []
 
 
 def test_a_question_without_a_reason_has_one(way):
     asked = []
     stack = Stack().with_(lambda context: Outcome(Decision.ASK), on="pre-tool-call")
-    with pytest.raises(Blocked, match=r"a hook wants a person to be asked \(nobody to ask\)"):
+    with pytest.raises(Blocked, match=r"a hook wants a person to be asked \(no person can be asked\)"):
         way.run_tool(stack, CALL, run)
     way.run_tool(stack.with_ask(lambda context, reason: asked.append(reason) or True), CALL, run)
     assert asked == ["a hook wants a person to be asked"]
@@ -274,7 +274,7 @@ def test_a_person_decides(way, answer, later):
 def test_a_callback_that_returns_nothing_counts_as_no_person_to_ask(way):
     hooks = asking("sure?")
     hooks.on_ask(lambda context, reason: None)
-    with pytest.raises(Blocked, match=r"sure\? \(nobody to ask\)"):
+    with pytest.raises(Blocked, match=r"sure\? \(no person can be asked\)"):
         way.run_tool(hooks.stack, CALL, run)
 
 

@@ -126,7 +126,7 @@ def test_a_text_that_does_not_hold_the_intended_value_is_not_returned(monkeypatc
     monkeypatch.setattr(JsonEditor, "_find_line_break", lambda self, remaining, following: "")
     editor = JsonEditor("[1, // c\n 2, 3]", comments=True)
     editor.remove((1,))
-    with pytest.raises(EditError, match="cannot change safely"):
+    with pytest.raises(EditError, match="cannot edit this file safely"):
         editor.render()
 
 

@@ -192,11 +192,11 @@ def test_a_host_that_reads_the_files_of_another_is_reported(project):
     install(project, "copilot")
     install(project, "vscode", PROJECT)
     notes = find_double_readers(list_statuses(target_of(project), registry_of(project)))
-    once = "; boathook detects the caller, and runs hooks once"
+    once = "; boathook detects this and runs each hook once"
     twice = ", so hooks may run twice"
     claude, copilot = file_of(project, "claude"), file_of(project, "copilot")
     assert notes == [
-        f"cursor also reads {claude}: it calls what is installed for claude{once}",
-        f"vscode also reads {claude}: it calls what is installed for claude{once}",
-        f"vscode also reads {copilot}: it calls what is installed for copilot{twice}",
+        f"cursor also reads {claude} and calls the entries of claude{once}",
+        f"vscode also reads {claude} and calls the entries of claude{once}",
+        f"vscode also reads {copilot} and calls the entries of copilot{twice}",
     ]

@@ -462,8 +462,8 @@ def test_every_level_is_offered_or_has_a_reason_why_not():
 
 NO_LANDLOCK = "this system has no Landlock"
 NO_BWRAP = "bubblewrap (bwrap) is not installed"
-OLD = "Landlock of version 2 cannot forbid truncating files (3 is needed: Linux 6.2)"
-NO_TCP = "Landlock of version 3 cannot forbid TCP (4 is needed: Linux 6.7)"
+OLD = "Landlock version 2 cannot forbid truncating files (3 is needed: Linux 6.2)"
+NO_TCP = "Landlock version 3 cannot forbid TCP (4 is needed: Linux 6.7)"
 MACHINES = {
     "nothing, restricted": ("restricted", False, 0, "", f"{NO_LANDLOCK}, and {NO_BWRAP}"),
     "nothing, isolated": ("isolated", False, 0, "", NO_BWRAP),

@@ -172,7 +172,9 @@ def test_its_project_hooks_need_trust_and_lose_it_when_they_change(toys):
     path.write_text(json.dumps({"theirs": {**GUARD, "run": "exit 0"}}))
     assert states() == {"theirs": MODIFIED}
     path.write_text("{}")
-    assert [found.message for found in load_catalog().diagnostics] == ["the hook 'theirs' was trusted and is gone"]
+    assert [found.message for found in load_catalog().diagnostics] == [
+        "you trusted hook 'theirs', but it no longer exists"
+    ]
 
 
 def test_its_hooks_are_listed(toys):

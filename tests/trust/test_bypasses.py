@@ -88,7 +88,7 @@ def test_no_folder_of_a_project_is_the_user_s_for_events_from_any_place(project,
     stdin = json.dumps(event) if host else _event(start)
     done = project.run("run", *host, stdin=stdin, env={"XDG_CONFIG_HOME": str(place), **env})
     assert not (project.base / "pwned").exists()
-    assert "your hooks in this folder do not run" in done.stderr
+    assert "ignoring your hooks folder because it is inside a project" in done.stderr
 
 
 def test_a_forged_trust_store_above_a_submodule_is_not_believed(project):

@@ -135,7 +135,7 @@ def test_a_denied_hook_never_runs_and_is_not_talked_about(project, way):
     assert project.read_hook_state("guard") == "denied"
     refused = project.run("trust", "guard", "--yes")
     assert refused.returncode == 1
-    assert "guard is denied. To take that back: boathook untrust guard" in refused.stderr
+    assert "guard is denied. To undo this: boathook untrust guard" in refused.stderr
     assert project.run("untrust", "guard").returncode == 0
     assert project.read_hook_state("guard") == "untrusted"
 
@@ -544,7 +544,10 @@ def test_a_trusted_hook_that_is_gone_is_named_by_list(project):
     folder = project.write_hook("guard", scope="project", script=BLOCKS)
     project.trust()
     os.rename(folder, project.base / "away")
-    assert "the hook 'guard' was trusted and is gone (boathook untrust guard)" in project.run("list").stderr
+    assert (
+        "you trusted hook 'guard', but it no longer exists (forget it with: boathook untrust guard)"
+        in project.run("list").stderr
+    )
 
 
 def test_a_trust_store_within_a_project_without_a_repository_is_not_believed(project):

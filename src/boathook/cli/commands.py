@@ -50,12 +50,10 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "log": CommandRow("log:show_log", "Show what hooks did, one line per event"),
         "why": CommandRow("why:show_why", "Show everything that is recorded about one event"),
         "stats": CommandRow("stats:show_stats", "Show how often each hook ran, blocked and failed, and how fast"),
-        "replay": CommandRow("replay:replay_events", "Run the hooks of today on recorded events"),
+        "replay": CommandRow("replay:replay_events", "Run your current hooks on recorded events"),
         "ledger": CommandRow("ledger:ledger_group", "Verify the ledger, the file of all records"),
     },
-    "Shell": {
-        "completion": CommandRow("completion:print_completion", "Print a completion script for your shell"),
-    },
+    "Shell": {"completion": CommandRow("completion:print_completion", "Print a completion script for your shell")},
 }
 COMMANDS = {name: row for rows in SECTIONS.values() for name, row in rows.items()}
 

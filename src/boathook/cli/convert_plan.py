@@ -36,7 +36,7 @@ _RUNS_IN_ORDER = "HOOK.md hooks run one after another, and a block skips the res
 _RUNS_TOGETHER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
 _FOLDERS = "the folder with .claude settings, else the one with .agents/hooks, else the work dir"
 _PROJECT_VARIABLE = f"its CLAUDE_PROJECT_DIR is {_FOLDERS}"
-_SHARED_WITH_ALL = "settings.local.json is only yours; .agents/hooks is shared with everybody who has the project."
+_SHARED_WITH_ALL = "settings.local.json is private to you; .agents/hooks is shared with everyone who has the project."
 _NOT_CALLED = (
     "Claude Code reads only settings.json, so it no longer runs these hooks. "
     "To make it call boathook: boathook install claude"
@@ -266,7 +266,7 @@ class _SettingsBuilder:
         if hook.state != ARMED:
             raise ConversionError(f"{hook.state}: {hook.state_reason}")
         if self.disabled_by:
-            raise ConversionError(f"its entry would not run: {self.disabled_by} says disableAllHooks")
+            raise ConversionError(f"its entry would not run: {self.disabled_by} sets disableAllHooks")
         shadowed = [h for h in self.catalog.hooks if (h.name, h.state, h.source) == (hook.name, SHADOWED, HOOK_MD)]
         if shadowed:
             raise ConversionError(f"it replaces {shadowed[0].path} of the same name, which would run instead")

@@ -59,7 +59,7 @@ def play_demo() -> int:
         with load(project, trust_all=True, **folders) as engine:
             code = _run_agent(engine, project)
         echo("")
-        echo("All of this happened for real, in a folder that is removed now. Next, in a project of yours:", "bold")
+        echo("All of this happened for real, in a folder that is removed now. Next, in your project:", "bold")
         echo(_NEXT_STEPS)
     return code
 

@@ -165,14 +165,14 @@ def _examine_past(hook: Hook, stats: HookStats | None) -> list[HealthFinding]:
     counts = stats.to_json()
     failures = counts["failures"] + counts["timeouts"]
     if counts["runs"] == failures:
-        return [HealthFinding(WARNING, hook.name, f"it failed in all {failures} runs that the ledger records")]
+        return [HealthFinding(WARNING, hook.name, f"it failed in every recorded run ({format_count(failures, 'run')})")]
     return []
 
 
 def _find_reason_not_to_run(hook: Hook) -> str:
     """Return why a hook should not run as a test, or ""."""
     if isinstance(hook.metadata, dict) and hook.metadata.get("doctor") == "skip":
-        return "its HOOK.md says metadata.doctor: skip"
+        return "its HOOK.md sets metadata.doctor: skip"
     if isinstance(hook.handler, Prompt):
         return "it would call a model"
     if isinstance(hook.handler, Http):

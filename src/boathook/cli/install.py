@@ -119,7 +119,7 @@ def uninstall_host(
     if as_json:
         print_json(_plan_to_json(plan, "uninstall", is_done=is_done))
     elif was_removed_before:
-        echo(f"The entries in {host} were removed before: boathook forgets them.")
+        echo(f"The entries in {host} were already removed. boathook deleted its record of them.")
     elif is_done:
         echo(f"{host} is uninstalled: {_describe_files(plan)}", "green")
     elif plan.is_empty:
@@ -176,8 +176,8 @@ def _list_steps(plan: InstallPlan) -> list[str]:
     title, missing = load_host(setup.name).title, f"`{setup.programs[0]}` is not on your PATH"
     steps.append(f"restart {title} if it is running" if find_host_program(setup) else f"install {title}: {missing}")
     if any(folder in sys.executable for folder in _TEMPORARY_FOLDERS):
-        problem = f"{sys.executable} is in a temporary folder; without it no hook runs"
-        steps.append(f"install boathook permanently: {problem}")
+        problem = f"it is in a temporary folder ({sys.executable}). If that is deleted, no hook runs"
+        steps.append(f"install boathook elsewhere: {problem}")
     return steps
 
 

@@ -1,4 +1,4 @@
-"""`boathook replay`: what the hooks of today would decide about recorded events."""
+"""`boathook replay`: what your current hooks would decide about recorded events."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ReplayReport:
 @project_option
 @state_option
 def replay_events(path: str | None, since: str | None, unconfined: bool, as_json: bool, **where: Any) -> int:
-    """Run the hooks of today on recorded events.
+    """Run your current hooks on recorded events.
 
     It reports the events that would end differently now. Events can be replayed only if your hooks.toml has
     `record = "whole"`; secrets in them are never recorded. Hooks run in a sandbox and a scratch folder: they cannot

@@ -39,7 +39,7 @@ def trust_hooks(
 ) -> int:
     """Review the hooks of this project and allow them to run.
 
-    Hooks of a project are somebody else's code: they are skipped, with a warning, until you trust them. You trust
+    Hooks of a project are code that other people wrote: they are skipped, with a warning, until you trust them. You trust
     exactly the bytes you see (definition, folder, scripts), in this place. If they change, you are asked again and
     see a diff. A private copy of what you saw is what runs. Your own hooks need no trust.
 
@@ -71,7 +71,7 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, *, 
         echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
     elif not chosen:
         trusted = sum(candidate.state == ARMED for candidate in candidates)
-        echo(f"Nothing to decide: {trusted} of {len(candidates)} hooks are trusted, the others are denied.", "green")
+        echo(f"Nothing to review: {trusted} trusted, {len(candidates) - trusted} denied.", "green")
     if not chosen:
         return 0
     if not yes and not sys.stdin.isatty():
@@ -90,7 +90,7 @@ def _decide(candidate: TrustCandidate, store: TrustStore, *, yes: bool, override
         echo(f"{name} is trusted already", "green")
         return True
     if candidate.is_denied:
-        echo(f"{name} is denied. To take that back: boathook untrust {name}", "yellow", err=True)
+        echo(f"{name} is denied. To undo this: boathook untrust {name}", "yellow", err=True)
         return False
     print_review(candidate, store)
     if content is None:
@@ -136,7 +136,7 @@ def _store_approval(candidate: TrustCandidate, content: HookContent, store: Trus
 def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     """Never run hooks of this project, and do not ask again.
 
-    This holds even if they change. `untrust` takes it back.
+    This holds even if they change. `untrust` undoes it.
     """
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:

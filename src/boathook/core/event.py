@@ -113,7 +113,7 @@ def find_kind(name: str) -> EventKind:
 
 def parse_host_object(data: bytes) -> dict[str, Any]:
     if not data.strip():
-        raise DialectError("there is no event on standard input: one JSON object is wanted")
+        raise DialectError("standard input is empty: send the event as one JSON object")
     try:
         fields = loads(decode(data))
     except JsonLimitError as error:

@@ -30,8 +30,8 @@ BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated
 
 ERROR, WARNING = "error", "warning"
 _MAX_DIAGNOSTIC_CHARS = 2000
-CALLS_BOATHOOK = "it calls boathook itself, as an installed host does; the engine never runs it"
-IS_INSTALLED_CALL = "it is the call of boathook that was installed; the engine never runs it"
+CALLS_BOATHOOK = "this command also calls boathook itself, so boathook does not run it"
+IS_INSTALLED_CALL = "this entry calls boathook itself, so boathook does not run it"
 
 
 class Diagnostic(Value):

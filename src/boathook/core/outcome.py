@@ -80,7 +80,7 @@ class Outcome(Value):
 
     @classmethod
     def ask(cls, reason: str) -> Outcome:
-        """Let a person decide; if there is nobody to ask, this blocks."""
+        """Let a person decide. Blocks if no person can be asked."""
         return cls(Decision.ASK, ((Decision.ASK, reason),))
 
     @property

@@ -115,7 +115,7 @@ class Policy(Value):
     def finish_outcome(self, event: Event, outcome: Outcome) -> Outcome:
         if event.kind is PRE_TOOL and outcome.decision == Decision.ASK and not self.can_ask:
             reasons = outcome.reasons or ("a hook wants a person to be asked",)
-            blocks = tuple((Decision.BLOCK, f"{text} (nobody to ask)") for text in reasons)
+            blocks = tuple((Decision.BLOCK, f"{text} (no person can be asked)") for text in reasons)
             outcome |= Outcome(Decision.BLOCK, blocks)
         return outcome.limit_contexts()
 

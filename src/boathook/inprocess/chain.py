@@ -264,7 +264,7 @@ async def ask_permission(
     question = outcome.reason or _DEFAULT_QUESTION
     permission = None if stack.ask is None else await driver.ask_person(stack.ask, context, question)
     if permission is None:
-        return Outcome.block(f"{question} (nobody to ask)"), context
+        return Outcome.block(f"{question} (no person can be asked)"), context
     if not isinstance(permission, bool):
         raise HookError(f"the question was answered with {type(permission).__name__}; it must be True or False")
     return Outcome(Decision.ALLOW) if permission else Outcome.block(f"{question} (refused by a person)"), context

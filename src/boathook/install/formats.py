@@ -126,7 +126,7 @@ class _JsonEntries(EntryFormat):
         extras = file.setup.extra_values
         is_alone = not set(editor.value) - {path[0] for path in extras}
         is_unused = before is None and not editor.get(_HOOKS)
-        # otherwise somebody else may need the extras
+        # otherwise other entries may need the extras
         if before or is_alone or is_unused:
             for path, value in extras.items():
                 if editor.get(*path) == value and _get_at(old, path) is None:
@@ -271,7 +271,7 @@ class _TrustTables:
             for key in name[:-1]:
                 parent = parent.setdefault(key, {})
             parent[name[-1]] = merged
-        _verify_toml(result, expected, "what is to be added is there in another form, which cannot be added to")
+        _verify_toml(result, expected, "the entry to add is there in another form; change it by hand")
         return result
 
     def remove_entries(self, text: str, file: HostFile, before: str | None) -> str | None:
@@ -284,7 +284,7 @@ class _TrustTables:
             if old is not None and _get_at(parse_toml(result), name) != old:
                 result = _replace_table(result, name, old)
         if _remove_names(parse_toml(result), ours) != _remove_names(content, ours):
-            raise EditError("what is to be removed is there in another form", 1)
+            raise EditError("the entry to remove was edited; remove it by hand", 1)
         return None if before is None and not result.strip(_BLANK) else result
 
 
@@ -342,7 +342,7 @@ def _get_member(editor: JsonEditor, name: tuple[str, ...]) -> Any:
 
 
 def _contains(current: Any, entry: Any) -> bool:
-    """Whether a table contains what we wrote; otherwise it belongs to somebody else by now."""
+    """Whether a table contains what we wrote; otherwise it is no longer ours."""
     return isinstance(current, Mapping) and isinstance(entry, Mapping) and {**current, **entry} == {**current}
 
 

@@ -59,7 +59,7 @@ class JsonNode:
 
 
 def parse_nodes(text: str, *, comments: bool = False) -> JsonNode:
-    """Parse a text with its positions; EditError gives the error and its line. A blank text is an empty object."""
+    """Parse a text with its positions; EditError contains the message and its line. A blank text is an empty object."""
     parser = _Parser(text, comments=comments)
     start = parser.skip_gap(1 if text.startswith("\ufeff") else 0)
     if start == len(text):
@@ -184,7 +184,7 @@ class JsonEditor:
                 return self.text
         except EditError:
             pass
-        raise EditError("it is written in a way that this program cannot change safely", 1)
+        raise EditError("boathook cannot edit this file safely; edit it by hand", 1)
 
     def set(self, path: JsonPath, value: Any) -> None:
         """Set the value at a path of keys, in place or at the end; missing objects on the path are made."""

@@ -27,7 +27,7 @@ INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
-_RUNS_ONCE = "; boathook detects the caller, and runs hooks once"
+_RUNS_ONCE = "; boathook detects this and runs each hook once"
 _RUNS_TWICE = ", so hooks may run twice"
 
 Problems = dict[str, list[str]]
@@ -199,5 +199,5 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
             if other not in setup.reads_files_of or (scope == USER and reads_only_projects):
                 continue
             effect = _RUNS_ONCE if load_host(other).foreign_keys else _RUNS_TWICE if setup.name in hosts else ""
-            notes.append(f"{setup.name} also reads {path}: it calls what is installed for {other}{effect}")
+            notes.append(f"{setup.name} also reads {path} and calls the entries of {other}{effect}")
     return notes

@@ -49,9 +49,9 @@ def find_limitation(version: int, *, network: bool) -> str:
     if not version:
         return "this system has no Landlock"
     if version < _FILES_SINCE:
-        return f"Landlock of version {version} cannot forbid truncating files ({_FILES_SINCE} is needed: Linux 6.2)"
+        return f"Landlock version {version} cannot forbid truncating files ({_FILES_SINCE} is needed: Linux 6.2)"
     if version < _TCP_SINCE and not network:
-        return f"Landlock of version {version} cannot forbid TCP ({_TCP_SINCE} is needed: Linux 6.7)"
+        return f"Landlock version {version} cannot forbid TCP ({_TCP_SINCE} is needed: Linux 6.7)"
     return ""
 
 

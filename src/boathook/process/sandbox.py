@@ -105,11 +105,11 @@ def find_bwrap(avoid: Iterable[str] = ()) -> str:
 
 
 def probe_sandbox_levels() -> tuple[SandboxSupport, ...]:
-    limits = "limits and a session of its own" if sys.platform == "linux" else "a session of its own, but no limits"
+    limits = "resource limits and a separate session" if sys.platform == "linux" else "a separate session, no limits"
     version = landlock.find_version()
     has_bwrap, detail = _try_bwrap()
     limitation = landlock.find_limitation(version, network=False)
-    landlock_detail = f"{limitation}; {detail}" if limitation else f"Landlock of version {version}"
+    landlock_detail = f"{limitation}; {detail}" if limitation else f"Landlock version {version}"
     return (
         SandboxSupport(BASIC, is_available=True, detail=limits),
         SandboxSupport(RESTRICTED, not limitation or has_bwrap, landlock_detail),
