@@ -55,7 +55,7 @@ def make_setup() -> h.Setup:
     return Setup(
         "cursor", ("cursor", "cursor-agent"), ("", ".cursor"), "hooks.json", ".cursor/hooks.json", FLAT,
         entry_fields={}, extra_values={("version",): 1}, runs_itself=("settings",),
-        evidence="its documentation: .claude settings, if third-party hooks are turned on in its settings",
+        evidence="according to its documentation, if you turn on third-party hooks in its settings",
         reads_files_of=("claude",),
         user_steps=("turn on third-party hooks in Cursor's settings, if it is to run hooks of settings.json as well",),
         project_steps=("trust the workspace when Cursor asks",),
