@@ -50,7 +50,7 @@ def make_setup() -> h.Setup:
     return Setup(
         "vscode", ("code",), ("", ".copilot"), "hooks/boathook-vscode.json", ".github/hooks/boathook-vscode.json", FLAT,
         runs_itself=("settings",),
-        evidence="its documentation: chat.hookFilesLocations names .claude settings by default",
+        evidence="according to its documentation, chat.hookFilesLocations names .claude settings by default",
         reads_files_of=("claude", "copilot"), unless_variable="COPILOT_HOOK_DIR",
         project_steps=("trust the workspace when VS Code asks",),
     )  # fmt: skip
