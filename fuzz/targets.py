@@ -3,7 +3,8 @@
 `read` may raise what `allowed` names, which is documented; `use` is what the engine does with what was read, and may raise
 nothing. `passes` is how often one input is read, so that the cost of one can be computed. `allowance` is above 1 where no agent
 waits: the checker looks at the files that commands name, and of commands only the first 8 KiB are searched for calls of boathook.
-It is 2 for exports: they are read by the one reader of the shell, which takes about the time that other readers may take. `limit` is what the reader takes at most: beyond it there is nothing to measure.
+It is 2 for exports: they are read by the one reader of the shell, which takes about the time that other readers may take.
+`limit` is what the reader takes at most: beyond it there is nothing to measure.
 """
 
 from __future__ import annotations
