@@ -132,7 +132,9 @@ def test_nested_groups_are_read(depth):
 
 def test_a_long_pattern_takes_time_in_proportion_to_its_length():
     ways = f"({'|'.join('abcdefghijklmnopqrstuvwxyz012345')})"
-    assert grows_in_proportion(lambda length: find_words(ways + "x" * length), 6_000)
+    # Longer patterns are refused at once, so there would be nothing to measure.
+    assert find_words(ways + "x" * 8 * 110) is not None
+    assert grows_in_proportion(lambda length: find_words(ways + "x" * length), 110)
 
 
 UNDERSTOOD = {
