@@ -30,7 +30,7 @@ from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
-APART = 10
+APART = 20
 COMMAND = (sys.executable, "-m", "boathook")
 OF_THE_INTERPRETER = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC_", "GLIBC_", "VIRTUAL_ENV", "__PYVENV")
 SERVERS = 6  # for so many kinds of interpreters; any more go the long way
@@ -119,15 +119,16 @@ class Server:
             raise Gone(str(error)) from None
         return line
 
-    def stand_in(self, folder: str | os.PathLike[str], code: str) -> str:
-        """Make a script whose process hands its descriptors, environment and folder to a child of the server that runs code.
+    def stand_in(self, path: str | os.PathLike[str], code: str) -> str:
+        """Make a script whose process hands its descriptors, environment, folder and arguments to a child that runs code.
 
-        It is for what the engine starts itself: it ends as the child ends, and the child ends when it is ended.
+        It is for what the engine or a shell starts: it ends as the child ends, and the child ends when it is ended.
         """
-        path = os.path.join(folder, "stand_in.py")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(STAND_IN.format(send=inspect.getsource(send), address=self.address, code=code))
-        return path
+            parts = {"python": sys.executable, "send": inspect.getsource(send), "address": self.address, "code": code}
+            file.write(STAND_IN.format(**parts))
+        os.chmod(path, 0o755)
+        return os.fspath(path)
 
 
 def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
@@ -137,13 +138,15 @@ def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[in
     line.sendall(data)
 
 
-STAND_IN = """from __future__ import annotations
-import json, os, signal, socket
+STAND_IN = """#!{python}
+from __future__ import annotations
+import json, os, signal, socket, sys
 {send}
 ignores = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 line = socket.socket(socket.AF_UNIX)
 line.connect({address!r})
-order = dict(argv=["-c", {code!r}], env=dict(os.environ), cwd=os.getcwd(), session=False, ignores_interrupts=ignores)
+argv = ["-c", {code!r}, *sys.argv[1:]]
+order = dict(argv=argv, env=dict(os.environ), cwd=os.getcwd(), session=False, ignores_interrupts=ignores)
 send(line, order, (0, 1, 2))
 os._exit(int(line.recv(16)) & 0xFF)
 """
@@ -157,7 +160,9 @@ def _server(flags: tuple[str, ...], preloaded: str, variables: tuple[tuple[str, 
 
 def server_for(env: Mapping[str, str], flags: tuple[str, ...] = (), preloaded: str = PRELOADED) -> Server | None:
     """Return the warm process whose interpreter was started with the same variables; nothing if there are too many kinds."""
-    variables = tuple(sorted((name, value) for name, value in env.items() if name.startswith(OF_THE_INTERPRETER)))
+    variables = tuple(
+        sorted((name, value) for name, value in env.items() if name.startswith(OF_THE_INTERPRETER) and name != "PYTHON")
+    )
     if any(name.startswith("PYTHON") and os.environ.get(name) != value for name, value in variables):
         return None  # a test wants something of the interpreter
     with _TURN:
@@ -193,8 +198,7 @@ def run(
         server = server_for(env, preloaded=preloaded)
     if server is not None:
         data = input.encode() if isinstance(input, str) else input
-        order = {"argv": argv[1:], "env": env, "cwd": cwd, "session": start_new_session}
-        order["ignores_interrupts"] = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        order = make_order(argv, env, cwd, start_new_session=start_new_session)
         with suppress(Gone):
             code, out, err = _communicate(server, order, data, timeout, argv)
             done: subprocess.CompletedProcess[Any]
@@ -214,6 +218,33 @@ def run(
         start_new_session=start_new_session,
     )
     return _validate(done)
+
+
+def make_order(
+    argv: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str], *, start_new_session: bool
+) -> dict[str, Any]:
+    ignores_interrupts = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return {
+        "argv": list(argv[1:]),
+        "env": dict(env),
+        "cwd": os.fspath(cwd),
+        "session": start_new_session,
+        "ignores_interrupts": ignores_interrupts,
+    }
+
+
+def run_with_files(
+    server: Server, order: Mapping[str, Any], descriptors: Sequence[int], *, limit: float, name: str
+) -> int | None:
+    """Run a command whose 0, 1 and 2 are files; return its exit status, and None if it was killed at the limit, in seconds.
+
+    The kernel shows `name` for it and for all that it forks: the environment in `/proc` is that of the warm process.
+    """
+    with server.start({**order, "name": name}, descriptors) as line:
+        line.settimeout(limit)
+        with suppress(TimeoutError):
+            return int(line.recv(16))
+    return None
 
 
 def _validate(done: subprocess.CompletedProcess[Any]) -> subprocess.CompletedProcess[Any]:
@@ -361,6 +392,9 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
         os.dup2(descriptor, number)
     for descriptor in descriptors:
         os.close(descriptor)
+    if "name" in order:
+        with open("/proc/self/comm", "w", encoding="utf-8") as file:
+            file.write(order["name"])
     os.chdir(order["cwd"])
     os.environ.clear()  # `posix.environ`, where `boathook.system.locations` looks, is the same underneath
     os.environ.update(order["env"])

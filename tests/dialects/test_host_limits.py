@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from boathook.hosts.detection import detect_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
 from boathook.hosts.tool_names import CLAUDE_TOOLS
+from tests import forked
 from tests.core.builders import a_hook
 from tests.scratch_project import ScratchProject
 
@@ -38,7 +38,7 @@ def command(project: ScratchProject, *args: str, data: str = "", **variables: st
     """Run `boathook` outside of the project, with only these variables: some show which host calls."""
     env = {"PATH": os.environ["PATH"], **project.variables, **variables}
     argv = project.make_argv(*args)
-    done = subprocess.run(argv, input=data, capture_output=True, text=True, env=env, timeout=60, cwd=project.base)
+    done = forked.run(argv, input=data, text=True, env=env, timeout=60, cwd=project.base)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.setup import FILES, PLUGIN, TABLES, load_setup
-from tests.docs.test_docs import ROOT, RUN, blocks, environment
+from tests import forked
+from tests.docs.test_docs import ROOT, RUN, blocks, environment, make_quick_command
 
 PAGES = ROOT / "docs/how-to/hosts"
 JSON = '{"mine":   [1,2],\n\t"other": {"a": "é"}}\n'
@@ -68,6 +69,8 @@ def test_the_commands_of_a_page_leave_the_configuration_as_it_was(name: str, tmp
         assert len(lines) == 1
         subprocess.run([*RUN["sh"], lines[0]], cwd=tmp_path, env=environment(tmp_path), check=True, timeout=60)
 
+    if not forked.goes_apart():
+        make_quick_command(tmp_path)
     play("install")
     assert snapshot(home) != before
     play("uninstall")

@@ -1,10 +1,10 @@
 """Laying out projects with hooks, firing events at them in two ways under a hard watchdog, and looking what is left.
 
 In process means: in a child interpreter (`probe.py`) that loads the engine and dispatches; it is killed by its pid when it does not
-come back, so a hang fails one test and not the suite. The time that counts is taken inside it, around the dispatch, so the start
-of an interpreter is in no measurement. By command means `boathook run`.
+come back, so a hang fails one test and not the suite. Most are forked from a warm process (`tests/forked.py`). The time that
+counts is taken inside it, around the dispatch, so the start of an interpreter is not measured. By command means `boathook run`.
 
-Leftovers are found by a mark, unique to each project, in the environment or the command line of every process there is.
+Leftovers are found by a mark, unique to each project, in the environment, the command line or the name of every process there is.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from tests import forked
 from tests.scratch_project import ScratchProject
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +34,8 @@ LONG, LONG_MS = 25.0, 25_000
 GROWTH_LIMIT = 32 << 20
 COMMAND_MEMORY_LIMIT = 64 << 20
 MARK = "FAULT_MARK"
+# The kernel keeps so many bytes of the name of a process.
+NAME_LENGTH = 15
 WAYS = ("in process", "by command")
 TOOL_CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}}
 ORDINARY = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "TMPDIR")
@@ -159,14 +162,16 @@ class FaultProject(ScratchProject):
 
     def probe(self, code: str, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT) -> dict[str, Any]:
         """Run code in a child interpreter that knows the event and the names of `probe.py`; return what it reports."""
-        ended = watched(*self.make_probe_command(code), cwd=self.path, data=self.make_stdin(event), limit=limit)
+        argv, env = self.make_probe_command(code)
+        ended = watched(argv, env, cwd=self.path, data=self.make_stdin(event), limit=limit)
         assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
         return json.loads(ended.stdout)
 
     def make_probe_command(self, code: str) -> tuple[list[str], dict[str, str]]:
         """Return the command and the environment of a child interpreter."""
-        env = {**self.environment, "PYTHONPATH": str(HERE), "PROBE_PROJECT": str(self.path)}
-        return [sys.executable, "-c", f"from probe import *\n{code}\n"], env
+        env = {**self.environment, "PROBE_PROJECT": str(self.path)}
+        imports = f"import sys\nsys.path.insert(0, {str(HERE)!r})\nfrom probe import *\n"
+        return [sys.executable, "-c", f"{imports}{code}\n"], env
 
     def fire_by_command(
         self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT
@@ -261,10 +266,22 @@ def watched(
     limit: float = HARD_LIMIT,
     **more: Any,
 ) -> Ended:
-    """Run a command; kill it by its pid if it does not end. It writes to files, so no process can hold us up with a pipe."""
+    """Run a command, mostly by a warm process; kill it by its pid if it does not end.
+
+    It writes to files, so no process can hold us up with a pipe.
+    """
     with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
         stdin.write(data)
         stdin.seek(0)
+        # A command is a process of its own, so that its memory is, too.
+        server = None if argv[1] == "-m" or more or forked.goes_apart() else forked.server_for(env)
+        if server is not None:
+            order = forked.make_order(argv, env, cwd, start_new_session=True)
+            files = [file.fileno() for file in (stdin, stdout, stderr)]
+            code = forked.run_with_files(server, order, files, limit=limit, name=env[MARK][:NAME_LENGTH])
+            if code is None:
+                raise Hung(f"no end in time: {argv!r:.300}")
+            return Ended(code, _all(stdout), _all(stderr))
         process = subprocess.Popen(
             argv, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, **more
         )
@@ -294,13 +311,13 @@ def _all(file: IO[bytes]) -> bytes:
 
 
 def processes_with(mark: bytes) -> list[str]:
-    """Find processes by a mark in their environment or command line."""
+    """Find processes by a mark in their environment or command line, or by its beginning as their name."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if int(pid) == os.getpid():
             continue
         message = b"".join(_read(f"/proc/{pid}/{name}") for name in ("environ", "cmdline"))
-        if mark in message:
+        if mark in message or _read(f"/proc/{pid}/comm").rstrip() == mark[:NAME_LENGTH]:
             words = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
             found.append(f"{pid} {words[:120]}")
     return found

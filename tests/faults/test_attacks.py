@@ -15,6 +15,7 @@ from boathook.process.child import Job
 from boathook.process.runner import ProcessRunner
 from tests.faults.harness import (
     GRACE,
+    HERE,
     LONG,
     LONG_MS,
     SHORT,
@@ -392,7 +393,7 @@ report({{"decision": verdicts[0].decision.word, "children": children()}})
 NESTED = f"""#!{sys.executable}
 import os, sys
 if os.environ["BOATHOOK_DEPTH"] == "1":
-    sys.path.insert(0, os.environ["PYTHONPATH"])
+    sys.path.insert(0, {str(HERE)!r})
     from probe import EVENT, load
     load().dispatch(EVENT)
 else:

@@ -46,7 +46,7 @@ def _rendered(value, gap):
 
 
 @given(st.data(), OWN)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_persons_own_value_is_restored_with_comments_in_any_place(data, own):
     def gap():
         return data.draw(GAPS)

@@ -113,7 +113,9 @@ def in_process(project, event) -> dict:
     """
     if server := forked.server_for({}, preloaded=forked.LIBRARIES_OF_ASKERS) if not forked.goes_apart() else None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("boathook.process.command.HOOK_ENTRY", server.stand_in(project.base, forked.ASK))
+            patch.setattr(
+                "boathook.process.command.HOOK_ENTRY", server.stand_in(project.base / "stand_in.py", forked.ASK)
+            )
             return dispatched(project, event)
     return dispatched(project, event)
 
