@@ -269,17 +269,21 @@ class ShellReader:
     def _read_word(self) -> ShellWord:
         text, start, size = self.text, self.position, len(self.text)
         plain = self._read_plain(_SPECIAL)
-        end = self.position
-        if end == size or text[end] in _PLAIN_WORD_ENDS:
+        at = self.position
+        if at == size or text[at] in _PLAIN_WORD_ENDS:
             return ShellWord(plain, plain, start)
-        leading_variable = self._find_name(start)[0] if text[start] == "$" else ""
+        leading_variable = self._find_name(start)[0] if at == start and text[at] == "$" else ""
         self._is_known = True
         parts = [plain]
-        while self.position < size:
-            char = text[self.position]
-            if char in _WORD_ENDS and not text.startswith(_PROCESS_SUBSTITUTIONS, self.position):
+        while at < size:
+            char = text[at]
+            if char == "$":
+                parts.append(self._read_dollar())
+            elif char in _WORD_ENDS and not text.startswith(_PROCESS_SUBSTITUTIONS, at):
                 break
-            parts.append(self._read_part(char, start))
+            else:
+                parts.append(self._read_part(char, start))
+            at = self.position
         word = ShellWord(text[start : self.position], "".join(parts), start)
         if not self._is_known:
             word.is_known = False
@@ -300,7 +304,7 @@ class ShellReader:
         if char not in _SPECIAL:
             return self._read_plain(_SPECIAL)
         if char == "$":
-            return self._read_dollar(is_quoted=False)
+            return self._read_dollar()
         if char == "'":
             return self._read_until(char, has_escapes=False)
         if char == '"':
@@ -365,14 +369,14 @@ class ShellReader:
 
     # Variables and substitutions
 
-    def _read_dollar(self, *, is_quoted: bool) -> str:
+    def _read_dollar(self, *, is_quoted: bool = False) -> str:
         text, start = self.text, self.position
         name, end = self._find_name(start)
         if name:
             self.position = end
             value = self._look_up(name)
             # In a continued line the name goes on.
-            if value is not None and not text.startswith("\\\n", end):
+            if value is not None and text[end : end + 2] != "\\\n":
                 return value
             self._is_known = False
             return text[start:end]
@@ -400,19 +404,14 @@ class ShellReader:
     def _find_name(self, start: int) -> tuple[str, int]:
         """Return the name of the variable in `$NAME` or `${NAME}` at `start`, and where it ends; "" if there is none."""
         text, size = self.text, len(self.text)
-        end = start + 1
-        is_braced = end < size and text[end] == "{"
-        if is_braced:
-            end += 1
-        name_start = end
+        name_start = end = start + 2 if text[start + 1 : start + 2] == "{" else start + 1
         while end < size and text[end] in _NAME_CHARS:
             end += 1
-        name = text[name_start:end]
-        if not name or name[0] in _PARAMETERS:
+        if end == name_start or text[name_start] in _PARAMETERS:
             return "", start
-        if is_braced:
-            return (name, end + 1) if text.startswith("}", end) else ("", start)
-        return name, end
+        if name_start == start + 1:
+            return text[name_start:end], end
+        return (text[name_start:end], end + 1) if text[end : end + 1] == "}" else ("", start)
 
     def _read_braces(self, *, is_quoted: bool) -> str:
         self._stop_if_strict()
