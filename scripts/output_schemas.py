@@ -93,6 +93,7 @@ _RUN_FIELDS = {
     "decision": _DECISION,
     "reason": _TEXT_OR_NULL,
     "look": _INTEGER,
+    "file": _TEXT_OR_NULL,
     "notes": _TEXTS,
 }
 _VERDICT = {

@@ -21,6 +21,7 @@ def test_the_json_of_a_run_has_all_its_fields():
         "decision": "block",
         "reason": "no\nnever",
         "look": 2,
+        "file": None,
         "notes": ["a note"],
     }
 

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from boathook.catalog_cache.host_section import make_host_sections
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog, Plan, Settings
-from boathook.core.event import KINDS, SPELLINGS, UNMAPPED, Event
+from boathook.core.event import (
+    FILE_CHANGES,
+    KINDS,
+    PATCH_PROGRAMS,
+    PATCH_TOOL,
+    SHELL_TOOLS,
+    SPELLINGS,
+    UNMAPPED,
+    Event,
+)
 from boathook.core.hook import (
     ARMED,
     DENIED,
@@ -31,7 +40,7 @@ from boathook.core.hook import (
 from boathook.core.outcome import Outcome
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_host_dialect
-from boathook.entry.fast_path import _prove_nothing_to_do, _read_fast_options
+from boathook.entry.fast_path import FILE_TOOLS, _may_be_patch, _prove_nothing_to_do, _read_fast_options
 from boathook.entry.options import Options, parse_options
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_names import list_tool_names
@@ -75,7 +84,7 @@ hooks = st.builds(
         background=background,
         state_reason="why",
     ),
-    tool_patterns | st.just("^Shell$"),
+    tool_patterns | st.sampled_from(["^Shell$", "^(WriteFile|EditFile)$", "^Write$", "Delete", "^PatchFile$"]),
     patterns | st.just("rm -rf"),
     st.sampled_from([*KINDS, None, *[k for k in KINDS if k.has_tool] * 4]),
     st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED]),
@@ -113,6 +122,10 @@ events = st.fixed_dictionaries(
 @example(Catalog((a_hook(tool="^$"),)), [({}, "pre-tool-call")])
 @example(Catalog((a_hook(pattern="^\\{\\}$"),)), [({"tool_input": None}, "pre-tool-call")])
 @example(Catalog((a_hook(kind=None, state=INVALID, on_failure="block"),)), [({}, "Stop")])
+@example(
+    Catalog((a_hook(tool="Delete"),)),
+    [({"tool_name": "PatchFile", "tool_input": {"patch": "*** Delete File: a"}}, "pre-tool-call")],
+)
 def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
     catalog = write_cache_of(here, catalog)
     for event, name in asked:
@@ -120,6 +133,12 @@ def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothin
         data = json.dumps({**event, "work_dir": work_dir}, separators=(",", ":")).encode()
         if _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None:
             assert engine_is_silent(catalog, data, name)
+
+
+def test_the_fast_path_knows_every_name_of_the_tools_that_patches_become():
+    assert {name for names in FILE_CHANGES.values() for name in names} == {*FILE_TOOLS}
+    asked = [*((name, {"command": f"{word} x"}) for name in SHELL_TOOLS for word in PATCH_PROGRAMS), (PATCH_TOOL, {})]
+    assert all(_may_be_patch(name, tool_input) for name, tool_input in asked)
 
 
 def engine_is_silent(catalog: Catalog, data: bytes, name: str | None) -> bool:
@@ -143,8 +162,20 @@ def test_what_the_fast_path_needs_of_a_host_survives_its_file():
     assert marshal.loads(marshal.dumps(sections)) == sections
 
 
-host_keys = st.sampled_from(["command", "cmd", "path", "file_path", "old_str", "notebook_path", "dir_path", "commands"])
-host_inputs = st.dictionaries(host_keys, st.sampled_from(["ls", "rm -rf /", "git push", "mkfs", ""]), max_size=3)
+PATCHES = [
+    "*** Begin Patch\n*** Add File: mkfs\n+x\n*** End Patch",
+    "apply_patch <<E\n*** Begin Patch\n*** Update File: a\n*** Move to: rm -rf\n@@\n-a\n+git\n+push\n*** End Patch\nE",
+    "*** Delete File: a\n*** Add File: b",
+]
+host_keys = st.sampled_from(
+    [
+        *("command", "cmd", "path", "file_path", "old_str", "notebook_path", "dir_path", "commands"),
+        *("command", "patch", "input", "patchText"),
+    ]
+)
+host_inputs = st.dictionaries(
+    host_keys, st.sampled_from(["ls", "rm -rf /", "git push", "mkfs", "", *PATCHES]), max_size=3
+)
 
 
 @st.composite
@@ -174,6 +205,20 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 @example(Catalog((a_hook(tool="^Shell$"),)), [("claude", "PreToolUse", {"tool_name": "Bash"})])
 @example(Catalog((a_hook(tool="^Edit$"),)), [("copilot", "preToolUse", {"toolName": "edit"})])
 @example(Catalog((a_hook(kind=SPELLINGS["post-agent-turn"]),)), [("codex", "Stop", {})])
+@example(
+    Catalog((a_hook(tool="^Write$", pattern="mkfs"),)),
+    [("codex", "PreToolUse", {"tool_name": "apply_patch", "tool_input": {"command": PATCHES[0]}})],
+)
+@example(
+    Catalog((a_hook(tool="^EditFile$", pattern="^git\npush$"),)),
+    [
+        (
+            "claude",
+            "PreToolUse",
+            {"tool_name": "Bash", "tool_input": {"command": PATCHES[1].replace("*** Move to: rm -rf\n", "")}},
+        )
+    ],
+)
 @example(Catalog((a_hook(kind=SPELLINGS["post-tool-call-failure"]),)), [("gemini", "AfterTool", {"tool_name": "glob"})])
 def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
     catalog = write_cache_of(here, catalog)

@@ -133,12 +133,18 @@ def _read(path: str) -> "bytes | None":
         system.close(handle)
 
 
+def may_match_tool(rows: "Iterable[tuple[Any, Any]]", tool: str) -> bool:
+    """Whether any hook can mean a tool, whatever its input is; a "no" is certain."""
+    return any(equal is None or tool in equal or any(word in tool for word in inside) for (equal, inside), _ in rows)
+
+
 def may_match(rows: "Iterable[tuple[Any, Any]]", tool: str, text: str, gram: int) -> bool:
     """Whether any hook can match; a "no" is certain, because the words are what every match needs (see `core.prefilter`)."""
     grams: set[str] | None = None
-    for (equal, inside), words in rows:
-        if equal is not None and tool not in equal and not any(word in tool for word in inside):
+    for row in rows:
+        if not may_match_tool((row,), tool):
             continue
+        words = row[1]
         if words is None:
             return True
         index, short = words

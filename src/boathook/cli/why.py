@@ -101,6 +101,8 @@ def _describe_run(number: int, run: dict[str, Any]) -> Iterator[str]:
     exit_code = "" if run["exit"] is None else f", exit code {run['exit']}"
     yield f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {answer}{exit_code}, {run['ms']} ms{rerun}"
     yield f"       from     {run['path']}"
+    if run.get("file"):
+        yield f"       file     {run['file']}"
     matched = [f"{key} {value!r}" for key, value in run["matched"].items()]
     yield f"       matched  {', '.join(matched) or 'not recorded'}"
     yield from (f"       reason   {line}" for line in (run["reason"] or "").splitlines())

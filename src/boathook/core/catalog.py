@@ -179,6 +179,7 @@ class Selector:
             and self._calls > 1
             and event.kind.has_tool
             and len(event.tool_names) == 1
+            and not event.patch
             and len(texts.texts[-1]) <= self.MAX_INDEXED_CHARS
         ):
             candidates = self._find_candidates(event.tool_name, texts)

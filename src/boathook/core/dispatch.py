@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from boathook.core.catalog import GROUP_ORDER, UNTRUSTED_STATES, Stage
-from boathook.core.json_text import is_same_json
+from boathook.core.json_text import dumps, get_at_place, is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.verdict import Call, Run, Skip, Verdict
+from boathook.core.verdict import TIMEOUT, Call, Exit, Run, Skip, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class _DispatchState:
         self.changes = 0
         self.seen_inputs: dict[Order, tuple[Any, ...]] = {}
         self.last_change: Order | None = None
+        self.allowed_files: dict[int, Outcome] = {}
         self.not_reached: tuple[Hook, ...] = ()
 
     def run_stages(self, get_stages: Callable[[], tuple[Stage, ...]], look_number: int) -> StageRuns:
@@ -50,18 +51,25 @@ class _DispatchState:
             yield from self._run_stage(stages[0], look_number)
 
     def _run_stage(self, stage: Stage, look_number: int) -> StageRuns:
-        runs = yield tuple(Call(hook, self.event, look_number) for hook in stage.hooks)
-        self.runs += runs
+        calls = [call for hook in stage.hooks for call in _make_calls(hook, self.event, look_number)]
+        whole = tuple(call for call in calls if not call.file)
+        runs: tuple[Run, ...] = ()
+        if whole:
+            runs = yield whole
+            self.runs += runs
         for hook in stage.hooks:
             self._note_seen(hook)
         for run in runs:
             self.outcome |= self.policy.limit_stop_blocks(self.event, run.outcome)
+        files = [call for call in calls if call.file]
+        if files and not self.outcome.is_final:
+            yield from self._ask_about_files(files)
         now, changed = self.event.tool_input, [run for run in runs if run.outcome.input is not ABSENT]
         rewrites = [run for run in changed if not is_same_json(run.outcome.input, now)]
         if rewrites:
             # The last of several in one stage counts. Others have allowed the input as it was before.
             last = rewrites[-1]
-            self.outcome = self.outcome.remove_allow()
+            self.outcome, self.allowed_files = self.outcome.remove_allow(), {}
             if last.outcome.decision == Decision.ALLOW:
                 self.outcome |= Outcome(Decision.ALLOW, last.outcome.all_reasons)
             self.event = self.event.with_data(tool_input=last.outcome.input)
@@ -69,6 +77,32 @@ class _DispatchState:
             self.changes += 1
             self.last_change = stage.order
             self._note_seen(last.hook)
+
+    def _ask_about_files(self, calls: list[Call]) -> StageRuns:
+        """Run hooks on the files of a patch, one after the other: the timeout of a hook is for all of them."""
+        from boathook.core.patch import list_file_calls
+
+        spent: dict[Order, float] = {}
+        files = list_file_calls(self.event)
+        for call in calls:
+            hook, before = call.hook, spent.get(call.hook.order, 0.0)
+            seconds_left = hook.timeout - before
+            if seconds_left > 0:
+                (run,) = yield (call.replace(hook=hook.replace(timeout=seconds_left)) if before else call,)
+            else:
+                detail = f"no end within {hook.timeout:g} s for all files of the patch"
+                run = self.policy.make_run(call, Exit(error=TIMEOUT, detail=detail))
+            run = _limit_file_run(call, run.replace(hook=hook))
+            spent[hook.order] = hook.timeout if run.status == TIMEOUT else before + run.seconds
+            self.runs += (run,)
+            if run.outcome.decision == Decision.ALLOW:
+                self.allowed_files[files.index(call.event)] = run.outcome
+            self.outcome |= run.outcome.remove_allow()
+            if self.outcome.is_final:
+                return
+        if len(self.allowed_files) == len(files):
+            reasons = tuple(reason for _, allow in sorted(self.allowed_files.items()) for reason in allow.all_reasons)
+            self.outcome |= Outcome(Decision.ALLOW, reasons)
 
     def _note_seen(self, hook: Hook) -> None:
         self.seen_inputs[hook.order] = (*self.seen_inputs.get(hook.order, ()), self.event.tool_input)
@@ -105,7 +139,35 @@ def dispatch(
         outcome |= Outcome(messages=(message,))
     skipped += tuple(Skip(hook.name, _explain_not_reached(state, outcome)) for hook in not_reached)
     verdict = Verdict(state.event, event, outcome, state.runs, (), skipped)
-    return verdict, tuple(Call(hook, state.event) for hook in background)
+    return verdict, tuple(call for hook in background for call in _make_calls(hook, state.event))
+
+
+def _make_calls(hook: Hook, event: Event, look_number: int = 1) -> list[Call]:
+    """Return the calls of a hook for an event: one, or one for each file of a patch."""
+    calls = hook.matcher.select_calls(event)
+    if calls == (event,):
+        return [Call(hook, event, look_number)]
+    names = ["" if call is event else str(call.tool_input["file_path"]) or "(no name)" for call in calls]
+    return [Call(hook, call, look_number, file=name) for call, name in zip(calls, names, strict=True)]
+
+
+def _limit_file_run(call: Call, run: Run) -> Run:
+    """Return what counts of a run on one file of a patch: what the hook would change cannot be put into the patch."""
+    outcome = run.outcome
+    if outcome.output is not ABSENT:
+        run = run.replace(notes=(*run.notes, "the output of a patch cannot be changed for one of its files"))
+        outcome = outcome.replace(output=ABSENT)
+    if outcome.input is not ABSENT and not is_same_json(outcome.input, call.event.tool_input):
+        outcome = Outcome.block(_describe_rewrite(call, outcome.input)) | outcome.remove_allow()
+    return run.replace(outcome=outcome.replace(input=ABSENT))
+
+
+def _describe_rewrite(call: Call, wanted: Any) -> str:
+    texts = [get_at_place(wanted, key) for key in ("content", "new_string")]
+    text = next((text for text in texts if isinstance(text, str)), None) or dumps(wanted)
+    path = get_at_place(wanted, "file_path")
+    place = f"{call.file} (as {path})" if isinstance(path, str) and path != call.file else call.file
+    return f"hook '{call.hook.name}' wants another text for {place}: send the patch again with this text:\n{text}"
 
 
 def _run_again(state: _DispatchState) -> StageRuns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.json_text import JsonError, JsonLimitError, decode, describe_json_type, loads
+from boathook.core.json_text import JsonError, JsonLimitError, decode, describe_json_type, get_at_place, loads
 from boathook.core.value import Value
 from boathook.errors import BeyondLimits, DialectError, NotJson, UnknownEvent
 
@@ -21,6 +21,11 @@ HOST_KEYS = "host_tool_keys"
 HOST_EVENT = "host_event_name"
 # The event of the host that this one was made from, because the host has none of its own.
 DERIVED = "derived_from"
+# A patch in a call of this tool, or in a shell command that has one of these words, is taken as the files it writes.
+PATCH_TOOL, SHELL_TOOLS = "PatchFile", ("Shell", "Bash")
+PATCH_PROGRAMS = ("apply_patch", "applypatch")
+# For each change of a file: the tool that makes it, and other names of that tool.
+FILE_CHANGES = {"write": ("WriteFile", "Write"), "edit": ("EditFile", "Edit"), "delete": ("DeleteFile",)}
 _STOP_FIELDS = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
 
 
@@ -165,6 +170,15 @@ class Event(Value):
         """Return the tool's input, an empty object where there is none."""
         found = self.data.get("tool_input")
         return {} if found is None else found
+
+    @property
+    def patch(self) -> str:
+        """Return the text of a tool call that may have a patch in it, "" for any other call."""
+        key = "patch" if self.tool_name == PATCH_TOOL else "command" if self.tool_name in SHELL_TOOLS else ""
+        text = get_at_place(self.tool_input, key) if key else ""
+        if not isinstance(text, str):
+            return ""
+        return text if key == "patch" or any(name in text for name in PATCH_PROGRAMS) else ""
 
     def with_data(self, **changes: Any) -> Event:
         """Return the event with some of its own fields changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boathook.core.event import PATCH_TOOL
 from boathook.core.json_text import MAX_TEXT_CHARS, dumps, iter_leaves
 from boathook.core.prefilter import EQUALS, HINT, PrefilterWords, find_words
 from boathook.core.value import Value
@@ -160,6 +161,25 @@ class Matcher(Value):
             return self._explain_subject_mismatch(event)
         if not event.kind.has_tool:
             return ""
+        reason = self._explain_call_mismatch(event, texts)
+        return "" if reason and self._select_file_calls(event) else reason
+
+    def select_calls(self, event: Event) -> tuple[Event, ...]:
+        """Return the calls that a hook is asked about: the event, or one for each file of a patch in it."""
+        files = self._select_file_calls(event)
+        return files if files and self._explain_call_mismatch(event) else (event, *files)
+
+    def _select_file_calls(self, event: Event) -> tuple[Event, ...]:
+        # Who names the tool of patches sees the whole patch; who names shells may not look for patches in commands.
+        if self.tool is None or self.subject != TOOL_NAME or not event.patch:
+            return ()
+        if event.tool_name == PATCH_TOOL and any(map(self.tool.search, event.tool_names)):
+            return ()
+        from boathook.core.patch import list_file_calls
+
+        return tuple(call for call in list_file_calls(event) if not self._explain_call_mismatch(call))
+
+    def _explain_call_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
         if self.tool is not None and not any(map(self.tool.search, event.tool_names)):
             return f"tool '{event.tool_name}' does not match '{self.tool.display_text}'"
         if self.pattern is not None and not (texts or InputTexts(event.tool_input)).has_match(self.pattern):

@@ -27,12 +27,16 @@ OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadabl
 
 
 class Call(Value):
-    """A hook that must run on an event; `look_number` is 2 or 3 after the input was rewritten; `dispatch` is a record's id."""
+    """A hook that must run on an event; `look_number` is 2 or 3 after the input was rewritten; `dispatch` is a record's id.
+
+    `file` is the path of a file if the event is the part of a patch that is about it.
+    """
 
     hook: Hook
     event: Event
     look_number: int = 1
     dispatch: str = ""
+    file: str = ""
 
     def describe(self) -> dict[str, str]:
         event = self.event
@@ -69,6 +73,7 @@ class Run(Value):
     notes: tuple[str, ...] = ()
     look_number: int = 1
     stderr: str = ""
+    file: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as `run --json` prints it."""
@@ -81,6 +86,7 @@ class Run(Value):
             "decision": self.outcome.decision.word,
             "reason": self.outcome.reason or self.error or None,
             "look": self.look_number,
+            "file": self.file or None,
             "notes": list(self.notes),
         }
 
@@ -104,13 +110,14 @@ class Policy(Value):
             outcome, notes = call.hook.dialect.read_answer(call, end, strict=self.strict_exit_codes)
             stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
             notes = end.warnings + notes
-            return Run(call.hook, OK, outcome, end.code, end.seconds, "", notes, call.look_number, stderr)
+            return Run(call.hook, OK, outcome, end.code, end.seconds, "", notes, call.look_number, stderr, call.file)
         except AnswerError as error:
             message = clean_text(error.message, MAX_REASON_CHARS)
             outcome = make_failure_outcome(call, error.status, message)
             # If the engine ended the hook, the exit code is not the hook's answer.
             code = None if end.error else end.code
-            return Run(call.hook, error.status, outcome, code, end.seconds, message, end.warnings, call.look_number)
+            run = Run(call.hook, error.status, outcome, code, end.seconds, message, end.warnings, call.look_number)
+            return run.replace(file=call.file) if call.file else run
 
     def finish_outcome(self, event: Event, outcome: Outcome) -> Outcome:
         if event.kind is PRE_TOOL and outcome.decision == Decision.ASK and not self.can_ask:

@@ -8,6 +8,7 @@ from boathook.core.event import (
     HOST_EVENT,
     HOST_KEYS,
     HOST_TOOL,
+    PATCH_TOOL,
     SPELLINGS,
     UNMAPPED,
     Event,
@@ -120,6 +121,8 @@ class AgentHost(HostDialect):
             data["tool_input"] = tool_input
             if ours == "Shell" and tool_input and kind.is_pre and _hides_command(tool_input, renames):
                 raise BeyondLimits(f"no command can be read in the input of {name}, so no hook could look at it")
+            if ours == PATCH_TOOL and kind.is_pre and _hides_patch(tool_input):
+                raise BeyondLimits(f"no patch can be read in the input of {name}, so no hook could look at it")
         return find_aliases(ours, name)
 
     def find_result_file(self, event: Event) -> str:
@@ -370,6 +373,10 @@ def _hides_command(tool_input: Any, renames: Renames) -> bool:
     if isinstance(tool_input, dict) and "command" in tool_input:
         return not isinstance(tool_input["command"], str)
     return not isinstance(tool_input, dict) or any(key == "command" for _, key in renames)
+
+
+def _hides_patch(tool_input: Any) -> bool:
+    return bool(tool_input) and not (isinstance(tool_input, dict) and isinstance(tool_input.get("patch"), str))
 
 
 def _parse_object(value: Any) -> Any:

@@ -11,7 +11,7 @@ if "boathook" not in sys.modules:
         _package = sys.modules["boathook." + _name] = type(sys)("boathook." + _name)
         _package.__path__ = [__file__.replace("entry/fast_path.py", _name)]
 
-from boathook.catalog_cache.format import load_compiled, may_match
+from boathook.catalog_cache.format import load_compiled, may_match, may_match_tool
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, get_at_place, iter_leaves, loads
 from boathook.entry.options import parse_options
 from boathook.sources.source import SOURCES
@@ -23,6 +23,9 @@ from boathook.system.locations import (
     resolve_locations,
     system,
 )
+
+# The tools that write files, under every name that the files of a patch have (see `core.patch`).
+FILE_TOOLS = ("WriteFile", "Write", "EditFile", "Edit", "DeleteFile")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,8 +196,9 @@ def _find_call(
             _, tool_input, _ = translate_call(table, name, tool_input)
     if not (tool_input is None or isinstance(tool_input, dict)):
         return None
-    # The engine refuses some calls of a shell without a command that can be read.
-    if all_names[0] == "Shell" and tool_input and not isinstance(tool_input.get("command"), str):
+    # The engine refuses some calls of a shell without a command that can be read, and patches that cannot be read.
+    text_key = {"Shell": "command", "PatchFile": "patch"}.get(all_names[0])
+    if text_key and tool_input and not isinstance(tool_input.get(text_key), str):
         return None
     return kinds, all_names, tool_input
 
@@ -214,10 +218,19 @@ def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]"
     if not rows:
         return False
     tool_input = {} if tool_input is None else tool_input
+    if _may_be_patch(tools[0], tool_input) and any(may_match_tool(rows, tool) for tool in FILE_TOOLS):
+        return True
     whole = dumps(tool_input)
     text = "\n".join((*iter_leaves(tool_input), whole))
     gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
+
+
+def _may_be_patch(tool: str, tool_input: "dict[str, Any]") -> bool:
+    if tool not in ("Shell", "Bash"):
+        return tool == "PatchFile"
+    command = tool_input.get("command")
+    return isinstance(command, str) and ("apply_patch" in command or "applypatch" in command)
 
 
 class _LateSite:

@@ -44,8 +44,10 @@ def translate_call(
 def normalize_input(tools: "ToolTable", name: str, given: "Any") -> "Any":
     """Return an input as an object with the list that the host reads, where its tool takes other shapes as well."""
     # A call without that list is put in one: the host takes it, and a guard sees a text under `command` whatever the model
-    # chose.
-    _, renames = tools.get(name, (name, ()))
+    # chose. A patch may come as the whole input.
+    ours, renames = tools.get(name, (name, ()))
+    if ours == "PatchFile" and isinstance(given, str):
+        return {renames[0][0] if renames else "patch": given}
     place = next((theirs for theirs, key in renames if theirs.endswith(LIST_MARK) and key == "command"), "")
     listed, fields = place.removesuffix(LIST_MARK), _fields(given)
     text = join_lines(given) if place and listed not in fields else None

@@ -217,6 +217,7 @@ class _RecordBuilder:
             "decision": fields["decision"],
             "reason": self._limit_text(texts[0]) if texts and texts[0] else None,
             "look": run.look_number,
+            **({"file": _shorten_name(str(redact(run.file)))} if run.file else {}),
             "matched": _describe_matcher(hook),
             "notes": [self._limit_text(text) for text in texts[1:]],
             **({"approval": approval} if approval else {}),

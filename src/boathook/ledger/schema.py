@@ -19,7 +19,7 @@ _MAX_NUMBER = 10**15
 _RUN: LedgerRecord = {
     **dict.fromkeys(("hook", "scope", "source", "path", "status"), _TEXT),
     "exit": _OPTIONAL_INT, "ms": _NUMBER, "decision": _TEXT, "reason": _OPTIONAL_TEXT, "look": _COUNT, "matched": {},
-    "notes": [_TEXT], "approval?": _TEXT,
+    "notes": [_TEXT], "approval?": _TEXT, "file?": _TEXT,
 }  # fmt: skip
 _CHANGED: LedgerRecord = {
     "tool_input?": {"before": _TEXT, "after": _TEXT, "input?": _ANY},

@@ -1,0 +1,130 @@
+"""Patches: the files that they write, read from their text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.core.catalog import Plan, Stage
+from boathook.core.dispatch import dispatch
+from boathook.core.event import Event
+from boathook.core.hook import Hook
+from boathook.core.matcher import Matcher, compile_pattern
+from boathook.core.outcome import Decision
+from boathook.core.patch import PatchedFile, list_file_calls, read_patch
+from boathook.core.verdict import Exit, Policy, Verdict
+from tests.core.builders import a_hook
+
+HEADERS = {"write": "*** Add File: ", "edit": "*** Update File: ", "delete": "*** Delete File: "}
+# Neither line ends nor blanks at the ends, which a patch cannot have in a path.
+paths = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Z")), min_size=1, max_size=12)
+lines = st.lists(
+    st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=("Cs",)), max_size=12), max_size=4
+)
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[str, PatchedFile]:
+    """Draw a part of a patch about one file, and what it does."""
+    change, path, old, new = draw(st.sampled_from([*HEADERS])), draw(paths), draw(lines), draw(lines)
+    header = HEADERS[change] + path + "\n"
+    if change == "delete":
+        return header, PatchedFile(path, change)
+    added = "".join(f"+{line}\n" for line in new)
+    if change == "write":
+        return header + added, PatchedFile(path, change, "".join(f"{line}\n" for line in new))
+    removed = "".join(f"-{line}\n" for line in old)
+    return f"{header}@@ f\n{removed}{added}", PatchedFile(path, change, "\n".join(new), "\n".join(old))
+
+
+@given(st.lists(changes(), max_size=5))
+def test_a_patch_reads_back_as_what_it_was_made_of(parts):
+    text = "*** Begin Patch\n" + "".join(part for part, _ in parts) + "*** End Patch\n"
+    assert read_patch(text) == tuple(change for _, change in parts)
+    assert read_patch(text.replace("\n", "\r\n")) == tuple(change for _, change in parts)
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_reading_fail(text):
+    assert all(change.change in HEADERS for change in read_patch(text))
+
+
+def test_a_move_is_a_delete_and_a_write():
+    text = "*** Update File: a\n*** Move to: b\n@@\n-x\n+y\n z\n"
+    assert read_patch(text) == (PatchedFile("a", "delete"), PatchedFile("b", "write", "y\nz\n\n"))
+
+
+def test_the_end_of_the_patch_and_what_follows_is_not_in_a_file():
+    text = "*** Add File: a\n+x\n*** End of File\n*** End Patch\nEOF\n"
+    assert read_patch(text) == (PatchedFile("a", "write", "x\n"),)
+
+
+def test_another_patch_may_follow_in_the_same_command():
+    text = "*** Add File: a\n+x\n*** End Patch\nEOF\napply_patch <<EOF\n*** Delete File: b\n"
+    assert [change.path for change in read_patch(text)] == ["a", "b"]
+
+
+def call_of(patch: str, **more: object) -> Event:
+    return Event.of("pre-tool-call", tool_name="PatchFile", tool_input={"patch": patch}, **more)
+
+
+def test_the_calls_of_files_are_made_once_and_keep_the_fields_of_the_event():
+    event = call_of("*** Delete File: a", tool_use_id="7")
+    (call,) = list_file_calls(event)
+    assert list_file_calls(event)[0] is call
+    assert call.data == {
+        "tool_name": "DeleteFile",
+        "tool_input": {"file_path": "a"},
+        "tool_use_id": "7",
+        "derived_from": "PatchFile",
+    }
+
+
+def test_a_file_has_the_names_of_other_agents_only_if_the_call_has_them():
+    event = call_of("*** Add File: a")
+    assert list_file_calls(event)[0].tool_names == ("WriteFile",)
+    assert list_file_calls(event.replace(tool_aliases=("apply_patch",)))[0].tool_names == ("WriteFile", "Write")
+
+
+def test_a_tool_that_writes_no_patch_has_no_file_calls():
+    patch = "*** Add File: a"
+    for name, tool_input in (
+        ("Other", {"patch": patch}),
+        ("Shell", {"command": patch}),
+        ("PatchFile", {"patch": [patch]}),
+    ):
+        assert list_file_calls(Event.of("pre-tool-call", tool_name=name, tool_input=tool_input)) == ()
+    assert list_file_calls(Event.of("pre-tool-call", tool_name="PatchFile", tool_input="text")) == ()
+
+
+def test_a_matcher_of_another_field_selects_the_event_itself():
+    event = call_of("*** Add File: a")
+    assert Matcher(compile_pattern("x"), subject="reason").select_calls(event) == (event,)
+
+
+def run_all(event: Event, hook: Hook, seconds: float) -> tuple[list[float], Verdict]:
+    """Dispatch an event to one hook, each of whose runs takes so long; return the timeouts that the runs had."""
+    plan = Plan((Stage(hook.order, (hook,)),))
+    flow = dispatch(event, lambda _: plan, Policy(), lambda _: ())
+    timeouts: list[float] = []
+    try:
+        calls = next(flow)
+        while True:
+            timeouts += [call.hook.timeout for call in calls]
+            calls = flow.send(tuple(Policy().make_run(call, Exit(0, seconds=seconds)) for call in calls))
+    except StopIteration as end:
+        return timeouts, end.value[0]
+
+
+def test_the_timeout_of_a_hook_is_for_all_files_together():
+    event = call_of("*** Delete File: a\n*** Delete File: b\n*** Delete File: c\n*** Delete File: d")
+    timeouts, verdict = run_all(event, a_hook(tool="DeleteFile", timeout=5.0, on_failure="allow"), 2.0)
+    assert timeouts == [5.0, 3.0, 1.0]
+    assert [(run.file, run.status) for run in verdict.runs] == [("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", "timeout")]
+    assert verdict.runs[-1].error == "no end within 5 s for all files of the patch"
+
+
+def test_a_guard_without_time_for_all_files_blocks_if_its_failure_blocks():
+    event = call_of("*** Delete File: a\n*** Delete File: b")
+    _, verdict = run_all(event, a_hook(tool="DeleteFile", timeout=1.0, on_failure="block"), 2.0)
+    assert verdict.decision == Decision.BLOCK
