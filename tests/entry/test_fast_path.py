@@ -84,7 +84,8 @@ hooks = st.builds(
         background=background,
         state_reason="why",
     ),
-    tool_patterns | st.sampled_from(["^Shell$", "^(WriteFile|EditFile)$", "^Write$", "Delete", "^PatchFile$"]),
+    tool_patterns
+    | st.sampled_from(["^Shell$", "^(WriteFile|EditFile)$", "^Write$", "Delete", "^PatchFile$", "^mcp__x_y__z$"]),
     patterns | st.just("rm -rf"),
     st.sampled_from([*KINDS, None, *[k for k in KINDS if k.has_tool] * 4]),
     st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED]),
@@ -162,6 +163,7 @@ def test_what_the_fast_path_needs_of_a_host_survives_its_file():
     assert marshal.loads(marshal.dumps(sections)) == sections
 
 
+SERVER_TOOLS = ["x_y_z", "x-y-z", "mcp_x_y_z", "@x_y/z", "MCP:z", "x_y___z"]
 PATCHES = [
     "*** Begin Patch\n*** Add File: mkfs\n+x\n*** End Patch",
     "apply_patch <<E\n*** Begin Patch\n*** Update File: a\n*** Move to: rm -rf\n@@\n-a\n+git\n+push\n*** End Patch\nE",
@@ -183,7 +185,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
     """Draw a host, the event that its command names, and a payload, mostly one that it could send."""
     host = load_host(draw(st.sampled_from(list_host_names())))
     row = draw(st.sampled_from([one for one in host.events if one.kind.has_tool] * 3 + list(host.events)))
-    tool = draw(st.sampled_from([*host.tools, *list_tool_names(), "mcp__x__y", ""]) | json_values)
+    tool = draw(st.sampled_from([*host.tools, *list_tool_names(), "mcp__x__y", "", *SERVER_TOOLS]) | json_values)
     given = draw(host_inputs | host_inputs | host_inputs.map(json.dumps) | json_values)
     theirs = {ours: place for place, ours in row.renames}
     own = (theirs.get("tool_name", "tool_name"), theirs.get("tool_input", "tool_input"))

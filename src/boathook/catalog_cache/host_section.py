@@ -42,6 +42,8 @@ def _make_native_rule() -> dict[str, Any]:
         "folder_keys": ("work_dir",),
         "foreign_keys": (),
         "project_variable": dialect.project_variable,
+        "server_tool": "",
+        "server_places": (),
         "answer": dialect.write_nothing().stdout,
     }
 
@@ -54,6 +56,8 @@ def _make_rule(host: Host) -> dict[str, Any]:
         "folder_keys": host.folder_keys,
         "foreign_keys": host.foreign_keys,
         "project_variable": host.project_variable,
+        "server_tool": host.server_tool,
+        "server_places": host.server_places,
         "answer": find_host_dialect(host.name).write_nothing().stdout,
     }
 

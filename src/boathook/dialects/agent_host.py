@@ -20,7 +20,7 @@ from boathook.core.verdict import Exit, Verdict
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.host import SPECIFIC_OUTPUT, HostEvent, list_derived_kinds, load_host
-from boathook.hosts.tool_calls import normalize_input, restore_input, translate_call
+from boathook.hosts.tool_calls import list_server_names, normalize_input, restore_input, translate_call
 from boathook.hosts.tool_names import find_aliases, find_canonical_name
 
 TYPE_CHECKING = False
@@ -109,6 +109,8 @@ class AgentHost(HostDialect):
         # A tool that the table does not have may have a name that another agent uses.
         tools = self.host.tools if name in self.host.tools else {name: (find_canonical_name(name), ())}
         ours, renames = tools[name]
+        server_names = self._list_server_names(name, data) if ours == name else ()
+        ours = server_names[0] if server_names else ours
         tool_input = normalize_input(tools, name, tool_input)
         data[HOST_TOOL], data["tool_name"] = name, ours
         if isinstance(tool_input, dict):
@@ -123,7 +125,11 @@ class AgentHost(HostDialect):
                 raise BeyondLimits(f"no command can be read in the input of {name}, so no hook could look at it")
             if ours == PATCH_TOOL and kind.is_pre and _hides_patch(tool_input):
                 raise BeyondLimits(f"no patch can be read in the input of {name}, so no hook could look at it")
-        return find_aliases(ours, name)
+        return tuple(dict.fromkeys((*find_aliases(ours, name), *server_names)))
+
+    def _list_server_names(self, name: str, data: dict[str, Any]) -> tuple[str, ...]:
+        host = self.host
+        return () if name in host.tools else list_server_names(host.server_tool, host.server_places, name, data)
 
     def find_result_file(self, event: Event) -> str:
         row = self._find_row_of(event)

@@ -187,6 +187,10 @@ def _find_call(
         return None
     known = tools.get(name) or compiled.section("tools").get(name) if tools is not None else None
     all_names, renames = known or ((name,), ())
+    if known is None and rule["server_tool"]:
+        from boathook.hosts.tool_calls import list_server_names
+
+        all_names = (*list_server_names(rule["server_tool"], rule["server_places"], name, event), name)
     if renames and tool_input:
         from boathook.hosts.tool_calls import normalize_input, translate_call
 

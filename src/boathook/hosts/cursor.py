@@ -45,7 +45,8 @@ HOST = Host(
         "Task": ("Agent", ()),
     },
     _UNMAPPED_EVENTS, session_keys=("conversation_id", "session_id"), folder_keys=("cwd", "workspace_roots.0"),
-    empty_answer="{}", project_variable="CURSOR_PROJECT_DIR", caller=Caller("claude", keys=("cursor_version",)),
+    empty_answer="{}", project_variable="CURSOR_PROJECT_DIR", server_tool="MCP:{tool}",
+    server_places=("mcp_server_name", ""), caller=Caller("claude", keys=("cursor_version",)),
 )  # fmt: skip
 
 

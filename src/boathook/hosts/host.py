@@ -127,7 +127,8 @@ class Host(Value):
     # here; `empty_answer`: the answer that says nothing; `block_side_effect`: what a block does there beyond blocking;
     # `fails_closed`: it turns any failure before a tool call into a refusal and hides the reason. `project_variable` names the
     # project of a session; `foreign_keys` are never sent by this host, so a call with one of them is from an agent that reads
-    # this host's configuration.
+    # this host's configuration. `server_tool`: how it names the tool of an MCP server, if not `mcp__{server}__{tool}`;
+    # `server_places`: where the payload has the names of the server and of its tool.
     name: str
     title: str
     version: str
@@ -145,6 +146,8 @@ class Host(Value):
     project_variable: str = ""
     foreign_keys: tuple[str, ...] = ()
     caller: Caller | None = None
+    server_tool: str = ""
+    server_places: tuple[str, ...] = ()
 
     @property
     def evidence(self) -> str:

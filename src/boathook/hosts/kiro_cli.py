@@ -29,6 +29,7 @@ HOST = Host(
         "str_replace": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),
     },
     ("PostFileSave", "PostFileCreate", "PostFileDelete", "PreTaskExec", "PostTaskExec", "Manual"),
+    server_tool="@{server}/{tool}",
 )  # fmt: skip
 
 

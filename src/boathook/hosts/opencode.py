@@ -36,6 +36,7 @@ HOST = Host(
         **h.map_tools(webfetch="WebFetch", websearch="WebSearch", task="Agent", todowrite="Todo", question="AskUser"),
     },
     event_keys=("event_type",), folder_keys=("work_dir",), message=(("system_message", "$"),),
+    server_tool="{server}_{tool}",
 )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 # Keys without a counterpart stay. A model may add keys of ours to deceive a guard: the host's own key replaces them.
 
+from boathook.core.json_text import get_at_place
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 LIST_MARK = "[]"
 # Other keys for the same command.
 COMMAND_KEYS = ("command", "args", "cmd")
+# So many ways to split the name of a server's tool are tried.
+MAX_SPLITS = 16
 # Instead of a host's key: the host expresses this in a way that has no counterpart here.
 NO_KEY = ""
 
@@ -39,6 +43,27 @@ def translate_call(
                 names[key] = found
     renamed = {new: old for old, new in names.items() if old != new}
     return ours, {**{names[key]: value for key, value in given.items()}, **texts}, renamed
+
+
+def list_server_names(
+    form: str, places: "tuple[str, ...]", name: str, fields: "Mapping[str, Any]"
+) -> "tuple[str, ...]":
+    """Return `mcp__server__tool` for the name that a host has for the tool of a server; none if it has not the host's form.
+
+    Where the server ends is uncertain if the sign behind it is in its name, too; then every split is returned.
+    """
+    prefix, _, rest = form.partition("{")
+    if not form or not name.startswith(prefix) or name.startswith("mcp__"):
+        return ()
+    body, separator = name[len(prefix) :], rest.partition("}")[2].partition("{")[0]
+    server, tool = [get_at_place(fields, place) if place else body for place in places] or (None, None)
+    names = [f"mcp__{server}__{tool}"] if isinstance(server, str) and isinstance(tool, str) and server and tool else []
+    at = body.find(separator, 1) if separator else -1
+    while at > 0 and len(names) < MAX_SPLITS:
+        if at + len(separator) < len(body):
+            names.append(f"mcp__{body[:at]}__{body[at + len(separator) :]}")
+        at = body.find(separator, at + 1)
+    return tuple(dict.fromkeys(names))
 
 
 def normalize_input(tools: "ToolTable", name: str, given: "Any") -> "Any":

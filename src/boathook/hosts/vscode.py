@@ -40,7 +40,7 @@ HOST = Host(
         HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE,), block=_GO_ON),
         HostEvent("Stop", "pre-agent-turn-stop", block=_GO_ON),
     ),
-    _TOOLS, message=h.MESSAGE, caller=Caller("claude", tools=_TOOLS, is_assumed=True),
+    _TOOLS, message=h.MESSAGE, server_tool="mcp_{server}_{tool}", caller=Caller("claude", tools=_TOOLS, is_assumed=True),
 )  # fmt: skip
 
 
