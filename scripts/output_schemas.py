@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from boathook.core.hook import ERROR, HANDLERS, SANDBOX_LEVELS, SCOPES, WARNING
+from boathook.core.hook import ERROR, HANDLERS, IMPORTS, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hosts.host import CAPABILITIES
@@ -138,6 +138,7 @@ _HOOK = _make_object(
         "protected": _FLAG,
         "sandbox": _make_choice(*SANDBOX_LEVELS),
         "network": _FLAG,
+        "imports": _make_choice(*IMPORTS),
         "state": _STATE,
         "why": _TEXT,
         "path": _TEXT,

@@ -43,6 +43,7 @@ def test_list_json_has_every_field_of_the_contract(project: ScratchProject) -> N
         "protected": False,
         "sandbox": "basic",
         "network": False,
+        "imports": "own",
         "state": "armed",
         "why": "",
         "path": str(folder / "HOOK.md"),

@@ -228,7 +228,7 @@ WRONG = {
         WARNING,
         "hooks.override.trigger",
         "unknown key 'trigger'",
-        f"known: name, {TUNABLE}, network, env, project",
+        f"known: name, {TUNABLE}, network, env, imports, project",
     ),
 }
 

@@ -106,10 +106,11 @@ def test_levels_are_ranked():
 
 # What an override opens
 
-GRANT = {"network": True, "env": ["API_TOKEN", "MINE"]}
+GRANT = {"network": True, "env": ["API_TOKEN", "MINE"], "imports": "project"}
+OPENED = {"network": True, "imports": "project"}
 GRANTED = {
-    "the user's": (a_hook(env=("MINE",)), {"network": True, "env": ("MINE", "API_TOKEN")}),
-    "settings of the user": (a_settings_hook(), {"network": True, "env": ("API_TOKEN", "MINE")}),
+    "the user's": (a_hook(env=("MINE",)), {**OPENED, "env": ("MINE", "API_TOKEN")}),
+    "settings of the user": (a_settings_hook(), {**OPENED, "env": ("API_TOKEN", "MINE")}),
     "settings of the project": (a_settings_hook(scope="project"), {}),
     "local settings": (a_settings_hook(scope="local"), {}),
     "a project's": (a_hook(scope="project", env=("MINE",)), {}),
@@ -117,7 +118,7 @@ GRANTED = {
 
 
 @pytest.mark.parametrize(("hook", "changes"), GRANTED.values(), ids=GRANTED)
-def test_network_and_variables_are_opened_to_hooks_of_the_user(hook, changes):
+def test_network_variables_and_imports_are_opened_to_hooks_of_the_user(hook, changes):
     assert tune_hook(hook, NOTHING, project(), user(**GRANT)) == hook.replace(**changes)
 
 
@@ -129,7 +130,7 @@ def test_an_override_that_names_a_project_is_for_the_hooks_of_that_project_alone
     there = project().replace(path=f"{tmp_path}/there/.agents/hooks.toml")
     users = user(project=f"{tmp_path}/link", timeout=5000, override=R, **GRANT)
     hook = a_settings_hook(scope=scope)
-    granted = hook.replace(network=True, env=("API_TOKEN", "MINE"), timeout=5.0, sandbox=R)
+    granted = hook.replace(**OPENED, env=("API_TOKEN", "MINE"), timeout=5.0, sandbox=R)
     found = [tune_hook(hook, NOTHING, config, users) for config in (here, there, project().replace(path=""))]
     assert found == [granted, hook, hook]
     assert [check_configs((a_hook("other"),), config, users) == () for config in (here, there)] == [False, True]
@@ -270,7 +271,7 @@ VAIN = {
             (
                 "/user.toml",
                 "hooks.override",
-                "network and env need project = \"/its/path\" here, because 'guard' is a project's hook",
+                "network, env and imports need project = \"/its/path\" here, because 'guard' is a project's hook",
             )
         ],
     ),

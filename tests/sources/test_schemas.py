@@ -260,6 +260,7 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
             fields.ON_FAILURE_FIELD,
             fields.SANDBOX_FIELD,
             fields.NETWORK_FIELD,
+            fields.IMPORTS_FIELD,
         )
     }
     assert table == {
@@ -269,4 +270,5 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
         "on_failure": hook.on_failure,
         "sandbox": hook.sandbox,
         "network": hook.network,
+        "imports": hook.imports,
     }

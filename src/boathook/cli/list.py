@@ -60,7 +60,7 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
 def _hook_to_json(hook: Hook) -> dict[str, Any]:
     return {
         **pick_fields(hook, "name", "description", "scope", "trigger", "priority", "mode", "on_failure", "protected"),
-        **pick_fields(hook, "sandbox", "network", "state", "path", "source", "place"),
+        **pick_fields(hook, "sandbox", "network", "imports", "state", "path", "source", "place"),
         "event": hook.kind.name if hook.kind else None,
         "timeout_ms": round(hook.timeout * 1000),
         "why": hook.state_reason,

@@ -28,6 +28,9 @@ HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
 # Each is stricter than the one before.
 BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")
 
+# What Python code of a hook imports besides installed packages: modules of its own folder only, or of the project, too.
+OWN_IMPORTS, PROJECT_IMPORTS = IMPORTS = ("own", "project")
+
 ERROR, WARNING = "error", "warning"
 _MAX_DIAGNOSTIC_CHARS = 2000
 CALLS_BOATHOOK = "this command also calls boathook itself, so boathook does not run it"
@@ -167,6 +170,7 @@ class Hook(Value):
     approval: Approval | None = None
     sandbox: str = BASIC
     network: bool = False
+    imports: str = OWN_IMPORTS
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from boathook.core.event import PRE_SESSION
-from boathook.core.hook import ARMED, BASIC, USER, Needs, Script
+from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, USER, Needs, Script
 from boathook.core.value import Value
 from boathook.process.child import Job
 from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
@@ -29,6 +29,10 @@ MAX_NESTED_HOOKS = 3
 _MAX_CACHED = 256
 _NO_NEEDS = Needs()
 _CODE_PREFIXES = tuple(programs.CODE_VARIABLE_PREFIXES)
+# Python runs the file in this folder when it starts.
+_PYTHON_START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_start").encode(
+    "utf-8", "surrogateescape"
+)
 _SYSTEM_NAMES = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 
 
@@ -92,6 +96,7 @@ class HookRunner:
         env = copy_environment() if self._environ is None else dict(self._environ)
         if self._sessions is not None:
             env.update(self._sessions.load_variables(event.session_id))
+        remove_import_rule(env)
         if refused := find_unmet_need(hook, env):
             return Job(("",), b"", "/", {}, hook.timeout, refused)
         if hook.scope != USER:
@@ -102,6 +107,8 @@ class HookRunner:
         notes = self._remove_project_code(hook, event, env)
         env[DEPTH_VARIABLE] = b"%d" % (count_nested_hooks(env) + 1)
         env.update(self._make_variables(hook, event))
+        if hook.imports == OWN_IMPORTS:
+            add_import_rule(env)
         job = self._start_job(hook, event, env)
         cwd, warning = _choose_working_dir(job.cwd or event.work_dir, self._context.project)
         job = job.replace(cwd=cwd, warnings=tuple(text for text in (*notes, warning, *job.warnings) if text))
@@ -196,6 +203,25 @@ def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]
     variables = {f"{prefix}_{key}": value for prefix in hook.dialect.variable_prefixes for key, value in own.items()}
     variables |= dict.fromkeys(hook.dialect.project_variables, project)
     return {key.encode(): encode_variable(value) for key, value in variables.items()}
+
+
+def add_import_rule(env: dict[bytes, bytes]) -> None:
+    """Keep every Python that a hook starts from importing modules of the folder it runs in, which is the project."""
+    # PYTHONSAFEPATH alone would also hide the folder of a script from it: see `python_start/sitecustomize.py`.
+    path = env.get(b"PYTHONPATH")
+    env[b"PYTHONSAFEPATH"] = b"1"
+    env[b"PYTHONPATH"] = _PYTHON_START + b":" + path if path else _PYTHON_START
+
+
+def remove_import_rule(env: dict[bytes, bytes]) -> None:
+    """Remove what an engine above us has set by `add_import_rule`, so that it does not count as the user's own."""
+    first, _, rest = env.get(b"PYTHONPATH", b"").partition(b":")
+    if first != _PYTHON_START:
+        return
+    env.pop(b"PYTHONSAFEPATH", None)
+    env[b"PYTHONPATH"] = rest
+    if not rest:
+        del env[b"PYTHONPATH"]
 
 
 def copy_environment() -> dict[bytes, bytes]:

@@ -9,7 +9,18 @@ from functools import partial
 from typing import Any
 
 from boathook.core.event import SPELLINGS, find_kind
-from boathook.core.hook import BASIC, ERROR, ISOLATED, PROJECT, SANDBOX_LEVELS, WARNING, Diagnostic
+from boathook.core.hook import (
+    BASIC,
+    ERROR,
+    IMPORTS,
+    ISOLATED,
+    OWN_IMPORTS,
+    PROJECT,
+    PROJECT_IMPORTS,
+    SANDBOX_LEVELS,
+    WARNING,
+    Diagnostic,
+)
 from boathook.core.json_text import describe_json_type, dumps
 from boathook.core.value import Value
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
@@ -161,6 +172,10 @@ _STRICT: dict[str, Any] = {"fallback": ISOLATED, "example": ISOLATED}
 SANDBOX_FIELD = Field("sandbox", WORD, "how strictly the hook is confined", BASIC, words=SANDBOX_LEVELS, **_STRICT)
 NETWORK_FIELD = Field("network", FLAG, "whether a confined hook may use the network", default=False)
 ENV_FIELD = _names("env", about="environment variables that the hook uses", example=["TOKEN"])
+_IMPORTS_ABOUT = (
+    "what Python code of the hook can import besides installed packages: its own folder, or the project, too"
+)
+IMPORTS_FIELD = Field("imports", WORD, _IMPORTS_ABOUT, OWN_IMPORTS, words=IMPORTS, example=PROJECT_IMPORTS)
 
 _PATTERNS = (
     _optional("tool", TEXT, "an RE2 pattern, searched in the name of the tool"),
@@ -186,6 +201,7 @@ HOOK_MD_FIELDS = (
     ENV_FIELD,
     SANDBOX_FIELD,
     NETWORK_FIELD,
+    IMPORTS_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
@@ -198,6 +214,7 @@ _OVERRIDE_FIELDS = (
     *TUNABLE_FIELDS,
     NETWORK_FIELD.replace(default=None, user_only=True),
     ENV_FIELD.replace(about="more environment variables", user_only=True, tolerant=False),
+    IMPORTS_FIELD.replace(default=None, user_only=True),
     _OVERRIDE_PROJECT.replace(consequence="the override is for no project", example="/path/to/project"),
 )
 HOOKS_TOML_FIELDS = (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # A hooks.toml, the key in it, and a message.
 ConfigWarning = tuple["HooksConfig", str, str]
 # What an override permits rather than forbids; only the user can set it.
-_GRANTS = ("network", "env")
+_GRANTS = ("network", "env", "imports")
 
 
 def find_strictest(levels: Iterable[str]) -> str:
@@ -87,8 +87,8 @@ def list_ineffective_sandbox(
         if any(tuning.get("sandbox", hook.sandbox) != hook.sandbox for hook in affected):
             yield user, "hooks.override", f"the sandbox of the project's hook '{name}' can only be raised"
         if any(not can_grant(hook, tuning) for hook in affected) and any(key in tuning for key in _GRANTS):
-            message = f"network and env need project = \"/its/path\" here, because '{name}' is a project's hook"
-            yield user, "hooks.override", message
+            message = f"need project = \"/its/path\" here, because '{name}' is a project's hook"
+            yield user, "hooks.override", f"network, env and imports {message}"
 
 
 def _list_project_levels(project: HooksConfig) -> Iterator[tuple[str, str]]:

@@ -73,6 +73,7 @@ requires:
 env: [TOKEN]
 sandbox: restricted
 network: true
+imports: project
 dialect: claude
 metadata:
   author: me
@@ -92,6 +93,7 @@ metadata:
             env=("TOKEN",),
             sandbox="restricted",
             network=True,
+            imports="project",
             dialect=find_hook_dialect("claude"),
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),
@@ -116,6 +118,7 @@ EXAMPLES = {
     "priority": "for example priority: 100",
     "on_failure": "for example on_failure: block",
     "sandbox": "for example sandbox: isolated",
+    "imports": "for example imports: project",
     **{key: f"for example {key}: false" for key in ("async", "protected", "network")},
 }
 NUMBERS = {
@@ -141,6 +144,7 @@ NUMBERS = {
     "on_failure: BLOCK": ({}, ON_FAILURE.format("'BLOCK'")),
     "on_failure:": ({}, ON_FAILURE.format("empty text")),
     "network: 1": ({}, FLAG.format("network", "'1'")),
+    "imports: all": ({}, "'imports' must be own or project, not 'all'; own is used"),
     "sandbox: none": ({"sandbox": "isolated"}, LEVEL.format("'none'")),
     "sandbox: Restricted": ({"sandbox": "isolated"}, LEVEL.format("'Restricted'")),
     "sandbox:": ({"sandbox": "isolated"}, LEVEL.format("empty text")),

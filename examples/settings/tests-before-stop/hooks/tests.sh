@@ -7,6 +7,8 @@ if [[ $active == true ]]; then
 fi
 
 cd "$CLAUDE_PROJECT_DIR" || exit 1
+# Tests import the project's own code, which hooks do not.
+unset PYTHONSAFEPATH
 if output=$(make --silent test 2>&1); then
   exit 0
 fi

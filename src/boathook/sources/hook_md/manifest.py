@@ -26,7 +26,10 @@ _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 _NULLS = ("", "~", "null")
 _MAX_DIGITS = 18
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
-_SAME_KEYS = ("name", "description", "priority", "on_failure", "protected", "sandbox", "network", "metadata")
+_SAME_KEYS = (
+    *("name", "description", "priority", "on_failure", "protected"),
+    *("sandbox", "network", "imports", "metadata"),
+)
 
 
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:

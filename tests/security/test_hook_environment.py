@@ -1,0 +1,251 @@
+"""Files and variables of a project that would run its code within hooks: tried with real processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from boathook.process.sandbox import probe_sandbox_levels
+from tests.scratch_project import CALL, WAYS, list_runs, make_settings
+
+LEVELS = {support.level: support for support in probe_sandbox_levels()}
+EVERY_LEVEL = [
+    pytest.param(
+        level, marks=pytest.mark.skipif(not support.is_available, reason=f"no sandbox {level}: {support.detail}")
+    )
+    for level, support in LEVELS.items()
+]
+REMOVE = {**CALL, "tool_input": {"command": "rm x"}}
+PYTHON = sys.executable
+
+# Modules of a project (finding F1)
+
+GUARD = "sys.exit(2 if 'rm' in json.load(sys.stdin)['tool_input']['command'] else 0)"
+COMMANDS = {
+    "python -c": f"""{PYTHON} -c "import json, sys; {GUARD}" """,
+    "python -m": f"! {PYTHON} -m json.tool | grep -q '\"rm x\"' || exit 2",
+    "python -": f"""input=$(cat); export input
+{PYTHON} - <<'END'
+import io, json, os, sys
+sys.stdin = io.StringIO(os.environ["input"])
+{GUARD}
+END""",
+    "python reads stdin": f"""input=$(cat); export input
+{PYTHON} <<'END'
+import io, json, os, sys
+sys.stdin = io.StringIO(os.environ["input"])
+{GUARD}
+END""",
+}
+EVERY_COMMAND = pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+
+
+def write_json_module(project) -> Path:
+    """Write a package `json` into the project that disarms the guards above, and return the file that tells that it ran."""
+    folder = project.path / "json"
+    folder.mkdir()
+    ran = project.path / "ran"
+    text = f"open({str(ran)!r}, 'w').close()\ndef load(file): return {{'tool_input': {{'command': 'ls'}}}}\n"
+    (folder / "__init__.py").write_text(text)
+    (folder / "tool.py").write_text("")
+    return ran
+
+
+@EVERY_COMMAND
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("form", ["HOOK.md", "settings.json"])
+def test_a_module_of_the_project_does_not_disarm_a_guard(project, form, scope, way, command):
+    if form == "HOOK.md":
+        project.write_hook("guard", command, scope=scope)
+    else:
+        project.write_settings(scope, make_settings(command))
+    if scope == "project":
+        project.trust()
+    assert [run["decision"] for run in project.dispatch(way, REMOVE)["runs"]] == ["block"]
+    ran = write_json_module(project)
+    assert [run["decision"] for run in project.dispatch(way, REMOVE)["runs"]] == ["block"]
+    assert not ran.exists()
+
+
+@EVERY_COMMAND
+@pytest.mark.parametrize("level", EVERY_LEVEL)
+def test_no_module_of_the_project_disarms_a_guard_in_any_sandbox(project, level, command):
+    project.write_hook("guard", command, fields={"sandbox": level})
+    assert list_runs(project.dispatch("by command", REMOVE)) == [("guard", "ok", "block")]
+    ran = write_json_module(project)
+    assert list_runs(project.dispatch("by command", REMOVE)) == [("guard", "ok", "block")]
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_module_of_the_project_is_imported_by_an_async_hook(project, way):
+    place = project.base / "where"
+    code = f"import json; open('{place}', 'w').write(json.__file__)"
+    project.write_hook("guard", f'{PYTHON} -c "{code}"', fields={"async": True})
+    assert project.dispatch(way, {**CALL, "event_type": "post-step"})["background"] == []
+    ran = write_json_module(project)
+    verdict = project.dispatch(way, REMOVE)
+    assert [started["hook"] for started in verdict["background"]] == ["guard"]
+    for _ in range(600):
+        if place.exists() and place.read_text():
+            break
+        time.sleep(0.05)
+    assert place.read_text() == json.__file__
+    assert not ran.exists()
+
+
+def list_pythons() -> list[Path]:
+    """Return the interpreters of every version that this machine has, this one first."""
+    folders = [Path("/usr/bin"), Path("/usr/local/bin"), *sorted(Path("~/.pyenv/versions").expanduser().glob("*/bin"))]
+    names = ("python2.7", *(f"python3.{minor}" for minor in range(6, 15)))
+    paths = [folder / name for name in names for folder in folders if (folder / name).exists()]
+    return list({path.name: path for path in (*paths, Path(PYTHON))}.values())
+
+
+EVERY_PYTHON = pytest.mark.parametrize("python", list_pythons(), ids=lambda path: path.name)
+
+
+@EVERY_PYTHON
+@pytest.mark.parametrize("words", ["-c 'import json'", "-m json.tool", "- <script", "<script"])
+def test_no_version_of_python_imports_from_the_work_dir(project, python, words):
+    (project.path / "script").write_text("import json")
+    project.write_hook("guard", f"echo '{{}}' | {python} {words} >&2 && exit 2")
+    assert list_runs(project.dispatch("by command")) == [("guard", "ok", "block")]
+    ran = write_json_module(project)
+    assert list_runs(project.dispatch("by command")) == [("guard", "ok", "block")]
+    assert not ran.exists()
+
+
+# What must go on working
+
+HELPED = "#!{}\nimport sys, helper\nsys.exit(helper.code)\n"
+
+
+@EVERY_PYTHON
+def test_a_script_finds_the_helpers_beside_it(project, python):
+    folder = project.write_hook("guard", HELPED.format(python), script_name="run.py")
+    (folder / "scripts/helper.py").write_text("code = 2")
+    (project.path / "helper.py").write_text("code = 0")
+    assert list_runs(project.dispatch("by command")) == [("guard", "ok", "block")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_a_script_of_a_settings_hook_finds_the_helpers_beside_it(project, scope, way):
+    folder = (project.claude_folder if scope == "user" else project.path / ".claude") / "hooks"
+    folder.mkdir(parents=True)
+    (folder / "guard.py").write_text(HELPED.format(PYTHON))
+    (folder / "helper.py").write_text("code = 2")
+    project.write_settings(scope, make_settings(f"{PYTHON} {folder}/guard.py"))
+    if scope == "project":
+        project.trust()
+    (project.path / "helper.py").write_text("code = 0")
+    assert [run["decision"] for run in project.dispatch(way)["runs"]] == ["block"]
+
+
+@pytest.mark.parametrize("level", EVERY_LEVEL)
+def test_a_script_that_a_shell_starts_finds_its_helpers_in_every_sandbox(project, level):
+    folder = project.write_hook("guard", f'{PYTHON} "$AGENT_HOOK_DIR/lib/guard.py"', fields={"sandbox": level})
+    (folder / "lib").mkdir()
+    (folder / "lib/guard.py").write_text(HELPED.format(PYTHON))
+    (folder / "lib/helper.py").write_text("code = 2")
+    assert list_runs(project.dispatch("by command")) == [("guard", "ok", "block")]
+
+
+@EVERY_PYTHON
+def test_a_sitecustomize_of_the_user_still_runs(project, monkeypatch, python):
+    folder = project.base / "site"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text("import sys\nsys.customized = 2\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    project.write_hook("guard", f"{python} -c 'import sys; sys.exit(sys.customized)'")
+    assert list_runs(project.dispatch()) == [("guard", "ok", "block")]
+
+
+def test_an_archive_and_a_script_with_the_option_p_are_as_python_has_them(project):
+    folder = project.write_hook("guard")
+    (folder / "beside.py").write_text("")
+    shutil.make_archive(str(folder / "app"), "zip", project.write_hook("app") / "scripts")
+    code = "import sys\ntry:\n    import beside\nexcept ImportError:\n    sys.exit(2)\n"
+    (folder / "safe.py").write_text(code)
+    (folder / "app").mkdir()
+    (folder / "app/__main__.py").write_text(code)
+    shutil.make_archive(str(folder / "app"), "zip", folder / "app")
+    for words in ("-P {}/safe.py", "-IP {}/safe.py", "{}/app.zip", "{}/app"):
+        project.write_hook("guard", f"{PYTHON} {words.format(folder)}")
+        runs = project.dispatch("by command")["runs"]
+        assert [run["decision"] for run in runs if run["hook"] == "guard"] == ["block"], words
+
+
+# Hooks that import from the project
+
+PROJECT_CODE = f'{PYTHON} -c "import sys, rules; sys.exit(rules.code)"'
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_a_hook_that_says_so_imports_from_the_project(project, scope, way):
+    (project.path / "rules.py").write_text("code = 2")
+    project.write_hook("guard", PROJECT_CODE, scope=scope, fields={"imports": "project"})
+    if scope == "project":
+        project.trust()
+    assert list_runs(project.dispatch(way)) == [("guard", "ok", "block")]
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_so_does_a_settings_hook_of_which_the_user_s_hooks_toml_says_so(project, scope):
+    (project.path / "rules.py").write_text("code = 2")
+    project.write_settings(scope, make_settings(PROJECT_CODE))
+    if scope == "project":
+        project.trust()
+    name = project.list_hooks()[0]["name"]
+    place = f'project = "{project.path}"' if scope == "project" else ""
+    override = f'[[hooks.override]]\nname = "{name}"\n{{}}imports = "project"\n'
+    assert [run["status"] for run in project.dispatch()["runs"]] == ["failed"]
+    project.write_hooks_toml("user", override.format(f"{place}\n"))
+    assert [run["decision"] for run in project.dispatch()["runs"]] == ["block"]
+    assert project.list_hooks()[0]["imports"] == "project"
+
+
+def test_neither_a_project_nor_a_name_alone_grants_it_to_a_project_s_hook(project):
+    (project.path / "rules.py").write_text("code = 2")
+    project.write_hook("guard", PROJECT_CODE, scope="project")
+    override = '[[hooks.override]]\nname = "guard"\nimports = "project"\n'
+    project.write_hooks_toml("user", override)
+    project.write_hooks_toml("project", override)
+    project.trust()
+    assert [run["status"] for run in project.dispatch()["runs"]] == ["failed"]
+    assert "imports" in project.run("list").stderr
+
+
+def read_variables(project, name: str = "guard", **fields: str) -> dict[str, str]:
+    """Return the environment of a hook."""
+    place = project.base / "environment"
+    project.write_hook(name, f"env -0 >{place}", fields=fields)
+    runs = project.dispatch()["runs"]
+    assert [run["status"] for run in runs] == ["ok"]
+    return dict(pair.split("=", 1) for pair in place.read_text().rstrip("\0").split("\0"))
+
+
+def test_a_variable_of_the_user_s_own_stays(project, monkeypatch):
+    monkeypatch.setenv("PYTHONSAFEPATH", "yes")
+    monkeypatch.setenv("PYTHONPATH", "/opt/lib")
+    assert read_variables(project)["PYTHONPATH"].endswith("/python_start:/opt/lib")
+    variables = read_variables(project, imports="project")
+    assert (variables["PYTHONSAFEPATH"], variables["PYTHONPATH"]) == ("yes", "/opt/lib")
+
+
+def test_an_engine_within_a_hook_begins_anew(project, monkeypatch):
+    inherited = {name: value for name, value in read_variables(project).items() if name.startswith("PYTHON")}
+    assert inherited["PYTHONSAFEPATH"] == "1"
+    for name, value in inherited.items():
+        monkeypatch.setenv(name, value)
+    assert {name for name in read_variables(project) if name.startswith("PYTHON")} == set(inherited)
+    assert read_variables(project)["PYTHONPATH"] == inherited["PYTHONPATH"]
+    assert not {"PYTHONSAFEPATH", "PYTHONPATH"} & set(read_variables(project, imports="project"))
