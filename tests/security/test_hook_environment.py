@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from boathook.process.sandbox import probe_sandbox_levels
-from tests.scratch_project import CALL, WAYS, list_runs, make_settings
+from tests.scratch_project import CALL, HOOK_ENTRY, WAYS, list_runs, make_settings
 
 LEVELS = {support.level: support for support in probe_sandbox_levels()}
 EVERY_LEVEL = [
@@ -249,3 +250,40 @@ def test_an_engine_within_a_hook_begins_anew(project, monkeypatch):
     assert {name for name in read_variables(project) if name.startswith("PYTHON")} == set(inherited)
     assert read_variables(project)["PYTHONPATH"] == inherited["PYTHONPATH"]
     assert not {"PYTHONSAFEPATH", "PYTHONPATH"} & set(read_variables(project, imports="project"))
+
+
+# Secrets in the environment of the engine (finding F12): stated in the threat model, as far as it goes
+
+PEEK = "tr '\\0' '\\n' </proc/$PPID/environ | grep -q MY_API_KEY=hidden && exit 2; env | grep -q MY_API_KEY && exit 2; exit 0"
+NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+
+
+def find_secret(project, level: str) -> str:
+    """Return what a project's hook decides that looks for a secret in its parent."""
+    project.write_hook("peek", PEEK, scope="project", fields={"sandbox": level})
+    project.trust()
+    # A process that was forked and not started shows the environment of another one.
+    command = [PYTHON, "-I", "-S", HOOK_ENTRY, "--json"]
+    event, env = json.dumps({**CALL, "work_dir": str(project.path)}), {**project.environment, "MY_API_KEY": "hidden"}
+    done = subprocess.run(command, input=event, text=True, cwd=project.path, env=env, capture_output=True, check=True)
+    verdict = json.loads(done.stdout)
+    assert [run["status"] for run in verdict["runs"]] == ["ok"]
+    return verdict["decision"]
+
+
+@NEEDS_PROC
+def test_a_basic_hook_can_read_the_environment_of_the_engine_as_documented(project):
+    assert find_secret(project, "basic") == "block"
+
+
+@NEEDS_PROC
+@pytest.mark.skipif(not LEVELS["isolated"].is_available, reason=LEVELS["isolated"].detail)
+def test_an_isolated_hook_cannot_read_the_environment_of_the_engine(project):
+    assert find_secret(project, "isolated") == "none"
+
+
+@NEEDS_PROC
+@pytest.mark.ordinary_user
+@pytest.mark.skipif(not LEVELS["restricted"].is_available, reason=LEVELS["restricted"].detail)
+def test_a_restricted_hook_cannot_read_the_environment_of_the_engine(project):
+    assert find_secret(project, "restricted") == "none"
