@@ -92,7 +92,13 @@ def load(
             debug(text.rstrip())
 
     setup = _EngineSetup(
-        catalog, ProcessRunner(), _make_job_context(catalog), locations.state, recorder, can_ask=can_ask, trace=debug
+        catalog,
+        ProcessRunner(),
+        _make_job_context(catalog, locations.start),
+        locations.state,
+        recorder,
+        can_ask=can_ask,
+        trace=debug,
     )
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
 
@@ -174,7 +180,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     setup = _EngineSetup(
         catalog,
         ProcessRunner(spawn, exclusive=True),
-        _make_job_context(catalog, sender.project),
+        _make_job_context(catalog, locations.start, sender.project),
         locations.state,
         recorder,
         can_ask=sender.can_ask,
@@ -221,9 +227,9 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
     return loaded.catalog
 
 
-def _make_job_context(catalog: Catalog, host_project: str = "") -> JobContext:
+def _make_job_context(catalog: Catalog, start: str, host_project: str = "") -> JobContext:
     projects = tuple([SourceProject(one.name, one.dialect, catalog.find_project(one.name)) for one in SOURCES])
-    return JobContext(projects, catalog.settings.model, host_project, marks=_list_project_marks())
+    return JobContext(projects, catalog.settings.model, host_project, marks=_list_project_marks(), start=start)
 
 
 def _list_project_marks() -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from boathook.trust.judge import ProjectHook, TrustJudge
 from boathook.trust.store import TrustStore
 
 UNTRUSTED_FOLDER = "ignoring your hooks folder because it is inside a project: its hooks may come from the project"
+CLOSED_FOLDER = "this folder cannot be entered, so the project hooks in it and below it cannot be found"
 UNTRUSTED_FOLDER_FIX = "check HOME and the variable of this folder, such as XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR"
 
 
@@ -49,6 +50,9 @@ class _Loading:
             for path in locations.untrusted.values()
             if path not in (locations.state, locations.cache)
         ]
+        if locations.closed:
+            fix = f"chmod u+x {locations.closed}, or start the agent in another folder"
+            self.diagnostics.append(Diagnostic(locations.closed, None, "", ERROR, CLOSED_FOLDER, fix))
         self.watch: list[str] = []
         self.projects: dict[SourceFolders, str] = {}
         self.project_configs: dict[str, HooksConfig] = {}

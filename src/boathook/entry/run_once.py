@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.event import UNMAPPED, parse_host_object
+from boathook.core.event import HOST_EVENT, UNMAPPED, parse_host_object
 from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects.dialect import NATIVE, HostDialect, find_host_dialect
@@ -50,7 +50,7 @@ def main(args: list[str], data: bytes | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  (the host always gets a message and an exit code)
-        return run.refuse(f"internal error: {type(error).__name__}: {error}", 1)
+        return run.refuse(f"internal error: {type(error).__name__}: {error}", 2 if run.may_be_tool_call else 1)
 
 
 class _EventRun:
@@ -58,11 +58,19 @@ class _EventRun:
         self.options, self.dialect = options, dialect
         # What hooks.toml wants if the host cannot express everything.
         self.refuses_degraded = False
+        self.event_name = options.event
+        self.kind: EventKind | None = None
+
+    @property
+    def may_be_tool_call(self) -> bool:
+        """Whether a tool may be about to be called: an error of ours must not let it pass, because no guard was asked."""
+        return self.kind is None or (self.kind.is_pre and self.kind.has_tool)
 
     def answer(self, data: bytes) -> int:
         if self._is_duplicate(data):
             return self._write_nothing()
         event = self.dialect.read_event(data, self.options.event)
+        self.kind, self.event_name = event.kind, event.data.get(HOST_EVENT, event.kind.name)
         if event.kind is UNMAPPED:
             return self._write_nothing()
         if path := self.dialect.find_result_file(event):
@@ -79,7 +87,7 @@ class _EventRun:
     def refuse(self, message: str, code: int) -> int:
         """Report an error, and refuse the event in the host's own dialect if the host would not understand the exit code."""
         _report(message)
-        end, refused_kind = self.dialect.refuse(self.options.event, f"boathook: {message}", code)
+        end, refused_kind = self.dialect.refuse(self.event_name, f"boathook: {message}", code)
         if refused_kind is not None:
             self._record_refusal(message, refused_kind)
         write_all(2, end.stderr)

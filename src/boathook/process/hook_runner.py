@@ -13,6 +13,7 @@ from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.spawn import encode_variable
 from boathook.system import programs
+from boathook.system.locations import find_home, read_environment
 from boathook.system.programs import EntryPoint
 
 TYPE_CHECKING = False
@@ -46,12 +47,13 @@ class JobContext(Value):
     """What jobs are made with: the project of each source, and the model to ask."""
 
     # `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level;
-    # `marks` are files that only projects have.
+    # `marks` are files that only projects have; `start` is where projects were searched from.
     projects: tuple[SourceProject, ...] = ()
     model: str = ""
     host_project: str = ""
     scratch: str = ""
     marks: tuple[str, ...] = ()
+    start: str = ""
 
     @property
     def project(self) -> str:
@@ -110,9 +112,13 @@ class HookRunner:
         if hook.imports == OWN_IMPORTS:
             add_import_rule(env)
         job = self._start_job(hook, event, env)
-        cwd, warning = _choose_working_dir(job.cwd or event.work_dir, self._context.project)
-        job = job.replace(cwd=cwd, warnings=tuple(text for text in (*notes, warning, *job.warnings) if text))
-        return job if hook.sandbox == BASIC or job.refused else self._confine(job, hook, event, env)
+        wanted = job.cwd or event.work_dir
+        cwd, error = _choose_working_dir(wanted, (self._context.project, self._context.start))
+        job = job.replace(cwd=cwd)
+        if hook.sandbox != BASIC and not job.refused:
+            job = self._confine(job, hook, event, env)
+        warning = f"the work dir {wanted!r} {error}; it was run in {job.cwd}" if error else ""
+        return job.replace(warnings=tuple(text for text in (*notes, warning, *job.warnings) if text))
 
     def _start_job(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
         data = hook.dialect.write_event(event, hook.trigger)
@@ -181,14 +187,27 @@ def _find_user_hook_exposure(hook: Hook, path: str) -> str:
     return ""
 
 
-def _choose_working_dir(wanted: str, project: str) -> tuple[str, str]:
+def _choose_working_dir(wanted: str, projects: tuple[str, ...]) -> tuple[str, str]:
+    """Return where a hook runs, and what is wrong with the folder that was wanted: no such folder may disable a guard."""
     plain = wanted.replace("\0", "")
-    exists = bool(plain) and os.path.isdir(plain)
-    if exists and os.access(plain, os.X_OK):
+    if can_enter(plain):
         return plain, ""
-    instead = project if os.path.isdir(project) else "/"
-    error = "cannot be entered" if exists else "does not exist"
-    return instead, f"the work dir {wanted!r} {error}; it was run in {instead}"
+    others = (*projects, find_home(read_environment()))
+    return next(filter(can_enter, others), "/"), _describe_unusable(plain)
+
+
+def can_enter(path: str) -> bool:
+    return bool(path) and os.path.isdir(path) and os.access(path, os.X_OK)
+
+
+def _describe_unusable(path: str) -> str:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return "does not exist"
+    except OSError:
+        return "cannot be entered"
+    return "cannot be entered" if os.path.isdir(path) else "is not a folder"
 
 
 def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]:

@@ -89,8 +89,9 @@ class Locations:
 
     # `start` is where projects are searched from. `config` holds the user's hooks.toml. `folders` has every folder of the user
     # by its option. `untrusted` has those that variables have put into a project: hooks and hooks.toml there are not read (""
-    # stands for such a folder), and neither trust nor the cache is believed. With `trust_all` no hook needs trust.
-    __slots__ = ("cache", "config", "folders", "sources", "start", "state", "trust_all", "untrusted")
+    # stands for such a folder), and neither trust nor the cache is believed. With `trust_all` no hook needs trust. `closed` is the
+    # start or a folder above it that cannot be entered, so that nobody can say which hooks are there.
+    __slots__ = ("cache", "closed", "config", "folders", "sources", "start", "state", "trust_all", "untrusted")
 
     def __init__(
         self,
@@ -103,8 +104,9 @@ class Locations:
         untrusted: "dict[str, str] | None" = None,
         folders: "dict[str, str] | None" = None,
         trust_all: bool = False,
+        closed: str = "",
     ) -> None:
-        self.start, self.config, self.state, self.cache = start, config, state, cache
+        self.start, self.config, self.state, self.cache, self.closed = start, config, state, cache, closed
         self.sources, self.untrusted, self.folders, self.trust_all = sources, untrusted or {}, folders or {}, trust_all
 
     def find(self, source: str) -> "SourceFolders":
@@ -120,7 +122,7 @@ class Locations:
     @property
     def key(self) -> "tuple[object, ...]":
         sources = [(folders.name, folders.user, folders.project) for folders in self.sources]
-        return (self.config, "" if self.trust_all else self.state, tuple(sources))
+        return (self.config, "" if self.trust_all else self.state, tuple(sources), self.closed)
 
 
 def resolve_locations(
@@ -136,7 +138,7 @@ def resolve_locations(
     # `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
     # leave out, with `project-` before the name only their projects.
     given = {option: path for option, path in given.items() if path} if given else {}
-    home = _home(env)
+    home = find_home(env)
     sources = [source for source in sources if source.without not in without]
     paths = {
         folder: _resolve_folder(folder, env, home, given)
@@ -172,6 +174,7 @@ def resolve_locations(
         untrusted=untrusted_folders,
         folders=folders,
         trust_all=trust_all,
+        closed=_find_closed(start),
     )
 
 
@@ -184,7 +187,7 @@ def list_without_names(sources: "Iterable[LocatedSource]") -> "tuple[str, ...]":
 
 
 def resolve_folder(folder: "UserFolder", env: "Environment", given: "Mapping[str, str] | None" = None) -> str:
-    return _resolve_folder(folder, env, _home(env), given or {})
+    return _resolve_folder(folder, env, find_home(env), given or {})
 
 
 def _resolve_folder(folder: "UserFolder", env: "Environment", home: str, given: "Mapping[str, str]") -> str:
@@ -202,7 +205,7 @@ def _is_plain(value: bytes) -> bool:
     return value.startswith(b"/") and not has_detour and not path.startswith((b"/proc/", b"/dev/fd/"))
 
 
-def _home(env: "Environment") -> str:
+def find_home(env: "Environment") -> str:
     """Return the home folder: without a usable HOME that of the account, because guards must not vanish with a variable."""
     value = env.get(b"HOME", b"")
     return _text(value).rstrip("/") if _is_plain(value) else account_home()
@@ -277,11 +280,34 @@ def _find_upwards(start: str, markers: "tuple[str, ...]", own_folders: "tuple[st
         at = at[:MAX_PATH_CHARS].rpartition("/")[0]
     while True:
         for marker in markers:
-            if _exists(at + marker) and not _is_any(at + marker.rpartition("/")[0], own_folders):
+            if _has_marker(at, marker) and not _is_any(at + marker.rpartition("/")[0], own_folders):
                 return at or "/"
         if "/" not in at:
             return ""
         at = at.rpartition("/")[0]
+
+
+def _has_marker(folder: str, marker: str) -> bool:
+    # What cannot be seen because the folder itself is closed does not make that folder a project. If only a folder inside it is
+    # closed, it is one: its hooks are there and cannot be used, which is reported.
+    return _exists(folder + marker) and not _is_closed(folder)
+
+
+def _is_closed(folder: str) -> bool:
+    try:
+        system.lstat(folder + "/.")
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _find_closed(start: str) -> str:
+    at, closed = start.rstrip("/"), ""
+    while at and _is_closed(at):
+        at, closed = at.rpartition("/")[0], at
+    return closed
 
 
 def _is_any(path: str, others: "tuple[str, ...]") -> bool:

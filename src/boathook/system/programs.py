@@ -113,9 +113,17 @@ def find_project_tops(folders: Iterable[str]) -> tuple[str, ...]:
     # A project that contains the home folder of the account is the user's own, and is left out.
     plain = [folder for folder in folders if _is_possible_path(folder)]
     tops = {top for folder in plain for top in (folder.rstrip("/"), _find_repository(folder))} - {""}
-    paths = sorted({path for top in tops for path in (top, os.path.realpath(top))} - {"/"})
+    paths = sorted({path for top in tops for path in (top, resolve_links(top))} - {"/"})
     home = os.path.realpath(account_home()) + "/" if paths else ""
     return tuple(path for path in paths if not home.startswith(path + "/"))
+
+
+def resolve_links(path: str) -> str:
+    """Return the real path, as far as it can be found out: a link such as /proc/1/cwd may not even be read."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.abspath(path)
 
 
 def _is_possible_path(text: str) -> bool:
@@ -137,7 +145,7 @@ def points_into(path: str, tops: Iterable[str]) -> bool:
     if not path.startswith("/"):
         return True
     starts = ("/proc/", "/dev/fd/", "/dev/std", *(top + "/" for top in tops))
-    return any(f"{one}/".startswith(starts) for one in (os.path.normpath(path), os.path.realpath(path)))
+    return any(f"{one}/".startswith(starts) for one in (os.path.normpath(path), resolve_links(path)))
 
 
 def find_foreign_owner(path: str) -> str | None:

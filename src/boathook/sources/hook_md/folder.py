@@ -62,7 +62,7 @@ def scan_hooks(root: str, scope: str, top: str) -> SourceHooks:
     try:
         entries = sorted((e for e in os.scandir(root) if not e.name.startswith(".")), key=lambda e: e.name)
     except OSError as error:
-        if not os.path.lexists(root):
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(root):
             return SourceHooks(watch=(root,))
         return _fail(root, f"the hooks folder cannot be read: {error.strerror}", (root,))
     reason = find_foreign_owner(root) if scope == PROJECT else find_exposure(root) or find_exposed_parent(root)
