@@ -48,6 +48,7 @@ from boathook.inprocess.hooks import list_decorators
 from boathook.inprocess.layers import FAILURE_MODES
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
+from boathook.system.locations import OWN_FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"
@@ -274,8 +275,21 @@ def _files_of(name: str) -> Iterator[str]:
         f"| for one, `--project` | {where} |",
     )
     own_sources = ", ".join(f"`{name}`" for name in setup.runs_itself) or "none"
+    yield f"| the project is | {_describe_project(host)} |"
     yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
     yield f"| evidence | {host.evidence} |"
+
+
+def _describe_project(host: Host) -> str:
+    texts = []
+    for place in host.project_at:
+        if place == OWN_FOLDER:
+            texts.append("the folder in which it starts boathook")
+        elif place.startswith("$"):
+            texts.append(f"what the variable `{place[1:]}` names")
+        else:
+            texts.append(f"what `{place}` of its payload names")
+    return ", else ".join(texts)
 
 
 def _capabilities_of(name: str) -> Iterator[str]:

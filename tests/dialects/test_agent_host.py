@@ -737,7 +737,7 @@ def run(project: ScratchProject, host: str, event: dict[str, object], *args: str
     env = {"PATH": os.environ["PATH"], **project.variables}
     argv = project.make_argv("run", "--trust-all", "--host", host, *args)
     done = subprocess.run(
-        argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=project.base
+        argv, input=json.dumps(event), capture_output=True, text=True, env=env, timeout=60, cwd=project.path
     )
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 

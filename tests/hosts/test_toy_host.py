@@ -35,7 +35,7 @@ HOST = Host(
     session_keys=("game",),
     folder_keys=("place.playground",),
     empty_answer="ok",
-    project_variable="TOY_ROOM",
+    project_at=("$TOY_ROOM",),
 )
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import boathook
-from boathook.entry import run_once
+from boathook.catalog_cache.host_section import make_host_sections
+from boathook.entry import fast_path, run_once
+from boathook.entry.options import parse_options
+from boathook.hosts.host import list_host_names, load_host
+from boathook.system.locations import OWN_FOLDER, Locations
 from tests.scratch_project import CALL, HOOK_ENTRY, ScratchProject
 
 # Agents whose answer to a blocked call is easy to read, each with its name for the event and for its shell.
@@ -43,9 +49,9 @@ def send(
 ) -> subprocess.CompletedProcess[str]:
     """Be a host: start the entry before a shell call, in the project or in `start`."""
     event, tool = HOSTS[host]
-    payload = {"tool_name": tool, "tool_input": {"command": command}, "session_id": "s", **fields}
-    payload |= {"event_type": event, "work_dir": work_dir} if host == "native" else {"hook_event_name": event}
-    payload |= {"cwd": work_dir} if host != "native" else {}
+    payload = {"tool_name": tool, "tool_input": {"command": command}, "session_id": "s"}
+    names = ("event_type", "work_dir") if host == "native" else ("hook_event_name", "cwd")
+    payload |= {names[0]: event, names[1]: work_dir, **fields}
     argv = [sys.executable, "-I", "-S", HOOK_ENTRY, "--host", host, "--event", event, *flags]
     return subprocess.run(
         argv,
@@ -198,3 +204,80 @@ def test_an_internal_error_does_not_send_an_agent_back_to_work(project, host, ev
     key = "event_type" if host == "native" else "hook_event_name"
     assert run_once.main(["--host", host], json.dumps({key: event}).encode()) == 1
     assert capfd.readouterr().out == ""
+
+
+# The project of a session, where it is found
+
+
+def write_project_guard(project: ScratchProject) -> str:
+    """Write a guard of the project, which refuses one command, and a folder elsewhere; return that folder."""
+    script = 'echo "$AGENT_WORK_DIR $AGENT_PROJECT_DIR" >&2; exit 2'
+    fields = {"matcher": "{tool: Shell, pattern: FFF}"}
+    project.write_hook("guard", script, scope="project", fields=fields)
+    elsewhere = project.base / "elsewhere"
+    elsewhere.mkdir()
+    return str(elsewhere)
+
+
+def name_project(host: str, path: Path) -> tuple[dict[str, str], dict[str, object], str]:
+    """Name a project as a host does: by a variable, by a field of the payload, or by the folder in which it starts us."""
+    place, start = load_host(host).project_at[0], str(path.parent)
+    if place == OWN_FOLDER:
+        return {}, {}, str(path)
+    if place.startswith("$"):
+        return {place[1:]: str(path)}, {}, start
+    return {}, {place.removesuffix(".0"): [str(path)] if place.endswith(".0") else str(path)}, start
+
+
+@pytest.mark.parametrize("host", [name for name in HOSTS if name != "native"])
+def test_the_folder_of_a_call_does_not_choose_the_hooks_of_the_project(project, host):
+    elsewhere = write_project_guard(project)
+    env, fields, start = name_project(host, project.path)
+    done = send(project, host, elsewhere, "--trust-all", command="touch FFF", env=env, start=start, **fields)
+    assert is_refused(done), done.stdout + done.stderr
+    # where the payload's own folder is the project, a call cannot name another one
+    work_dir = project.path if load_host(host).project_at == ("cwd",) else elsewhere
+    assert f"{work_dir} {project.path}" in done.stdout + done.stderr
+
+
+def test_a_model_cannot_put_an_empty_project_before_the_guard_in_codex(project):
+    write_project_guard(project)
+    (project.path / "sub/.agents/hooks").mkdir(parents=True)
+    done = send(project, "codex", f"{project.path}/sub", "--trust-all", command="touch FFF")
+    assert is_refused(done), done.stdout + done.stderr
+
+
+def test_the_event_of_the_native_host_still_names_the_folder(project):
+    elsewhere = write_project_guard(project)
+    done = send(project, "native", elsewhere, "--trust-all", command="touch FFF")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", list_host_names())
+def test_every_agent_says_where_its_project_is(name):
+    host = load_host(name)
+    assert host.project_at, f"{name} needs project_at, with the evidence for it in a comment"
+    fields = [place for place in host.project_at if place != OWN_FOLDER and not place.startswith("$")]
+    # the key of the event's folder is taken out of the payload: see `AgentHost.get_field`
+    assert all("." in place or host.folder_keys == (place,) for place in fields)
+
+
+@pytest.mark.parametrize("host", ["codex", "claude", "cursor"])
+def test_the_fast_path_finds_the_project_of_the_row(project, host):
+    elsewhere = write_project_guard(project)
+    env, fields, start = name_project(host, project.path)
+    locations = find_locations(project, host, elsewhere, env, fields, start)
+    assert locations.projects == (str(project.path),)
+    assert find_locations(project, host, elsewhere, {}, {}, elsewhere).projects == ()
+
+
+def find_locations(
+    project: ScratchProject, host: str, folder: str, env: dict[str, str], fields: dict[str, object], start: str
+) -> Locations:
+    """Return what the fast path uses, with the rows of a catalogue that is there for every folder."""
+    event = {"cwd": folder, **fields}
+    options = parse_options(["--host", host])
+    row = make_host_sections()[f"host {host}"][0]
+    with contextlib.chdir(start):
+        environment = {name.encode(): value.encode() for name, value in {**project.environment, **env}.items()}
+        return fast_path._locate(options, fast_path._find_start(options, event, environment, row), environment)

@@ -43,7 +43,7 @@ class AgentHost(HostDialect):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.host = load_host(name)
-        self.project_variable = self.host.project_variable
+        self.project_at = self.host.project_at
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         fields = parse_host_object(data)
@@ -130,6 +130,10 @@ class AgentHost(HostDialect):
     def _list_server_names(self, name: str, data: dict[str, Any]) -> tuple[str, ...]:
         host = self.host
         return () if name in host.tools else list_server_names(host.server_tool, host.server_places, name, data)
+
+    def get_field(self, event: Event, place: str) -> object:
+        # The key of the event's folder is not among the other fields any more.
+        return event.work_dir if place in self.host.folder_keys[:1] else get_at_place(event.data, place)
 
     def find_result_file(self, event: Event) -> str:
         row = self._find_row_of(event)

@@ -37,8 +37,8 @@ def find_hook_dialect(name: str) -> HookDialect:
 class HostDialect:
     """How a host writes events and reads answers. The defaults are right for a host that can express everything."""
 
-    # The variable in which the host names the project's folder.
-    project_variable = ""
+    # Where the host names the project's folder: see `boathook.hosts.host.Host`.
+    project_at: tuple[str, ...] = ()
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -60,6 +60,10 @@ class HostDialect:
     def find_caller(self, data: bytes, env: Mapping[bytes, bytes]) -> str:
         """Return the host that really calls, "" if it is this one."""
         return ""
+
+    def get_field(self, event: Event, place: str) -> object:
+        """Return what the payload of an event has at a place of `project_at`."""
+        return None
 
     def find_result_file(self, event: Event) -> str:
         """Return the file that says whether the tool call failed, "" if the event says it."""

@@ -16,6 +16,7 @@ from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, ge
 from boathook.entry.options import parse_options
 from boathook.sources.source import SOURCES
 from boathook.system.locations import (
+    OWN_FOLDER,
     choose_start,
     find_host_project,
     is_dir,
@@ -114,21 +115,10 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     # A tool with several names is for the engine.
     if not isinstance(event, dict) or "host_tool_name" in event:
         return None
-    env = read_environment()
-    # Where a host names its folder is part of the catalogue, which is found by that folder: guess, and compare.
-    variable = f"{options.host.upper().replace('-', '_')}_PROJECT_DIR"
-    start = _find_start(options, event, env, {"folder_keys": ("work_dir", "cwd"), "project_variable": variable})
-    for _ in range(2):
-        locations = _locate(options, start, env)
-        compiled = load_compiled(locations) if locations is not None else None
-        if locations is None or compiled is None:
-            return None
-        rule, events, tools = compiled.section(f"host {options.host}")
-        guessed, start = start, _find_start(options, event, env, rule)
-        if start == guessed:
-            break
-    else:
+    found = _find_catalogue(options, event, read_environment())
+    if found is None:
         return None
+    locations, compiled, (rule, events, tools) = found
     call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
     if call is None:
         return None
@@ -139,10 +129,33 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     return None if is_wanted else rule["answer"]
 
 
+def _find_catalogue(options: "Options", event: "dict[str, Any]", env: "Any") -> "tuple[Any, Any, Any] | None":
+    """Return the locations of an event, their catalogue, and the host's row in it, which the engine would use, too."""
+    # The row says where the host names its project, and is part of the catalogue, which is found by that project. Every
+    # catalogue has the same rows: one that a guess leads to says whether the guess is right, or which one to look at.
+    variable = f"${options.host.upper().replace('-', '_')}_PROJECT_DIR"
+    guesses = [
+        _find_start(options, event, env, {"folder_keys": ("work_dir", "cwd"), "project_at": (place,)})
+        for place in (variable, OWN_FOLDER)
+    ]
+    for start in dict.fromkeys(guesses):
+        for _ in range(2):
+            locations = _locate(options, start, env)
+            compiled = load_compiled(locations) if locations is not None else None
+            if compiled is None:
+                break
+            row = compiled.section(f"host {options.host}")
+            guessed, start = start, _find_start(options, event, env, row[0])  # noqa: PLW2901
+            if start == guessed:
+                return locations, compiled, row
+    return None
+
+
 def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "dict[str, Any]") -> str:
     folders = [get_at_place(event, place) for place in rule["folder_keys"]]
     folder = next((folder for folder in folders if isinstance(folder, str)), "")
-    start = choose_start(options.project, find_host_project(rule["project_variable"], env), folder)
+    host_project = find_host_project(rule["project_at"], env, lambda place: get_at_place(event, place))
+    start = choose_start(options.project, host_project, folder)
     if not start.startswith("/") or "//" in start or "\0" in start:
         return ""
     return "" if "/./" in start + "/" or "/../" in start + "/" else start

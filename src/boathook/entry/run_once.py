@@ -135,7 +135,9 @@ class _EventRun:
         if options.project is not None and not os.path.isdir(options.project):
             raise UsageError(f"--project {options.project} is not a folder")
         env = locations.read_environment()
-        host_project = locations.find_host_project(self.dialect.project_variable, env)
+        host_project = locations.find_host_project(
+            self.dialect.project_at, env, lambda place: self.dialect.get_field(event, place)
+        )
         folder = locations.choose_start(options.project, host_project, event.work_dir)
         resolved = locations.resolve_locations(
             SOURCES,

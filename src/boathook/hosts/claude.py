@@ -46,7 +46,9 @@ HOST = Host(
         **h.map_tools(Glob="Glob", Grep="Grep", WebFetch="WebFetch", WebSearch="WebSearch", Agent="Agent"),
         **h.map_tools(Task="Agent", TodoWrite="Todo", AskUserQuestion="AskUser"),
     },
-    UNMAPPED_CLAUDE_EVENTS, message=h.MESSAGE, project_variable="CLAUDE_PROJECT_DIR",
+    UNMAPPED_CLAUDE_EVENTS, message=h.MESSAGE,
+    # Run: the variable stays the folder of the session, while `cwd` and our own folder follow every `cd` of the model.
+    project_at=("$CLAUDE_PROJECT_DIR",),
     foreign_keys=("timestamp", "cursor_version"),
 )  # fmt: skip
 

@@ -35,6 +35,8 @@ HOST = Host(
         "web_search": ("WebSearch", ()),
     },
     ("Interrupt",), message=h.MESSAGE,
+    # Run: `cwd` is the `workdir` of one call, which the model chooses; our own folder stays that of the session. No variable.
+    project_at=(".",),
 )  # fmt: skip
 
 

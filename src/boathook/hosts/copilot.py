@@ -69,7 +69,10 @@ HOST = Host(
         **h.map_tools(update_todo="Todo", ask_user="AskUser"),
     },
     ("userPromptTransformed",), event_keys=("hook_event_name", "hookName"), session_keys=("session_id", "sessionId"),
-    fails_closed=True, project_variable="COPILOT_PROJECT_DIR", server_tool="{server}-{tool}",
+    fails_closed=True,
+    # Run: the variable is the folder of the session, also if a call names another one.
+    project_at=("$COPILOT_PROJECT_DIR",),
+    server_tool="{server}-{tool}",
     caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
 )  # fmt: skip
 

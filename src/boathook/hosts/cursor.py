@@ -45,8 +45,11 @@ HOST = Host(
         "Task": ("Agent", ()),
     },
     _UNMAPPED_EVENTS, session_keys=("conversation_id", "session_id"), folder_keys=("cwd", "workspace_roots.0"),
-    empty_answer="{}", project_variable="CURSOR_PROJECT_DIR", server_tool="MCP:{tool}",
-    server_places=("mcp_server_name", ""), caller=Caller("claude", keys=("cursor_version",)),
+    empty_answer="{}", caller=Caller("claude", keys=("cursor_version",)),
+    # Read: every payload has the roots, and `cwd` is that of one call; hooks of the user are started in ~/.cursor.
+    project_at=("workspace_roots.0", "$CURSOR_PROJECT_DIR"),
+    server_tool="MCP:{tool}",
+    server_places=("mcp_server_name", ""),
 )  # fmt: skip
 
 

@@ -33,7 +33,9 @@ HOST = Host(
         **h.map_tools(Grep="Grep", FetchUrl="WebFetch", WebSearch="WebSearch", Task="Agent", TodoWrite="Todo"),
     },
     event_keys=("hook_event_name", "hookEventName"), session_keys=("session_id", "sessionId"), message=h.MESSAGE,
-    project_variable="FACTORY_PROJECT_DIR", server_tool="{server}___{tool}",
+    # Read: its documentation names the variable; whether `cwd` follows the model is not known.
+    project_at=("$FACTORY_PROJECT_DIR",),
+    server_tool="{server}___{tool}",
 )  # fmt: skip
 
 

@@ -58,7 +58,8 @@ HOST = Host(
     },
     ("BeforeModel", "AfterModel", "BeforeToolSelection"),
     message=h.MESSAGE,
-    project_variable="GEMINI_PROJECT_DIR",
+    # Run: the variable is the folder of the session, also if a call names another one.
+    project_at=("$GEMINI_PROJECT_DIR",),
     server_tool="mcp_{server}_{tool}",
     server_places=("mcp_context.server_name", "mcp_context.tool_name"),
     # `gemini hooks migrate` copies the commands of Claude Code's settings.

@@ -125,10 +125,11 @@ class Host(Value):
 
     # `version` is the one that was run, empty if everything is from documents; `unmapped_events`: events without counterpart
     # here; `empty_answer`: the answer that says nothing; `block_side_effect`: what a block does there beyond blocking;
-    # `fails_closed`: it turns any failure before a tool call into a refusal and hides the reason. `project_variable` names the
-    # project of a session; `foreign_keys` are never sent by this host, so a call with one of them is from an agent that reads
-    # this host's configuration. `server_tool`: how it names the tool of an MCP server, if not `mcp__{server}__{tool}`;
-    # `server_places`: where the payload has the names of the server and of its tool.
+    # `fails_closed`: it turns any failure before a tool call into a refusal and hides the reason. `project_at` are the places
+    # that may name the project of a session, the best first: `$NAME` is a variable, `.` the folder in which the host starts us,
+    # anything else a place in the payload. Without any, it is the event's folder. `foreign_keys` are never sent by this host, so
+    # a call with one of them is from an agent that reads this host's configuration. `server_tool`: how it names the tool of an MCP
+    # server, if not `mcp__{server}__{tool}`; `server_places`: where the payload has the names of the server and of its tool.
     name: str
     title: str
     version: str
@@ -143,7 +144,7 @@ class Host(Value):
     empty_answer: str = ""
     block_side_effect: str = ""
     fails_closed: bool = False
-    project_variable: str = ""
+    project_at: tuple[str, ...] = ()
     foreign_keys: tuple[str, ...] = ()
     caller: Caller | None = None
     server_tool: str = ""

@@ -32,6 +32,8 @@ HOST = Host(
         **h.map_tools(Grep="Grep", FetchURL="WebFetch", SearchWeb="WebSearch", SetTodoList="Todo"),
         **h.map_tools(AskUserQuestion="AskUser", Agent="Agent"),
     },
+    # Run: every event has the folder of the session as `cwd`; its shell takes no other folder.
+    project_at=("cwd",),
 )  # fmt: skip
 
 

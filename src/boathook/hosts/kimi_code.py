@@ -33,6 +33,8 @@ HOST = Host(
         **h.map_tools(TodoList="Todo", AskUserQuestion="AskUser"),
     },
     ("TurnStarted", "Interrupt", "PermissionResult", "UserPromptQueued", "TaskStarted", "SessionHeartbeat"),
+    # Run: every event has the folder of the session as `cwd`, and no call changes it.
+    project_at=("cwd",),
 )  # fmt: skip
 
 

@@ -29,6 +29,8 @@ HOST = Host(
         "str_replace": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),
     },
     ("PostFileSave", "PostFileCreate", "PostFileDelete", "PreTaskExec", "PostTaskExec", "Manual"),
+    # Read: its documentation names `cwd` and no variable; where hooks are started is not known.
+    project_at=("cwd",),
     server_tool="@{server}/{tool}",
 )  # fmt: skip
 

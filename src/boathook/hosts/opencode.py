@@ -36,6 +36,8 @@ HOST = Host(
         **h.map_tools(webfetch="WebFetch", websearch="WebSearch", task="Agent", todowrite="Todo", question="AskUser"),
     },
     event_keys=("event_type",), folder_keys=("work_dir",), message=(("system_message", "$"),),
+    # Run: our plugin sends the folder that OpenCode gave it, which no call changes.
+    project_at=("work_dir",),
     server_tool="{server}_{tool}",
 )  # fmt: skip
 

@@ -41,7 +41,9 @@ HOST = Host(
         **h.map_tools(glob="Glob", grep_search="Grep", web_fetch="WebFetch", web_search="WebSearch", agent="Agent"),
         **h.map_tools(todo_write="Todo", ask_user_question="AskUser"),
     },
-    _UNMAPPED_EVENTS, message=h.MESSAGE, project_variable="QWEN_PROJECT_DIR",
+    _UNMAPPED_EVENTS, message=h.MESSAGE,
+    # Run: the variable is the folder of the session, also if a call names another one.
+    project_at=("$QWEN_PROJECT_DIR",),
 )  # fmt: skip
 
 

@@ -40,7 +40,10 @@ HOST = Host(
         HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_TYPE,), block=_GO_ON),
         HostEvent("Stop", "pre-agent-turn-stop", block=_GO_ON),
     ),
-    _TOOLS, message=h.MESSAGE, server_tool="mcp_{server}_{tool}", caller=Caller("claude", tools=_TOOLS, is_assumed=True),
+    _TOOLS, message=h.MESSAGE,
+    # Read: `cwd` is the folder of the workspace; hooks are started in the home folder.
+    project_at=("cwd",), caller=Caller("claude", tools=_TOOLS, is_assumed=True),
+    server_tool="mcp_{server}_{tool}",
 )  # fmt: skip
 
 

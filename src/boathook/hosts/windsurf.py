@@ -40,8 +40,9 @@ HOST = Host(
     ("post_cascade_response_with_transcript", "post_setup_worktree"),
     event_keys=("agent_action_name",),
     session_keys=("trajectory_id",),
-    # Its hooks run in the root of the workspace, and no payload names it.
+    # Read: its hooks are started in the root of the workspace, and no payload names it.
     folder_keys=(),
+    project_at=(".",),
 )
 
 

@@ -13,7 +13,7 @@ else:
         import os as system
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Any, Protocol
 
     Environment = Mapping[bytes, bytes]
@@ -363,23 +363,39 @@ def read_environment() -> "Environment":
     return bytewise
 
 
-def find_host_project(variable: str, env: "Environment") -> str:
-    """Return the project of a host's session by its variable, "" if there is none: the work dir changes with every `cd`."""
-    value = env.get(variable.encode(), b"")
-    found = _text(value).rstrip("/")
-    return found if value.startswith(b"/") and is_dir(found) else ""
+# The place of a host's project that is the folder in which it starts us.
+OWN_FOLDER = "."
+
+
+def find_host_project(places: "tuple[str, ...]", env: "Environment", get_field: "Callable[[str], object]") -> str:
+    """Return the project of a host's session by the places of its row, "" if none of them names a folder."""
+    # The event's folder is not asked for this: it changes with every `cd`, and in some hosts with every call.
+    for place in places:
+        if place == OWN_FOLDER:
+            path = _find_own_folder()
+        elif place.startswith("$"):
+            path = _text(env.get(place[1:].encode(), b""))
+        else:
+            path = get_field(place)
+        if isinstance(path, str) and path.startswith("/") and (is_dir(path) or _is_closed(path)):
+            return path.rstrip("/") or "/"
+    return ""
 
 
 def choose_start(project: "str | None", host_project: str, folder: str) -> str:
-    """Return the folder from which projects are looked for: an option, the host's variable, the event's or the current one."""
+    """Return the folder from which projects are looked for: an option, the host's project, the event's or the current one."""
     return project or host_project or folder.replace("\0", "") or current_dir()
 
 
 def current_dir() -> str:
+    return _find_own_folder() or "/"
+
+
+def _find_own_folder() -> str:
     try:
         return system.getcwd()
     except OSError:
-        return "/"
+        return ""
 
 
 def make_absolute(path: str) -> str:
