@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import boathook
-from boathook.sources.source import SETTINGS_JSON_SOURCE
+from boathook.sources.source import HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE
 from boathook.system.locations import Locations, SourceFolders
 from tests import forked
 
@@ -83,7 +83,8 @@ class ScratchProject:
         self, project: str | None = None, claude: str = "", claude_project: str = "", *, trust_all: bool = True
     ) -> Locations:
         """Return these folders as locations, without a search."""
-        hook_md = SourceFolders("HOOK.md", str(self.config), str(self.path) if project is None else project)
+        top = str(self.path) if project is None else project
+        hook_md = SourceFolders("HOOK.md", str(self.config), top, HOOK_MD_SOURCE.markers)
         settings_json = SourceFolders("settings.json", claude, claude_project, SETTINGS_JSON_SOURCE.markers)
         folders = {"config": self.config, "state": self.state, "cache": self.cache}
         named = {name: str(path) for name, path in folders.items()}

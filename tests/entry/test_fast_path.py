@@ -63,7 +63,8 @@ def write_cache_of(project, catalog: Catalog, trust: str | None = None) -> Catal
     """Keep a catalogue as that of the project's project; with nothing to watch it is fresh at once."""
     catalog = catalog.replace(projects=(("HOOK.md", str(project.path)), ("settings.json", "")))
     locations = project.make_locations(claude=str(project.claude_folder), trust_all=trust == "")
-    locations.state = trust or locations.state
+    if trust:
+        locations.state, locations.cache = trust, f"{trust}/cache"
     assert write_compiled(catalog, (), locations, time.time())
     return catalog
 
@@ -391,18 +392,18 @@ def test_a_folder_that_is_gone_is_the_engine_s(here, monkeypatch, tmp_path):
 
 
 def test_a_catalogue_is_taken_only_for_the_trust_that_it_was_made_with(here, tmp_path):
-    trusts = {"usual": str(here.state), "other": str(tmp_path), "all": ""}
+    trusts = {"usual": None, "other": str(tmp_path), "all": ""}
     calls = {
         "usual": lambda: ask(CALL),
         "other": lambda: ask(CALL, state=str(tmp_path)),
         "all": lambda: ask(CALL, "--trust-all"),
     }
-    for path in here.cache.iterdir():
+    for path in here.cache.glob("*"):
         path.unlink()
     for made, trust in trusts.items():
         write_cache_of(here, GUARDS, trust)
         assert {name: call() for name, call in calls.items()} == {name: name == made for name in calls}
-        for path in here.cache.iterdir():
+        for path in [*here.cache.glob("*"), *tmp_path.glob("cache/*")]:
             path.unlink()
 
 

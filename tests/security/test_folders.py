@@ -7,16 +7,21 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import boathook
+from boathook.catalog_cache.format import read_compiled
 from boathook.catalog_cache.host_section import make_host_sections
+from boathook.catalog_cache.write import write_compiled
+from boathook.core.catalog import Catalog
 from boathook.entry import fast_path, run_once
 from boathook.entry.options import parse_options
 from boathook.hosts.host import list_host_names, load_host
-from boathook.system.locations import OWN_FOLDER, Locations
+from boathook.sources.source import SOURCES
+from boathook.system.locations import OWN_FOLDER, Locations, resolve_locations
 from tests.scratch_project import CALL, HOOK_ENTRY, ScratchProject
 
 # Agents whose answer to a blocked call is easy to read, each with its name for the event and for its shell.
@@ -281,3 +286,51 @@ def find_locations(
     with contextlib.chdir(start):
         environment = {name.encode(): value.encode() for name, value in {**project.environment, **env}.items()}
         return fast_path._locate(options, fast_path._find_start(options, event, environment, row), environment)
+
+
+# The compiled catalogue
+
+
+def forge_catalogue(project: ScratchProject, cache: Path, flags: list[str]) -> Path:
+    """Write a catalogue without hooks and without anything to watch for these flags, as an attacker could."""
+    folders = parse_options(flags).folders
+    environment = {name.encode(): value.encode() for name, value in project.environment.items()}
+    locations = resolve_locations(SOURCES, str(project.path), environment, given=folders)
+    locations.cache = str(cache)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("boathook.catalog_cache.write.list_fixed_paths", lambda _: [])
+        assert write_compiled(Catalog(()), (), locations, time.time())
+    return next(cache.iterdir())
+
+
+def fix_folders(project: ScratchProject) -> list[str]:
+    """Return the flags that `install` writes."""
+    return ["--config", str(project.config), "--claude", str(project.claude_folder), "--state", str(project.state)]
+
+
+def test_a_variable_cannot_put_a_forged_catalogue_before_the_guard(guarded):
+    # an archive without .git, and a host that takes over the variables of the project
+    flags = fix_folders(guarded)
+    cache = guarded.base / "unpacked/cache/boathook"
+    forge_catalogue(guarded, cache, flags)
+    env = {"XDG_CACHE_HOME": str(cache.parent)}
+    done = send(guarded, "native", str(guarded.path), *flags, env=env)
+    assert (done.returncode, done.stderr) == (2, f"ran in {guarded.path}\n")
+
+
+def test_a_catalogue_that_does_not_watch_the_folders_of_hooks_is_not_believed(guarded):
+    flags = fix_folders(guarded)
+    forged = forge_catalogue(guarded, guarded.state / "cache", flags)
+    done = send(guarded, "native", str(guarded.path), *flags)
+    assert (done.returncode, done.stderr) == (2, f"ran in {guarded.path}\n")
+    # it was found, and its checksum, version and key are right
+    key = resolve_locations(SOURCES, str(guarded.path), dict(os.environb), given=parse_options(flags).folders).key
+    assert forged.exists()
+    assert read_compiled(str(forged), key) is not None
+
+
+def test_the_catalogue_of_fixed_folders_is_below_the_state_folder(project):
+    given = {"state": "/somewhere/state"}
+    environment = {b"HOME": b"/home/me", b"XDG_CACHE_HOME": b"/elsewhere"}
+    assert resolve_locations(SOURCES, "/p", environment, given=given).cache == "/somewhere/state/cache"
+    assert resolve_locations(SOURCES, "/p", environment).cache == "/elsewhere/boathook"

@@ -82,7 +82,24 @@ def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:
 def load_compiled(locations: "Locations") -> "Compiled | None":
     """Load the compiled catalogue for some locations; None if it is missing, damaged, made by another version, or stale."""
     path = compiled_path(locations)
-    return read_compiled(path, locations.key) if path is not None else None
+    compiled = read_compiled(path, locations.key) if path is not None else None
+    if compiled is None:
+        return None
+    # A catalogue without these would stay fresh whatever happens there: it is not one that we wrote.
+    watched = dict(compiled.head["watch"])
+    return compiled if all(fixed in watched for fixed in list_fixed_paths(locations)) else None
+
+
+def list_fixed_paths(locations: "Locations") -> "list[str]":
+    """Return the paths that every catalogue of some locations watches: where hooks, settings and trust are, or would be."""
+    paths = [locations.config + "/hooks.toml"] if locations.config else []
+    paths += [] if locations.trust_all else [locations.state + "/trust.json"]
+    for folders in locations.sources:
+        if folders.user:
+            paths += [folders.user + marker[marker.rindex("/") :] for marker in folders.markers[:1]]
+        if folders.project:
+            paths += [folders.project + marker for marker in folders.markers]
+    return paths
 
 
 def read_compiled(path: str, key: "tuple[object, ...]") -> "Compiled | None":

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from boathook import version
-from boathook.catalog_cache.format import compiled_path, pack
+from boathook.catalog_cache.format import compiled_path, list_fixed_paths, pack
 from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, can_take_part, should_report_skip
 from boathook.core.event import KINDS, RESET_KINDS, EventKind
@@ -32,7 +32,9 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
     newest = max((found[0] for _, found in stamps if found), default=0)
     # An upgrade writes the file of the version; the same version may come with other tables.
     modules = [f"{_HOSTS_FOLDER}/{name.replace('-', '_')}.py" for name in list_host_names()]
-    stamps += tuple((name, make_stamp(name)) for name in (version.__file__, tools.__file__, _HOSTS_FOLDER, *modules))
+    modules += (version.__file__, tools.__file__, _HOSTS_FOLDER)
+    fixed_paths = [path for path in list_fixed_paths(locations) if path not in watch]
+    stamps += tuple((name, make_stamp(name)) for name in (*modules, *fixed_paths))
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
     head: dict[str, Any] = {

@@ -144,6 +144,10 @@ def resolve_locations(
         folder: _resolve_folder(folder, env, home, given)
         for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *[source.user_folder for source in sources])
     }
+    if STATE_FOLDER.option in given:
+        # A cache that a variable names could hold a forged catalogue, although all other folders are fixed.
+        paths[CACHE_FOLDER] = paths[STATE_FOLDER] + "/cache"
+        given[CACHE_FOLDER.option] = paths[CACHE_FOLDER]
 
     # What is at its default place in the home folder is the user's own, too, if the home folder is believed.
     defaults = {source.user_folder: _resolve_folder(source.user_folder, {}, home, {}) for source in sources}
