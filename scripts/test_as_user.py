@@ -1,5 +1,7 @@
 """Run the tests that root cannot run, because root may read and write everything, as a user that has no rights of its own.
 
+Tests that root runs too, but that show something else then (`any_user`), are run as well.
+
 That user may not be able to enter the folder of the checkout, of the virtual environment or of the interpreter. So the tests run
 in a folder of their own, made of hard links where possible, and removed afterwards. No account is made.
 """
@@ -17,15 +19,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Nobody, by its number: a system without such an account has the number all the same.
 UID = GID = 65534
-MARKER = "ordinary_user"
+MARKERS = ("ordinary_user", "any_user")
 LEFT_OUT = (".git", ".venv", ".e2e", ".hypothesis", ".*_cache", "__pycache__", "dist", "build")
 VERSION = "python" + sysconfig.get_python_version()
 
 
 def main() -> int:
     """Run the tests as an ordinary user: the present one, or another if that is root."""
-    files = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py") if MARKER in path.read_text()]
-    argv = ["-m", "pytest", "-q", "-n", "2", "-m", MARKER, "-p", "no:cacheprovider", *sorted(files)]
+    paths = (ROOT / "tests").rglob("test_*.py")
+    marked = [path for path in paths if any(f"mark.{marker}" in path.read_text() for marker in MARKERS)]
+    files = sorted(str(path.relative_to(ROOT)) for path in marked)
+    argv = ["-m", "pytest", "-q", "-n", "2", "-m", " or ".join(MARKERS), "-p", "no:cacheprovider", *files]
     if os.geteuid():
         return subprocess.run([sys.executable, *argv], cwd=ROOT, check=False).returncode
     folder = Path(tempfile.mkdtemp(prefix="as-user-"))

@@ -67,7 +67,7 @@ def test_a_run_in_continuous_integration_fails_if_a_skip_is_not_listed(tmp_path,
 
 
 # Suites that go across the package.
-SUITES = {"conformance", "docs", "e2e", "examples", "faults", "fixtures", "fuzz", "model"}
+SUITES = {"conformance", "docs", "e2e", "examples", "faults", "fixtures", "fuzz", "model", "security"}
 
 
 def list_folders(root: Path) -> set[str]:

@@ -463,14 +463,12 @@ def test_every_level_is_offered_or_has_a_reason_why_not():
 NO_LANDLOCK = "this system has no Landlock"
 NO_BWRAP = "bubblewrap (bwrap) is not installed"
 OLD = "Landlock version 2 cannot forbid truncating files (3 is needed: Linux 6.2)"
-NO_TCP = "Landlock version 3 cannot forbid TCP (4 is needed: Linux 6.7)"
 MACHINES = {
     "nothing, restricted": ("restricted", False, 0, "", f"{NO_LANDLOCK}, and {NO_BWRAP}"),
     "nothing, isolated": ("isolated", False, 0, "", NO_BWRAP),
     "landlock too old": ("restricted", False, 2, "", f"{OLD}, and {NO_BWRAP}"),
-    "landlock without tcp": ("restricted", False, 3, "", f"{NO_TCP}, and {NO_BWRAP}"),
-    "landlock without tcp, which is allowed": ("restricted", True, 3, "", ""),
-    "landlock": ("restricted", False, 4, "", ""),
+    "landlock": ("restricted", False, 3, "", ""),
+    "landlock with a network": ("restricted", True, 3, "", ""),
     "landlock and isolated": ("isolated", False, 7, "", NO_BWRAP),
     "bwrap instead of landlock": ("restricted", False, 0, "/usr/bin/bwrap", ""),
     "bwrap": ("isolated", False, 0, "/usr/bin/bwrap", ""),

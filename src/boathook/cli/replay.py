@@ -76,7 +76,7 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
 
     It reports the events that would end differently now. Events can be replayed only if your hooks.toml has
     `record = "whole"`; secrets in them are never recorded. Hooks run in a sandbox and a scratch folder: they cannot
-    write to the project or open TCP connections.
+    write to the project or reach a network.
 
     \b
     Exit codes: 0 no event ends differently, 1 some do.

@@ -1,8 +1,9 @@
-"""Landlock (Linux): a process gives up rights for itself and for everything it starts, without being root."""
+"""Landlock and seccomp (Linux): a process gives up rights for itself and for everything it starts, without being root."""
 
 # Also the program that confines a hook: `landlock.py [--network] [--plain-locale] FOLDER… -- PROGRAM ARGUMENT…` may from then
-# on write below the folders only, has no TCP without `--network`, cannot signal other processes, and becomes the program. It
-# imports nothing of boathook, because it starts with every confined hook.
+# on write below the folders only, has no network without `--network`, cannot signal other processes, has of the rights of root
+# only that of opening files of other users, and becomes the program. It imports nothing of boathook, because it starts with
+# every confined hook.
 
 import sys
 
@@ -17,7 +18,8 @@ else:
         import os as system
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_SET_NO_NEW_PRIVS = 38
+_SET_SECCOMP, _DROP_BOUND, _SET_NO_NEW_PRIVS = 22, 24, 38
+_FILTER_MODE = 2
 _ASK_VERSION, _BENEATH = 1, 1
 EXIT_NOT_CONFINED, EXIT_NOT_STARTED = 125, 126
 ERROR_PREFIX = "boathook: the sandbox: "
@@ -25,6 +27,9 @@ ERROR_PREFIX = "boathook: the sandbox: "
 _WRITE_FILE, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 1, 1 << 13, 1 << 14, 1 << 15
 # folders, files, sockets, pipes, links, devices
 _REMOVE_AND_MAKE = 0b1_1111_1111 << 4
+_MAKE_CHAR, _MAKE_BLOCK = 1 << 6, 1 << 11
+# No folder of a hook gives rights to devices.
+_DEVICE_RIGHTS = _MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV
 _FILE_RIGHTS = _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 # bind and connect
 _TCP = 1 << 0 | 1 << 1
@@ -32,7 +37,35 @@ _TCP = 1 << 0 | 1 << 1
 _SCOPES = 1 << 0 | 1 << 1
 _SINCE = {_REFER: 2, _TRUNCATE: 3, _IOCTL_DEV: 5}
 _FILES_SINCE, _TCP_SINCE, SCOPES_SINCE = _SINCE[_TRUNCATE], 4, 6
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts")
+# Not terminals: what is written there are commands to the terminal, and what is typed there runs.
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+# Landlock knows TCP by `connect` and `bind` alone: TCP Fast Open, MPTCP and `listen` without `bind` pass, and so does UDP. So
+# without a network no socket can be made, except those of this machine (AF_UNIX, AF_NETLINK). Landlock's rule is for sockets
+# that another process hands over.
+_LOCAL_FAMILIES = (1, 16)
+# A ring of system calls (io_uring) makes sockets too, and no filter sees them; its number is the same everywhere.
+_IO_URING_SETUP = 425
+# Numbers from here on are another set (x32).
+_FIRST_OTHER_NUMBER = 0x4000_0000
+# the set of system calls as the kernel names it, the numbers of `socket` and, where there is one, of `socketcall`
+_X86_64, _I386 = (0xC000_003E, 41, None), (0x4000_0003, 359, 102)
+_AARCH64, _ARM = (0xC000_00B7, 198, None), (0x4000_0028, 281, None)
+# A kernel of 64 bits says that it has 32 where a process asks for that (`linux32`).
+_CALL_SETS = {
+    **dict.fromkeys(("x86_64", "i686"), (_X86_64, _I386)),
+    **dict.fromkeys(("aarch64", "armv7l", "armv8l"), (_AARCH64, _ARM)),
+    "riscv64": ((0xC000_00F3, 198, None),),
+    "loongarch64": ((0xC000_0102, 198, None),),
+}
+_LOAD, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x06, 0x15, 0x35
+# where the number, the set and the first argument of a call are
+_NUMBER_OFFSET, _SET_OFFSET, _ARGUMENT_OFFSET = 0, 4, 16
+_ALLOW, _DENY, _NO_SUCH_CALL = 0x7FFF_0000, 0x0005_0000 | 13, 0x0005_0000 | 38
+
+# CAP_DAC_OVERRIDE: a project in a container often belongs to another user
+_KEPT_CAPABILITIES = 1 << 1
+_CAPABILITY_VERSION, _CAPABILITY_COUNT = 0x2008_0522, 64
 
 
 def find_version() -> int:
@@ -50,9 +83,13 @@ def find_limitation(version: int, *, network: bool) -> str:
         return "this system has no Landlock"
     if version < _FILES_SINCE:
         return f"Landlock version {version} cannot forbid truncating files ({_FILES_SINCE} is needed: Linux 6.2)"
-    if version < _TCP_SINCE and not network:
-        return f"Landlock version {version} cannot forbid TCP ({_TCP_SINCE} is needed: Linux 6.7)"
+    if not network and _find_machine() not in _CALL_SETS:
+        return f"the system calls of {_find_machine()}, which make sockets, are not known"
     return ""
+
+
+def _find_machine() -> str:
+    return system.uname().machine
 
 
 def confine(folders: list[str], *, network: bool) -> str:
@@ -74,6 +111,10 @@ def confine(folders: list[str], *, network: bool) -> str:
             return f"Landlock refuses a rule for {path}"
     if _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _call("syscall", _RESTRICT_SELF, rules, 0):
         return "Landlock cannot be put in force"
+    if system.geteuid() == 0 and not _drop_capabilities():
+        return "the rights of root cannot be given up"
+    if not network and not _forbid_sockets():
+        return "seccomp cannot be put in force"
     return ""
 
 
@@ -83,10 +124,68 @@ def _allow(rules: int, path: str, handled: int) -> bool:
     except OSError:
         return False
     is_folder = system.fstat(handle).st_mode & 0o170000 == 0o040000
-    rule = _u64(handled if is_folder else handled & _FILE_RIGHTS) + handle.to_bytes(4, sys.byteorder)
+    rights = handled & ~_DEVICE_RIGHTS if is_folder else handled & _FILE_RIGHTS
+    rule = _u64(rights) + handle.to_bytes(4, sys.byteorder)
     is_added = _call("syscall", _ADD_RULE, rules, _BENEATH, rule, 0) == 0
     system.close(handle)
     return is_added
+
+
+def _drop_capabilities() -> bool:
+    """Keep only what root needs to open files of other users; root of a container may lack the right to lower the bound."""
+    for number in range(_CAPABILITY_COUNT):
+        if not _KEPT_CAPABILITIES >> number & 1:
+            _call("prctl", _DROP_BOUND, number, 0, 0, 0)
+    kept = _u32(_KEPT_CAPABILITIES)
+    # effective, permitted and inheritable, for the lower and then for the upper half of the numbers
+    sets = kept + kept + _u32(0) * 4
+    return _call("capset", _u32(_CAPABILITY_VERSION) + _u32(0), sets) == 0
+
+
+def _forbid_sockets() -> bool:
+    import _ctypes
+
+    class Byte(_ctypes._SimpleCData):  # type: ignore[type-arg]
+        _type_ = "B"
+
+    code = make_socket_filter(_CALL_SETS[_find_machine()])
+    # The kernel wants the address of the code in a structure; the object must live until the call.
+    buffer = (Byte * len(code)).from_buffer_copy(code)
+    word = 8 if sys.maxsize >> 32 else 4
+    program = b"".join(part.to_bytes(word, "little") for part in (len(code) // 8, _ctypes.addressof(buffer)))
+    return _call("prctl", _SET_SECCOMP, _FILTER_MODE, program, 0, 0) == 0
+
+
+def make_socket_filter(call_sets: tuple[tuple[int, int, int | None], ...]) -> bytes:
+    """Return the code that the kernel runs at every system call: no sockets but local ones, no other set of calls."""
+    code: list[tuple[int, int, int, int]] = []
+    for name, make_socket, make_any_call in call_sets:
+        denied = [] if make_any_call is None else _return_if(_IF_EQUAL, make_any_call, _DENY)
+        block = [
+            (_LOAD, 0, 0, _NUMBER_OFFSET),
+            *_return_if(_IF_AT_LEAST, _FIRST_OTHER_NUMBER, _NO_SUCH_CALL),
+            *_return_if(_IF_EQUAL, _IO_URING_SETUP, _NO_SUCH_CALL),
+            *denied,
+            (_IF_EQUAL, 1, 0, make_socket),
+            (_RETURN, 0, 0, _ALLOW),
+            (_LOAD, 0, 0, _ARGUMENT_OFFSET),
+            *(step for family in _LOCAL_FAMILIES for step in _return_if(_IF_EQUAL, family, _ALLOW)),
+            (_RETURN, 0, 0, _DENY),
+        ]
+        code += [(_LOAD, 0, 0, _SET_OFFSET), (_IF_EQUAL, 0, len(block), name), *block]
+    code.append((_RETURN, 0, 0, _NO_SUCH_CALL))
+    return b"".join(
+        step.to_bytes(2, sys.byteorder) + bytes((if_true, if_false)) + _u32(value)
+        for step, if_true, if_false, value in code
+    )
+
+
+def _return_if(test: int, value: int, result: int) -> list[tuple[int, int, int, int]]:
+    return [(test, 0, 1, value), (_RETURN, 0, 0, result)]
+
+
+def _u32(number: int) -> bytes:
+    return number.to_bytes(4, sys.byteorder)
 
 
 def _u64(number: int) -> bytes:

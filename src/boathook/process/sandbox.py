@@ -1,8 +1,8 @@
 """Sandboxed hooks: what each level needs of this machine, and how a hook is started in its sandbox."""
 
-# `restricted` writes below its project and a private temporary folder only, has no TCP unless `network`, and cannot signal
-# other processes; by Landlock, or by bubblewrap where Landlock is too old. `isolated` writes nowhere, sees neither the home
-# folder nor /tmp nor /run, and has no network; by bubblewrap. A hook whose level is not available does not run.
+# `restricted` writes below its project and a private temporary folder only, has no network unless `network`, and cannot signal
+# other processes; by Landlock and seccomp, or by bubblewrap where Landlock is too old. `isolated` writes nowhere, sees neither
+# the home folder nor /tmp nor /run, and has no network; by bubblewrap. A hook whose level is not available does not run.
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ _BWRAP_OPTIONS = (
     *("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
     *("--cap-drop", "ALL"),
 )
+# Root, and nobody else, has a capability to keep: the one that `landlock` keeps.
+_ROOT_OPTIONS = ("--cap-add", "CAP_DAC_OVERRIDE")
 _BWRAP_DEVICES = ("--dev", "/dev", "--proc", "/proc")
 # there are sockets in them, and a socket is a way out
 _HIDDEN_FOLDERS = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108
@@ -172,8 +174,9 @@ def _make_restricted_command(spec: SandboxSpec, folder: str, job: Job) -> tuple[
     if spec.bwrap:
         network = () if spec.network else ("--unshare-net",)
         binds = [word for path in map(os.path.realpath, open_folders) for word in ("--bind", path, path)]
+        rights = _ROOT_OPTIONS if os.geteuid() == 0 else ()
         root = ("--ro-bind", "/", "/", *_BWRAP_DEVICES)
-        return (spec.bwrap, *_BWRAP_OPTIONS, *network, *root, *binds, "--chdir", job.cwd, "--")
+        return (spec.bwrap, *_BWRAP_OPTIONS, *rights, *network, *root, *binds, "--chdir", job.cwd, "--")
     options = ["--network"] if spec.network else []
     if b"LC_CTYPE" not in job.env:
         options.append("--plain-locale")
