@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import boathook
 from boathook.core.json_text import dumps
 from boathook.ledger.redact import UNSEARCHABLE, is_secret_name, may_hold_secrets, redact
-from boathook.ledger.secrets import SECRET_RULES, hide_secret
+from boathook.ledger.secrets import _SHAPED_RULES, SECRET_RULES, hide_secret
 from tests.core.builders import json_values
 from tests.growth import grows_in_proportion
 
@@ -289,7 +289,7 @@ def test_the_time_grows_with_the_length_and_not_faster(start):
 
 def test_every_rule_has_marks_that_the_first_look_knows():
     named = {"authorization": "authorization: x", "cookie": "cookie: x", "secret": "secret=x"}
-    for name, marks, _ in SECRET_RULES:
+    for name, marks, _ in (rule for rule in SECRET_RULES if rule not in _SHAPED_RULES):
         for mark in marks if name not in named else [named[name]]:
             assert may_hold_secrets(f"{mark} @"), (name, mark)
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from boathook.core.json_text import dumps
-from boathook.ledger.secrets import SECRET_MARKS, hide_secret, hide_secrets
+from boathook.ledger.secrets import (
+    SECRET_MARKS,
+    find_long_words,
+    hide_secret,
+    hide_secrets,
+    list_encoded_texts,
+    may_have_shape,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +43,9 @@ _MARKS = (
 )
 _NAME_MARKS = _SECRET_ENDINGS + _SECRET_PARTS
 # where a name has its value elsewhere than after a sign
-_VALUE_MARKS = ("--", "</", '"value"', "-pass")
+_VALUE_MARKS = ("--", "</", '"value"', "-pass", "config")
+# lines that a shell reads as one, in a text and in JSON text
+_JOINED_LINES = ("\\\n", "\\\\\\n")
 
 
 def redact(value: Any) -> Any:
@@ -50,6 +59,15 @@ def redact(value: Any) -> Any:
 
 def may_hold_secrets(text: str) -> bool:
     """Whether anything in a text could be secret; False is certain."""
+    for joint in _JOINED_LINES:
+        text = text.replace(joint, "")
+    words = find_long_words(text)
+    return _may_hold_plain(text, words) or any(
+        _may_hold_plain(decoded, find_long_words(decoded)) for decoded in list_encoded_texts(words)
+    )
+
+
+def _may_hold_plain(text: str, long_words: list[str]) -> bool:
     folded = text.casefold()
     # plain loops: this runs for every record, and a generator costs three times as much
     for mark in _MARKS:
@@ -58,10 +76,10 @@ def may_hold_secrets(text: str) -> bool:
     if "_KEY" in text or ("://" in folded and "@" in folded) or ("login" in folded and "password" in folded):
         return True
     joined = folded.translate(_SEPARATORS)
-    for name in _NAME_MARKS:  # noqa: SIM110
+    for name in _NAME_MARKS:
         if name in joined and (_has_any(folded, _VALUE_MARKS) or _has_value(joined, name)):
             return True
-    return False
+    return may_have_shape(long_words, folded)
 
 
 def _has_any(text: str, marks: tuple[str, ...]) -> bool:

@@ -33,10 +33,19 @@ _DOUBLE, _SINGLE = r"\"(?:[^\"\\\n]|\\.)*+", r"'[^'\n]*+"
 _MORE = r"(?:\"(?![,:;&|}\])])[^\"\s]*+\"|'(?![,:;&|}\])])[^'\s]*+'|[^\s\"',;:&|<>(){}\[\]\\]++)"
 _VALUE = (
     rf"(?:(\$?(?:{_DOUBLE}\"|{_SINGLE}'){_MORE}++)|\$'((?:[^'\\\n]|\\.)*+)"
-    rf"|\\++\"([^\"\n]*+)|\$?\"((?:[^\"\\\n]|\\.)*+)|\\*'([^'\n]*+)|{_PLAIN}([^\s\"']++{_MORE}*+))"
+    rf"|\\++\"([^\"\n]*+)|\$?\"((?:[^\"\\\n]|\\.)*+)|\\*'([^'\n]*+)|{_PLAIN}((?:[^\s\"'\\]|\\\n|\\)++{_MORE}*+))"
 )
+# not the name of a file with cookies
+_COOKIE = r"(?:\"([^\s\"'=]{1,100}+=[^\"\n]*+)|'([^\s\"'=]{1,100}+=[^'\n]*+)|([^\s\"'=]{1,100}+=[^\s\"']++))"
 # what may be between a command and its option
 _WORDS = r"(?:\s{1,4}+[^\s;|&]{1,40}+){0,8}?\s{1,4}+"
+# 40 letters, digits, / and +, of every kind some: not the name of a commit, and hardly a path
+_AWS_LETTERS = (
+    r"(?-i:(?<![A-Za-z0-9/+=])(?!//)(?=[a-z0-9/+]{0,39}[A-Z])(?=[A-Z0-9/+]{0,39}[a-z])(?=[A-Za-z/+]{0,39}\d)"
+    r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=]))"
+)
+# digits in base64, three by three: a Discord token begins with the number of its account
+_DISCORD_NUMBER = r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}+[\w\-]{0,3}"
 _NAME_MARKS = ("passw", "passphrase", "pwd", "secret", "token", "key", "credential")
 
 # rules that know the name of a secret come before others, because the name tells where it ends; marks are in lower case
@@ -47,6 +56,7 @@ _NAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("secret", ("_pass", "pass=", "_key"), rf"{_VARIABLE}{_QUOTES}{_BLANK}[=:]{_BLANK}{_VALUE}"),
     ("secret", _NAME_MARKS, rf"(?<![\w\-])--?(?:[a-z0-9]{{1,20}}-){{0,4}}{_NAME}\s{{1,4}}{_VALUE}"),
     ("secret", ("</",), rf"<[\w:.\-]{{0,40}}?{_NAME}(?:\s[^<>]{{0,80}}+)?>\s{{0,40}}+([^<>\s][^<>]*+)</"),
+    ("secret", ("config",), rf"config(?:ure)?+\s{{1,4}}+set{_WORDS}[\w.:/\-]{{0,80}}?{_NAME}\s{{1,4}}+{_VALUE}"),
     ("secret", ("login",), r"(?<!\S)login\s{1,8}+\S{1,80}+\s{1,40}+password\s{1,8}+(\S++)"),
 )
 _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -54,6 +64,8 @@ _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("token", ("://",), r"://([^\s/:@\"'<>]{16,})@"),
     ("password", ("curl",),
         r"(?<!\S)(?:-[a-z]{0,6}u|--user|--proxy-user)[ =]?[\"']?(?!\d+:\d+(?!\S))[^\s:\"']{0,64}:([^\s\"']++)"),
+    ("cookie", ("curl",), rf"(?<!\S)(?:(?-i:-[a-zA-Z]{{0,6}}b)|--cookie)[ =]?{_COOKIE}"),
+    ("password", ("redis-cli", "valkey-cli"), rf"(?:redis|valkey)-cli{_WORDS}(?:(?-i:-a)|--pass)\s{{1,4}}+{_VALUE}"),
     ("password", ("mysql", "mariadb"), rf"(?<![\w\-])(?:mysql|mariadb)[a-z\-]{{0,12}}+{_WORDS}(?-i:-p){_VALUE}"),
     ("password", ("sshpass",), rf"sshpass{_WORDS}(?-i:-p){_BLANK}{_VALUE}"),
     ("password", ("docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "registry login"),
@@ -83,14 +95,30 @@ _UNNAMED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("age key", ("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{30,}+"),
     ("Telegram token", (":aa",), r"(?-i:\d{8,10}+:AA[\w\-]{30,}+)"),
 )  # fmt: skip
+# These begin with nothing that is rare: `may_have_shape` looks for them first.
+AWS_HINTS = ("aws", "amazon", "secret")
+_SHAPED_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("AWS secret", (*AWS_HINTS, "akia", "asia"),
+        rf"(?:aws|amazon|secret|(?-i:A[KS]IA[A-Z0-9]{{16}}))[^\r]{{0,40}}?{_AWS_LETTERS}"),
+    ("Twilio key", ("sk",), r"(?<![A-Za-z0-9])(?-i:SK[0-9a-f]{32})(?![A-Za-z0-9])"),
+    ("Discord token", (".",), rf"(?<![\w\-.])(?-i:{_DISCORD_NUMBER}\.[\w\-]{{6}}\.[\w\-]{{27,45}}+)(?![\w\-.])"),
+)  # fmt: skip
 _KEY_RULE = (
     "key",
     ("-----begin",),
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
 )
-SECRET_RULES = (_KEY_RULE, *_UNNAMED_RULES[:2], *_NAMED_RULES, *_UNNAMED_RULES[2:])
+SECRET_RULES = (_KEY_RULE, *_UNNAMED_RULES[:2], *_NAMED_RULES, *_SHAPED_RULES, *_UNNAMED_RULES[2:])
 SECRET_MARKS = tuple(mark for _, marks, _ in (_KEY_RULE, *_UNNAMED_RULES[2:]) for mark in marks)
 _HIDDEN = r"(\[redacted [A-Za-z ]{1,20}, \d{1,12} characters, sha256 [0-9a-f]{8}\])"
+
+_LONG_WORD, _TWILIO_LENGTH, _AWS_LENGTH, _DISCORD_LENGTH = 20, 34, 40, 57
+# A word in base64, of a text or of a line in JSON text.
+_ENCODED = rf"((?:(?<=\\)[nrt])?)([A-Za-z0-9+/_\-]{{{_LONG_WORD},}}+)(={{0,2}})"
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_BETWEEN_ENCODED = bytes(number if number in _LETTERS else 32 for number in range(256))
+_STARTS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef")
+_JOINED_LINES = "\\\n"
 
 _patterns: dict[str, Pattern[str]] = {}
 
@@ -103,6 +131,72 @@ def hide_secret(text: str, name: str) -> str:
 
 
 def hide_secrets(text: str) -> str:
+    hidden = _hide_everything(text)
+    if _JOINED_LINES not in hidden:
+        return hidden
+    # a shell reads lines that end with a backslash as one
+    joined = hidden.replace(_JOINED_LINES, "")
+    hidden_again = _hide_everything(joined)
+    return hidden if hidden_again == joined else hidden_again
+
+
+def _hide_everything(text: str) -> str:
+    parts = _compile(_HIDDEN).split(_hide_plain(text))
+    parts[::2] = [_compile(_ENCODED).sub(_hide_encoded, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _hide_encoded(match: Match[str]) -> str:
+    decoded = _decode_base64(match[2])
+    if not decoded or _hide_plain(decoded) == decoded:
+        return match[0]
+    return match[1] + hide_secret(match[2] + match[3], "encoded secret")
+
+
+def _decode_base64(word: str) -> str:
+    """Return the text that a word is in base64, of either alphabet and in UTF-16 too; "" if it is none."""
+    # every third byte of plain text begins with a zero, so most paths end here
+    if not _STARTS.issuperset(word[::4]):
+        return ""
+    from binascii import a2b_base64
+
+    standard = word.replace("-", "+").replace("_", "/")
+    try:
+        data = a2b_base64(standard[: len(standard) - (len(standard) % 4 == 1)] + "==").replace(b"\0", b"")
+    except ValueError:
+        return ""
+    text = data.decode("ascii", "ignore")
+    return text if len(text) == len(data) and text.translate({9: " ", 10: " ", 13: " "}).isprintable() else ""
+
+
+def find_long_words(text: str) -> list[str]:
+    return [word for word in text.split() if len(word) >= _LONG_WORD]
+
+
+def may_have_shape(long_words: list[str], folded: str) -> bool:
+    """Whether the long words of a text may be, or hold, a secret that has no mark; False is certain."""
+    longest = max(map(len, long_words), default=0)
+    if longest >= _AWS_LENGTH and any(hint in folded for hint in AWS_HINTS):
+        return True
+    if longest < _TWILIO_LENGTH:
+        return False
+    return any(
+        (len(word) >= _TWILIO_LENGTH and "SK" in word) or (len(word) >= _DISCORD_LENGTH and word.count(".") > 1)
+        for word in long_words
+    )
+
+
+def list_encoded_texts(long_words: list[str]) -> list[str]:
+    """Return the texts that are in the long words of a text, or of JSON text, in base64."""
+    joined = " ".join(long_words)
+    for escape in ("\\n", "\\r", "\\t"):
+        joined = joined.replace(escape, " ")
+    pieces = joined.encode("ascii", "replace").translate(_BETWEEN_ENCODED).split()
+    decoded = [_decode_base64(piece.decode("ascii")) for piece in pieces if len(piece) >= _LONG_WORD]
+    return [text for text in decoded if text]
+
+
+def _hide_plain(text: str) -> str:
     folded = text.casefold()
     rules = [(name, _compile(source)) for name, marks, source in SECRET_RULES if any(mark in folded for mark in marks)]
     # hiding one secret can uncover the start of another
