@@ -21,6 +21,7 @@ from boathook.dialects.answers import (
     to_texts,
 )
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
+from boathook.hosts.host import load_host
 from boathook.hosts.tool_names import CLAUDE_TOOLS, find_claude_name
 
 TYPE_CHECKING = False
@@ -87,15 +88,27 @@ def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
 
 
 def _name_tool(event: Event, fields: dict[str, Any]) -> None:
-    """Restore Claude Code's name and keys of a call that came from there; give other calls the name that Claude Code uses."""
+    """Give a call the name and the keys that it has in Claude Code, whatever agent it came from."""
     theirs = fields.pop(HOST_TOOL, None)
-    keys = fields.pop(HOST_KEYS, None)
+    fields.pop(HOST_KEYS, None)
     fields.pop(HOST_EVENT, None)
     if not isinstance(theirs, str):
         return
     fields["tool_name"] = find_claude_name(event.tool_name, theirs)
-    if theirs in CLAUDE_TOOLS and isinstance(keys, dict) and isinstance(event.tool_input, dict):
+    keys = _find_claude_keys(event)
+    if keys and isinstance(event.tool_input, dict):
         fields["tool_input"] = {keys.get(key, key): value for key, value in event.tool_input.items()}
+
+
+def _find_claude_keys(event: Event) -> dict[str, str]:
+    """Return Claude Code's key for each of ours in a tool's input, where it is another one (and the other way round)."""
+    theirs, keys = event.data.get(HOST_TOOL), event.data.get(HOST_KEYS)
+    if not (isinstance(theirs, str) and theirs in CLAUDE_TOOLS and isinstance(keys, dict) and keys):
+        return {}
+    # Kimi Code and Cursor have tools of the same names, with other keys: only Claude Code's own keys count.
+    _, renames = load_host("claude").tools.get(theirs, ("", ()))
+    pairs = {ours: key for key, ours in renames if keys.get(ours) == key}
+    return pairs | {key: ours for ours, key in pairs.items()}
 
 
 def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome, tuple[str, ...]]:  # noqa: ARG001
@@ -224,7 +237,7 @@ class _AnswerReader:
         kind, nested = self.call.event.kind, self.nested
         inputs = (self.permission.get("updatedInput"), nested.get("updatedInput"))
         outputs = (nested.get("updatedToolOutput"), nested.get("updatedMCPToolOutput"))
-        new_input = self._change("updatedInput", *inputs, can_change=kind.rewrites_input)
+        new_input = self._rename_keys(self._change("updatedInput", *inputs, can_change=kind.rewrites_input))
         new_output = self._change("updatedToolOutput", *outputs, can_change=kind.rewrites_output)
         outcome = Outcome(decision, reasons, new_input, new_output, contexts, messages)
         self._report_unused_keys()
@@ -274,6 +287,11 @@ class _AnswerReader:
             self._note_no_effect(f"'{key}'")
             return ABSENT
         return value
+
+    def _rename_keys(self, new_input: Any) -> Any:
+        """Give a changed input our keys, so that the hooks that follow find what they look for."""
+        keys = _find_claude_keys(self.call.event) if isinstance(new_input, dict) else {}
+        return {keys.get(key, key): value for key, value in new_input.items()} if keys else new_input
 
     def _report_unused_keys(self) -> None:
         name = self.nested.get("hookEventName")
