@@ -192,7 +192,8 @@ def _rewrite(case: Case) -> Result:
         complaints += [(AFTER in hooked, "the new command did not run"), (BEFORE not in hooked, "the old command ran")]
         return _result(complaints)
     why, untold = case.cannot("pre-tool-call", "input", "take another input")
-    complaints += [(BEFORE in hooked and AFTER not in hooked, "the new command ran, though it cannot")]
+    complaints += [(AFTER not in hooked, "the new command ran, though it cannot")]
+    complaints += [(BEFORE not in hooked, "the old command ran, though a hook had changed it")]
     return _result([*complaints, *((False, text) for text in untold)], why, IMPOSSIBLE)
 
 

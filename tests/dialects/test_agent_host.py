@@ -600,7 +600,8 @@ def test_what_a_host_can_express_is_written_in_its_format(case):
 
 
 ASKED = "a hook wanted to ask, which {} cannot at {}: denied instead"
-CHANGED = "a hook changed the input, which {} cannot take at {}"
+CHANGED = "a hook changed the input, which {} cannot take at {}: refused instead, with the new input as the reason"
+SEND_PWD = 'a hook wants another input, which {} cannot take here: call the tool with {{"command": "pwd"}}'
 UNHEARD = "a hook has context for the model, which {} cannot take at {}: know"
 ENDED = "a hook wanted to end the run, which {} cannot at {}: blocked instead"
 REFUSED = "a hook wanted to block, which {} cannot at {}: no"
@@ -613,7 +614,14 @@ DEGRADED = {
     "codex output": ("codex", "PostToolUse", Outcome(output="x"), {}, {}, (OUTPUT,)),
     "gemini ask": ("gemini", "BeforeTool", SURE, {}, {"decision": "deny", "reason": "sure?"}, (ASKED,)),
     "gemini context": ("gemini", "BeforeTool", KNOW, {}, {}, (UNHEARD,)),
-    "qwen rewrite": ("qwen", "PreToolUse", Outcome(), PWD, {}, (CHANGED,)),
+    "qwen rewrite": (
+        "qwen",
+        "PreToolUse",
+        Outcome(),
+        PWD,
+        denied("PreToolUse", SEND_PWD.format("Qwen Code")),
+        (CHANGED,),
+    ),
     "qwen context": ("qwen", "PreToolUse", KNOW, {}, {}, (UNHEARD,)),
     "vscode output": ("vscode", "PostToolUse", Outcome(output="x"), {}, {}, (OUTPUT,)),
     "copilot stop": (
@@ -630,7 +638,7 @@ DEGRADED = {
         "PreToolUse",
         KNOW,
         PWD,
-        {},
+        denied("PreToolUse", SEND_PWD.format("kimi-cli")),
         (CHANGED, UNHEARD),
     ),
     "kimi code feedback": ("kimi-code", "PostToolUse", NO, {}, {}, (REFUSED,)),

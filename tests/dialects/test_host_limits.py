@@ -164,17 +164,17 @@ def test_what_a_host_cannot_express_is_in_the_ledger_without_secrets(project, ho
 
 
 def test_by_policy_what_a_host_cannot_express_is_refused_instead(project, hook):
-    hook("safer", "pre-tool-call", """echo '{"modified_input": {"command": "ls"}}'""")
+    hook("note", "pre-tool-call", """echo '{"additional_context": "know this"}'""")
     project.write_hooks_toml("user", '[hooks]\ndegraded = "refuse"\n')
     call = {"tool_name": "Bash", "tool_input": {"command": "rm x"}}
-    message = "a hook changed the input, which Kimi Code cannot take at PreToolUse"
+    message = "a hook has context for the model, which Kimi Code cannot take at PreToolUse: know this"
     code, out, err = run(project, "kimi-code", "PreToolUse", call)
     nested = {"permissionDecision": "deny", "permissionDecisionReason": message}
     assert (code, out) == (0, {"hookSpecificOutput": {"hookEventName": "PreToolUse", **nested}})
     assert err == f"{message}\nso it was refused (hooks.degraded)\n"
     assert [one["degraded"] for one in records(project)] == [[message, "so it was refused (hooks.degraded)"]]
     _, out, _ = run(project, "claude", "PreToolUse", call)
-    assert out == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}
+    assert out == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "know this"}}
     hook("note", "pre-agent-turn-stop", """echo '{"additional_context": "x"}'""")
     assert (
         run(project, "kimi-code", "Stop", {})[0] == 0
@@ -453,7 +453,7 @@ def test_what_a_hook_cannot_do_in_a_host_is_reported():
     assert find_unsupported(everything, load_host("kimi-code")) == (
         f"it cannot ask {where}: what it asks about is denied instead",
         f"it cannot end the run {where}: the call is blocked instead",
-        f"it cannot rewrite anything {where}: its change is dropped, and you get a message",
+        f"it cannot rewrite anything {where}: what it changes is refused, and the reason names the new input",
         f"the model cannot receive context {where}: you see it instead",
     )
     assert find_unsupported(everything, load_host("claude")) == ()

@@ -114,11 +114,11 @@ def test_a_broken_run_fails_everything(changes):
 KIMI = [CONTEXTS["pre-agent-turn"]] * 3 + [CONTEXTS["pre-agent-turn"] + BLOCKED] * 2
 KIMI[4] += STOPPED
 DEGRADED = [{"degraded": ["a hook changed the input, which Kimi Code cannot take at PreToolUse"]}]
-UNCHANGED = {"before-word": 1.0, "background-finished": 104.0}
+REFUSED = {"background-finished": 104.0}
 
 
 def kimi(**changes) -> Observation:
-    return hooked("kimi-code", KIMI, **{"files": UNCHANGED, "ledger": DEGRADED, **changes})
+    return hooked("kimi-code", KIMI, **{"files": REFUSED, "ledger": DEGRADED, **changes})
 
 
 def test_what_the_table_rules_out_is_not_possible_if_it_was_reported():
@@ -140,6 +140,11 @@ def test_what_the_table_rules_out_is_not_possible_if_it_was_reported():
 )
 def test_what_is_not_possible_must_be_reported(ledger):
     assert failed(kimi(ledger=ledger), control("kimi-code"), host="kimi-code") == {"rewrite"}
+
+
+def test_a_call_that_a_hook_changed_in_vain_must_not_run_as_it_was():
+    files = {"before-word": 1.0, "background-finished": 104.0}
+    assert failed(kimi(files=files), control("kimi-code"), host="kimi-code") == {"rewrite"}
 
 
 def test_what_the_table_rules_out_must_not_happen():

@@ -16,6 +16,7 @@ from boathook.core.event import (
 )
 from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, get_at_place, loads
 from boathook.core.outcome import ABSENT, Decision
+from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.verdict import Exit, Verdict
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
@@ -212,15 +213,32 @@ class AgentHost(HostDialect):
 
     def _fill_answer(self, verdict: Verdict, row: HostEvent, answer: _Answer, *, refuses: bool) -> list[str]:
         reasons = "\n".join(verdict.reasons)
-        notes = self._add_decision(verdict.decision, row, reasons, answer)
-        effects = self._add_effects(verdict, row, answer)
+        is_input_lost = _loses_input(verdict, row)
+        # An approval is for the new input: nothing may approve the old one.
+        is_withdrawn = is_input_lost and verdict.decision == Decision.ALLOW
+        decision = Decision.NONE if is_withdrawn else verdict.decision
+        notes = self._add_decision(decision, row, reasons, answer)
+        effects = self._refuse_lost_input(verdict, row, answer) if is_input_lost else []
+        effects += self._add_effects(verdict, row, answer)
         lost = [text for text in effects if text != self.host.block_side_effect]
         is_denied_question = verdict.decision == Decision.ASK and not row.ask
-        if refuses and lost and _can_refuse(row) and not verdict.is_blocked and not is_denied_question:
+        is_refused = verdict.is_blocked or is_denied_question or (is_input_lost and _refuses_lost_input(verdict, row))
+        if refuses and lost and _can_refuse(row) and not is_refused:
             answer.clear()
             answer.add(row.block, "\n".join((*verdict.reasons, *lost)))
             effects.append("so it was refused (hooks.degraded)")
         return [*notes, *effects]
+
+    def _refuse_lost_input(self, verdict: Verdict, row: HostEvent, answer: _Answer) -> list[str]:
+        """Refuse a call whose new input the host cannot take, and name that input so that the model can send it."""
+        lost = f"a hook changed the input, which {self.host.title} cannot take at {row.name}"
+        if not _refuses_lost_input(verdict, row):
+            return [lost]
+        answer.clear()
+        new_input = clean_text(dumps(self._restore_input(verdict)), MAX_REASON_CHARS)
+        wanted = f"a hook wants another input, which {self.host.title} cannot take here: call the tool with {new_input}"
+        answer.add(row.block, "\n".join((*verdict.reasons, wanted)))
+        return [f"{lost}: refused instead, with the new input as the reason"]
 
     def _add_decision(self, decision: Decision, row: HostEvent, reasons: str, answer: _Answer) -> list[str]:
         title, name = self.host.title, row.name
@@ -257,12 +275,8 @@ class AgentHost(HostDialect):
         is_refused = not answer.is_empty and (verdict.is_blocked or is_denied_question)
         if is_refused and row.kind_name == "pre-tool-call" and verdict.decision != Decision.STOP:
             notes += [self.host.block_side_effect] if self.host.block_side_effect else []
-        if verdict.modified_input is not None and not is_refused:
-            is_taken = row.kind_name != "permission-request" or verdict.decision == Decision.ALLOW
-            if row.input and is_taken:
-                answer.add(row.input, self._restore_input(verdict))
-            else:
-                notes.append(f"a hook changed the input, which {cannot}")
+        if verdict.modified_input is not None and not is_refused and not _loses_input(verdict, row):
+            answer.add(row.input, self._restore_input(verdict))
         if verdict.outcome.output is not ABSENT:
             answer.add(row.output, verdict.outcome.output, even_empty=True)
             if not row.output:
@@ -324,6 +338,23 @@ class _Answer:
 
 def _can_refuse(row: HostEvent) -> bool:
     return bool(row.block) and row.kind.is_pre and not row.continues_agent
+
+
+def _loses_input(verdict: Verdict, row: HostEvent) -> bool:
+    is_denied_question = verdict.decision == Decision.ASK and not row.ask and _can_refuse(row)
+    if verdict.modified_input is None or verdict.is_blocked or (is_denied_question and not _asks_person(row)):
+        return False
+    return not row.input or (_asks_person(row) and verdict.decision != Decision.ALLOW)
+
+
+def _refuses_lost_input(verdict: Verdict, row: HostEvent) -> bool:
+    """Whether a call is refused because its new input is lost: hooks after the change have not seen the old one."""
+    # Without an approval, a permission request is for the person, who sees the old input.
+    return _can_refuse(row) and (not _asks_person(row) or verdict.decision == Decision.ALLOW)
+
+
+def _asks_person(row: HostEvent) -> bool:
+    return row.kind_name == "permission-request"
 
 
 def _find_text(fields: dict[str, Any], places: Sequence[str]) -> tuple[str, str]:

@@ -56,13 +56,15 @@ def _check_capabilities(hook: Hook, host: Host, row: HostEvent) -> list[str]:
 def _describe_substitute(capability: str, host: Host, row: HostEvent) -> str:
     where = f"in {host.title} at {row.name}"
     denied = bool(row.block) and row.kind.is_pre and not row.continues_agent
-    rewrite = f"it cannot rewrite anything {where}: its change is dropped, and you get a message"
+    rewrite = f"it cannot rewrite anything {where}"
+    dropped = "its change is dropped, and you get a message"
+    refused = "what it changes is refused, and the reason names the new input"
     return {
         "block": f"it cannot block {where}: you get a message instead",
         "ask": f"it cannot ask {where}: {'what it asks about is denied' if denied else 'you get a message'} instead",
         "stop": f"it cannot end the run {where}: {_describe_stop(row)} instead",
-        "input": rewrite,
-        "output": rewrite,
+        "input": f"{rewrite}: {refused if denied and row.kind_name != 'permission-request' else dropped}",
+        "output": f"{rewrite}: {dropped}",
         "context": f"the model cannot receive context {where}: you see it instead",
     }[capability]
 
