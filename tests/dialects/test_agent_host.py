@@ -200,9 +200,51 @@ def test_qwens_empty_prompt_is_not_a_prompt():
     assert event_of("qwen", hook_event_name="UserPromptSubmit", prompt="x").kind.name == "pre-agent-turn"
 
 
-@pytest.mark.parametrize("name", ["beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "afterFileEdit"])
-def test_cursors_other_events_for_one_tool_call_are_not_hooked(name):
-    assert event_of("cursor", hook_event_name=name, command="ls").kind is UNMAPPED
+CURSORS_OTHER_EVENTS = {
+    "beforeShellExecution": ({"command": "ls"}, "pre-tool-call", "Shell", {"command": "ls"}, None),
+    "beforeReadFile": (
+        {"file_path": "/p/.env", "content": "A=1"},
+        "pre-tool-call",
+        "ReadFile",
+        {"file_path": "/p/.env"},
+        None,
+    ),
+    "beforeMCPExecution": (
+        {"tool_name": "delete", "tool_input": '{"id": 1}', "mcp_server_name": "tiny"},
+        "pre-tool-call",
+        "mcp__tiny__delete",
+        {"id": 1},
+        None,
+    ),
+    "afterShellExecution": ({"command": "ls", "output": "x"}, "post-tool-call", "Shell", {"command": "ls"}, "x"),
+    "afterMCPExecution": (
+        {"tool_name": "delete", "tool_input": '{"id": 1}', "mcp_server_name": "tiny", "result_json": "[]"},
+        "post-tool-call",
+        "mcp__tiny__delete",
+        {"id": 1},
+        "[]",
+    ),
+    "afterFileEdit": (
+        {"file_path": "/p/a", "edits": [{"old_string": "a", "new_string": "b"}]},
+        "post-tool-call",
+        "EditFile",
+        {"file_path": "/p/a", "edits": [{"old_string": "a", "new_string": "b"}]},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CURSORS_OTHER_EVENTS)
+def test_cursors_events_for_one_kind_of_tool_are_tool_calls(name):
+    fields, kind, tool, tool_input, output = CURSORS_OTHER_EVENTS[name]
+    event = event_of("cursor", hook_event_name=name, **fields)
+    assert (event.kind.name, event.tool_name, event.tool_input) == (kind, tool, tool_input)
+    assert event.data.get("tool_output") == output
+
+
+def test_an_event_of_cursor_for_one_kind_of_tool_cannot_claim_another_tool():
+    event = event_of("cursor", hook_event_name="beforeShellExecution", command="ls", tool_name="Read")
+    assert (event.tool_name, event.tool_input) == ("Shell", {"command": "ls"})
 
 
 def test_cursor_sends_its_folder_in_a_list():
@@ -697,7 +739,7 @@ def test_a_stop_where_the_agent_stops_anyway_is_silence():
 
 
 def test_no_answer_comes_to_an_event_without_counterpart():
-    event = event_of("cursor", hook_event_name="afterFileEdit")
+    event = event_of("cursor", hook_event_name="afterAgentThought")
     end = find_host_dialect("cursor").write_answer(Verdict(event, event, NO))
     assert (end.code, end.stdout, end.stderr) == (0, b"", b"")
 
@@ -726,7 +768,8 @@ def test_an_ask_is_only_sent_before_something_that_can_also_be_blocked(host):
 
 @pytest.mark.parametrize("host", ["cline", "codex", "cursor", "gemini", "kimi-cli", "kimi-code", "opencode"])
 def test_no_ask_is_sent_where_that_hangs_or_is_ignored(host):
-    assert not any(row.ask for row in load_host(host).events)
+    asking = {row.name for row in load_host(host).events if row.ask}
+    assert asking == ({"beforeShellExecution", "beforeMCPExecution"} if host == "cursor" else set())
 
 
 def test_copilot_never_ends_with_another_exit_code_than_0():
@@ -777,5 +820,6 @@ def test_what_matches_nothing_answers_nothing(project):
     assert run(project, "gemini", event, "--event", "BeforeTool") == (0, None, "")
 
 
-def test_an_event_without_counterpart_answers_nothing(project):
-    assert run(project, "gemini", {"hook_event_name": "BeforeModel", "cwd": str(project.path)}) == (0, None, "")
+def test_an_event_without_counterpart_answers_nothing_and_says_that_no_hook_was_asked(project):
+    message = "boathook: Gemini CLI's event 'BeforeModel' has no counterpart here: no hook was asked\n"
+    assert run(project, "gemini", {"hook_event_name": "BeforeModel", "cwd": str(project.path)}) == (0, None, message)

@@ -279,7 +279,8 @@ def test_what_matches_nothing_answers_nothing(project):
 
 def test_an_event_without_counterpart_answers_nothing(project):
     done = run(project, {"hook_event_name": "CwdChanged", "cwd": str(project.base), "new_cwd": "/x"})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    message = "boathook: Claude Code's event 'CwdChanged' has no counterpart here: no hook was asked\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", message)
 
 
 def test_a_failing_hook_is_reported_where_the_person_sees_it(project):

@@ -229,6 +229,28 @@ def test_a_call_that_comes_on_two_paths_runs_hooks_once(project, hook, installed
     assert len((project.base / "seen").read_text()) == runs + 1
 
 
+CURSORS = {"hook_event_name": "beforeShellExecution", "cursor_version": "3.1", "command": "ls"}
+INSTALLED = "/x/hook_entry.py --host cursor --event {} --without settings"
+
+
+@pytest.mark.parametrize(
+    ("event", "version", "runs"),
+    [
+        pytest.param("preToolUse", "3.1", 0, id="installed"),
+        pytest.param("preToolUse", "2026.07.01", 0, id="installed, of the command line"),
+        pytest.param("preToolUse", "2.0.77", 1, id="installed, but a Cursor that may not have that event"),
+        pytest.param("preToolUse", None, 1, id="installed, but a Cursor without a version"),
+        pytest.param("beforeShellExecution", "3.1", 1, id="by hand"),
+        pytest.param("stop", "3.1", 1, id="installed for another event"),
+    ],
+)
+def test_a_call_that_cursor_reports_by_two_events_runs_hooks_once(project, hook, event, version, runs):
+    hook("seen", "pre-tool-call", f"echo >> {project.base}/seen; exit 0")
+    install(project, "cursor", text=INSTALLED.format(event))
+    assert run(project, "cursor", "beforeShellExecution", {**CURSORS, "cursor_version": version}) == (0, {}, "")
+    assert len(records(project)) == runs
+
+
 def test_a_record_alone_leaves_no_call_to_another_path(project, hook):
     hook("seen", "pre-tool-call", f"echo >> {project.base}/seen; exit 0")
     install(project, "vscode", text="{}")

@@ -33,7 +33,7 @@ def list_file_keys() -> list[tuple[str, str, str]]:
 
 
 def find_event(host: str, tool: str) -> HostEvent:
-    rows = [row for row in load_host(host).events if row.kind_name == "pre-tool-call"]
+    rows = [row for row in load_host(host).events if row.kind_name == "pre-tool-call" and row.same_call_as is None]
     return next((row for row in rows if row.tool_name == tool), rows[0])
 
 

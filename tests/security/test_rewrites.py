@@ -27,6 +27,8 @@ def list_shell_names(host: str) -> list[str]:
 def make_call(project: ScratchProject, host: str, row: HostEvent) -> str:
     """Return a call of the host's shell as the host writes it, with `rm -rf /`."""
     shell = row.tool_name or list_shell_names(host)[0]
+    if row.input_keys:
+        return json.dumps({"cwd": str(project.path), "command": "rm -rf /"})
     renames = load_host(host).tools[shell][1]
     key = next((theirs for theirs, ours in renames if ours == "command"), "command")
     value: object = ["rm -rf /"] if key.endswith("[]") else "rm -rf /"

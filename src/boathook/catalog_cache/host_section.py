@@ -65,7 +65,9 @@ def _make_rule(host: Host) -> dict[str, Any]:
 def _list_events(host: Host) -> dict[str, Any]:
     names = {*SPELLINGS, *(name for event in host.events for name in (event.name, *event.other_names))}
     events = {name: host.find_event(name) for name in sorted(names - {*host.unmapped_events})}
-    return {name: _describe_event(host, event) for name, event in events.items() if event is not None}
+    # An event that may come twice is for the engine, which knows what is installed.
+    once = {name: event for name, event in events.items() if event is not None and event.same_call_as is None}
+    return {name: _describe_event(host, event) for name, event in once.items()}
 
 
 def _describe_event(host: Host, event: HostEvent) -> tuple[Any, ...]:

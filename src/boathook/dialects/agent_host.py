@@ -70,7 +70,8 @@ class AgentHost(HostDialect):
             if name is not None and (row or name in self.host.unmapped_events):
                 rows.append((row, name))
             elif name is not None and (name is beside or beside is None):
-                raise DialectError(f"{self.host.title} has no event '{name[:100]}' that is known here")
+                known = f"{self.host.title} has no event '{name[:100]}' that is known here"
+                raise DialectError(f"{known}: no hook was asked")
         if not rows:
             keys = " or ".join(f"'{key}'" for key in self.host.event_keys)
             raise DialectError(f"which event? Name it with --event, or as {keys} in the JSON")
@@ -87,7 +88,9 @@ class AgentHost(HostDialect):
         if isinstance(timestamp, str):
             del rest["timestamp"]
         data = _rename_fields(rest, row)
-        if row.tool_name and data.get("tool_name") is None:
+        if row.input_keys:
+            data["tool_input"] = {key: data.pop(key) for key in row.input_keys if key in data}
+        if row.tool_name and (row.input_keys or data.get("tool_name") is None):
             data["tool_name"] = _fill_places(row.tool_name, fields)
         kind = row.kind
         if row.failure_at and kind.has_tool and _has_failed(fields, row.failure_at):
@@ -135,6 +138,20 @@ class AgentHost(HostDialect):
     def get_field(self, event: Event, place: str) -> object:
         # The key of the event's folder is not among the other fields any more.
         return event.work_dir if place in self.host.folder_keys[:1] else get_at_place(event.data, place)
+
+    def describe_unmapped(self, event: Event) -> str:
+        name = event.data[HOST_EVENT]
+        # A prompt that a host repeats with nothing in it is not worth a message.
+        is_known = self._find_row_of(event) is not None
+        return "" if is_known else f"{self.host.title}'s event '{name}' has no counterpart here: no hook was asked"
+
+    def find_same_call(self, event: Event) -> str:
+        row = self._find_row_of(event)
+        if row is None or row.same_call_as is None:
+            return ""
+        name, version_key, first_version = row.same_call_as
+        major = str(event.data.get(version_key)).partition(".")[0]
+        return name if major.isascii() and major.isdigit() and int(major) >= first_version else ""
 
     def find_result_file(self, event: Event) -> str:
         row = self._find_row_of(event)

@@ -65,6 +65,14 @@ class HostDialect:
         """Return what the payload of an event has at a place of `project_at`."""
         return None
 
+    def describe_unmapped(self, event: Event) -> str:
+        """Return a message about an event without counterpart here, "" if there is nothing to report."""
+        return ""
+
+    def find_same_call(self, event: Event) -> str:
+        """Return the host's event that reports the same call once more, "" if none does."""
+        return ""
+
     def find_result_file(self, event: Event) -> str:
         """Return the file that says whether the tool call failed, "" if the event says it."""
         return ""

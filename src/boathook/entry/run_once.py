@@ -72,6 +72,11 @@ class _EventRun:
         event = self.dialect.read_event(data, self.options.event)
         self.kind, self.event_name = event.kind, event.data.get(HOST_EVENT, event.kind.name)
         if event.kind is UNMAPPED:
+            if message := self.dialect.describe_unmapped(event):
+                _report(message)
+            return self._write_nothing()
+        other_event = self.dialect.find_same_call(event)
+        if other_event and self._is_installed(self.dialect.name, event.work_dir, other_event):
             return self._write_nothing()
         if path := self.dialect.find_result_file(event):
             event = self.dialect.apply_result(event, _read_tail(path))
@@ -111,13 +116,17 @@ class _EventRun:
         caller = self.dialect.find_caller(data, locations.read_environment())
         if not caller:
             return False
-        from boathook.hosts.detection import calls_boathook, list_own_files
-
         self.dialect = find_host_dialect(caller)
         folder = parse_host_object(data).get("cwd") or locations.current_dir()
+        return self._is_installed(caller, folder if isinstance(folder, str) else "/")
+
+    def _is_installed(self, host: str, folder: str, event: str = "") -> bool:
+        """Whether a command of ours is installed in a host (for an event), so that hooks run on that path."""
+        from boathook.hosts.detection import calls_boathook, list_own_files
+
         installations = _read_installations(f"{self._find_state()}/installed.json")
-        files = list_own_files(installations, caller, folder if isinstance(folder, str) else "/")
-        return any(calls_boathook(caller, _read_tail(path)) for path in files)
+        files = list_own_files(installations, host, folder or locations.current_dir())
+        return any(calls_boathook(host, _read_tail(path), event) for path in files)
 
     def _dispatch_derived(self, verdict: Verdict) -> tuple[Verdict, ...]:
         verdicts: list[Verdict] = []

@@ -48,9 +48,10 @@ def list_own_files(installations: Any, host: str, folder: str) -> list[str]:
     return files
 
 
-def calls_boathook(host: str, text: str) -> bool:
+def calls_boathook(host: str, text: str, event: str = "") -> bool:
     """Whether a file of a host still has our command: a record alone is not enough, because twice is better than never."""
-    return f"--host {host} " in text and "hook_entry.py" in text
+    words = f"--host {host} --event {event} " if event else f"--host {host} "
+    return words in text and "hook_entry.py" in text
 
 
 def _list_objects(value: Any) -> list[dict[str, Any]]:

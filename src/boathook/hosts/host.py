@@ -68,7 +68,9 @@ class HostEvent(Value):
     # which it is not an event; `tool_name`: the tool of an event that does not name it (`{place}` stands for what is there);
     # `untested`: words for capabilities that are only known from documents, although the host was run. `failure_at`: the place
     # that says that the tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place
-    # of a file that says so). `is_installed`: false if it is another name of an event that is installed.
+    # of a file that says so). `is_installed`: false if it is another name of an event that is installed. `input_keys`: the keys
+    # of the payload that are the tool's input, if that is not an object there. `same_call_as`: the event by which the host
+    # reports the same call once more, where it says its version, and the first version that is known to do so.
     name: str
     kind_name: str
     other_names: tuple[str, ...] = ()
@@ -85,6 +87,8 @@ class HostEvent(Value):
     failure_at: str = ""
     untested: str = ""
     is_installed: bool = True
+    input_keys: tuple[str, ...] = ()
+    same_call_as: tuple[str, str, int] | None = None
 
     @property
     def kind(self) -> EventKind:
