@@ -188,6 +188,13 @@ def test_what_a_host_can_express_is_not_degraded(project, hook):
     assert (record["decision"], record.get("degraded")) == ("block", None)
 
 
+def test_an_approval_of_a_turn_that_ended_is_nothing_to_lose(project, hook):
+    hook("after", "post-agent-turn", """echo '{"decision": "allow", "reason": "fine"}'""")
+    assert run(project, "codex", "Stop", {"hook_event_name": "Stop", "session_id": "s"}) == (0, None, "")
+    (record,) = records(project)
+    assert (record["decision"], record.get("degraded")) == ("allow", None)
+
+
 # One call on two paths
 
 COPILOTS = {"hook_event_name": "PreToolUse", "timestamp": "2026-11-16T05:00:00Z", "tool_name": "list_dir"}

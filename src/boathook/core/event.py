@@ -18,6 +18,8 @@ _SUBAGENT_FIELDS = ("subagent_name", "subagent_type", "task_description")
 HOST_TOOL = "host_tool_name"
 # The host's key of each of ours that was renamed in `tool_input`.
 HOST_KEYS = "host_tool_keys"
+# The words of a shell's command, where the host sends a list of them.
+HOST_WORDS = "host_tool_words"
 HOST_EVENT = "host_event_name"
 # The event of the host that this one was made from, because the host has none of its own.
 DERIVED = "derived_from"

@@ -8,6 +8,7 @@ from boathook.core.event import (
     HOST_EVENT,
     HOST_KEYS,
     HOST_TOOL,
+    HOST_WORDS,
     PATCH_TOOL,
     SPELLINGS,
     UNMAPPED,
@@ -21,6 +22,7 @@ from boathook.core.verdict import Exit, Verdict
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.host import SPECIFIC_OUTPUT, HostEvent, list_derived_kinds, load_host
+from boathook.hosts.shell_words import is_word_list, join_words, replace_command
 from boathook.hosts.tool_calls import list_server_names, normalize_input, restore_input, translate_call
 from boathook.hosts.tool_names import find_aliases, find_canonical_name
 
@@ -121,6 +123,9 @@ class AgentHost(HostDialect):
             _, tool_input, host_keys = translate_call(tools, name, tool_input)
             if host_keys:
                 data[HOST_KEYS] = host_keys
+            if ours == "Shell" and is_word_list(tool_input.get("command")):
+                data[HOST_WORDS] = tool_input["command"]
+                tool_input["command"] = join_words(data[HOST_WORDS])
         if tool_input is None:
             data.pop("tool_input", None)
         else:
@@ -217,7 +222,9 @@ class AgentHost(HostDialect):
     def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             # Nothing of a derived event can be expressed.
-            wants = [f"{verdict.decision.word}: {reason}" for reason in verdict.reasons]
+            # An approval of what has happened already is nothing to lose.
+            reasons = verdict.reasons if verdict.decision > Decision.ALLOW else ()
+            wants = [f"{verdict.decision.word}: {reason}" for reason in reasons]
             wants += [f"context for the model: {text}" for text in verdict.additional_context]
             prefix = f"a hook of {verdict.event.kind.name}, which {self.host.title} does not have, wanted"
             return tuple(f"{prefix} {want}" for want in wants)
@@ -310,6 +317,9 @@ class AgentHost(HostDialect):
         name, host_keys = data.get(HOST_TOOL), data.get(HOST_KEYS)
         if not (isinstance(name, str) and isinstance(after, dict) and isinstance(before, dict)):
             return after
+        words, text = data.get(HOST_WORDS), after.get("command")
+        if is_word_list(words) and isinstance(text, str):
+            after = {**after, "command": words if text == before.get("command") else replace_command(words, text)}
         return restore_input(self.host.tools, name, host_keys if isinstance(host_keys, dict) else {}, before, after)
 
 

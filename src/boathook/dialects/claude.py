@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, Event
+from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, HOST_WORDS, Event
 from boathook.core.hook import Http, Prompt
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
@@ -90,8 +90,8 @@ def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
 def _name_tool(event: Event, fields: dict[str, Any]) -> None:
     """Give a call the name and the keys that it has in Claude Code, whatever agent it came from."""
     theirs = fields.pop(HOST_TOOL, None)
-    fields.pop(HOST_KEYS, None)
-    fields.pop(HOST_EVENT, None)
+    for name in (HOST_KEYS, HOST_EVENT, HOST_WORDS):
+        fields.pop(name, None)
     if not isinstance(theirs, str):
         return
     fields["tool_name"] = find_claude_name(event.tool_name, theirs)

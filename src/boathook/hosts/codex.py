@@ -27,6 +27,9 @@ HOST = Host(
     ),
     {
         "Bash": ("Shell", ()),
+        # Other versions name their shell so, and send its command as a list of words.
+        "shell": ("Shell", (("workdir", "cwd"), ("timeout_ms", "timeout"))),
+        "local_shell": ("Shell", (("workdir", "cwd"), ("timeout_ms", "timeout"))),
         "apply_patch": ("PatchFile", (("command", "patch"),)),
         "spawn_agent": ("Agent", (("message", "prompt"),)),
         "request_user_input": ("AskUser", ()),

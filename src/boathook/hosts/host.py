@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 CAPABILITIES = ("block", "ask", "allow", "stop", "input", "output", "context")
 # All other modules of this folder are agents.
 _HELPER_MODULES = (
-    *("capabilities", "capability_table", "claude_events", "detection", "host", "setup", "tool_calls", "tool_names"),
+    *("capabilities", "capability_table", "claude_events", "detection", "host", "setup", "shell_words", "tool_calls"),
+    "tool_names",
 )
 
 SPECIFIC_OUTPUT = "hookSpecificOutput"

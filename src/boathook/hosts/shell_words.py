@@ -1,0 +1,39 @@
+"""A shell's command that a host sends as a list of words: one text for hooks, and a list again for the host."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeGuard
+
+_SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
+_PLAIN_CHARS = "@%+=:,./-_"
+
+
+def is_word_list(value: "Any") -> "TypeGuard[list[str]]":
+    words: list[Any] = value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return bool(words) and all(isinstance(word, str) for word in words)
+
+
+def join_words(words: "Sequence[str]") -> str:
+    """Return the command line: what a shell is given to run, else the words as a shell would quote them."""
+    return words[-1] if _is_shell_call(words) else " ".join(map(_quote_word, words))
+
+
+def replace_command(words: "Sequence[str]", text: str) -> "list[str]":
+    """Return words that run another command line, with the shell that was meant."""
+    return [*words[:-1], text] if _is_shell_call(words) else ["bash", "-lc", text]
+
+
+def _is_shell_call(words: "Sequence[str]") -> bool:
+    program, *flags = words[:-1] or ("",)
+    is_shell = program.rpartition("/")[2] in _SHELLS
+    return is_shell and bool(flags) and all(map(_is_flag, flags)) and flags[-1].endswith("c")
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and word[1:].isalpha()
+
+
+def _quote_word(word: str) -> str:
+    is_plain = word and all((char.isalnum() and char.isascii()) or char in _PLAIN_CHARS for char in word)
+    return word if is_plain else "'" + word.replace("'", "'\"'\"'") + "'"
