@@ -375,6 +375,7 @@ def find_host_project(places: "tuple[str, ...]", env: "Environment", get_field: 
     """Return the project of a host's session by the places of its row, "" if none of them names a folder."""
     # The event's folder is not asked for this: it changes with every `cd`, and in some hosts with every call.
     for place in places:
+        path: object
         if place == OWN_FOLDER:
             path = _find_own_folder()
         elif place.startswith("$"):
