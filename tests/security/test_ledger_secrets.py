@@ -120,7 +120,7 @@ STAYS = [
 
 
 @pytest.mark.parametrize("text", STAYS)
-def test_what_the_documentation_says_is_not_recognised(text):
+def test_what_the_documentation_lists_is_not_recognised(text):
     assert redact(text) == text
 
 
