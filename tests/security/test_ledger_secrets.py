@@ -71,6 +71,7 @@ def test_a_secret_is_hidden_in_a_text_and_in_a_value(form):
         assert redact(hidden) == hidden
 
 
+@pytest.mark.any_user
 @pytest.mark.parametrize("record", ["summary", "whole"])
 def test_no_secret_is_in_the_files_of_the_ledger(project, record):
     project.write_hooks_toml("user", f'[hooks]\nrecord = "{record}"\n')

@@ -7,7 +7,7 @@ import re
 import tempfile
 from typing import Any
 
-from boathook.cli.show import pick_fields
+from boathook.cli.show import format_count, pick_fields
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Command, Hook
 from boathook.core.value import Value
@@ -20,7 +20,7 @@ from boathook.install.probe import ProbeResult, find_probe_command, list_install
 from boathook.install.registry import Installation, InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
-from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import find_own_path, is_own_command
@@ -50,7 +50,7 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[Healt
     installed = _examine_installations(catalog, state)
     return [
         *_examine_sandboxes(),
-        _examine_ledger(state),
+        *_examine_ledger(state),
         *_examine_files(catalog, trust),
         *_examine_settings_calls(catalog, has_installations=bool(installed)),
         *installed,
@@ -70,11 +70,22 @@ def _examine_sandboxes() -> list[HealthFinding]:
     return findings
 
 
-def _examine_ledger(state: str) -> HealthFinding:
+def _examine_ledger(state: str) -> list[HealthFinding]:
     record = {"v": RECORD_VERSION, "id": make_record_id(), "time": make_timestamp(), "type": "doctor"}
     if error := Ledger(state).append(record):
-        return HealthFinding(ERROR, "ledger", error, f"make {state} writable, or pass --state")
-    return HealthFinding(GOOD, "ledger", f"can be written, in {state}")
+        return [HealthFinding(ERROR, "ledger", error, f"make {state} writable, or pass --state")]
+    head = peek_head(f"{state}/{LOCK_NAME}")
+    # A ledger that was replaced by an older copy of itself is whole: only a person who knows the number notices.
+    size = (
+        f"{format_count(head.link.seq, 'record')} so far, last hash {head.link.hash}"
+        if head
+        else "its head is unreadable"
+    )
+    findings = [HealthFinding(GOOD, "ledger", f"can be written, in {state}: {size}")]
+    if os.stat(state).st_mode & 0o022:
+        text = f"other users can write to {state}: they can remove or replace records"
+        findings.append(HealthFinding(WARNING, "ledger", text, f"chmod go-w {state}"))
+    return findings
 
 
 def _examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:

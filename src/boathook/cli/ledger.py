@@ -8,6 +8,7 @@ from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
 from boathook.cli.show import echo, format_count, print_json
 from boathook.ledger.reader import LedgerReport, verify_chain
+from boathook.ledger.writer import SPILL_NAME
 
 
 @click.group("ledger")
@@ -22,7 +23,7 @@ def ledger_group() -> None:
 @json_option
 @state_option
 def verify_ledger(as_json: bool, state: str | None) -> int:
-    """Check that no record was edited or removed.
+    """Check that no record was edited or removed, and no line added.
 
     \b
     Every record holds the hash of the one before it.
@@ -52,7 +53,7 @@ def _print_report(folder: str, report: LedgerReport) -> None:
         echo(f"{format_count(report.pruned, 'older segment')} removed to limit the size, as recorded")
     if report.spilled:
         records = format_count(report.spilled, "record")
-        echo(f"{records} stored outside the chain, because the ledger could not be written at that time")
+        echo(f"{records} outside the chain, in {SPILL_NAME}, because the ledger could not be written: not verified")
     if report.torn:
         lines = format_count(len(report.torn), "unfinished line")
-        echo(f"{lines}, from writers that were interrupted: {', '.join(report.torn)}")
+        echo(f"{lines}, from writers that were interrupted, unless somebody added them: {', '.join(report.torn)}")

@@ -162,6 +162,8 @@ def _make_cells(record: LedgerRecord) -> tuple[str, ...]:
         decision, hooks = record.get("status", ""), f"{record.get('hook', '')} ended in {record.get('ms')} ms"
     else:
         decision, hooks = record["type"], ", ".join(record.get("segments") or ())
+    if record.get("spilled"):
+        hooks = f"{hooks} [unverified: not in the chain]".lstrip()
     return (time, record["id"], record.get("event", ""), record.get("tool", ""), decision, hooks)
 
 

@@ -17,6 +17,7 @@ from boathook.errors import ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.schema import LedgerRecord
+from boathook.ledger.writer import SPILL_NAME
 
 _MAX_SHOWN, _MAX_ENDS = 5, 1000
 
@@ -45,7 +46,10 @@ def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[
     candidates: dict[str, LedgerRecord] = {}
     ends: list[LedgerRecord] = []
     for record in reader.read():
-        if record["id"].startswith(prefix) and prefix and (len(candidates) <= _MAX_SHOWN or record["id"] == prefix):
+        # A record of the chain counts before one of the same id that anybody can have added.
+        is_repeated = record.get("spilled") and record["id"] in candidates
+        has_room = len(candidates) <= _MAX_SHOWN or record["id"] == prefix
+        if record["id"].startswith(prefix) and prefix and has_room and not is_repeated:
             candidates[record["id"]] = record
         if record["type"] == END_TYPE and record.get("dispatch", "").startswith(prefix) and len(ends) < _MAX_ENDS:
             ends.append(record)
@@ -56,6 +60,8 @@ def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[
     if len(candidates) > 1 and match["id"] != prefix:
         ids = ", ".join(list(candidates)[:_MAX_SHOWN])
         raise ConfigError(f"several records have an id that starts with '{prefix}': {ids}. Write more of the id")
+    # the last end of a hook is the one that is shown
+    ends.sort(key=lambda end: not end.get("spilled"))
     return match, [end for end in ends if end["dispatch"] == match["id"]]
 
 
@@ -69,7 +75,7 @@ def _describe_record(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator
     else:
         yield f"{record['type']}: {', '.join(record.get('segments') or ())}"
     if record.get("spilled"):
-        yield "this record is outside the chain, because the ledger could not be written at that time"
+        yield f"unverified: this record is not in the chain, but in {SPILL_NAME}, for times when the ledger cannot be written"
 
 
 def _describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
@@ -145,4 +151,5 @@ def _format_value(value: Any) -> str:
 def _describe_end(record: LedgerRecord) -> str:
     exit_code = "" if record["exit"] is None else f", exit code {record['exit']}"
     detail = f", {record['detail']}" if record.get("detail") else ""
-    return f"{record['status']}{exit_code}, {record['ms']} ms{detail}"
+    unverified = " [unverified: not in the chain]" if record.get("spilled") else ""
+    return f"{record['status']}{exit_code}, {record['ms']} ms{detail}{unverified}"

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from boathook.core.json_text import MAX_DEPTH, decode, loads
 from boathook.core.value import Value
 from boathook.ledger import writer
-from boathook.ledger.record import PRUNED_TYPE
+from boathook.ledger.record import PRUNED_TYPE, RECORD_VERSION
 from boathook.ledger.schema import LedgerRecord, check_record
 
 _EDITED, _GAP, _MISSING, _FOREIGN, _REWRITTEN = "edited", "gap", "missing", "foreign", "rewritten"
@@ -22,6 +22,7 @@ _CHUNK_BYTES = writer.MAX_LINE_BYTES + 1024
 _FOLLOW_SECONDS = 0.2
 # a record contains an event that may itself be nested as deep as allowed
 _MAX_RECORD_DEPTH = 2 * MAX_DEPTH
+_RECORD_START = b'{"v": %d, "id": "' % RECORD_VERSION
 _NO_HEAD = "the head is missing or unreadable, so records may have been cut from the end"
 
 
@@ -32,7 +33,7 @@ class LedgerProblem(Value):
 
 
 class LedgerReport(Value):
-    """The result of verifying; torn lines are of writers that were killed before their record was reported as written."""
+    """The result of verifying; torn lines begin like a record, as of a writer that was killed before it reported its record."""
 
     segments: int = 0
     records: int = 0
@@ -120,6 +121,9 @@ class LedgerReader:
         record = _parse_record(line) if not is_chained or writer.read_link(line) is not None else None
         if record is None and line.strip():
             self.invalid_lines += 1
+        if record is not None and not is_chained:
+            # whatever the line says of itself: anybody can add one to that file
+            record["spilled"] = True
         return record
 
     def _sort(self, records: Iterator[LedgerRecord]) -> Iterator[LedgerRecord]:
@@ -240,9 +244,11 @@ class _ChainCheck:
         if link is None:
             if _parse_record(line) is not None:
                 self._add(place, _FOREIGN, "a record that is not chained: the ledger did not write it")
-            elif line.strip():
-                # A writer left it unfinished.
+            elif _may_be_unfinished(line):
                 self.torn.append(place)
+            elif line.strip():
+                message = "neither a record nor the beginning of one: the ledger did not write this line"
+                self._add(place, _FOREIGN, message)
             return
         self.records += 1
         if not writer.is_unchanged(line, link):
@@ -288,6 +294,21 @@ class _ChainCheck:
 
     def _add(self, place: str, kind: str, message: str) -> None:
         self.problems.append(LedgerProblem(place, kind, message))
+
+
+def _may_be_unfinished(line: bytes) -> bool:
+    """Whether a line can be what a writer left that was killed, or a disk that lost its power."""
+    text = line.rstrip(b"\0\n")
+    if not text:
+        return b"\0" in line
+    if len(line) >= _CHUNK_BYTES or text[: len(_RECORD_START)] != _RECORD_START[: len(text)]:
+        return False
+    try:
+        loads(decode(text), _MAX_RECORD_DEPTH)
+    except (ValueError, RecursionError):
+        return True
+    # It is whole, and still not a record.
+    return False
 
 
 def _describe_gap(last: int, found: int) -> str:

@@ -365,7 +365,9 @@ def is_unchanged(line: bytes, link: ChainLink) -> bool:
 
 
 def _find_last_link(data: bytes) -> ChainLink | None:
-    for line in reversed(data.splitlines(keepends=True)):
+    for part in reversed(data.splitlines(keepends=True)):
+        # a writer may have been killed when only the end of its line was missing
+        line = part if part.endswith(b"\n") else part + b"\n"
         link = read_link(line)
         if link is not None and is_unchanged(line, link):
             return link
